@@ -1,0 +1,57 @@
+//! The bytes of one file, or attachment, at a checkpoint.
+
+use std::io;
+
+use crate::{
+    error::{Error, Result},
+    model::{CheckpointId, ContentId, WorkspacePath},
+    store::{Snapshot, Store, StoredNode},
+    workspace::Workspace,
+};
+
+impl Workspace {
+    /// Gives the bytes of a file at a checkpoint to `take`; of a symlink, its target.
+    ///
+    /// A large file comes in pieces, and only the result says whether they were sound.
+    pub fn cat(
+        &self,
+        id: &CheckpointId,
+        path: &WorkspacePath,
+        take: &mut dyn FnMut(&[u8]) -> io::Result<()>,
+    ) -> Result<io::Result<()>> {
+        let store = self.existing_store()?;
+        let content = self.content_at(&store, id, path)?;
+        store.copy_content(&content, take)
+    }
+
+    /// The bytes of an attachment.
+    pub fn attachment(&self, id: &CheckpointId, name: &str) -> Result<Vec<u8>> {
+        let store = self.existing_store()?;
+        let found = store.state(id)?.attachment(&store.reader(), name).map_err(|problem| store.damaged(problem))?;
+        found.ok_or_else(|| Error::UnknownAttachment { checkpoint: *id, name: name.to_owned() })
+    }
+
+    fn content_at(&self, store: &Store, id: &CheckpointId, path: &WorkspacePath) -> Result<ContentId> {
+        let unknown = || Error::UnknownPath { path: path.clone(), place: format!("checkpoint {}", id.short()) };
+        match find_stored(store, store.snapshot(id)?, path)? {
+            Some(StoredNode::File { content, .. }) => Ok(content),
+            Some(StoredNode::Symlink { target }) => Ok(target),
+            Some(StoredNode::Directory { .. }) => Err(Error::Usage(format!("{path} is a directory"))),
+            None => Err(unknown()),
+        }
+    }
+}
+
+/// What a snapshot holds at a path.
+pub(crate) fn find_stored(store: &Store, snapshot: Snapshot, path: &WorkspacePath) -> Result<Option<StoredNode>> {
+    let reader = store.reader();
+    let mut node = StoredNode::Directory { snapshot, mode: snapshot.defaults.directory };
+    for part in path.parts() {
+        let StoredNode::Directory { snapshot, .. } = node else { return Ok(None) };
+        match store.list(&reader, &snapshot)?.into_iter().find(|entry| entry.name == part) {
+            Some(entry) => node = entry.node,
+            None => return Ok(None),
+        }
+    }
+    Ok(Some(node))
+}

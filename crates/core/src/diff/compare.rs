@@ -1,0 +1,200 @@
+//! Two trees side by side: stored or scanned, walked only where they differ.
+
+use std::collections::VecDeque;
+
+use bstr::{BStr, ByteSlice};
+
+use crate::{
+    error::Result,
+    model::{Change, Directory, Mode, ModeDefaults, Node, Side, WorkspacePath},
+    store::{ObjectReader, Snapshot, Store, StoredEntry, StoredNode},
+};
+
+/// One side of a comparison.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Tree<'a> {
+    /// Nothing at all.
+    Empty,
+    /// A snapshot in the store.
+    Stored(Snapshot),
+    /// What a scan read; the defaults tell what its ids leave unsaid.
+    Scanned(&'a Directory, ModeDefaults),
+}
+
+/// What a comparison found.
+#[derive(Debug, Default)]
+pub(crate) struct Comparison {
+    /// In the order of the paths; lines are not counted yet.
+    pub(crate) changes: Vec<Change>,
+    /// Paths that the older side holds and the newer one has, but left out.
+    pub(crate) left_out: Vec<WorkspacePath>,
+}
+
+/// Compares two trees.
+pub(crate) fn compare(store: Option<&Store>, old: Tree<'_>, new: Tree<'_>) -> Result<Comparison> {
+    let mut walk = Walk { store, reader: store.map(Store::reader), found: Comparison::default() };
+    walk.directories(&WorkspacePath::root(), old, new)?;
+    walk.found.changes.sort_by(|a, b| a.path.cmp(&b.path));
+    Ok(walk.found)
+}
+
+/// A name on one side.
+#[derive(Clone, Copy)]
+enum Item<'a> {
+    Leaf(Side),
+    Directory(Tree<'a>, Mode),
+    LeftOut,
+}
+
+struct Walk<'s> {
+    store: Option<&'s Store>,
+    reader: Option<ObjectReader>,
+    found: Comparison,
+}
+
+impl Walk<'_> {
+    fn directories(&mut self, path: &WorkspacePath, old: Tree<'_>, new: Tree<'_>) -> Result<()> {
+        if is_same(&old, &new) {
+            return Ok(());
+        }
+        let old_entries = self.stored_entries(&old)?;
+        let new_entries = self.stored_entries(&new)?;
+        let mut old = items(&old, &old_entries);
+        let mut new = items(&new, &new_entries);
+        loop {
+            let order = match (old.front(), new.front()) {
+                (None, None) => return Ok(()),
+                (Some(_), None) => std::cmp::Ordering::Less,
+                (None, Some(_)) => std::cmp::Ordering::Greater,
+                (Some((a, _)), Some((b, _))) => a.cmp(b),
+            };
+            let from = if order.is_le() { old.pop_front() } else { None };
+            let to = if order.is_ge() { new.pop_front() } else { None };
+            let Some(name) = from.or(to).map(|(name, _)| name) else { return Ok(()) };
+            self.names(&path.join(name), from.map(|(_, item)| item), to.map(|(_, item)| item))?;
+        }
+    }
+
+    fn stored_entries(&self, tree: &Tree<'_>) -> Result<Vec<StoredEntry>> {
+        match (tree, self.store, &self.reader) {
+            (Tree::Stored(snapshot), Some(store), Some(reader)) => store.list(reader, snapshot),
+            _ => Ok(Vec::new()),
+        }
+    }
+
+    fn names(&mut self, path: &WorkspacePath, old: Option<Item<'_>>, new: Option<Item<'_>>) -> Result<()> {
+        match (old, new) {
+            (Some(Item::LeftOut), Some(Item::LeftOut) | None) | (None, Some(Item::LeftOut)) | (None, None) => Ok(()),
+            (Some(_), Some(Item::LeftOut)) => {
+                self.found.left_out.push(path.clone());
+                Ok(())
+            }
+            (Some(Item::LeftOut) | None, Some(new)) => self.appears(path, new),
+            (Some(old), None) => self.vanishes(path, old),
+            (Some(Item::Leaf(old)), Some(Item::Leaf(new))) => {
+                if old != new {
+                    self.push(path, Some(old), Some(new));
+                }
+                Ok(())
+            }
+            (Some(Item::Directory(old, old_mode)), Some(Item::Directory(new, new_mode))) => {
+                // A directory whose every name is left out is no part of the newer snapshot.
+                if old_mode != new_mode && !is_hollow(&new) && !is_hollow(&old) {
+                    let side = |mode| Some(Side::Directory { mode });
+                    self.push(path, side(old_mode), side(new_mode));
+                }
+                self.directories(path, old, new)
+            }
+            (Some(old), Some(new)) => {
+                self.vanishes(path, old)?;
+                self.appears(path, new)
+            }
+        }
+    }
+
+    fn appears(&mut self, path: &WorkspacePath, item: Item<'_>) -> Result<()> {
+        match item {
+            Item::Leaf(side) => self.push(path, None, Some(side)),
+            Item::Directory(tree, _) if is_hollow(&tree) => {}
+            Item::Directory(tree, mode) => {
+                if self.is_empty(&tree)? {
+                    self.push(path, None, Some(Side::Directory { mode }));
+                } else {
+                    self.directories(path, Tree::Empty, tree)?;
+                }
+            }
+            Item::LeftOut => {}
+        }
+        Ok(())
+    }
+
+    fn vanishes(&mut self, path: &WorkspacePath, item: Item<'_>) -> Result<()> {
+        match item {
+            Item::Leaf(side) => self.push(path, Some(side), None),
+            Item::Directory(tree, _) if is_hollow(&tree) => {}
+            Item::Directory(tree, mode) => {
+                if self.is_empty(&tree)? {
+                    self.push(path, Some(Side::Directory { mode }), None);
+                } else {
+                    self.directories(path, tree, Tree::Empty)?;
+                }
+            }
+            Item::LeftOut => {}
+        }
+        Ok(())
+    }
+
+    fn is_empty(&self, tree: &Tree<'_>) -> Result<bool> {
+        Ok(match tree {
+            Tree::Empty => true,
+            Tree::Stored(_) => self.stored_entries(tree)?.is_empty(),
+            Tree::Scanned(directory, _) => directory.entries.is_empty(),
+        })
+    }
+
+    fn push(&mut self, path: &WorkspacePath, old: Option<Side>, new: Option<Side>) {
+        // A file that became a link is one change; a file that became a directory is two.
+        self.found.changes.push(Change::between(path.clone(), old, new));
+    }
+}
+
+fn is_hollow(tree: &Tree<'_>) -> bool {
+    matches!(tree, Tree::Scanned(directory, _) if !directory.is_captured())
+}
+
+/// Are both certainly the same, with everything below?
+fn is_same(old: &Tree<'_>, new: &Tree<'_>) -> bool {
+    let ids = |tree: &Tree<'_>| match tree {
+        Tree::Empty => None,
+        Tree::Stored(snapshot) => Some((snapshot.ids, snapshot.defaults)),
+        Tree::Scanned(directory, defaults) => directory.ids.map(|ids| (ids, *defaults)),
+    };
+    matches!((ids(old), ids(new)), (Some(old), Some(new)) if old == new)
+}
+
+fn items<'a>(tree: &Tree<'a>, stored: &'a [StoredEntry]) -> VecDeque<(&'a BStr, Item<'a>)> {
+    match tree {
+        Tree::Empty => VecDeque::new(),
+        Tree::Stored(_) => stored.iter().map(|entry| (entry.name.as_bstr(), stored_item(&entry.node))).collect(),
+        Tree::Scanned(directory, defaults) => {
+            let entries = directory.entries.iter();
+            entries.map(|entry| (entry.name.as_bstr(), scanned_item(&entry.node, defaults))).collect()
+        }
+    }
+}
+
+fn stored_item<'a>(node: &StoredNode) -> Item<'a> {
+    match *node {
+        StoredNode::File { content, mode } => Item::Leaf(Side::File { content, mode }),
+        StoredNode::Symlink { target } => Item::Leaf(Side::Symlink { target }),
+        StoredNode::Directory { snapshot, mode } => Item::Directory(Tree::Stored(snapshot), mode),
+    }
+}
+
+fn scanned_item<'a>(node: &'a Node, defaults: &ModeDefaults) -> Item<'a> {
+    match node {
+        Node::Directory(directory) => Item::Directory(Tree::Scanned(directory, *defaults), directory.mode()),
+        Node::Skipped(..) => Item::LeftOut,
+        leaf => leaf.side().map_or(Item::LeftOut, Item::Leaf),
+    }
+}

@@ -1,0 +1,130 @@
+//! Counting the lines that came and went.
+
+use std::{io::Read, path::Path};
+
+use imara_diff::{Algorithm, Diff, InternedInput, sources::byte_lines};
+
+use crate::{
+    disk::Dir,
+    error::{Result, While},
+    model::{Change, ContentId, Side, WorkspacePath},
+    store::{ObjectReader, PackWriter, Store},
+    text::{is_binary, line_count},
+};
+
+/// Where the contents of both sides of a change are read.
+pub(crate) struct LineSource<'a> {
+    store: Option<(&'a Store, ObjectReader)>,
+    newer: Newer<'a>,
+}
+
+/// Where the newer side lies.
+enum Newer<'a> {
+    Stored,
+    Pack(&'a PackWriter),
+    Disk(&'a Path),
+}
+
+impl<'a> LineSource<'a> {
+    pub(crate) fn stored(store: &'a Store) -> Self {
+        Self { store: Some((store, store.reader())), newer: Newer::Stored }
+    }
+
+    pub(crate) fn in_pack(store: &'a Store, pack: &'a PackWriter) -> Self {
+        Self { store: Some((store, store.reader())), newer: Newer::Pack(pack) }
+    }
+
+    pub(crate) fn on_disk(store: Option<&'a Store>, root: &'a Path) -> Self {
+        Self { store: store.map(|store| (store, store.reader())), newer: Newer::Disk(root) }
+    }
+
+    pub(super) fn old(&self, side: Option<&Side>) -> Result<Vec<u8>> {
+        match side.and_then(Side::content) {
+            Some(content) => self.from_store(&content),
+            None => Ok(Vec::new()),
+        }
+    }
+
+    pub(super) fn new(&self, path: &WorkspacePath, side: Option<&Side>) -> Result<Vec<u8>> {
+        let (Some(side), Some(content)) = (side, side.and_then(Side::content)) else { return Ok(Vec::new()) };
+        match &self.newer {
+            Newer::Stored => self.from_store(&content),
+            Newer::Pack(pack) => {
+                let back = pack.read_back(&content).or_fail("read back", "the new pack")?;
+                back.map_or_else(|| self.from_store(&content), Ok)
+            }
+            Newer::Disk(root) => read_on_disk(root, path, side),
+        }
+    }
+
+    /// The lines of a new file, where they were counted when it was put into the pack; none for one that is no text.
+    fn counted(&self, side: Option<&Side>) -> Option<Option<u64>> {
+        match (&self.newer, side.and_then(Side::content)) {
+            (Newer::Pack(pack), Some(content)) => pack.lines_of(&content),
+            _ => None,
+        }
+    }
+
+    fn from_store(&self, content: &ContentId) -> Result<Vec<u8>> {
+        match &self.store {
+            Some((store, reader)) => store.content(reader, content),
+            None => Ok(Vec::new()),
+        }
+    }
+}
+
+/// Reads what a path holds now, by handles, never through a symlink. What vanished in between is empty.
+fn read_on_disk(root: &Path, path: &WorkspacePath, side: &Side) -> Result<Vec<u8>> {
+    let read = || -> std::io::Result<Vec<u8>> {
+        let mut directory = Dir::open(root)?;
+        let mut parts = path.parts().peekable();
+        while let Some(part) = parts.next() {
+            if parts.peek().is_some() {
+                directory = directory.open_dir(part)?;
+            } else if matches!(side, Side::Symlink { .. }) {
+                return directory.read_link(part);
+            } else {
+                let mut bytes = Vec::new();
+                directory.open_file(part)?.read_to_end(&mut bytes)?;
+                return Ok(bytes);
+            }
+        }
+        Ok(Vec::new())
+    };
+    match read() {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
+        result => result.or_fail("read", root.join(path.as_bstr().to_string())),
+    }
+}
+
+/// Fills in lines and the binary flag of every change.
+pub(crate) fn count_lines(changes: &mut [Change], source: &LineSource<'_>) -> Result<()> {
+    for change in changes {
+        if change.is_directory() || change.old.and_then(|side| side.content()) == change.new.and_then(|side| side.content()) {
+            continue;
+        }
+        if change.old.is_none()
+            && let Some(counted) = source.counted(change.new.as_ref())
+        {
+            change.binary = counted.is_none();
+            change.insertions = counted.unwrap_or(0);
+            continue;
+        }
+        let old = source.old(change.old.as_ref())?;
+        let new = source.new(&change.path, change.new.as_ref())?;
+        change.binary = is_binary(&old) || is_binary(&new);
+        if !change.binary {
+            (change.insertions, change.deletions) = differing_lines(&old, &new);
+        }
+    }
+    Ok(())
+}
+
+fn differing_lines(old: &[u8], new: &[u8]) -> (u64, u64) {
+    if old.is_empty() || new.is_empty() {
+        return (line_count(new), line_count(old));
+    }
+    let input = InternedInput::new(byte_lines(old), byte_lines(new));
+    let diff = Diff::compute(Algorithm::Histogram, &input);
+    (u64::from(diff.count_additions()), u64::from(diff.count_removals()))
+}

@@ -1,0 +1,222 @@
+//! A unified patch that `git apply` takes, binary files included.
+
+use std::fmt::Write;
+
+use imara_diff::{Algorithm, Diff, InternedInput, sources::byte_lines};
+
+use super::lines::LineSource;
+use crate::{
+    error::Result,
+    model::{Change, ContentId, Side, WorkspacePath},
+    text::is_binary,
+};
+
+const CONTEXT: u32 = 3;
+const NO_ID: ContentId = ContentId([0; 20]);
+
+/// The patch for these changes. Directories and permission bits beyond the executable one have no place in it.
+pub(crate) fn patch(changes: &[Change], source: &LineSource<'_>) -> Result<String> {
+    let mut out = String::new();
+    for change in changes.iter().filter(|change| !change.is_directory()) {
+        let old = change.old.filter(|side| side.content().is_some());
+        let new = change.new.filter(|side| side.content().is_some());
+        let before = source.old(old.as_ref())?;
+        let after = source.new(&change.path, new.as_ref())?;
+        match (old, new) {
+            // Git has no change of type: one goes, another comes.
+            (Some(old), Some(new)) if is_link(&old) != is_link(&new) => {
+                section(&mut out, &change.path, Some(&old), None, &before, &[]);
+                section(&mut out, &change.path, None, Some(&new), &[], &after);
+            }
+            _ => section(&mut out, &change.path, old.as_ref(), new.as_ref(), &before, &after),
+        }
+    }
+    Ok(out)
+}
+
+fn is_link(side: &Side) -> bool {
+    matches!(side, Side::Symlink { .. })
+}
+
+fn git_mode(side: &Side) -> &'static str {
+    match side {
+        Side::File { mode, .. } if mode.is_executable() => "100755",
+        Side::File { .. } => "100644",
+        Side::Symlink { .. } => "120000",
+        Side::Directory { .. } => "040000",
+    }
+}
+
+fn section(
+    out: &mut String,
+    path: &WorkspacePath,
+    old: Option<&Side>,
+    new: Option<&Side>,
+    before: &[u8],
+    after: &[u8],
+) {
+    let is_same_content = old.and_then(Side::content) == new.and_then(Side::content);
+    let modes = (old.map(git_mode), new.map(git_mode));
+    if is_same_content && modes.0 == modes.1 {
+        return;
+    }
+    let a = quote("a/", path);
+    let b = quote("b/", path);
+    line(out, format_args!("diff --git {a} {b}"));
+    match modes {
+        (None, Some(mode)) => line(out, format_args!("new file mode {mode}")),
+        (Some(mode), None) => line(out, format_args!("deleted file mode {mode}")),
+        (Some(old), Some(new)) if old != new => {
+            line(out, format_args!("old mode {old}"));
+            line(out, format_args!("new mode {new}"));
+        }
+        _ => {}
+    }
+    if is_same_content {
+        return;
+    }
+    let id = |side: Option<&Side>| side.and_then(Side::content).unwrap_or(NO_ID);
+    let unchanged_mode = match modes {
+        (Some(old), Some(new)) if old == new => format!(" {old}"),
+        _ => String::new(),
+    };
+    line(out, format_args!("index {}..{}{unchanged_mode}", id(old), id(new)));
+    if is_binary(before) || is_binary(after) || std::str::from_utf8(before).is_err() || std::str::from_utf8(after).is_err()
+    {
+        binary(out, before, after);
+    } else if before != after {
+        let name = |side: Option<&Side>, quoted: &str| match side {
+            // A tab ends a name that has a space in it.
+            Some(_) if quoted.contains(' ') && !quoted.starts_with('"') => format!("{quoted}\t"),
+            Some(_) => quoted.to_owned(),
+            None => "/dev/null".to_owned(),
+        };
+        line(out, format_args!("--- {}", name(old, &a)));
+        line(out, format_args!("+++ {}", name(new, &b)));
+        hunks(out, before, after);
+    }
+}
+
+fn line(out: &mut String, text: std::fmt::Arguments<'_>) {
+    // Writing into a String can't fail.
+    drop(out.write_fmt(text));
+    out.push('\n');
+}
+
+/// A path as git writes it: in quotes where it has anything that could be misread.
+fn quote(prefix: &str, path: &WorkspacePath) -> String {
+    let bytes = path.as_bytes();
+    let needs_quotes = |byte: &u8| *byte < 0x20 || *byte >= 0x7f || matches!(*byte, b'"' | b'\\');
+    if !bytes.iter().any(needs_quotes) {
+        return format!("{prefix}{}", path.to_text());
+    }
+    let mut out = format!("\"{prefix}");
+    for byte in bytes {
+        match *byte {
+            b'"' => out.push_str("\\\""),
+            b'\\' => out.push_str("\\\\"),
+            b'\n' => out.push_str("\\n"),
+            b'\t' => out.push_str("\\t"),
+            b'\r' => out.push_str("\\r"),
+            byte if !(0x20..0x7f).contains(&byte) => drop(write!(out, "\\{byte:03o}")),
+            byte => out.push(char::from(byte)),
+        }
+    }
+    out.push('"');
+    out
+}
+
+/// A run of changes with its context, as ranges of lines on both sides.
+struct Block {
+    before: std::ops::Range<u32>,
+    after: std::ops::Range<u32>,
+    hunks: Vec<imara_diff::Hunk>,
+}
+
+fn hunks(out: &mut String, before: &[u8], after: &[u8]) {
+    let input = InternedInput::new(byte_lines(before), byte_lines(after));
+    let mut diff = Diff::compute(Algorithm::Histogram, &input);
+    diff.postprocess_lines(&input);
+    let lengths = (input.before.len() as u32, input.after.len() as u32);
+    let mut blocks: Vec<Block> = Vec::new();
+    for hunk in diff.hunks() {
+        match blocks.last_mut() {
+            Some(block) if hunk.before.start <= block.before.end + CONTEXT => {
+                block.before.end = (hunk.before.end + CONTEXT).min(lengths.0);
+                block.after.end = (hunk.after.end + CONTEXT).min(lengths.1);
+                block.hunks.push(hunk);
+            }
+            _ => blocks.push(Block {
+                before: hunk.before.start.saturating_sub(CONTEXT)..(hunk.before.end + CONTEXT).min(lengths.0),
+                after: hunk.after.start.saturating_sub(CONTEXT)..(hunk.after.end + CONTEXT).min(lengths.1),
+                hunks: vec![hunk],
+            }),
+        }
+    }
+    let old: Vec<&[u8]> = input.before.iter().map(|token| input.interner[*token]).collect();
+    let new: Vec<&[u8]> = input.after.iter().map(|token| input.interner[*token]).collect();
+    for block in blocks {
+        print_block(out, &block, &old, &new);
+    }
+}
+
+fn print_block(out: &mut String, block: &Block, old: &[&[u8]], new: &[&[u8]]) {
+    let range = |range: &std::ops::Range<u32>| {
+        let length = range.end - range.start;
+        // An empty range is named by the line before it.
+        let start = if length == 0 { range.start } else { range.start + 1 };
+        if length == 1 { format!("{start}") } else { format!("{start},{length}") }
+    };
+    line(out, format_args!("@@ -{} +{} @@", range(&block.before), range(&block.after)));
+    let mut position = block.before.start;
+    let mut print = |mark: char, lines: &[&[u8]]| {
+        for text in lines {
+            out.push(mark);
+            out.push_str(&String::from_utf8_lossy(text));
+            if !text.ends_with(b"\n") {
+                out.push_str("\n\\ No newline at end of file\n");
+            }
+        }
+    };
+    for hunk in &block.hunks {
+        print(' ', &old[position as usize..hunk.before.start as usize]);
+        print('-', &old[hunk.before.start as usize..hunk.before.end as usize]);
+        print('+', &new[hunk.after.start as usize..hunk.after.end as usize]);
+        position = hunk.before.end;
+    }
+    print(' ', &old[position as usize..block.before.end as usize]);
+}
+
+/// Git's own form for bytes that are no text: both sides whole, compressed, in base 85.
+fn binary(out: &mut String, before: &[u8], after: &[u8]) {
+    line(out, format_args!("GIT binary patch"));
+    for side in [after, before] {
+        line(out, format_args!("literal {}", side.len()));
+        let mut compressor = libdeflater::Compressor::new(libdeflater::CompressionLvl::default());
+        let mut compressed = vec![0; compressor.zlib_compress_bound(side.len())];
+        // The buffer has the size that the library asked for, so that it can't be too small.
+        let length = compressor.zlib_compress(side, &mut compressed).unwrap_or(0);
+        for piece in compressed[..length].chunks(52) {
+            let count = piece.len() as u8;
+            out.push(char::from(if count <= 26 { b'A' + count - 1 } else { b'a' + count - 27 }));
+            base85(out, piece);
+            out.push('\n');
+        }
+        out.push('\n');
+    }
+}
+
+fn base85(out: &mut String, bytes: &[u8]) {
+    const DIGITS: &[u8; 85] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;<=>?@^_`{|}~";
+    for group in bytes.chunks(4) {
+        let mut word = [0; 4];
+        word[..group.len()].copy_from_slice(group);
+        let mut number = u32::from_be_bytes(word);
+        let mut digits = [0; 5];
+        for digit in digits.iter_mut().rev() {
+            *digit = DIGITS[(number % 85) as usize];
+            number /= 85;
+        }
+        out.extend(digits.map(char::from));
+    }
+}

@@ -1,0 +1,201 @@
+//! A directory by its handle: everything is reached by one name from here, and no symlink is followed.
+
+use std::{
+    fs::File,
+    io,
+    os::fd::{AsFd, BorrowedFd, OwnedFd},
+    path::Path,
+};
+
+use bstr::BString;
+use rustix::fs::{AtFlags, CWD, OFlags, RenameFlags};
+
+use super::{points, stamp_of};
+use crate::model::{Mode, Stamp};
+
+/// An open directory.
+#[derive(Debug)]
+pub(crate) struct Dir(OwnedFd);
+
+/// What an entry is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FileType {
+    File,
+    Directory,
+    Symlink,
+    Special,
+}
+
+impl FileType {
+    pub(crate) fn of(stamp: &Stamp) -> Self {
+        match rustix::fs::FileType::from_raw_mode(stamp.mode) {
+            rustix::fs::FileType::RegularFile => Self::File,
+            rustix::fs::FileType::Directory => Self::Directory,
+            rustix::fs::FileType::Symlink => Self::Symlink,
+            _ => Self::Special,
+        }
+    }
+}
+
+/// A name that [`Dir::list`] found.
+#[derive(Debug)]
+pub(crate) struct Listed {
+    pub(crate) name: BString,
+    /// None where the file system does not say.
+    pub(crate) file_type: Option<FileType>,
+}
+
+/// What a rename does where the new name exists.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Rename {
+    /// It fails.
+    NoReplace,
+    /// Both names swap what they hold.
+    Exchange,
+}
+
+const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+
+impl Dir {
+    /// Opens a directory that a caller named; here, and only here, links in the path are followed.
+    pub(crate) fn open(path: &Path) -> io::Result<Self> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        Ok(Self(rustix::fs::openat(CWD, path, flags, rustix::fs::Mode::empty())?))
+    }
+
+    /// Opens a directory in this one; a symlink there is an error.
+    pub(crate) fn open_dir(&self, name: &[u8]) -> io::Result<Self> {
+        Ok(Self(rustix::fs::openat(&self.0, name, DIRECTORY, rustix::fs::Mode::empty())?))
+    }
+
+    /// Opens a file for reading; never waits on a FIFO, never follows a symlink.
+    pub(crate) fn open_file(&self, name: &[u8]) -> io::Result<File> {
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
+        Ok(File::from(rustix::fs::openat(&self.0, name, flags, rustix::fs::Mode::empty())?))
+    }
+
+    /// A second handle of the same directory.
+    pub(crate) fn try_clone(&self) -> io::Result<Self> {
+        Ok(Self(self.0.try_clone()?))
+    }
+
+    /// Its own stamp.
+    pub(crate) fn stamp(&self) -> io::Result<Stamp> {
+        Ok(stamp_of(&rustix::fs::fstat(&self.0)?))
+    }
+
+    /// The stamp of what stands under a name, a symlink itself rather than its target.
+    pub(crate) fn stamp_at(&self, name: &[u8]) -> io::Result<Stamp> {
+        Ok(stamp_of(&rustix::fs::statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW)?))
+    }
+
+    /// Like [`Self::stamp_at`], with nothing there as none.
+    pub(crate) fn try_stamp_at(&self, name: &[u8]) -> io::Result<Option<Stamp>> {
+        match self.stamp_at(name) {
+            Ok(stamp) => Ok(Some(stamp)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The target of a symlink.
+    pub(crate) fn read_link(&self, name: &[u8]) -> io::Result<Vec<u8>> {
+        Ok(rustix::fs::readlinkat(&self.0, name, Vec::new())?.into_bytes())
+    }
+
+    /// The names in it, in the order of their bytes.
+    pub(crate) fn list(&self) -> io::Result<Vec<Listed>> {
+        let mut names = Vec::new();
+        for entry in rustix::fs::Dir::read_from(&self.0)? {
+            let entry = entry?;
+            let name = entry.file_name().to_bytes();
+            if name != b"." && name != b".." {
+                let file_type = match entry.file_type() {
+                    rustix::fs::FileType::RegularFile => Some(FileType::File),
+                    rustix::fs::FileType::Directory => Some(FileType::Directory),
+                    rustix::fs::FileType::Symlink => Some(FileType::Symlink),
+                    rustix::fs::FileType::Unknown => None,
+                    _ => Some(FileType::Special),
+                };
+                names.push(Listed { name: name.into(), file_type });
+            }
+        }
+        names.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+        Ok(names)
+    }
+}
+
+/// Steps that change something. Each passes a crash point first.
+impl Dir {
+    /// Makes a directory.
+    pub(crate) fn make_dir(&self, name: &[u8], mode: Mode) -> io::Result<()> {
+        points::pass("make directory")?;
+        Ok(rustix::fs::mkdirat(&self.0, name, raw(mode))?)
+    }
+
+    /// Removes an empty directory.
+    pub(crate) fn remove_dir(&self, name: &[u8]) -> io::Result<()> {
+        points::pass("remove directory")?;
+        Ok(rustix::fs::unlinkat(&self.0, name, AtFlags::REMOVEDIR)?)
+    }
+
+    /// Removes a file or symlink: only ever one that this program made, in a place of its own.
+    pub(crate) fn remove_own_file(&self, name: &[u8]) -> io::Result<()> {
+        points::pass("remove own file")?;
+        Ok(rustix::fs::unlinkat(&self.0, name, AtFlags::empty())?)
+    }
+
+    /// Makes a new file, private until its mode is set.
+    pub(crate) fn create_file(&self, name: &[u8]) -> io::Result<File> {
+        points::pass("create file")?;
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        Ok(File::from(rustix::fs::openat(&self.0, name, flags, rustix::fs::Mode::from_raw_mode(0o600))?))
+    }
+
+    /// Makes a symlink.
+    pub(crate) fn create_symlink(&self, target: &[u8], name: &[u8]) -> io::Result<()> {
+        points::pass("create symlink")?;
+        Ok(rustix::fs::symlinkat(target, &self.0, name)?)
+    }
+
+    /// Moves or exchanges a file or symlink.
+    pub(crate) fn rename(&self, name: &[u8], to: &Self, new_name: &[u8], how: Rename) -> io::Result<()> {
+        points::pass(match how {
+            Rename::NoReplace => "move into place",
+            Rename::Exchange => "exchange",
+        })?;
+        let flags = match how {
+            Rename::NoReplace => RenameFlags::NOREPLACE,
+            Rename::Exchange => RenameFlags::EXCHANGE,
+        };
+        Ok(rustix::fs::renameat_with(&self.0, name, &to.0, new_name, flags)?)
+    }
+
+    /// Sets the permission bits of the open directory itself.
+    pub(crate) fn set_own_mode(&self, mode: Mode) -> io::Result<()> {
+        points::pass("set directory mode")?;
+        Ok(rustix::fs::fchmod(&self.0, raw(mode))?)
+    }
+
+    /// Makes the names in it durable.
+    pub(crate) fn sync(&self) -> io::Result<()> {
+        points::pass("sync directory")?;
+        Ok(rustix::fs::fsync(&self.0)?)
+    }
+}
+
+/// Sets the permission bits of an open file.
+pub(crate) fn set_mode(file: &File, mode: Mode) -> io::Result<()> {
+    points::pass("set mode")?;
+    Ok(rustix::fs::fchmod(file, raw(mode))?)
+}
+
+fn raw(mode: Mode) -> rustix::fs::Mode {
+    rustix::fs::Mode::from_raw_mode(u32::from(mode.0))
+}
+
+impl AsFd for Dir {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}

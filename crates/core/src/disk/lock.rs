@@ -1,0 +1,71 @@
+//! A lock that the kernel holds: it goes with the process, so that none is ever left behind.
+
+use std::{
+    fs::File,
+    io,
+    path::Path,
+    time::{Duration, Instant},
+};
+
+use rustix::fs::{CWD, FlockOperation, Mode, OFlags, flock};
+
+/// An exclusive lock; dropping it lets go.
+#[derive(Debug)]
+pub(crate) struct FileLock {
+    file: File,
+}
+
+/// Why a lock could not be had.
+#[derive(Debug)]
+pub(crate) enum LockError {
+    /// Another process has it and did not let go in time.
+    Busy,
+    /// The file system has no locks.
+    Unsupported,
+    /// Anything else.
+    Io(io::Error),
+}
+
+impl FileLock {
+    /// Waits at most `patience` for the lock on this file, which is made where it is missing.
+    pub(crate) fn acquire(path: &Path, patience: Duration) -> Result<Self, LockError> {
+        let deadline = Instant::now() + patience;
+        let mut pause = Duration::from_micros(500);
+        loop {
+            let flags = OFlags::RDWR | OFlags::CREATE | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+            let opened = rustix::fs::openat(CWD, path, flags, Mode::from_raw_mode(0o600));
+            let file = File::from(opened.map_err(|error| LockError::Io(error.into()))?);
+            match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+                // The store may have been forgotten while this process waited: a lock on a removed file guards nothing.
+                Ok(()) if is_still_at(&file, path) => return Ok(Self { file }),
+                Ok(()) => continue,
+                Err(rustix::io::Errno::WOULDBLOCK) => {}
+                Err(rustix::io::Errno::INTR) => continue,
+                Err(rustix::io::Errno::NOLCK | rustix::io::Errno::NOSYS | rustix::io::Errno::OPNOTSUPP) => {
+                    return Err(LockError::Unsupported);
+                }
+                Err(error) => return Err(LockError::Io(error.into())),
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(LockError::Busy);
+            }
+            std::thread::sleep(pause.min(left));
+            pause = (pause * 2).min(Duration::from_millis(10));
+        }
+    }
+}
+
+fn is_still_at(file: &File, path: &Path) -> bool {
+    match (rustix::fs::fstat(file), rustix::fs::lstat(path)) {
+        (Ok(held), Ok(named)) => (held.st_dev, held.st_ino) == (named.st_dev, named.st_ino),
+        _ => false,
+    }
+}
+
+impl Drop for FileLock {
+    fn drop(&mut self) {
+        // Closing the file would do the same; a failure here has nobody to tell.
+        drop(flock(&self.file, FlockOperation::Unlock));
+    }
+}

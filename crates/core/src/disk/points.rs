@@ -1,0 +1,89 @@
+//! Numbered points at every step that changes something on disk.
+//!
+//! In a normal build [`pass`] is nothing. With the feature `crash-points` the testkit can arm one: when the running
+//! process reaches it, it dies there as if killed, or the step fails with an error of the caller's choice.
+
+#[cfg(feature = "crash-points")]
+pub use armed::{Outcome, Passed, arm, count, record};
+
+/// Called right before a step that changes something; `step` names it.
+#[cfg(not(feature = "crash-points"))]
+#[inline(always)]
+pub(crate) fn pass(_step: &'static str) -> std::io::Result<()> {
+    Ok(())
+}
+
+#[cfg(feature = "crash-points")]
+pub(crate) use armed::pass;
+
+#[cfg(feature = "crash-points")]
+mod armed {
+    use std::{
+        io,
+        sync::{
+            Mutex,
+            atomic::{AtomicU64, Ordering},
+        },
+    };
+
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    static ARMED: Mutex<Option<(u64, Outcome)>> = Mutex::new(None);
+    static NAMES: Mutex<Option<Vec<Passed>>> = Mutex::new(None);
+
+    /// What happens at an armed point.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Outcome {
+        /// The process ends at once, without cleaning up.
+        Die,
+        /// The step fails with this error number; later ones work again.
+        Fail(i32),
+    }
+
+    /// A point that was passed: its number, counted from 1, and its name.
+    pub type Passed = (u64, &'static str);
+
+    /// The `number`-th point from now on ends in `outcome`.
+    pub fn arm(number: u64, outcome: Outcome) {
+        COUNT.store(0, Ordering::SeqCst);
+        *lock(&ARMED) = Some((number, outcome));
+    }
+
+    /// How many points have been passed.
+    pub fn count() -> u64 {
+        COUNT.load(Ordering::SeqCst)
+    }
+
+    /// Disarms, runs `action`, and returns the points that it passed.
+    pub fn record<T>(action: impl FnOnce() -> T) -> (T, Vec<Passed>) {
+        COUNT.store(0, Ordering::SeqCst);
+        *lock(&ARMED) = None;
+        *lock(&NAMES) = Some(Vec::new());
+        let result = action();
+        (result, lock(&NAMES).take().unwrap_or_default())
+    }
+
+    fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+        mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    pub(crate) fn pass(step: &'static str) -> io::Result<()> {
+        let number = COUNT.fetch_add(1, Ordering::SeqCst) + 1;
+        if let Some(names) = lock(&NAMES).as_mut() {
+            names.push((number, step));
+        }
+        let armed = *lock(&ARMED);
+        match armed {
+            Some((target, outcome)) if target == number => match outcome {
+                Outcome::Die => {
+                    let own = rustix::process::getpid();
+                    drop(rustix::process::kill_process(own, rustix::process::Signal::KILL));
+                    loop {
+                        std::thread::park();
+                    }
+                }
+                Outcome::Fail(code) => Err(io::Error::from_raw_os_error(code)),
+            },
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! The store's own files: readable by their owner alone, whatever the umask, and durable where it says so.
+
+use std::{
+    fs::{File, OpenOptions, Permissions},
+    io::{self, Write},
+    os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt},
+    path::{Path, PathBuf},
+};
+
+use super::points;
+
+/// How a temporary file's name starts: what is found under such a name while the lock is held, a dead process left.
+pub(crate) const TEMPORARY_PREFIX: &str = ".backtrail-tmp-";
+
+/// Must a step survive a power cut before the next one?
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Durability {
+    /// It reaches the disk before the call returns.
+    Synced,
+    /// It can be rebuilt; the system writes it when it likes.
+    Unsynced,
+}
+
+/// Makes a directory with all its parents.
+pub(crate) fn make_directories(path: &Path) -> io::Result<()> {
+    if path.is_dir() {
+        return Ok(());
+    }
+    points::pass("make store directory")?;
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path)
+}
+
+/// The bytes of a file; none where there is none.
+pub(crate) fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
+    match std::fs::read(path) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(error) if is_absence(&error) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// The names in a directory; empty where there is none.
+pub(crate) fn names(path: &Path) -> io::Result<Vec<std::ffi::OsString>> {
+    let entries = match std::fs::read_dir(path) {
+        Ok(entries) => entries,
+        Err(error) if is_absence(&error) => return Ok(Vec::new()),
+        Err(error) => return Err(error),
+    };
+    entries.map(|entry| entry.map(|entry| entry.file_name())).collect()
+}
+
+/// How many bytes a file has; none where there is none.
+pub(crate) fn size(path: &Path) -> io::Result<Option<u64>> {
+    match std::fs::symlink_metadata(path) {
+        Ok(metadata) => Ok(Some(metadata.len())),
+        Err(error) if is_absence(&error) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Is something there?
+pub(crate) fn exists(path: &Path) -> bool {
+    std::fs::symlink_metadata(path).is_ok()
+}
+
+fn is_absence(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}
+
+/// A new file under a temporary name in this directory.
+pub(crate) fn create_temporary(directory: &Path, purpose: &str) -> io::Result<(File, PathBuf)> {
+    points::pass("create temporary file")?;
+    let process = std::process::id();
+    for attempt in 0u32.. {
+        let path = directory.join(format!("{TEMPORARY_PREFIX}{process}-{attempt}-{purpose}"));
+        match OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&path) {
+            Ok(file) => return Ok((file, path)),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Err(io::ErrorKind::AlreadyExists.into())
+}
+
+/// Writes all of it at the file's current position.
+pub(crate) fn write_all(file: &mut File, bytes: &[u8]) -> io::Result<()> {
+    points::pass("write store file")?;
+    file.write_all(bytes)
+}
+
+/// Writes all of it at this place.
+pub(crate) fn write_at(file: &File, bytes: &[u8], offset: u64) -> io::Result<()> {
+    points::pass("write into store file")?;
+    std::os::unix::fs::FileExt::write_all_at(file, bytes, offset)
+}
+
+/// Makes a file's bytes durable.
+pub(crate) fn sync_file(file: &File) -> io::Result<()> {
+    points::pass("sync file")?;
+    file.sync_all()
+}
+
+/// Makes the names in a directory durable.
+pub(crate) fn sync_directory(path: &Path) -> io::Result<()> {
+    points::pass("sync store directory")?;
+    File::open(path)?.sync_all()
+}
+
+/// Gives a finished file its name, in place of what was there.
+pub(crate) fn rename(from: &Path, to: &Path) -> io::Result<()> {
+    points::pass("rename store file")?;
+    std::fs::rename(from, to)
+}
+
+/// Puts these bytes under this name in one step: whoever looks sees the old file or the new one.
+pub(crate) fn replace(path: &Path, bytes: &[u8], durability: Durability) -> io::Result<()> {
+    let directory = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
+    let (mut file, temporary) = create_temporary(directory, "file")?;
+    let result = (|| {
+        write_all(&mut file, bytes)?;
+        if durability == Durability::Synced {
+            sync_file(&file)?;
+        }
+        rename(&temporary, path)
+    })();
+    if let Err(error) = result {
+        remove_leftover(&temporary);
+        return Err(error);
+    }
+    match durability {
+        Durability::Synced => sync_directory(directory),
+        Durability::Unsynced => Ok(()),
+    }
+}
+
+/// Adds bytes at the end of a file, which is made where it is missing.
+pub(crate) fn append(path: &Path, bytes: &[u8], durability: Durability) -> io::Result<()> {
+    points::pass("append to store file")?;
+    let is_new = !exists(path);
+    let mut file = OpenOptions::new().append(true).create(true).mode(0o600).open(path)?;
+    file.write_all(bytes)?;
+    if durability == Durability::Synced {
+        sync_file(&file)?;
+        if is_new && let Some(directory) = path.parent() {
+            sync_directory(directory)?;
+        }
+    }
+    Ok(())
+}
+
+/// Removes one of the store's files; nothing there is fine.
+pub(crate) fn remove(path: &Path) -> io::Result<()> {
+    points::pass("remove store file")?;
+    match std::fs::remove_file(path) {
+        Err(error) if !is_absence(&error) => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Removes a temporary file after a failure. What can't be removed now is swept by the next writer.
+pub(crate) fn remove_leftover(path: &Path) {
+    drop(std::fs::remove_file(path));
+}
+
+/// Makes a file private again, should somebody have opened it up.
+pub(crate) fn make_private(path: &Path, mode: u32) -> io::Result<()> {
+    let present = std::fs::symlink_metadata(path)?.permissions();
+    if present.mode() & 0o7777 != mode {
+        points::pass("make private")?;
+        std::fs::set_permissions(path, Permissions::from_mode(mode))?;
+    }
+    Ok(())
+}
+
+/// The one true spelling of a directory that exists.
+pub(crate) fn canonical(path: &Path) -> io::Result<PathBuf> {
+    std::fs::canonicalize(path)
+}

@@ -1,0 +1,39 @@
+//! Reading files that the user's configuration names, outside the workspace: the only reads that follow links.
+
+use std::{fs::File, io, path::Path};
+
+use super::stamp_of;
+use crate::model::Stamp;
+
+/// Larger configuration files than this are not believed.
+const MAX_CONFIGURATION_BYTES: u64 = 64 << 20;
+
+/// The bytes of a regular file, links followed; none where there is no such file.
+pub(crate) fn read_following(path: &Path) -> io::Result<Option<Vec<u8>>> {
+    let Some(file) = open_following(path)? else { return Ok(None) };
+    let mut bytes = Vec::new();
+    io::Read::read_to_end(&mut io::Read::take(file, MAX_CONFIGURATION_BYTES), &mut bytes)?;
+    Ok(Some(bytes))
+}
+
+/// A regular file, links followed; none where there is no such file.
+pub(crate) fn open_following(path: &Path) -> io::Result<Option<File>> {
+    use rustix::fs::{CWD, Mode, OFlags};
+    // Never waits on a FIFO that somebody put there.
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
+    let file = match rustix::fs::openat(CWD, path, flags, Mode::empty()) {
+        Ok(file) => File::from(file),
+        Err(rustix::io::Errno::NOENT | rustix::io::Errno::NOTDIR) => return Ok(None),
+        Err(error) => return Err(error.into()),
+    };
+    Ok(file.metadata()?.is_file().then_some(file))
+}
+
+/// The stamp of a file, links followed; none where there is none.
+pub(crate) fn stamp_following(path: &Path) -> io::Result<Option<Stamp>> {
+    match rustix::fs::stat(path) {
+        Ok(stat) => Ok(Some(stamp_of(&stat))),
+        Err(rustix::io::Errno::NOENT | rustix::io::Errno::NOTDIR) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}

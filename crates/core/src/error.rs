@@ -1,0 +1,265 @@
+//! What can go wrong, as cases that somebody can act on.
+//!
+//! Every front end shares [`Error::code`]; hints and exit codes belong to them.
+
+use std::{io, path::PathBuf};
+
+use crate::model::{CheckpointId, InvalidPath, WorkspacePath};
+
+/// The stable word for a sort of failure, shared by exit codes, JSON, MCP and Python.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ErrorCode {
+    /// The system refused something.
+    Io,
+    /// The disk is full.
+    NoSpace,
+    /// A bug.
+    Internal,
+    /// The call makes no sense.
+    Usage,
+    /// A settings file can't be read.
+    Settings,
+    /// No such checkpoint.
+    UnknownCheckpoint,
+    /// Several checkpoints fit.
+    AmbiguousCheckpoint,
+    /// No such path.
+    UnknownPath,
+    /// The files changed since the plan was made.
+    PlanChanged,
+    /// Something stands in the way.
+    Conflict,
+    /// The store is damaged.
+    StoreDamaged,
+    /// The store was written by a newer version.
+    StoreTooNew,
+    /// The directory is one that nobody should restore as a whole.
+    ProtectedDirectory,
+    /// A feature checkpoint needs force.
+    FeatureCheckpoint,
+    /// A path outside the workspace.
+    PathOutsideWorkspace,
+    /// The user's repository can't be moved safely.
+    GitState,
+    /// Another process holds the workspace.
+    Busy,
+}
+
+impl ErrorCode {
+    /// The word of the contract.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Io => "io",
+            Self::NoSpace => "no_space",
+            Self::Internal => "internal",
+            Self::Usage => "usage",
+            Self::Settings => "settings",
+            Self::UnknownCheckpoint => "unknown_checkpoint",
+            Self::AmbiguousCheckpoint => "ambiguous_checkpoint",
+            Self::UnknownPath => "unknown_path",
+            Self::PlanChanged => "plan_changed",
+            Self::Conflict => "conflict",
+            Self::StoreDamaged => "store_damaged",
+            Self::StoreTooNew => "store_too_new",
+            Self::ProtectedDirectory => "protected_directory",
+            Self::FeatureCheckpoint => "feature_checkpoint",
+            Self::PathOutsideWorkspace => "path_outside_workspace",
+            Self::GitState => "git_state",
+            Self::Busy => "busy",
+        }
+    }
+}
+
+/// A failed operation.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The system refused a step.
+    #[error("can't {action} {}: {}", path.display(), describe(source))]
+    Io {
+        /// What was tried.
+        action: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The workspace is not there, or is no directory.
+    #[error("{} is not a directory", path.display())]
+    NotADirectory {
+        /// What was named.
+        path: PathBuf,
+    },
+    /// No checkpoint fits the word.
+    #[error("no checkpoint fits {word:?}{}", nearest.as_ref().map(|n| format!("; did you mean {n:?}?")).unwrap_or_default())]
+    UnknownCheckpoint {
+        /// What was asked for.
+        word: String,
+        /// A name or id that is nearly the same.
+        nearest: Option<String>,
+    },
+    /// The parent of this checkpoint was deleted, or it never had one.
+    #[error("there is nothing before {of}: {reason}")]
+    NoEarlierCheckpoint {
+        /// The word that was asked for.
+        of: String,
+        /// Why.
+        reason: &'static str,
+    },
+    /// Several checkpoints fit the word.
+    #[error("{word:?} fits several checkpoints: {}", candidates.iter().map(CheckpointId::short).collect::<Vec<_>>().join(", "))]
+    AmbiguousCheckpoint {
+        /// What was asked for.
+        word: String,
+        /// What it fits.
+        candidates: Vec<CheckpointId>,
+    },
+    /// The path is neither in the checkpoint nor on disk.
+    #[error("{path} is not in {place}")]
+    UnknownPath {
+        /// What was asked for.
+        path: WorkspacePath,
+        /// Where it was looked for.
+        place: String,
+    },
+    /// A checkpoint has no attachment of this name.
+    #[error("checkpoint {} has no attachment {name:?}", checkpoint.short())]
+    UnknownAttachment {
+        /// Which checkpoint.
+        checkpoint: CheckpointId,
+        /// What was asked for.
+        name: String,
+    },
+    /// The path lies outside the workspace.
+    #[error("{} is outside the workspace {}", path.display(), root.display())]
+    PathOutsideWorkspace {
+        /// What was asked for.
+        path: PathBuf,
+        /// The workspace.
+        root: PathBuf,
+    },
+    /// The path could not be one inside a workspace.
+    #[error(transparent)]
+    InvalidPath(#[from] InvalidPath),
+    /// The workspace is a place that is never taken as a whole.
+    #[error("{} is a protected directory", path.display())]
+    ProtectedDirectory {
+        /// Which.
+        path: PathBuf,
+    },
+    /// The name could be read as another address.
+    #[error("{name:?} can't be the name of a checkpoint: it would be read as something else")]
+    InvalidName {
+        /// What was asked for.
+        name: String,
+    },
+    /// The call makes no sense.
+    #[error("{0}")]
+    Usage(String),
+    /// A settings file can't be read.
+    #[error("{}: {problem}", file.display())]
+    Settings {
+        /// The file.
+        file: PathBuf,
+        /// Line, key and what is wrong.
+        problem: String,
+    },
+    /// Something in the store is missing or does not match its id.
+    #[error("the store {} is damaged: {problem}", store.display())]
+    StoreDamaged {
+        /// The store.
+        store: PathBuf,
+        /// What is wrong.
+        problem: String,
+    },
+    /// The store needs features that this version does not have.
+    #[error("the store {} was written by a newer version: it needs {feature}", store.display())]
+    StoreTooNew {
+        /// The store.
+        store: PathBuf,
+        /// The first unknown feature.
+        feature: String,
+    },
+    /// The directory under `--store` holds something else.
+    #[error("{} is neither a store nor empty", path.display())]
+    NotAStore {
+        /// Which.
+        path: PathBuf,
+    },
+    /// The store belongs to another workspace.
+    #[error("the store {} belongs to the workspace {}", store.display(), owner.display())]
+    StoreOfAnother {
+        /// The store.
+        store: PathBuf,
+        /// Whose it is.
+        owner: PathBuf,
+    },
+    /// Another process holds the workspace.
+    #[error("another process is working on {} and did not let go within {seconds} s", path.display())]
+    Busy {
+        /// The workspace.
+        path: PathBuf,
+        /// How long was waited.
+        seconds: u64,
+    },
+    /// The store lies on a file system without locks.
+    #[error("the file system of {} has no locks", path.display())]
+    NoLocks {
+        /// The store.
+        path: PathBuf,
+    },
+    /// A bug, or damage that nothing foresaw.
+    #[error("internal error: {0}")]
+    Internal(String),
+}
+
+/// What operations return.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+impl Error {
+    /// The stable word.
+    pub fn code(&self) -> ErrorCode {
+        match self {
+            Self::Io { source, .. } if is_no_space(source) => ErrorCode::NoSpace,
+            Self::Io { .. } | Self::NotADirectory { .. } | Self::NoLocks { .. } => ErrorCode::Io,
+            Self::UnknownCheckpoint { .. } | Self::NoEarlierCheckpoint { .. } => ErrorCode::UnknownCheckpoint,
+            Self::AmbiguousCheckpoint { .. } => ErrorCode::AmbiguousCheckpoint,
+            Self::UnknownPath { .. } | Self::UnknownAttachment { .. } => ErrorCode::UnknownPath,
+            Self::PathOutsideWorkspace { .. } | Self::InvalidPath(_) => ErrorCode::PathOutsideWorkspace,
+            Self::ProtectedDirectory { .. } => ErrorCode::ProtectedDirectory,
+            Self::InvalidName { .. } | Self::Usage(_) | Self::NotAStore { .. } | Self::StoreOfAnother { .. } => {
+                ErrorCode::Usage
+            }
+            Self::Settings { .. } => ErrorCode::Settings,
+            Self::StoreDamaged { .. } => ErrorCode::StoreDamaged,
+            Self::StoreTooNew { .. } => ErrorCode::StoreTooNew,
+            Self::Busy { .. } => ErrorCode::Busy,
+            Self::Internal(_) => ErrorCode::Internal,
+        }
+    }
+}
+
+fn is_no_space(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+}
+
+fn describe(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound => "there is nothing there".into(),
+        io::ErrorKind::PermissionDenied => "permission denied".into(),
+        io::ErrorKind::StorageFull => "no space left on the disk".into(),
+        io::ErrorKind::ReadOnlyFilesystem => "the file system is read-only".into(),
+        _ => error.to_string(),
+    }
+}
+
+/// Adds what was tried, and on what, to an error of the system.
+pub(crate) trait While<T> {
+    fn or_fail(self, action: &'static str, path: impl Into<PathBuf>) -> Result<T>;
+}
+
+impl<T> While<T> for io::Result<T> {
+    fn or_fail(self, action: &'static str, path: impl Into<PathBuf>) -> Result<T> {
+        self.map_err(|source| Error::Io { action, path: path.into(), source })
+    }
+}

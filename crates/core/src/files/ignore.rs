@@ -1,0 +1,280 @@
+//! Git's ignore rules, evaluated name by name on the way down.
+//!
+//! The patterns themselves are parsed and matched by gitoxide; here is only their order: `[scan] exclude` first, then the
+//! deepest `.gitignore` and those above it, `.git/info/exclude` and the user's global excludes, and in each the last
+//! line that fits.
+
+use std::sync::Arc;
+
+use bstr::{BStr, ByteSlice};
+use gix_glob::{Pattern, pattern::Case, wildmatch};
+
+use crate::{model::OutsideRules, settings::ScanSettings};
+
+/// What the rules say of one name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// Nothing leaves it out.
+    Captured,
+    /// A rule leaves it out that a snapshot will hold, or that is kept with it.
+    Ignored,
+    /// The rule stands in an ignore file that is itself left out.
+    IgnoredByUncaptured,
+}
+
+impl Verdict {
+    pub(crate) fn is_ignored(self) -> bool {
+        self != Self::Captured
+    }
+}
+
+/// The rules that hold in one directory: those of its ancestors and its own.
+#[derive(Debug, Clone)]
+pub(crate) struct IgnoreRules {
+    outside: Arc<Outside>,
+    frame: Option<Arc<Frame>>,
+    fingerprint: u64,
+}
+
+#[derive(Debug)]
+struct Outside {
+    /// Least important first.
+    lists: Vec<PatternList>,
+    /// `[scan] exclude`: the workspace is what its own settings speak of, wherever it lies in the repository.
+    exclude: PatternList,
+    prefix: Vec<u8>,
+    include: Vec<Pattern>,
+    precious: Vec<Pattern>,
+}
+
+#[derive(Debug)]
+struct Frame {
+    parent: Option<Arc<Frame>>,
+    list: PatternList,
+    is_captured: bool,
+}
+
+#[derive(Debug)]
+struct PatternList {
+    /// The directory that the patterns are relative to, with a slash at its end, counted from the repository's top.
+    base: Vec<u8>,
+    patterns: Vec<Pattern>,
+}
+
+impl PatternList {
+    fn parse(base: Vec<u8>, bytes: &[u8]) -> Self {
+        let patterns = gix_ignore::parse(bytes, false).map(|(pattern, _, _)| pattern).collect();
+        Self { base, patterns }
+    }
+
+    /// The last pattern that fits, as "ignore" or "do not ignore".
+    fn decide(&self, path: &[u8], is_directory: bool) -> Option<bool> {
+        let relative = path.strip_prefix(self.base.as_slice())?.as_bstr();
+        let found = self.patterns.iter().rev().find(|pattern| fits(pattern, relative, is_directory))?;
+        Some(!found.is_negative())
+    }
+}
+
+fn fits(pattern: &Pattern, path: &BStr, is_directory: bool) -> bool {
+    let name_start = path.rfind_byte(b'/').map(|slash| slash + 1);
+    let mode = wildmatch::Mode::NO_MATCH_SLASH_LITERAL;
+    pattern.matches_repo_relative_path(path, name_start, Some(is_directory), Case::Sensitive, mode)
+}
+
+impl IgnoreRules {
+    /// The rules from outside the tree.
+    pub(crate) fn new(outside: &OutsideRules, settings: &ScanSettings) -> Self {
+        let lines = |patterns: &[String]| patterns.join("\n").into_bytes();
+        let parse = |patterns: &[String]| PatternList::parse(Vec::new(), &lines(patterns)).patterns;
+        let mut lists = vec![
+            PatternList::parse(Vec::new(), &outside.global_excludes),
+            PatternList::parse(Vec::new(), &outside.info_exclude),
+        ];
+        for (base, bytes) in &outside.above {
+            lists.push(PatternList::parse(base.clone(), bytes));
+        }
+        let mut fingerprint = Fingerprint::default();
+        fingerprint.add(&outside.global_excludes);
+        fingerprint.add(&outside.info_exclude);
+        fingerprint.add(&outside.prefix);
+        for (base, bytes) in &outside.above {
+            fingerprint.add(base);
+            fingerprint.add(bytes);
+        }
+        for patterns in [&settings.exclude, &settings.include, &settings.precious] {
+            fingerprint.add(&lines(patterns));
+        }
+        fingerprint.add(&settings.max_file_bytes.to_le_bytes());
+        fingerprint.add(&[u8::from(settings.capture_rebuildable)]);
+        let prefix = outside.prefix.clone();
+        let outside = Outside {
+            lists,
+            exclude: PatternList::parse(prefix.clone(), &lines(&settings.exclude)),
+            prefix,
+            include: parse(&settings.include),
+            precious: parse(&settings.precious),
+        };
+        Self { outside: Arc::new(outside), frame: None, fingerprint: fingerprint.finish() }
+    }
+
+    /// The rules below a directory that has this ignore file.
+    pub(crate) fn below(&self, directory: &[u8], bytes: &[u8]) -> Self {
+        let mut base = self.full(directory);
+        if !directory.is_empty() {
+            base.push(b'/');
+        }
+        let list = PatternList::parse(base, bytes);
+        let file = join(directory, b".gitignore");
+        let is_ignored =
+            list.decide(&self.full(&file), false).unwrap_or_else(|| self.judge(&file, false).is_ignored());
+        let is_captured = !is_ignored || self.is_precious(&file);
+        let mut fingerprint = Fingerprint(self.fingerprint);
+        fingerprint.add(directory);
+        fingerprint.add(bytes);
+        Self {
+            outside: Arc::clone(&self.outside),
+            frame: Some(Arc::new(Frame { parent: self.frame.clone(), list, is_captured })),
+            fingerprint: fingerprint.finish(),
+        }
+    }
+
+    /// Does the innermost ignore file leave itself out?
+    pub(crate) fn innermost_is_left_out(&self) -> bool {
+        self.frame.as_ref().is_some_and(|frame| !frame.is_captured)
+    }
+
+    /// What git's rules and `exclude` say of a path in this directory; its parents were judged before.
+    pub(crate) fn judge(&self, path: &[u8], is_directory: bool) -> Verdict {
+        let path = self.full(path);
+        match self.outside.exclude.decide(&path, is_directory) {
+            Some(true) => return Verdict::Ignored,
+            Some(false) => return Verdict::Captured,
+            None => {}
+        }
+        let mut frame = self.frame.as_deref();
+        while let Some(present) = frame {
+            match present.list.decide(&path, is_directory) {
+                Some(true) if present.is_captured => return Verdict::Ignored,
+                Some(true) => return Verdict::IgnoredByUncaptured,
+                Some(false) => return Verdict::Captured,
+                None => frame = present.parent.as_deref(),
+            }
+        }
+        match self.outside.lists.iter().rev().find_map(|list| list.decide(&path, is_directory)) {
+            Some(true) => Verdict::Ignored,
+            _ => Verdict::Captured,
+        }
+    }
+
+    /// Is an ignored file wanted by `precious` or by an `include` that names no directory?
+    pub(crate) fn is_precious(&self, path: &[u8]) -> bool {
+        let path = path.as_bstr();
+        self.outside.precious.iter().chain(&self.outside.include).any(|pattern| fits(pattern, path, false))
+    }
+
+    /// Does `include` name this path?
+    pub(crate) fn is_included(&self, path: &[u8], is_directory: bool) -> bool {
+        self.outside.include.iter().any(|pattern| fits(pattern, path.as_bstr(), is_directory))
+    }
+
+    /// Could `include` name something below this ignored directory?
+    ///
+    /// Only patterns with a slash can: one without would mean a walk through every ignored directory.
+    pub(crate) fn may_include_below(&self, directory: &[u8]) -> bool {
+        let depth = directory.split_str("/").count();
+        self.outside.include.iter().any(|pattern| {
+            let parts: Vec<&[u8]> = pattern.text.split_str("/").collect();
+            parts.len() > 1
+                && parts.iter().zip(directory.split_str("/")).enumerate().all(|(number, (part, name))| {
+                    parts[..=number].iter().any(|part| *part == b"**")
+                        || gix_glob::wildmatch(part.as_bstr(), name.as_bstr(), wildmatch::Mode::NO_MATCH_SLASH_LITERAL)
+                })
+                && (parts.len() > depth || parts.iter().any(|part| *part == b"**"))
+        })
+    }
+
+    /// What decided, as a number that changes when any source does.
+    pub(crate) fn fingerprint(&self) -> u64 {
+        self.fingerprint
+    }
+
+    fn full(&self, path: &[u8]) -> Vec<u8> {
+        [self.outside.prefix.as_slice(), path].concat()
+    }
+}
+
+fn join(directory: &[u8], name: &[u8]) -> Vec<u8> {
+    if directory.is_empty() { name.to_vec() } else { [directory, b"/", name].concat() }
+}
+
+#[derive(Default, Clone, Copy)]
+struct Fingerprint(u64);
+
+impl Fingerprint {
+    fn add(&mut self, bytes: &[u8]) {
+        let length = (bytes.len() as u64).to_le_bytes();
+        self.0 = xxhash_rust::xxh3::xxh3_64_with_seed(&length, self.0);
+        self.0 = xxhash_rust::xxh3::xxh3_64_with_seed(bytes, self.0);
+    }
+
+    fn finish(self) -> u64 {
+        self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rules(settings: &ScanSettings) -> IgnoreRules {
+        IgnoreRules::new(&OutsideRules::default(), settings)
+    }
+
+    #[test]
+    fn the_deepest_file_and_the_last_line_win() {
+        let top = rules(&ScanSettings::default()).below(b"", b"*.log\n!keep.log\n/only-top\n");
+        assert_eq!(top.judge(b"a.log", false), Verdict::Ignored);
+        assert_eq!(top.judge(b"keep.log", false), Verdict::Captured);
+        assert_eq!(top.judge(b"only-top", false), Verdict::Ignored);
+        assert_eq!(top.judge(b"sub/only-top", false), Verdict::Captured);
+        let below = top.below(b"sub", b"!a.log\n");
+        assert_eq!(below.judge(b"sub/a.log", false), Verdict::Captured);
+    }
+
+    #[test]
+    fn an_ignore_file_that_ignores_itself_is_known() {
+        let below = rules(&ScanSettings::default()).below(b"cache", b"*\n");
+        assert!(below.innermost_is_left_out());
+        assert_eq!(below.judge(b"cache/x", false), Verdict::IgnoredByUncaptured);
+    }
+
+    #[test]
+    fn include_reaches_into_ignored_directories_by_path_alone() {
+        let settings = ScanSettings {
+            include: vec!["config/local.yaml".into(), "*.key".into(), "a/**/z".into()],
+            ..ScanSettings::default()
+        };
+        let rules = rules(&settings);
+        assert!(rules.may_include_below(b"config"));
+        assert!(!rules.may_include_below(b"node_modules"));
+        assert!(rules.may_include_below(b"a/b/c"));
+        assert!(!rules.may_include_below(b"config/local.yaml"));
+        assert!(rules.is_included(b"config/local.yaml", false));
+    }
+
+    #[test]
+    fn every_source_changes_the_fingerprint() {
+        let base = rules(&ScanSettings::default());
+        let exclude = ScanSettings { exclude: vec!["x".into()], ..ScanSettings::default() };
+        let global = OutsideRules { global_excludes: b"x".to_vec(), ..OutsideRules::default() };
+        let prints = [
+            base.fingerprint(),
+            rules(&exclude).fingerprint(),
+            IgnoreRules::new(&global, &ScanSettings::default()).fingerprint(),
+            base.below(b"", b"x").fingerprint(),
+            base.below(b"", b"y").fingerprint(),
+        ];
+        let distinct: std::collections::HashSet<_> = prints.iter().collect();
+        assert_eq!(distinct.len(), prints.len());
+    }
+}

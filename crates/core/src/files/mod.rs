@@ -1,0 +1,14 @@
+//! The workspace's files: reading them into a [`Directory`](crate::model::Directory), deciding what is left out,
+//! remembering what was read.
+//!
+//! Knows nothing of the store: contents go to a [`ContentSink`](crate::model::ContentSink).
+
+mod ignore;
+mod read;
+mod rebuildable;
+mod scan;
+mod stat_cache;
+
+pub(crate) use ignore::{IgnoreRules, Verdict};
+pub(crate) use scan::{Exceptions, Scan, ScanOptions, scan};
+pub(crate) use stat_cache::{CacheBase, StatCache};

@@ -1,0 +1,109 @@
+//! Reading one file or link so that what was read is what was there.
+
+use std::{fs::File, io, io::Read, time::Duration};
+
+use crate::{
+    disk::{Dir, FileType, stamp_of},
+    model::{ContentId, ContentSink, Contents, FileEntry, Node, Reason, Stamp, Unreadable, is_shortage},
+};
+
+/// Files up to this size are read in one piece.
+const WHOLE_BYTES: u64 = 4 << 20;
+/// How often a file that changes under our hands is read again.
+const TRIES: u32 = 4;
+
+/// Reads a regular file; its stamp was taken by name before.
+pub(super) fn read_file(
+    directory: &Dir,
+    name: &[u8],
+    max_bytes: u64,
+    sink: &dyn ContentSink,
+    buffer: &mut Vec<u8>,
+) -> io::Result<Option<Node>> {
+    for attempt in 0..TRIES {
+        if attempt > 0 {
+            std::thread::sleep(Duration::from_millis(u64::from(attempt) * 5));
+        }
+        let file = match directory.open_file(name) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return refusal(directory, name, error).map(Some),
+        };
+        let before = stamp_of(&rustix::fs::fstat(&file)?);
+        if FileType::of(&before) != FileType::File {
+            // Something else took the name since it was listed: the next attempt sees what.
+            let Some(stamp) = directory.try_stamp_at(name)? else { return Ok(None) };
+            if FileType::of(&stamp) == FileType::Special {
+                return Ok(Some(Node::Skipped(Reason::Special, stamp)));
+            }
+            continue;
+        }
+        if before.size > max_bytes {
+            return Ok(Some(Node::Skipped(Reason::TooLarge, before)));
+        }
+        match put_contents(&file, &before, sink, buffer) {
+            Ok(Some(content)) => {
+                let after = stamp_of(&rustix::fs::fstat(&file)?);
+                if after == before {
+                    return Ok(Some(Node::File(FileEntry { content, stamp: before })));
+                }
+            }
+            Ok(None) => {}
+            Err(error) if Unreadable::is_marked(&error) => return refusal(directory, name, error).map(Some),
+            Err(error) => return Err(error),
+        }
+    }
+    let stamp = directory.try_stamp_at(name)?;
+    Ok(stamp.map(|stamp| Node::Skipped(Reason::Changing, stamp)))
+}
+
+fn put_contents(
+    file: &File,
+    stamp: &Stamp,
+    sink: &dyn ContentSink,
+    buffer: &mut Vec<u8>,
+) -> io::Result<Option<ContentId>> {
+    if stamp.size > WHOLE_BYTES {
+        return sink.put(Contents::Stream { file, bytes: stamp.size });
+    }
+    buffer.clear();
+    // One byte more than announced tells a file that grew.
+    let read = file.take(stamp.size + 1).read_to_end(buffer).map_err(Unreadable::mark)?;
+    if read as u64 != stamp.size {
+        return Ok(None);
+    }
+    sink.put(Contents::Whole(buffer))
+}
+
+/// Reads a symlink.
+pub(super) fn read_link(directory: &Dir, name: &[u8], sink: &dyn ContentSink) -> io::Result<Option<Node>> {
+    for _ in 0..TRIES {
+        let Some(before) = directory.try_stamp_at(name)? else { return Ok(None) };
+        if FileType::of(&before) != FileType::Symlink {
+            continue;
+        }
+        let target = match directory.read_link(name) {
+            Ok(target) => target,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) if error.kind() == io::ErrorKind::InvalidInput => continue,
+            Err(error) => return refusal(directory, name, error).map(Some),
+        };
+        if let Some(content) = sink.put(Contents::Whole(&target))? {
+            let after = directory.try_stamp_at(name)?;
+            if after == Some(before) {
+                return Ok(Some(Node::Symlink(FileEntry { content, stamp: before })));
+            }
+        }
+    }
+    let stamp = directory.try_stamp_at(name)?;
+    Ok(stamp.map(|stamp| Node::Skipped(Reason::Changing, stamp)))
+}
+
+/// The name is left out because the system refuses it; a shortage of the whole system is a failure instead.
+pub(super) fn refusal(directory: &Dir, name: &[u8], error: io::Error) -> io::Result<Node> {
+    if is_shortage(&error) {
+        return Err(error);
+    }
+    let stamp = directory.try_stamp_at(name)?.unwrap_or_default();
+    Ok(Node::Skipped(Reason::Unreadable, stamp))
+}

@@ -1,0 +1,598 @@
+//! Reads the workspace into a [`Scan`].
+//!
+//! Decides nothing about history: [`save`](crate::Workspace::save) compares scans and publishes.
+
+use std::{
+    collections::HashMap,
+    io,
+    path::{Path, PathBuf},
+    sync::{Mutex, PoisonError},
+};
+
+use bstr::{BString, ByteSlice};
+use rayon::prelude::*;
+
+use super::{
+    IgnoreRules, StatCache, Verdict, read,
+    rebuildable::is_rebuildable,
+    stat_cache::{CachedDirectory, CachedEntry, CachedNode},
+};
+use crate::{
+    disk::{self, Dir, FileType},
+    error::{Error, Result},
+    events::Progress,
+    model::{
+        ContentSink, Directory, DirectoryIds, Entry, Exception, Mode, ModeDefaults, Node, OutsideRules, Reason, Scope, Skipped, Stamp, WorkspacePath, is_safe_name, is_shortage,
+    },
+    settings::ScanSettings,
+};
+
+/// A worker's stack: each level of a deep tree takes a frame.
+const STACK_BYTES: usize = 64 << 20;
+
+/// How a scan is done.
+pub(crate) struct ScanOptions<'a> {
+    pub(crate) settings: &'a ScanSettings,
+    pub(crate) outside: &'a OutsideRules,
+    pub(crate) exceptions: Exceptions<'a>,
+    /// Directories of the program itself, by device and inode.
+    pub(crate) own: &'a [(u64, u64)],
+    pub(crate) scope: &'a Scope,
+    pub(crate) cache: Option<&'a StatCache>,
+    pub(crate) sink: &'a dyn ContentSink,
+    pub(crate) progress: &'a Progress,
+}
+
+/// Paths that are captured although a rule leaves them out.
+#[derive(Clone, Copy)]
+pub(crate) struct Exceptions<'a> {
+    /// Named one by one; a directory with all that is below it.
+    pub(crate) named: &'a [WorkspacePath],
+    /// Does the user's repository track this path, or something below it?
+    pub(crate) is_tracked: &'a (dyn Fn(&[u8]) -> bool + Sync),
+    /// Is the index the one that the cache was made with?
+    pub(crate) index_is_cached: bool,
+    /// Does the checkpoint that is being restored hold this path?
+    pub(crate) is_held: &'a (dyn Fn(&[u8]) -> bool + Sync),
+    /// Does anything hold: without it the cached verdicts on ignored names stand.
+    pub(crate) holds_anything: bool,
+}
+
+/// The workspace as it was read.
+#[derive(Debug)]
+pub(crate) struct Scan {
+    pub(crate) root: Directory,
+    /// When it began, by the clock that stamps files.
+    pub(crate) started: i64,
+    /// The usual permission bits that ids in it leave unsaid.
+    pub(crate) id_defaults: ModeDefaults,
+}
+
+impl Scan {
+    /// What was left out: all but plain ignored names, which the rules tell again, unless their rules are left out too.
+    pub(crate) fn skipped(&self) -> Vec<Skipped> {
+        let mut skipped = Vec::new();
+        collect_skipped(&self.root, &WorkspacePath::root(), false, &mut skipped);
+        skipped
+    }
+}
+
+fn collect_skipped(directory: &Directory, path: &WorkspacePath, list_ignored: bool, out: &mut Vec<Skipped>) {
+    let list_ignored = list_ignored || directory.rules_left_out;
+    for entry in &directory.entries {
+        match &entry.node {
+            Node::Skipped(Reason::Git | Reason::Own, _) => {}
+            Node::Skipped(Reason::Ignored, _) if !list_ignored => {}
+            Node::Skipped(reason, _) => out.push(Skipped { path: path.join(&entry.name), reason: *reason }),
+            Node::Directory(child) => collect_skipped(child, &path.join(&entry.name), list_ignored, out),
+            Node::File(_) | Node::Symlink(_) => {}
+        }
+    }
+}
+
+/// Reads the workspace, or the part of it that the scope names.
+pub(crate) fn scan(root: &Path, options: &ScanOptions<'_>) -> Result<Scan> {
+    let started = disk::coarse_now();
+    let walker = Walker { options, is_reliable: Mutex::default() };
+    let fail = |source: Failure| Error::Io {
+        action: source.action,
+        path: root.join(source.path.to_path_lossy()),
+        source: source.source,
+    };
+    let walk = || -> Result<Directory, Failure> {
+        let directory = Dir::open(root).map_err(|source| Failure::new("open", b"", source))?;
+        let stamp = directory.stamp().map_err(|source| Failure::new("read", b"", source))?;
+        let rules = IgnoreRules::new(options.outside, options.settings);
+        let cached = options.cache.and_then(StatCache::root);
+        walker.directory(&directory, stamp, b"", &rules, Place::Ordinary, cached)
+    };
+    let threads = std::thread::available_parallelism().map_or(2, usize::from).min(8);
+    let pool = rayon::ThreadPoolBuilder::new()
+        .num_threads(threads)
+        .stack_size(STACK_BYTES)
+        .build()
+        .map_err(|error| Error::Internal(format!("can't start the scan's threads: {error}")))?;
+    let root = pool.install(walk).map_err(fail)?;
+    let id_defaults = options.cache.map(|cache| cache.base().mode_defaults).unwrap_or_default();
+    Ok(Scan { root, started, id_defaults })
+}
+
+struct Failure {
+    action: &'static str,
+    path: BString,
+    source: io::Error,
+}
+
+impl Failure {
+    fn new(action: &'static str, path: &[u8], source: io::Error) -> Self {
+        Self { action, path: path.into(), source }
+    }
+}
+
+/// What a directory's place means for the names in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// Names are captured unless a rule leaves them out.
+    Ordinary,
+    /// Names are left out unless an exception brings them in.
+    Ignored(Reason),
+    /// Everything is captured: a caller named the directory.
+    Named,
+}
+
+impl Place {
+    fn salt(self) -> u64 {
+        match self {
+            Self::Ordinary => 0,
+            Self::Ignored(_) => 0x9e37_79b9_7f4a_7c15,
+            Self::Named => 0xc2b2_ae3d_27d4_eb4f,
+        }
+    }
+}
+
+struct Walker<'a> {
+    options: &'a ScanOptions<'a>,
+    /// Per device: do directory times tell every change?
+    is_reliable: Mutex<HashMap<u64, bool>>,
+}
+
+/// A name in a directory on its way to becoming an entry.
+struct Pending<'c> {
+    name: BString,
+    file_type: Option<FileType>,
+    cached: Option<CachedEntry<'c>>,
+    /// The cached verdict of the rules still holds.
+    is_judged: bool,
+}
+
+/// What the rules make of a name.
+enum Judged {
+    LeftOut(Reason),
+    Captured { place_below: Place, exception: Option<Exception> },
+}
+
+impl<'a> Walker<'a> {
+    fn directory(
+        &self,
+        directory: &Dir,
+        stamp: Stamp,
+        path: &[u8],
+        rules: &IgnoreRules,
+        place: Place,
+        cached: Option<CachedDirectory<'_>>,
+    ) -> Result<Directory, Failure> {
+        let rules = self.rules_in(directory, path, rules)?;
+        let fingerprint = (rules.fingerprint() ^ place.salt()).wrapping_add(named_salt(self.options.exceptions.named));
+        let within = self.scope_within(path);
+        let names_are_known = matches!(within, Within::All)
+            && cached.as_ref().is_some_and(|cached| self.can_skip_listing(directory, &stamp, path, fingerprint, cached));
+        let pending = match within {
+            Within::Names(names) => names
+                .into_iter()
+                .map(|name| Pending {
+                    cached: cached.as_ref().and_then(|cached| cached.find(&name).cloned()),
+                    name,
+                    file_type: None,
+                    is_judged: false,
+                })
+                .collect(),
+            Within::All if names_are_known => known_names(cached.as_ref()),
+            Within::All => self.listed_names(directory, path, cached.as_ref())?,
+        };
+        self.options.progress.add_entries(pending.len() as u64);
+        let cache_is_exact = names_are_known;
+        let entries = self.entries(directory, path, &rules, place, pending)?;
+        let mut read = Directory {
+            stamp,
+            entries,
+            ids: None,
+            rules_left_out: rules.innermost_is_left_out(),
+            fingerprint,
+        };
+        if cache_is_exact && let Some(cached) = cached {
+            read.ids = unchanged_ids(&read, &cached);
+        }
+        Ok(read)
+    }
+
+    /// The rules of the directory itself: those from above, and its own ignore file.
+    fn rules_in(&self, directory: &Dir, path: &[u8], above: &IgnoreRules) -> Result<IgnoreRules, Failure> {
+        let read = || -> io::Result<Option<Vec<u8>>> {
+            match directory.try_stamp_at(b".gitignore")? {
+                // Git does not follow a link here either.
+                Some(stamp) if FileType::of(&stamp) == FileType::File => {}
+                _ => return Ok(None),
+            }
+            let mut bytes = Vec::new();
+            io::Read::read_to_end(&mut directory.open_file(b".gitignore")?, &mut bytes)?;
+            Ok(Some(bytes))
+        };
+        match read() {
+            Ok(Some(bytes)) => Ok(above.below(path, &bytes)),
+            Ok(None) => Ok(above.clone()),
+            Err(error) if is_shortage(&error) => Err(Failure::new("read the ignore rules of", path, error)),
+            // Unreadable rules are no rules, to git as well; the file itself is reported as unreadable.
+            Err(_) => Ok(above.clone()),
+        }
+    }
+
+    fn scope_within(&self, path: &[u8]) -> Within {
+        let Scope::Paths(paths) = self.options.scope else { return Within::All };
+        let here = WorkspacePath::new(path).unwrap_or_default();
+        if self.options.scope.contains(&here) {
+            return Within::All;
+        }
+        let depth = here.parts().count();
+        let mut names: Vec<BString> = paths
+            .iter()
+            .filter(|wanted| wanted.is_within(&here))
+            .filter_map(|wanted| wanted.parts().nth(depth).map(BString::from))
+            .collect();
+        names.sort();
+        names.dedup();
+        Within::Names(names)
+    }
+
+    /// Is the directory, as far as its names go, certainly as it was?
+    fn can_skip_listing(
+        &self,
+        directory: &Dir,
+        stamp: &Stamp,
+        path: &[u8],
+        fingerprint: u64,
+        cached: &CachedDirectory<'_>,
+    ) -> bool {
+        cached.is_settled
+            && cached.stamp == *stamp
+            && cached.fingerprint == fingerprint
+            && self.times_are_reliable(directory, stamp.device)
+            && cached.entries.iter().all(|entry| self.verdict_stands(path, entry))
+    }
+
+    /// Would the rules still say the same of a name that something other than the rules could decide?
+    fn verdict_stands(&self, path: &[u8], entry: &CachedEntry<'_>) -> bool {
+        let exceptions = &self.options.exceptions;
+        match (entry.exception, &entry.node) {
+            (Some(Exception::Held), _) => false,
+            (Some(Exception::Tracked), _) => exceptions.index_is_cached,
+            (None, CachedNode::Skipped(Reason::Ignored | Reason::Rebuildable)) => {
+                let path = || join(path, entry.name);
+                (exceptions.index_is_cached || !(exceptions.is_tracked)(&path()))
+                    && (!exceptions.holds_anything || !(exceptions.is_held)(&path()))
+            }
+            _ => true,
+        }
+    }
+
+    fn times_are_reliable(&self, directory: &Dir, device: u64) -> bool {
+        let mut known = self.is_reliable.lock().unwrap_or_else(PoisonError::into_inner);
+        *known.entry(device).or_insert_with(|| disk::has_reliable_directory_times(directory).unwrap_or(false))
+    }
+
+    fn listed_names<'c>(
+        &self,
+        directory: &Dir,
+        path: &[u8],
+        cached: Option<&'c CachedDirectory<'c>>,
+    ) -> Result<Vec<Pending<'c>>, Failure> {
+        let listed = directory.list().map_err(|source| Failure::new("list", path, source))?;
+        Ok(listed
+            .into_iter()
+            .map(|listed| Pending {
+                cached: cached.and_then(|cached| cached.find(&listed.name).cloned()),
+                name: listed.name,
+                file_type: listed.file_type,
+                is_judged: false,
+            })
+            .collect())
+    }
+
+    fn entries(
+        &self,
+        directory: &Dir,
+        path: &[u8],
+        rules: &IgnoreRules,
+        place: Place,
+        pending: Vec<Pending<'_>>,
+    ) -> Result<Vec<Entry>, Failure> {
+        let one = |buffer: &mut Vec<u8>, pending: Pending<'_>| self.entry(directory, path, rules, place, pending, buffer);
+        // Looking at unchanged files costs less than handing them to another thread, so only longer lists are shared out.
+        if pending.len() < 8 && !pending.iter().any(Pending::may_be_directory) {
+            let mut buffer = Vec::new();
+            return pending.into_iter().map(|pending| one(&mut buffer, pending)).filter_map(Result::transpose).collect();
+        }
+        pending
+            .into_par_iter()
+            .with_min_len(4)
+            .map_init(Vec::new, one)
+            .filter_map(Result::transpose)
+            .collect()
+    }
+
+    fn entry(
+        &self,
+        directory: &Dir,
+        path: &[u8],
+        rules: &IgnoreRules,
+        place: Place,
+        pending: Pending<'_>,
+        buffer: &mut Vec<u8>,
+    ) -> Result<Option<Entry>, Failure> {
+        let name = pending.name;
+        let child = join(path, &name);
+        let fail = |source: io::Error| Failure::new("read", &child, source);
+        let with = |node: Node, exception: Option<Exception>, name: BString| Ok(Some(Entry { name, node, exception }));
+        if name.as_slice() == b".git" {
+            return with(Node::Skipped(Reason::Git, Stamp::default()), None, name);
+        }
+        if !is_safe_name(&name) {
+            return with(Node::Skipped(Reason::Name, Stamp::default()), None, name);
+        }
+        // An ignored name needs no stat: it is left as it is, whatever it is.
+        if pending.is_judged
+            && let Some(CachedEntry { node: CachedNode::Skipped(Reason::Ignored), .. }) = pending.cached
+        {
+            return with(Node::Skipped(Reason::Ignored, Stamp::default()), None, name);
+        }
+        if !pending.is_judged
+            && let Some(hint) = pending.file_type
+            && let Judged::LeftOut(reason @ Reason::Ignored) =
+                self.judge(&child, hint == FileType::Directory, rules, place)
+        {
+            return with(Node::Skipped(reason, Stamp::default()), None, name);
+        }
+        let stamp = match directory.try_stamp_at(&name) {
+            Ok(Some(stamp)) => stamp,
+            Ok(None) => return Ok(None),
+            Err(error) if is_shortage(&error) => return Err(fail(error)),
+            Err(_) => return with(Node::Skipped(Reason::Unreadable, Stamp::default()), None, name),
+        };
+        let file_type = FileType::of(&stamp);
+        let judged = match &pending.cached {
+            // An exception is cheap to find again; all others were captured by the rules, which are the same.
+            Some(cached)
+                if pending.is_judged
+                    && cached.exception.is_none()
+                    && !matches!(cached.node, CachedNode::Skipped(_)) =>
+            {
+                Judged::Captured { place_below: place, exception: None }
+            }
+            _ => self.judge(&child, file_type == FileType::Directory, rules, place),
+        };
+        let (place_below, exception) = match judged {
+            Judged::LeftOut(reason) => return with(Node::Skipped(reason, stamp), None, name),
+            Judged::Captured { place_below, exception } => (place_below, exception),
+        };
+        let node = match file_type {
+            FileType::File => self.file(directory, &name, stamp, pending.cached.as_ref(), buffer).map_err(fail)?,
+            FileType::Symlink => self.symlink(directory, &name, stamp, pending.cached.as_ref()).map_err(fail)?,
+            FileType::Special => Some(Node::Skipped(Reason::Special, stamp)),
+            FileType::Directory => {
+                self.subdirectory(directory, &name, &child, rules, place_below, pending.cached.as_ref())?
+            }
+        };
+        match node {
+            Some(node) => with(node, exception, name),
+            None => Ok(None),
+        }
+    }
+
+    fn file(
+        &self,
+        directory: &Dir,
+        name: &[u8],
+        stamp: Stamp,
+        cached: Option<&CachedEntry<'_>>,
+        buffer: &mut Vec<u8>,
+    ) -> io::Result<Option<Node>> {
+        if let Some(CachedEntry { node: CachedNode::File(file, true), .. }) = cached
+            && file.stamp == stamp
+        {
+            return Ok(Some(Node::File(*file)));
+        }
+        if stamp.size > self.options.settings.max_file_bytes {
+            return Ok(Some(Node::Skipped(Reason::TooLarge, stamp)));
+        }
+        self.options.progress.add_bytes(stamp.size);
+        read::read_file(directory, name, self.options.settings.max_file_bytes, self.options.sink, buffer)
+    }
+
+    fn symlink(
+        &self,
+        directory: &Dir,
+        name: &[u8],
+        stamp: Stamp,
+        cached: Option<&CachedEntry<'_>>,
+    ) -> io::Result<Option<Node>> {
+        if let Some(CachedEntry { node: CachedNode::Symlink(link, true), .. }) = cached
+            && link.stamp == stamp
+        {
+            return Ok(Some(Node::Symlink(*link)));
+        }
+        read::read_link(directory, name, self.options.sink)
+    }
+
+    fn subdirectory(
+        &self,
+        parent: &Dir,
+        name: &[u8],
+        path: &[u8],
+        rules: &IgnoreRules,
+        mut place: Place,
+        cached: Option<&CachedEntry<'_>>,
+    ) -> Result<Option<Node>, Failure> {
+        let fail = |source: io::Error| Failure::new("read", path, source);
+        let directory = match parent.open_dir(name) {
+            Ok(directory) => directory,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return read::refusal(parent, name, error).map(Some).map_err(fail),
+        };
+        let stamp = directory.stamp().map_err(fail)?;
+        if self.options.own.contains(&(stamp.device, stamp.inode)) || is_staging_area(name, &directory) {
+            return Ok(Some(Node::Skipped(Reason::Own, stamp)));
+        }
+        if place == Place::Ordinary
+            && !self.options.settings.capture_rebuildable
+            && is_rebuildable(parent, name, &directory).map_err(fail)?
+        {
+            match self.exception(path, true, rules) {
+                Some(Exception::Named) if self.is_named(path) => place = Place::Named,
+                Some(_) => place = Place::Ignored(Reason::Rebuildable),
+                None => return Ok(Some(Node::Skipped(Reason::Rebuildable, stamp))),
+            }
+        }
+        let record = match (cached.map(|cached| cached.node), self.options.cache) {
+            (Some(CachedNode::Directory(offset)), Some(cache)) => cache.directory(offset),
+            _ => None,
+        };
+        match self.directory(&directory, stamp, path, rules, place, record) {
+            Ok(read) => Ok(Some(Node::Directory(Box::new(read)))),
+            // A directory that opens but can't be listed is left out like an unreadable file.
+            Err(failure) if failure.path == path && !is_shortage(&failure.source) => {
+                Ok(Some(Node::Skipped(Reason::Unreadable, stamp)))
+            }
+            Err(failure) => Err(failure),
+        }
+    }
+
+    fn judge(&self, path: &[u8], is_directory: bool, rules: &IgnoreRules, place: Place) -> Judged {
+        let captured = |place_below, exception| Judged::Captured { place_below, exception };
+        let reason = match place {
+            Place::Named => return captured(Place::Named, Some(Exception::Named)),
+            Place::Ignored(reason) => reason,
+            Place::Ordinary => match rules.judge(path, is_directory) {
+                Verdict::Captured => return captured(Place::Ordinary, None),
+                Verdict::Ignored | Verdict::IgnoredByUncaptured => Reason::Ignored,
+            },
+        };
+        if place == Place::Ordinary && !is_directory && rules.is_precious(path) {
+            return captured(place, Some(Exception::Named));
+        }
+        if self.is_named(path) || rules.is_included(path, is_directory) {
+            return captured(Place::Named, Some(Exception::Named));
+        }
+        match self.exception(path, is_directory, rules) {
+            Some(exception) => captured(Place::Ignored(reason), Some(exception)),
+            None => Judged::LeftOut(reason),
+        }
+    }
+
+    /// What brings in a path that a rule leaves out, or something below it.
+    fn exception(&self, path: &[u8], is_directory: bool, rules: &IgnoreRules) -> Option<Exception> {
+        let exceptions = &self.options.exceptions;
+        let is_above_named = || {
+            let here = WorkspacePath::new(path).unwrap_or_default();
+            exceptions.named.iter().any(|named| named.is_within(&here))
+        };
+        if self.is_named(path) || (is_directory && (is_above_named() || rules.may_include_below(path))) {
+            return Some(Exception::Named);
+        }
+        if (exceptions.is_tracked)(path) {
+            return Some(Exception::Tracked);
+        }
+        (exceptions.holds_anything && (exceptions.is_held)(path)).then_some(Exception::Held)
+    }
+
+    fn is_named(&self, path: &[u8]) -> bool {
+        let named = self.options.exceptions.named;
+        !named.is_empty() && {
+            let here = WorkspacePath::new(path).unwrap_or_default();
+            named.iter().any(|named| here.is_within(named))
+        }
+    }
+}
+
+/// The part of a directory that the scope wants.
+enum Within {
+    All,
+    Names(Vec<BString>),
+}
+
+impl Pending<'_> {
+    fn may_be_directory(&self) -> bool {
+        match (&self.cached, self.file_type) {
+            (_, Some(file_type)) => file_type == FileType::Directory,
+            (Some(cached), None) => matches!(cached.node, CachedNode::Directory(_)),
+            (None, None) => true,
+        }
+    }
+}
+
+fn known_names<'c>(cached: Option<&'c CachedDirectory<'c>>) -> Vec<Pending<'c>> {
+    cached
+        .map(|cached| &cached.entries)
+        .into_iter()
+        .flatten()
+        .map(|entry| Pending {
+            name: entry.name.into(),
+            file_type: None,
+            cached: Some(entry.clone()),
+            is_judged: true,
+        })
+        .collect()
+}
+
+/// The recorded ids, where every entry is just what the record says.
+fn unchanged_ids(read: &Directory, cached: &CachedDirectory<'_>) -> Option<DirectoryIds> {
+    let same_entry = |entry: &Entry, old: &CachedEntry<'_>| {
+        entry.name == old.name
+            && match (&entry.node, &old.node) {
+                (Node::File(file), CachedNode::File(old, _)) | (Node::Symlink(file), CachedNode::Symlink(old, _)) => {
+                    file.content == old.content && Mode::from_raw(file.stamp.mode) == Mode::from_raw(old.stamp.mode)
+                }
+                // Its ids are known only where it is what its own record says.
+                (Node::Directory(child), CachedNode::Directory(_)) => child.ids.is_some(),
+                (Node::Skipped(..), CachedNode::Skipped(_)) => true,
+                _ => false,
+            }
+    };
+    let same = read.entries.len() == cached.entries.len()
+        && read.entries.iter().zip(&cached.entries).all(|(entry, old)| same_entry(entry, old));
+    if same { cached.ids } else { None }
+}
+
+/// The staging area of a restore, by its name and the mark in it.
+fn is_staging_area(name: &[u8], directory: &Dir) -> bool {
+    name.starts_with(b".backtrail-")
+        && name.len() == b".backtrail-".len() + 16
+        && directory.stamp_at(b".gitignore").is_ok()
+}
+
+fn named_salt(named: &[WorkspacePath]) -> u64 {
+    named.iter().fold(0, |salt, path| xxhash_rust::xxh3::xxh3_64_with_seed(path.as_bytes(), salt))
+}
+
+fn join(directory: &[u8], name: &[u8]) -> Vec<u8> {
+    if directory.is_empty() { name.to_vec() } else { [directory, b"/", name].concat() }
+}
+
+trait ToPathLossy {
+    fn to_path_lossy(&self) -> PathBuf;
+}
+
+impl ToPathLossy for BString {
+    fn to_path_lossy(&self) -> PathBuf {
+        use std::os::unix::ffi::OsStrExt;
+        PathBuf::from(std::ffi::OsStr::from_bytes(self.as_bytes()))
+    }
+}

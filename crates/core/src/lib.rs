@@ -1,0 +1,45 @@
+//! Backtrail: checkpoints of a workspace that can always be taken back.
+//!
+//! A [`Workspace`] is a directory under protection. [`Workspace::save`] takes a checkpoint of it into a shadow git
+//! repository outside of it; [`Workspace::status`], [`Workspace::diff`] and [`Workspace::show`] tell what changed.
+//! The user's own git repository is read and never written.
+//!
+//! The library blocks, prints nothing, and knows no environment, home directory or clock of its own: whoever calls it
+//! passes them in.
+
+mod address;
+mod cat;
+mod diff;
+pub mod disk;
+mod error;
+mod events;
+mod features;
+mod files;
+mod locate;
+pub mod model;
+mod save;
+pub mod settings;
+mod show;
+mod status;
+mod store;
+mod text;
+mod user_repository;
+mod verify;
+mod workspace;
+
+pub use address::{Address, InvalidAddress, validate_name};
+pub use diff::Diff;
+pub use error::{Error, ErrorCode, Result};
+pub use events::{Event, Progress, TimedEvent};
+pub use locate::{Location, Start, locate};
+pub use model::{
+    Attachment, Change, ChangeStatus, Checkpoint, CheckpointId, Context, FeatureState, GitState, Kind, Reason, Scope,
+    Skipped, WorkspacePath,
+};
+pub use save::{SaveRequest, Saved};
+pub use settings::Settings;
+pub use show::{ListFilter, Shown};
+pub use status::Status;
+pub use user_repository::GitEnvironment;
+pub use verify::{Damage, Verification};
+pub use workspace::{Options, Workspace};

@@ -1,0 +1,82 @@
+//! What part of the workspace an operation concerns.
+
+use super::WorkspacePath;
+
+/// The paths that an operation concerns.
+#[derive(Debug, Clone, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
+#[serde(from = "Option<Vec<WorkspacePath>>", into = "Option<Vec<WorkspacePath>>")]
+pub enum Scope {
+    /// Everything that is captured.
+    #[default]
+    Whole,
+    /// These files, and these directories with all that is below them.
+    Paths(Vec<WorkspacePath>),
+}
+
+impl Scope {
+    /// The paths in order, those below another left out; the root means everything.
+    pub fn of_paths(mut paths: Vec<WorkspacePath>) -> Self {
+        paths.sort();
+        let mut kept: Vec<WorkspacePath> = Vec::new();
+        for path in paths {
+            if !kept.iter().any(|above| path.is_within(above)) {
+                kept.push(path);
+            }
+        }
+        if kept.iter().any(WorkspacePath::is_root) { Self::Whole } else { Self::Paths(kept) }
+    }
+
+    /// Does it hold this path?
+    pub fn contains(&self, path: &WorkspacePath) -> bool {
+        match self {
+            Self::Whole => true,
+            Self::Paths(paths) => paths.iter().any(|above| path.is_within(above)),
+        }
+    }
+
+    /// Does it hold this path, or something below it?
+    pub fn touches(&self, path: &WorkspacePath) -> bool {
+        match self {
+            Self::Whole => true,
+            Self::Paths(paths) => paths.iter().any(|other| path.is_within(other) || other.is_within(path)),
+        }
+    }
+
+    /// The paths, where it is not everything.
+    pub fn paths(&self) -> Option<&[WorkspacePath]> {
+        match self {
+            Self::Whole => None,
+            Self::Paths(paths) => Some(paths),
+        }
+    }
+}
+
+impl From<Option<Vec<WorkspacePath>>> for Scope {
+    fn from(paths: Option<Vec<WorkspacePath>>) -> Self {
+        paths.map_or(Self::Whole, Self::of_paths)
+    }
+}
+
+impl From<Scope> for Option<Vec<WorkspacePath>> {
+    fn from(scope: Scope) -> Self {
+        match scope {
+            Scope::Whole => None,
+            Scope::Paths(paths) => Some(paths),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_below_others_are_left_out() {
+        let path = |text: &str| WorkspacePath::new(text).unwrap();
+        let scope = Scope::of_paths(vec![path("b/c"), path("a"), path("b"), path("a")]);
+        assert_eq!(scope, Scope::Paths(vec![path("a"), path("b")]));
+        assert!(scope.contains(&path("b/c/d")));
+        assert!(!scope.contains(&path("bc")));
+        assert_eq!(Scope::of_paths(vec![path("a"), WorkspacePath::root()]), Scope::Whole);
+    }
+}

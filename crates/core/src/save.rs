@@ -1,0 +1,454 @@
+//! Taking a checkpoint.
+
+use jiff::Timestamp;
+
+use crate::{
+    address::validate_name,
+    diff::{Comparison, LineSource, Tree, compare, count_lines},
+    disk::Dir,
+    error::{Error, Result, While},
+    events::Event,
+    files::{CacheBase, Scan, StatCache},
+    model::{
+        Attachment, Change, Checkpoint, Context, FeatureState, Kind, ModeDefaults, Node, Reason, Scope, Skipped,
+        WorkspacePath,
+    },
+    store::{PackWriter, Record, RecordedPaths, Snapshot, State, Timeline, TimelineEntry, Writer},
+    user_repository::UserRepository,
+    workspace::{ScanSources, Workspace},
+};
+
+/// More changed paths than this are kept in the state rather than in the record.
+const MAX_RECORDED_PATHS: usize = 500;
+
+/// What a caller says about the checkpoint that it wants.
+#[derive(Debug, Clone, Default)]
+pub struct SaveRequest {
+    /// What it is; without one it is made of the changed paths.
+    pub message: Option<String>,
+    /// A name that it can be addressed by.
+    pub name: Option<String>,
+    /// More about it.
+    pub description: Option<String>,
+    /// Why it is taken; `manual` where nothing is said.
+    pub kind: Option<Kind>,
+    /// The agent's step.
+    pub step: Option<u64>,
+    /// The agent's session.
+    pub session: Option<String>,
+    /// The agent.
+    pub agent: Option<String>,
+    /// The number of the prompt.
+    pub turn: Option<u64>,
+    /// The prompt.
+    pub prompt: Option<String>,
+    /// The tool.
+    pub tool: Option<String>,
+    /// The session's number and its tokens.
+    pub context: Option<Context>,
+    /// Free words.
+    pub metadata: serde_json::Map<String, serde_json::Value>,
+    /// Names and bytes to keep beside the files.
+    pub attachments: Vec<(String, Vec<u8>)>,
+    /// Paths to capture although a rule leaves them out.
+    pub include: Vec<WorkspacePath>,
+    /// Take one even where nothing changed.
+    pub allow_empty: bool,
+}
+
+/// The outcome of [`Workspace::save`].
+#[derive(Debug, Clone)]
+pub struct Saved {
+    /// Was one made? Otherwise the checkpoint is the one that the workspace stands on.
+    pub created: bool,
+    /// The checkpoint.
+    pub checkpoint: Checkpoint,
+    /// What was left out, ignored paths aside.
+    pub skipped: Vec<Skipped>,
+    /// Is it the first of this workspace?
+    pub is_first: bool,
+    /// The largest directories of a first checkpoint, with their bytes.
+    pub largest: Vec<(WorkspacePath, u64)>,
+    /// How many bytes the captured files have together.
+    pub bytes: u64,
+}
+
+impl Workspace {
+    /// Takes a checkpoint. When this returns, it survives a power cut.
+    pub fn save(&self, request: &SaveRequest, now: Timestamp) -> Result<Saved> {
+        request.validate()?;
+        let (writer, _) = self.writer(now)?;
+        let timeline = writer.timeline()?;
+        let current = timeline.current();
+        let standing = current.map(|entry| writer.snapshot(&entry.id)).transpose()?;
+
+        let pack = writer.start_pack();
+        let mut capture = self.capture(&writer, &timeline, &request.include, &pack)?;
+        let snapshot = writer.write_snapshot(&pack, &mut capture.scan.root, &capture.mode_defaults)?;
+        let is_unchanged = standing.as_ref() == Some(&snapshot);
+        if let (true, Some(entry)) = (is_unchanged, current)
+            && !request.wants_new_beside(entry.kind)
+        {
+            self.remember_scan(&writer, &capture, entry)?;
+            return self.nothing_to_save(&writer, &timeline, entry, capture);
+        }
+
+        let changes = self.changes_against(&writer, standing.as_ref(), &capture, &pack)?;
+        let (record, state) = self.describe(request, now, &timeline, &capture, &changes)?;
+        let unpublished = writer.build(pack, &snapshot, &state, record)?;
+        let id = writer.publish(unpublished)?;
+
+        let timeline = writer.timeline()?;
+        let entry = timeline.get(&id).ok_or_else(|| Error::Internal("a published checkpoint is not there".into()))?;
+        self.remember_scan(&writer, &capture, entry)?;
+        let checkpoint = writer.checkpoint(entry)?;
+        let created = Event::CheckpointCreated {
+            checkpoint: id,
+            kind: checkpoint.kind.to_string(),
+            message: checkpoint.message.clone(),
+        };
+        self.emit(&writer, created, now)?;
+        writer.tidy(&timeline)?;
+        Ok(Saved {
+            created: true,
+            is_first: current.is_none(),
+            largest: if current.is_none() { capture.largest_directories() } else { Vec::new() },
+            bytes: capture.bytes(),
+            skipped: capture.reported(),
+            checkpoint,
+        })
+    }
+
+    fn nothing_to_save(
+        &self,
+        writer: &Writer,
+        timeline: &Timeline,
+        entry: &TimelineEntry,
+        capture: Capture,
+    ) -> Result<Saved> {
+        writer.tidy(timeline)?;
+        Ok(Saved {
+            created: false,
+            checkpoint: writer.checkpoint(entry)?,
+            is_first: false,
+            largest: Vec::new(),
+            bytes: capture.bytes(),
+            skipped: capture.reported(),
+        })
+    }
+
+    /// Reads the whole workspace into a pack.
+    pub(crate) fn capture(
+        &self,
+        writer: &Writer,
+        timeline: &Timeline,
+        include: &[WorkspacePath],
+        pack: &PackWriter,
+    ) -> Result<Capture> {
+        let repository = self.user_repository();
+        let outside = self.outside_rules(repository.as_ref());
+        let included = self.included_paths(timeline, include)?;
+        let mut named = self.settings().state.paths();
+        named.extend(included.iter().cloned());
+        named.sort();
+        named.dedup();
+        let cache = self.stat_cache(writer, timeline);
+        let index = repository.as_ref().and_then(UserRepository::index_stamp);
+        let scan = self.scan_into(
+            &ScanSources {
+                repository: repository.as_ref(),
+                outside: &outside,
+                named: &named,
+                is_held: None,
+                scope: &Scope::Whole,
+                cache: cache.as_ref(),
+            },
+            pack,
+        )?;
+        let mode_defaults = match &cache {
+            Some(cache) => cache.base().mode_defaults,
+            None => commonest_modes(&scan),
+        };
+        Ok(Capture { scan, mode_defaults, repository, outside, included, index })
+    }
+
+    /// What was asked for now, and what earlier checkpoints were asked for and is still there.
+    fn included_paths(&self, timeline: &Timeline, include: &[WorkspacePath]) -> Result<Vec<WorkspacePath>> {
+        if let Some(missing) = include.iter().find(|path| !self.is_on_disk(path)) {
+            return Err(Error::UnknownPath { path: missing.clone(), place: "the workspace".into() });
+        }
+        let earlier = timeline.current().and_then(TimelineEntry::record);
+        let mut included: Vec<WorkspacePath> = include.to_vec();
+        included.extend(earlier.iter().flat_map(|record| record.included.iter()).filter(|path| self.is_on_disk(path)).cloned());
+        included.sort();
+        included.dedup();
+        Ok(included)
+    }
+
+    fn is_on_disk(&self, path: &WorkspacePath) -> bool {
+        let look = || -> std::io::Result<bool> {
+            let mut directory = Dir::open(self.root())?;
+            let mut parts = path.parts().peekable();
+            while let Some(part) = parts.next() {
+                if parts.peek().is_none() {
+                    return Ok(directory.try_stamp_at(part)?.is_some());
+                }
+                directory = directory.open_dir(part)?;
+            }
+            Ok(true)
+        };
+        look().unwrap_or(false)
+    }
+
+    /// What differs from the checkpoint that the workspace stands on, with its lines.
+    fn changes_against(
+        &self,
+        writer: &Writer,
+        standing: Option<&Snapshot>,
+        capture: &Capture,
+        pack: &PackWriter,
+    ) -> Result<Comparison> {
+        let old = standing.map_or(Tree::Empty, |snapshot| Tree::Stored(*snapshot));
+        let new = Tree::Scanned(&capture.scan.root, capture.mode_defaults);
+        let mut found = compare(Some(writer), old, new)?;
+        count_lines(&mut found.changes, &LineSource::in_pack(writer, pack))?;
+        Ok(found)
+    }
+
+    fn describe(
+        &self,
+        request: &SaveRequest,
+        now: Timestamp,
+        timeline: &Timeline,
+        capture: &Capture,
+        found: &Comparison,
+    ) -> Result<(Record, State)> {
+        let current = timeline.current();
+        let changes = &found.changes;
+        let message = request.message.clone().unwrap_or_else(|| message_of(changes));
+        let kind = request.kind.unwrap_or(Kind::Manual);
+        let mut record = Record::new(timeline.next_sequence(), kind, now, message);
+        record.parent = current.map(|entry| entry.id);
+        record.name = request.name.clone();
+        record.description = request.description.clone();
+        record.step = request.step;
+        record.session = request.session.clone();
+        record.agent = request.agent.clone();
+        record.turn = request.turn;
+        record.prompt = request.prompt.clone();
+        record.tool = request.tool.clone();
+        record.context = request.context.clone();
+        record.metadata = request.metadata.clone();
+        record.attachments = request
+            .attachments
+            .iter()
+            .map(|(name, bytes)| Attachment { name: name.clone(), bytes: bytes.len() as u64 })
+            .collect();
+        record.insertions = changes.iter().map(|change| change.insertions).sum();
+        record.deletions = changes.iter().map(|change| change.deletions).sum();
+        record.git = capture.repository.as_ref().and_then(|repository| repository.state(&capture.scan.root));
+        record.features = self.feature_state(capture)?;
+        record.included = capture.included.clone();
+        record.state_files = self.settings().state.paths();
+        let skipped = capture.skipped(current.map(|entry| entry.id), found, self)?;
+        record.complete = !skipped.iter().any(|skipped| skipped.reason.breaks_completeness());
+        let mut paths: Vec<WorkspacePath> = changes.iter().map(|change| change.path.clone()).collect();
+        let mut state = State {
+            skipped,
+            outside: capture.outside.clone(),
+            settings: self.settings().scan.clone(),
+            changed: Vec::new(),
+            attachments: request.attachments.clone(),
+        };
+        record.changed = if paths.len() > MAX_RECORDED_PATHS {
+            let in_state = paths.len() as u64;
+            state.changed = std::mem::take(&mut paths);
+            RecordedPaths::InState { in_state }
+        } else {
+            RecordedPaths::Here(paths)
+        };
+        Ok((record, state))
+    }
+
+    /// What the feature list says, where the settings name one and it has that shape.
+    fn feature_state(&self, capture: &Capture) -> Result<Option<FeatureState>> {
+        let Some(path) = &self.settings().state.features else { return Ok(None) };
+        if !matches!(capture.scan.root.find(path), Some(Node::File(_))) {
+            return Ok(None);
+        }
+        let bytes = self.read_file(path).or_fail("read", self.root().join(path.to_text().as_ref()))?;
+        Ok(crate::features::parse(&bytes))
+    }
+
+    /// Reads one file of the workspace by handles.
+    fn read_file(&self, path: &WorkspacePath) -> std::io::Result<Vec<u8>> {
+        let mut directory = Dir::open(self.root())?;
+        if let Some(parent) = path.parent() {
+            for part in parent.parts() {
+                directory = directory.open_dir(part)?;
+            }
+        }
+        let mut bytes = Vec::new();
+        std::io::Read::read_to_end(&mut directory.open_file(path.name())?, &mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// Writes the stat cache; the ids in it are those of `entry`.
+    pub(crate) fn remember_scan(&self, writer: &Writer, capture: &Capture, entry: &TimelineEntry) -> Result<()> {
+        let base = CacheBase {
+            checkpoints: vec![entry.id],
+            mode_defaults: capture.mode_defaults,
+            index: capture.index,
+        };
+        let path = writer.layout().stat_cache();
+        StatCache::write(&path, &capture.scan.root, &base, capture.scan.started).or_fail("write", path)
+    }
+}
+
+impl SaveRequest {
+    fn validate(&self) -> Result<()> {
+        if let Some(name) = &self.name {
+            validate_name(name)?;
+        }
+        if self.kind == Some(Kind::Safety) {
+            return Err(Error::Usage("safety checkpoints are taken by restores, not by hand".into()));
+        }
+        Ok(())
+    }
+
+    /// Nothing changed: does this request still want a checkpoint of its own beside one of this kind?
+    fn wants_new_beside(&self, present: Kind) -> bool {
+        self.allow_empty
+            || self.name.is_some()
+            || self.description.is_some()
+            || self.step.is_some()
+            || !self.metadata.is_empty()
+            || !self.attachments.is_empty()
+            || self.kind.unwrap_or(Kind::Manual).permanence() > present.permanence()
+    }
+}
+
+/// The workspace as a checkpoint will hold it.
+pub(crate) struct Capture {
+    pub(crate) scan: Scan,
+    pub(crate) mode_defaults: ModeDefaults,
+    repository: Option<UserRepository>,
+    outside: crate::model::OutsideRules,
+    included: Vec<WorkspacePath>,
+    index: Option<crate::model::Stamp>,
+}
+
+impl Capture {
+    /// What was left out, for callers.
+    fn reported(&self) -> Vec<Skipped> {
+        self.scan.skipped().into_iter().filter(|skipped| skipped.reason != Reason::Ignored).collect()
+    }
+
+    /// What was left out, for the checkpoint itself: also paths that the one before held, or left out, and that are
+    /// still there.
+    fn skipped(
+        &self,
+        parent: Option<crate::model::CheckpointId>,
+        found: &Comparison,
+        workspace: &Workspace,
+    ) -> Result<Vec<Skipped>> {
+        let mut skipped = self.scan.skipped();
+        let mut ignored = found.left_out.clone();
+        if let Some(parent) = parent {
+            let store = workspace.existing_store()?;
+            let earlier = store.state(&parent)?.skipped(&store.reader()).map_err(|problem| store.damaged(problem))?;
+            let is_still_left_out = |path: &WorkspacePath| matches!(self.scan.root.find(path), Some(Node::Skipped(..)));
+            ignored.extend(
+                earlier
+                    .into_iter()
+                    .filter(|skipped| skipped.reason == Reason::Ignored && is_still_left_out(&skipped.path))
+                    .map(|skipped| skipped.path),
+            );
+        }
+        skipped.extend(ignored.into_iter().map(|path| Skipped { path, reason: Reason::Ignored }));
+        skipped.sort_by(|a, b| a.path.cmp(&b.path));
+        skipped.dedup_by(|a, b| a.path == b.path);
+        Ok(skipped)
+    }
+
+    fn bytes(&self) -> u64 {
+        bytes_in(&self.scan.root)
+    }
+
+    fn largest_directories(&self) -> Vec<(WorkspacePath, u64)> {
+        let root = WorkspacePath::root();
+        let mut sizes: Vec<(WorkspacePath, u64)> = self
+            .scan
+            .root
+            .entries
+            .iter()
+            .filter_map(|entry| match &entry.node {
+                Node::Directory(directory) => Some((root.join(&entry.name), bytes_in(directory))),
+                _ => None,
+            })
+            .collect();
+        sizes.sort_by_key(|(_, bytes)| std::cmp::Reverse(*bytes));
+        sizes.truncate(3);
+        sizes
+    }
+}
+
+fn bytes_in(directory: &crate::model::Directory) -> u64 {
+    let bytes = directory.entries.iter().map(|entry| match &entry.node {
+        Node::File(file) => file.stamp.size,
+        Node::Directory(below) => bytes_in(below),
+        _ => 0,
+    });
+    bytes.sum()
+}
+
+/// The permission bits that most entries have.
+fn commonest_modes(scan: &Scan) -> ModeDefaults {
+    use crate::model::Mode;
+    let mut counts: [std::collections::HashMap<Mode, u64>; 3] = Default::default();
+    scan.root.walk(&mut |_, node| {
+        let (sort, mode) = match node {
+            Node::File(file) => {
+                let mode = Mode::from_raw(file.stamp.mode);
+                (usize::from(mode.is_executable()), mode)
+            }
+            Node::Directory(directory) => (2, directory.mode()),
+            _ => return,
+        };
+        *counts[sort].entry(mode).or_default() += 1;
+    });
+    let usual = ModeDefaults::default();
+    let commonest = |sort: usize, usual: Mode| {
+        let found = counts[sort].iter().max_by_key(|(mode, count)| (**count, std::cmp::Reverse(**mode)));
+        found.map_or(usual, |(mode, _)| *mode)
+    };
+    ModeDefaults {
+        file: commonest(0, usual.file),
+        executable: commonest(1, usual.executable),
+        directory: commonest(2, usual.directory),
+    }
+}
+
+/// A message for a checkpoint that nobody described.
+fn message_of(changes: &[Change]) -> String {
+    const NAMED: usize = 3;
+    const LONGEST: usize = 60;
+    if changes.is_empty() {
+        return "no changes".into();
+    }
+    let mut names: Vec<String> = changes
+        .iter()
+        .take(NAMED)
+        .map(|change| {
+            let path = change.display_path();
+            let plain: String = path.chars().map(|c| if c.is_control() { '?' } else { c }).collect();
+            let count = plain.chars().count();
+            // The end of a path tells more than its start.
+            if count <= LONGEST { plain } else { format!("…{}", plain.chars().skip(count - LONGEST).collect::<String>()) }
+        })
+        .collect();
+    if changes.len() > NAMED {
+        names.push(format!("and {} more", changes.len() - NAMED));
+    }
+    names.join(", ")
+}

@@ -1,0 +1,159 @@
+//! Listing checkpoints, and showing one.
+
+use jiff::Timestamp;
+
+use crate::{
+    diff::{LineSource, Tree, compare, count_lines},
+    error::{Error, Result},
+    files::Scan,
+    model::{Change, ChangeStatus, Checkpoint, CheckpointId, Kind, Scope, WorkspacePath},
+    store::{RecordedPaths, Store, TimelineEntry},
+    workspace::Workspace,
+};
+
+/// Which checkpoints [`Workspace::list`] gives.
+#[derive(Debug, Clone, Default)]
+pub struct ListFilter {
+    /// At most so many.
+    pub limit: Option<usize>,
+    /// Of this kind.
+    pub kind: Option<Kind>,
+    /// Of this session.
+    pub session: Option<String>,
+    /// In which this file, or something below this directory, changed.
+    pub path: Option<WorkspacePath>,
+    /// With this text in message, name or prompt.
+    pub grep: Option<String>,
+    /// Taken at this moment or later.
+    pub since: Option<Timestamp>,
+    /// Only those that prompts made.
+    pub turns: bool,
+    /// Without those that restores made.
+    pub hide_safety: bool,
+}
+
+/// The outcome of [`Workspace::show`].
+#[derive(Debug, Clone)]
+pub struct Shown {
+    /// The checkpoint.
+    pub checkpoint: Checkpoint,
+    /// What changed against the one that it followed.
+    pub changes: Vec<Change>,
+}
+
+impl Workspace {
+    /// The checkpoints, newest first.
+    pub fn list(&self, filter: &ListFilter) -> Result<Vec<Checkpoint>> {
+        let Some(store) = self.store()? else { return Ok(Vec::new()) };
+        let timeline = store.timeline()?;
+        let mut found = Vec::new();
+        for entry in timeline.entries().iter().rev() {
+            if filter.limit.is_some_and(|limit| found.len() >= limit) {
+                break;
+            }
+            if filter.takes(&store, entry)? {
+                found.push(store.checkpoint(entry)?);
+            }
+        }
+        Ok(found)
+    }
+
+    /// One checkpoint.
+    pub fn get(&self, id: &CheckpointId) -> Result<Checkpoint> {
+        let unknown = || Error::UnknownCheckpoint { word: id.to_string(), nearest: None };
+        let store = self.store()?.ok_or_else(unknown)?;
+        let timeline = store.timeline()?;
+        store.checkpoint(timeline.get(id).ok_or_else(unknown)?)
+    }
+
+    /// One checkpoint with its changes.
+    pub fn show(&self, id: &CheckpointId) -> Result<Shown> {
+        let checkpoint = self.get(id)?;
+        let store = self.existing_store()?;
+        let timeline = store.timeline()?;
+        let parent = checkpoint.parent.and_then(|parent| timeline.nearest(parent)).map(|entry| entry.id);
+        let mut changes = self.changes_between(&store, parent, *id)?;
+        if parent != checkpoint.parent {
+            // The one before it is gone: an older one stands in, and only what changed since counts.
+            changes.retain(|change| checkpoint.files_changed.contains(&change.path));
+        }
+        count_lines(&mut changes, &LineSource::stored(&store))?;
+        Ok(Shown { checkpoint, changes })
+    }
+
+    /// What differs between two checkpoints; what the newer one left out is not gone.
+    pub(crate) fn changes_between(
+        &self,
+        store: &Store,
+        from: Option<CheckpointId>,
+        to: CheckpointId,
+    ) -> Result<Vec<Change>> {
+        let old = match from {
+            Some(from) => Tree::Stored(store.snapshot(&from)?),
+            None => Tree::Empty,
+        };
+        let mut changes = compare(Some(store), old, Tree::Stored(store.snapshot(&to)?))?.changes;
+        let is_deletion = |change: &Change| change.status == ChangeStatus::Deleted;
+        if changes.iter().any(is_deletion) {
+            let skipped = store.state(&to)?.skipped(&store.reader()).map_err(|problem| store.damaged(problem))?;
+            let left_out = Scope::of_paths(skipped.into_iter().map(|skipped| skipped.path).collect());
+            changes.retain(|change| !(is_deletion(change) && left_out.contains(&change.path)));
+        }
+        let scope = self.scope_of(store, &to)?;
+        changes.retain(|change| scope.contains(&change.path));
+        Ok(changes)
+    }
+
+    /// What a checkpoint covers.
+    fn scope_of(&self, store: &Store, id: &CheckpointId) -> Result<Scope> {
+        let timeline = store.timeline()?;
+        let record = timeline.get(id).and_then(TimelineEntry::record);
+        Ok(record.map(|record| record.scope.clone()).unwrap_or_default())
+    }
+
+    /// What differs between a checkpoint and what a scan read.
+    pub(crate) fn changes_to_disk(
+        &self,
+        store: Option<&Store>,
+        from: Option<CheckpointId>,
+        present: &Scan,
+    ) -> Result<Vec<Change>> {
+        let old = match (store, from) {
+            (Some(store), Some(from)) => Tree::Stored(store.snapshot(&from)?),
+            _ => Tree::Empty,
+        };
+        let new = Tree::Scanned(&present.root, present.id_defaults);
+        Ok(compare(store, old, new)?.changes)
+    }
+}
+
+impl ListFilter {
+    fn takes(&self, store: &Store, entry: &TimelineEntry) -> Result<bool> {
+        if self.kind.is_some_and(|kind| kind != entry.kind)
+            || (self.turns && entry.kind != Kind::Turn)
+            || (self.hide_safety && entry.kind == Kind::Safety)
+            || self.since.is_some_and(|since| entry.time < since.as_millisecond())
+        {
+            return Ok(false);
+        }
+        if self.session.is_none() && self.grep.is_none() && self.path.is_none() {
+            return Ok(true);
+        }
+        let Some(record) = entry.record() else { return Ok(false) };
+        if self.session.is_some() && record.session != self.session {
+            return Ok(false);
+        }
+        if let Some(text) = &self.grep {
+            let places = [Some(&record.message), record.name.as_ref(), record.prompt.as_ref()];
+            if !places.into_iter().flatten().any(|place| place.contains(text)) {
+                return Ok(false);
+            }
+        }
+        let Some(path) = &self.path else { return Ok(true) };
+        let touches = |paths: &[WorkspacePath]| paths.iter().any(|changed| changed.is_within(path));
+        Ok(match &record.changed {
+            RecordedPaths::Here(paths) => touches(paths),
+            RecordedPaths::InState { .. } => touches(&store.checkpoint(entry)?.files_changed),
+        })
+    }
+}

@@ -1,0 +1,142 @@
+//! The files that make a directory a store: format, identity, and what plain git wants to see.
+
+use std::path::PathBuf;
+
+use super::{ExactText, Layout};
+use crate::{
+    disk::private::{self, Durability},
+    error::{Error, Result, While},
+};
+
+/// Features that this version can read and write.
+const KNOWN: [&str; 1] = ["base"];
+
+const FORMAT: &str = "backtrail store 1\nread: base\nwrite: base\n";
+
+/// Plain git must be able to work with the store, and must leave it alone otherwise.
+const CONFIG: &str = "\
+[core]
+\trepositoryformatversion = 0
+\tfilemode = true
+\tbare = true
+\tlogAllRefUpdates = false
+[gc]
+\tauto = 0
+\tpruneExpire = never
+[maintenance]
+\tauto = false
+[fsck]
+\tgitmodulesBlob = ignore
+\tgitmodulesLarge = ignore
+\tgitmodulesMissing = ignore
+\tgitmodulesName = ignore
+\tgitmodulesParse = ignore
+\tgitmodulesPath = ignore
+\tgitmodulesSymlink = ignore
+\tgitmodulesUpdate = ignore
+\tgitmodulesUrl = ignore
+\tgitattributesBlob = ignore
+\tgitattributesLarge = ignore
+\tgitattributesLineLength = ignore
+\tgitattributesMissing = ignore
+\tgitattributesSymlink = ignore
+\tgitignoreSymlink = ignore
+\tmailmapSymlink = ignore
+";
+
+const HEAD: &str = "ref: refs/heads/main\n";
+
+/// Which features a store asks for.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Format {
+    /// A feature that is needed to write and is not known here.
+    pub(super) unknown_to_write: Option<String>,
+}
+
+impl Format {
+    /// Reads the format; none where the directory is no store yet.
+    pub(super) fn read(layout: &Layout) -> Result<Option<Self>> {
+        let path = layout.format();
+        let Some(bytes) = private::read(&path).or_fail("read", &path)? else { return Ok(None) };
+        let text = String::from_utf8_lossy(&bytes);
+        let mut lines = text.lines();
+        if !lines.next().is_some_and(|line| line.starts_with("backtrail store ")) {
+            return Err(Error::StoreDamaged {
+                store: layout.root().to_owned(),
+                problem: format!("{} does not say what it is", path.display()),
+            });
+        }
+        let unknown = |prefix: &str| {
+            let features = text.lines().filter_map(|line| line.strip_prefix(prefix));
+            features.flat_map(str::split_whitespace).find(|feature| !KNOWN.contains(feature)).map(str::to_owned)
+        };
+        if let Some(feature) = unknown("read:") {
+            return Err(Error::StoreTooNew { store: layout.root().to_owned(), feature });
+        }
+        Ok(Some(Self { unknown_to_write: unknown("write:") }))
+    }
+}
+
+/// Makes an empty store; the lock is held. The format file comes last: until it is there, there is no store.
+pub(super) fn create(layout: &Layout, identity: &IdentityFile) -> Result<()> {
+    for directory in [layout.packs(), layout.objects().join("info"), layout.checkpoint_refs(), layout.pinned_refs()] {
+        private::make_directories(&directory).or_fail("create", &directory)?;
+    }
+    identity.write(layout)?;
+    for (path, text) in [(layout.head(), HEAD), (layout.config(), CONFIG), (layout.format(), FORMAT)] {
+        private::replace(&path, text.as_bytes(), Durability::Synced).or_fail("write", &path)?;
+    }
+    let sync = |path: PathBuf| private::sync_directory(&path).or_fail("sync", path);
+    sync(layout.root().join("refs"))?;
+    sync(layout.objects())?;
+    sync(layout.root().to_owned())?;
+    match layout.root().parent() {
+        Some(parent) => sync(parent.to_owned()),
+        None => Ok(()),
+    }
+}
+
+/// Puts back what plain git needs, where somebody broke it. Nothing here is read by the engine.
+pub(super) fn mend(layout: &Layout) -> Result<()> {
+    for directory in [layout.packs(), layout.checkpoint_refs(), layout.pinned_refs()] {
+        private::make_directories(&directory).or_fail("create", &directory)?;
+    }
+    let mend = |path: PathBuf, text: &str, is_sound: &dyn Fn(&[u8]) -> bool| -> Result<()> {
+        let present = private::read(&path).or_fail("read", &path)?;
+        if present.is_some_and(|bytes| bytes == text.as_bytes() || is_sound(&bytes)) {
+            return Ok(());
+        }
+        private::replace(&path, text.as_bytes(), Durability::Unsynced).or_fail("write", path)
+    };
+    mend(layout.config(), CONFIG, &|bytes| {
+        let metadata = gix_config::file::Metadata::from(gix_config::Source::Local);
+        gix_config::File::from_bytes_no_includes(bytes, metadata, Default::default()).is_ok()
+    })?;
+    mend(layout.head(), HEAD, &|bytes| bytes.starts_with(b"ref: refs/") || bytes.len() == 41)
+}
+
+/// Whose store this is.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub(crate) struct IdentityFile {
+    /// The workspace's path.
+    pub(crate) path: ExactText,
+    /// Its directory, however it is called.
+    pub(crate) device: u64,
+    /// Its directory, however it is called.
+    pub(crate) inode: u64,
+}
+
+impl IdentityFile {
+    /// Reads it; none where it is missing or damaged.
+    pub(crate) fn read(layout: &Layout) -> Option<Self> {
+        let bytes = private::read(&layout.identity()).ok()??;
+        serde_json::from_slice(&bytes).ok()
+    }
+
+    /// Writes it, durably.
+    pub(crate) fn write(&self, layout: &Layout) -> Result<()> {
+        let path = layout.identity();
+        let text = serde_json::to_string(self).map_err(|error| Error::Internal(error.to_string()))?;
+        private::replace(&path, format!("{text}\n").as_bytes(), Durability::Synced).or_fail("write", path)
+    }
+}

@@ -1,0 +1,34 @@
+//! The store of one workspace: a bare git repository, and beside it what git has no room for.
+//!
+//! The only part that knows git's object formats. `docs/store-format.md` describes what is written, in which order, and
+//! what a crash at each point leaves behind.
+
+mod exact;
+mod format;
+mod layout;
+mod lines;
+mod objects;
+mod operations;
+mod pack;
+mod pack_index;
+mod record;
+mod refs;
+mod repack;
+mod snapshot;
+mod state;
+mod store;
+mod timeline;
+mod verify;
+
+pub(crate) use exact::ExactText;
+pub(crate) use format::IdentityFile;
+pub(crate) use layout::Layout;
+pub(crate) use objects::{HashOnly, ObjectProblem, ObjectReader};
+pub(crate) use operations::{Operation, Operations, Restored};
+pub(crate) use pack::PackWriter;
+pub(crate) use record::{Record, RecordedPaths};
+pub(crate) use snapshot::{Snapshot, StoredEntry, StoredNode};
+pub(crate) use state::{State, StoredState};
+pub(crate) use store::{Store, Unpublished, Writer, name_snapshot};
+pub(crate) use timeline::{Timeline, TimelineEntry};
+pub(crate) use verify::verify;

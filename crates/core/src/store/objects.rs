@@ -1,0 +1,249 @@
+//! Git objects: naming them, reading them, and knowing which are there.
+
+use std::{
+    fs::File,
+    io::{self, Read, Seek},
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use gix_hash::{ObjectId, oid};
+use gix_object::{Find, FindHeader};
+
+use crate::model::{ContentId, ContentSink, Contents, Unreadable};
+
+/// Blobs larger than this are inflated piece by piece.
+const STREAM_BYTES: u64 = 16 << 20;
+/// More packs than a store ever has: they are merged long before.
+const SLOTS: u16 = 4096;
+
+/// What an object is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ObjectKind {
+    Blob,
+    Tree,
+    Commit,
+}
+
+impl ObjectKind {
+    pub(super) fn to_git(self) -> gix_object::Kind {
+        match self {
+            Self::Blob => gix_object::Kind::Blob,
+            Self::Tree => gix_object::Kind::Tree,
+            Self::Commit => gix_object::Kind::Commit,
+        }
+    }
+}
+
+/// Why an object could not be read.
+#[derive(Debug, Clone, thiserror::Error)]
+pub(crate) enum ObjectProblem {
+    /// It is not there.
+    #[error("object {0} is missing")]
+    Missing(ObjectId),
+    /// Its bytes are not what its id says, or can't be decoded.
+    #[error("object {0} is damaged: {1}")]
+    Damaged(ObjectId, String),
+}
+
+/// The id of an object with these bytes.
+pub(super) fn hash_object(kind: ObjectKind, bytes: &[u8]) -> io::Result<ObjectId> {
+    let mut hasher = start_hash(kind, bytes.len() as u64);
+    hasher.update(bytes);
+    finish_hash(hasher)
+}
+
+pub(super) fn start_hash(kind: ObjectKind, length: u64) -> gix_hash::Hasher {
+    let mut hasher = gix_hash::hasher(gix_hash::Kind::Sha1);
+    hasher.update(&gix_object::encode::loose_header(kind.to_git(), length));
+    hasher
+}
+
+pub(super) fn finish_hash(hasher: gix_hash::Hasher) -> io::Result<ObjectId> {
+    // The one failure is an attack on SHA-1 that the hasher has seen through.
+    hasher.try_finalize().map_err(|error| io::Error::other(error.to_string()))
+}
+
+pub(crate) fn bytes_of(id: &oid) -> [u8; 20] {
+    let mut bytes = [0; 20];
+    bytes.copy_from_slice(id.as_bytes());
+    bytes
+}
+
+pub(crate) fn object_id(bytes: &[u8; 20]) -> ObjectId {
+    ObjectId::from_bytes_or_panic(bytes)
+}
+
+/// Reads a file from its start in pieces; false where it has another length than announced.
+pub(super) fn stream_file(mut file: &File, length: u64, mut take: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<bool> {
+    file.rewind().map_err(Unreadable::mark)?;
+    let mut buffer = vec![0; 256 << 10];
+    let mut total = 0;
+    loop {
+        let read = match file.read(&mut buffer) {
+            Ok(0) => return Ok(total == length),
+            Ok(read) => read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(Unreadable::mark(error)),
+        };
+        total += read as u64;
+        if total > length {
+            return Ok(false);
+        }
+        take(&buffer[..read])?;
+    }
+}
+
+/// The id that a large file's bytes have now.
+pub(super) fn hash_stream(file: &File, length: u64) -> io::Result<Option<ObjectId>> {
+    let mut hasher = start_hash(ObjectKind::Blob, length);
+    let whole = stream_file(file, length, |piece| {
+        hasher.update(piece);
+        Ok(())
+    })?;
+    if whole { finish_hash(hasher).map(Some) } else { Ok(None) }
+}
+
+/// Names contents without keeping them.
+#[derive(Debug)]
+pub(crate) struct HashOnly;
+
+impl ContentSink for HashOnly {
+    fn put(&self, contents: Contents<'_>) -> io::Result<Option<ContentId>> {
+        let id = match contents {
+            Contents::Whole(bytes) => Some(hash_object(ObjectKind::Blob, bytes)?),
+            Contents::Stream { file, bytes } => hash_stream(file, bytes)?,
+        };
+        Ok(id.map(|id| ContentId(bytes_of(&id))))
+    }
+}
+
+/// The objects of a store.
+#[derive(Clone)]
+pub(crate) struct Objects {
+    directory: PathBuf,
+    odb: Arc<gix_odb::Store>,
+}
+
+impl std::fmt::Debug for Objects {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Objects").field("directory", &self.directory).finish_non_exhaustive()
+    }
+}
+
+impl Objects {
+    pub(super) fn at(directory: &Path) -> io::Result<Self> {
+        let options = gix_odb::store::init::Options {
+            slots: gix_odb::store::init::Slots::Given(SLOTS),
+            use_multi_pack_index: true,
+            current_dir: Some(directory.to_owned()),
+            ..Default::default()
+        };
+        let odb =
+            gix_odb::Store::at_opts(directory.to_owned(), gix_hash::Kind::Sha1, &mut std::iter::empty(), options)?;
+        Ok(Self { directory: directory.to_owned(), odb: Arc::new(odb) })
+    }
+
+    /// A reader; each thread has its own.
+    pub(crate) fn reader(&self) -> ObjectReader {
+        ObjectReader { handle: self.odb.to_handle_arc(), directory: self.directory.clone() }
+    }
+}
+
+/// Reads objects and checks that they are what their ids say.
+pub(crate) struct ObjectReader {
+    handle: gix_odb::store::Handle<Arc<gix_odb::Store>>,
+    directory: PathBuf,
+}
+
+impl ObjectReader {
+    /// The bytes of an object of this kind.
+    pub(crate) fn read(&self, id: &oid, kind: ObjectKind) -> Result<Vec<u8>, ObjectProblem> {
+        let damaged = |why: String| ObjectProblem::Damaged(id.to_owned(), why);
+        let mut buffer = Vec::new();
+        let found = self.handle.try_find(id, &mut buffer).map_err(|error| damaged(error.to_string()))?;
+        let found = found.ok_or_else(|| ObjectProblem::Missing(id.to_owned()))?;
+        if found.kind != kind.to_git() {
+            return Err(damaged(format!("it is a {}", found.kind)));
+        }
+        let actual = hash_object(kind, found.data).map_err(|error| damaged(error.to_string()))?;
+        if actual != id {
+            return Err(damaged("its bytes have another id".into()));
+        }
+        buffer.truncate(buffer.len());
+        Ok(buffer)
+    }
+
+    /// How many bytes an object has; its content is not looked at.
+    pub(crate) fn size(&self, id: &oid) -> Result<u64, ObjectProblem> {
+        match self.handle.try_header(id) {
+            Ok(Some(header)) => Ok(header.size),
+            Ok(None) => Err(ObjectProblem::Missing(id.to_owned())),
+            Err(error) => Err(ObjectProblem::Damaged(id.to_owned(), error.to_string())),
+        }
+    }
+
+    /// Gives the bytes of a blob to `take`, a large one piece by piece, and says whether they were what the id says.
+    ///
+    /// The pieces of a damaged large blob have been given away by the time that the damage shows: what is done with
+    /// them must wait for the result.
+    pub(crate) fn copy_blob(
+        &self,
+        id: &oid,
+        take: &mut dyn FnMut(&[u8]) -> io::Result<()>,
+    ) -> Result<io::Result<()>, ObjectProblem> {
+        let size = self.size(id)?;
+        if size > STREAM_BYTES
+            && let Some(result) = self.stream_from_pack(id, size, take)
+        {
+            return result;
+        }
+        let bytes = self.read(id, ObjectKind::Blob)?;
+        Ok(take(&bytes))
+    }
+
+    /// Inflates a blob right out of its pack; none where it is a delta or lies elsewhere.
+    fn stream_from_pack(
+        &self,
+        id: &oid,
+        size: u64,
+        take: &mut dyn FnMut(&[u8]) -> io::Result<()>,
+    ) -> Option<Result<io::Result<()>, ObjectProblem>> {
+        for index in super::pack_index::open_indices(&self.directory.join("pack")).ok()? {
+            let Some(position) = index.lookup(id) else { continue };
+            let offset = index.pack_offset_at_index(position);
+            let pack = gix_pack::data::File::at(index.path().with_extension("pack"), gix_hash::Kind::Sha1).ok()?;
+            let entry = pack.entry(offset).ok()?;
+            if !matches!(entry.header, gix_pack::data::entry::Header::Blob) {
+                return None;
+            }
+            let compressed = pack.entry_slice(entry.data_offset..pack.pack_end() as u64)?;
+            return Some(inflate_blob(id, size, compressed, take));
+        }
+        None
+    }
+}
+
+fn inflate_blob(
+    id: &oid,
+    size: u64,
+    compressed: &[u8],
+    take: &mut dyn FnMut(&[u8]) -> io::Result<()>,
+) -> Result<io::Result<()>, ObjectProblem> {
+    let damaged = |why: String| ObjectProblem::Damaged(id.to_owned(), why);
+    let mut hasher = start_hash(ObjectKind::Blob, size);
+    let mut decoder = flate2::read::ZlibDecoder::new(compressed);
+    let mut buffer = vec![0; 256 << 10];
+    loop {
+        let read = decoder.read(&mut buffer).map_err(|error| damaged(error.to_string()))?;
+        if read == 0 {
+            break;
+        }
+        hasher.update(&buffer[..read]);
+        if let Err(error) = take(&buffer[..read]) {
+            return Ok(Err(error));
+        }
+    }
+    let actual = finish_hash(hasher).map_err(|error| damaged(error.to_string()))?;
+    if actual == id { Ok(Ok(())) } else { Err(damaged("its bytes have another id".into())) }
+}

@@ -1,0 +1,83 @@
+//! Pack indices: which objects are there, and the index of a new pack.
+
+use std::{io, path::Path};
+
+use gix_hash::{ObjectId, oid};
+
+/// The indices of all packs in a directory; those that can't be opened are passed over.
+pub(super) fn open_indices(packs: &Path) -> io::Result<Vec<gix_pack::index::File>> {
+    let mut indices = Vec::new();
+    for name in crate::disk::private::names(packs)? {
+        let path = packs.join(&name);
+        if path.extension().is_some_and(|extension| extension == "idx") {
+            match gix_pack::index::File::at(&path, gix_hash::Kind::Sha1) {
+                Ok(index) => indices.push(index),
+                // Damage: its objects are written again where they are needed, and `verify` names it.
+                Err(_) => continue,
+            }
+        }
+    }
+    Ok(indices)
+}
+
+/// Which objects a store has, for a writer that wants to write none twice.
+pub(super) struct KnownObjects {
+    indices: Vec<gix_pack::index::File>,
+    loose: Option<gix_odb::loose::Store>,
+}
+
+impl KnownObjects {
+    pub(super) fn of(objects: &Path) -> io::Result<Self> {
+        let is_fan_out = |name: &std::ffi::OsString| name.len() == 2;
+        let has_loose = crate::disk::private::names(objects)?.iter().any(is_fan_out);
+        Ok(Self {
+            indices: open_indices(&objects.join("pack"))?,
+            loose: has_loose.then(|| gix_odb::loose::Store::at(objects, gix_hash::Kind::Sha1)),
+        })
+    }
+
+    pub(super) fn contains(&self, id: &oid) -> bool {
+        self.indices.iter().any(|index| index.lookup(id).is_some())
+            || self.loose.as_ref().is_some_and(|loose| loose.contains(id))
+    }
+}
+
+/// One object of a new pack.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct IndexEntry {
+    pub(super) id: ObjectId,
+    pub(super) crc32: u32,
+    pub(super) offset: u64,
+}
+
+/// The index, version 2, of a pack with these objects.
+pub(super) fn encode_index(mut entries: Vec<IndexEntry>, pack_checksum: &ObjectId) -> io::Result<Vec<u8>> {
+    entries.sort_unstable_by_key(|entry| entry.id);
+    let mut out = Vec::with_capacity(8 + 1024 + entries.len() * 28 + 40);
+    out.extend_from_slice(b"\xfftOc\x00\x00\x00\x02");
+    let mut position = 0;
+    for first in 0..=255u8 {
+        position += entries[position..].partition_point(|entry| entry.id.as_slice()[0] <= first);
+        out.extend_from_slice(&(position as u32).to_be_bytes());
+    }
+    entries.iter().for_each(|entry| out.extend_from_slice(entry.id.as_slice()));
+    entries.iter().for_each(|entry| out.extend_from_slice(&entry.crc32.to_be_bytes()));
+    let mut large = Vec::new();
+    for entry in &entries {
+        // Offsets that need more than 31 bits stand in a table of their own.
+        let short = match u32::try_from(entry.offset) {
+            Ok(offset) if offset < 1 << 31 => offset,
+            _ => {
+                large.push(entry.offset);
+                1 << 31 | (large.len() - 1) as u32
+            }
+        };
+        out.extend_from_slice(&short.to_be_bytes());
+    }
+    large.iter().for_each(|offset| out.extend_from_slice(&offset.to_be_bytes()));
+    out.extend_from_slice(pack_checksum.as_slice());
+    let mut hasher = gix_hash::hasher(gix_hash::Kind::Sha1);
+    hasher.update(&out);
+    out.extend_from_slice(super::objects::finish_hash(hasher)?.as_slice());
+    Ok(out)
+}

@@ -1,0 +1,204 @@
+//! What a checkpoint says about itself: a line of JSON at the end of its commit's message.
+
+use jiff::Timestamp;
+
+use crate::model::{
+    Attachment, Checkpoint, CheckpointId, Context, FeatureState, GitState, Kind, ModeDefaults, Scope, WorkspacePath,
+};
+
+const TRAILER: &str = "Backtrail-Record: ";
+/// The version that is written here.
+const VERSION: u32 = 1;
+
+/// The record of one checkpoint. Fields that this version does not know are kept.
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+pub(crate) struct Record {
+    #[serde(rename = "v")]
+    pub(crate) version: u32,
+    #[serde(rename = "seq")]
+    pub(crate) sequence: u64,
+    pub(crate) kind: Kind,
+    /// Milliseconds since 1970.
+    pub(crate) time: i64,
+    pub(crate) message: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) parent: Option<CheckpointId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) name: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) description: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) step: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) session: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) agent: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) turn: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) prompt: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) tool: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) git: Option<GitState>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) features: Option<FeatureState>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) context: Option<Context>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) attachments: Vec<Attachment>,
+    #[serde(default, skip_serializing_if = "serde_json::Map::is_empty")]
+    pub(crate) metadata: serde_json::Map<String, serde_json::Value>,
+    #[serde(default, skip_serializing_if = "is_whole")]
+    pub(crate) scope: Scope,
+    #[serde(default = "yes", skip_serializing_if = "is_yes")]
+    pub(crate) complete: bool,
+    #[serde(default)]
+    pub(crate) insertions: u64,
+    #[serde(default)]
+    pub(crate) deletions: u64,
+    #[serde(default)]
+    pub(crate) changed: RecordedPaths,
+    /// Paths that were asked for although a rule leaves them out; later checkpoints go on capturing them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) included: Vec<WorkspacePath>,
+    /// The agent's own files among the captured ones.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) state_files: Vec<WorkspacePath>,
+    #[serde(default)]
+    pub(crate) modes: ModeDefaults,
+    #[serde(flatten)]
+    pub(crate) unknown: serde_json::Map<String, serde_json::Value>,
+}
+
+/// Paths in the record, or the note that there are too many and the state has them.
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(untagged)]
+pub(crate) enum RecordedPaths {
+    Here(Vec<WorkspacePath>),
+    InState { in_state: u64 },
+}
+
+impl Default for RecordedPaths {
+    fn default() -> Self {
+        Self::Here(Vec::new())
+    }
+}
+
+fn yes() -> bool {
+    true
+}
+
+fn is_yes(value: &bool) -> bool {
+    *value
+}
+
+fn is_whole(scope: &Scope) -> bool {
+    *scope == Scope::Whole
+}
+
+impl Record {
+    /// A record that says nothing yet but when, why and in which place.
+    pub(crate) fn new(sequence: u64, kind: Kind, time: Timestamp, message: String) -> Self {
+        Self {
+            version: VERSION,
+            sequence,
+            kind,
+            time: time.as_millisecond(),
+            message,
+            parent: None,
+            name: None,
+            description: None,
+            step: None,
+            session: None,
+            agent: None,
+            turn: None,
+            prompt: None,
+            tool: None,
+            git: None,
+            features: None,
+            context: None,
+            attachments: Vec::new(),
+            metadata: serde_json::Map::new(),
+            scope: Scope::Whole,
+            complete: true,
+            insertions: 0,
+            deletions: 0,
+            changed: RecordedPaths::default(),
+            included: Vec::new(),
+            state_files: Vec::new(),
+            modes: ModeDefaults::default(),
+            unknown: serde_json::Map::new(),
+        }
+    }
+
+    /// The message of the commit: what people read, then the record.
+    pub(super) fn to_commit_message(&self) -> Result<String, serde_json::Error> {
+        let json = serde_json::to_string(self)?;
+        // Git's own tools end a message at a NUL; the record keeps it exactly.
+        let message = self.message.replace('\0', "\u{fffd}");
+        let description = self.description.as_deref().unwrap_or_default().replace('\0', "\u{fffd}");
+        let gap = if description.is_empty() { "" } else { "\n\n" };
+        Ok(format!("{message}{gap}{description}\n\n{TRAILER}{json}\n"))
+    }
+
+    /// Finds the record in a commit's message.
+    pub(super) fn from_commit_message(message: &[u8]) -> Option<Self> {
+        let text = std::str::from_utf8(message).ok()?;
+        let line = text.lines().rev().find_map(|line| line.strip_prefix(TRAILER))?;
+        serde_json::from_str(line).ok()
+    }
+
+    /// When it was taken.
+    pub(crate) fn timestamp(&self) -> Timestamp {
+        Timestamp::from_millisecond(self.time).unwrap_or_default()
+    }
+
+    /// As callers see it; `changed` are the paths where the record only refers to them.
+    pub(crate) fn into_checkpoint(self, id: CheckpointId, pinned: bool, changed: Vec<WorkspacePath>) -> Checkpoint {
+        let time = self.timestamp();
+        Checkpoint {
+            id,
+            sequence: self.sequence,
+            name: self.name,
+            message: self.message,
+            description: self.description,
+            kind: self.kind,
+            time,
+            parent: self.parent,
+            files_changed: changed,
+            insertions: self.insertions,
+            deletions: self.deletions,
+            step: self.step,
+            session: self.session,
+            agent: self.agent,
+            turn: self.turn,
+            prompt: self.prompt,
+            tool: self.tool,
+            git: self.git,
+            feature_state: self.features,
+            context: self.context,
+            attachments: self.attachments,
+            metadata: self.metadata,
+            pinned,
+            complete: self.complete,
+            scope: self.scope,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_message_comes_back_exactly_and_unknown_fields_survive() {
+        for message in ["x", "a|b", "line one\n\nline three\n", "Backtrail-Record: {}", "nul\0inside", "日本語 🎉", ""] {
+            let mut record = Record::new(7, Kind::Step, Timestamp::UNIX_EPOCH, message.to_owned());
+            record.unknown.insert("later".into(), serde_json::json!({"a": [1, 2]}));
+            let text = record.to_commit_message().unwrap();
+            assert!(!text.contains('\0'));
+            assert_eq!(Record::from_commit_message(text.as_bytes()), Some(record), "{message:?}");
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! Refs: a checkpoint exists from the moment that its ref does.
+//!
+//! A ref's name ends in the id that it holds, so that a set of ids says all. Loose refs are files of their own; from time
+//! to time they are gathered into `packed-refs`, as git does it.
+
+use std::{
+    collections::{BTreeMap, HashSet},
+    io,
+    path::Path,
+};
+
+use super::Layout;
+use crate::{
+    disk::private::{self, Durability},
+    model::CheckpointId,
+};
+
+const CHECKPOINTS: &str = "refs/checkpoints/";
+const PINNED: &str = "refs/pinned/";
+
+/// All refs of a store at one moment.
+#[derive(Debug, Default)]
+pub(crate) struct Refs {
+    pub(crate) checkpoints: HashSet<CheckpointId>,
+    pub(crate) pinned: HashSet<CheckpointId>,
+    /// How many of them are files of their own.
+    pub(crate) loose: usize,
+}
+
+impl Refs {
+    /// Reads them; a ref that does not name its own id is passed over.
+    pub(super) fn read(layout: &Layout) -> io::Result<Self> {
+        let mut refs = Self::default();
+        // Loose ones first: one that is packed in between is then found in the file that is read after it.
+        refs.loose += read_loose(&layout.checkpoint_refs(), &mut refs.checkpoints)?;
+        refs.loose += read_loose(&layout.pinned_refs(), &mut refs.pinned)?;
+        for (name, id) in read_packed(layout)? {
+            if name.strip_prefix(CHECKPOINTS) == Some(id.as_str())
+                && let Ok(id) = id.parse()
+            {
+                refs.checkpoints.insert(id);
+            } else if name.strip_prefix(PINNED) == Some(id.as_str())
+                && let Ok(id) = id.parse()
+            {
+                refs.pinned.insert(id);
+            }
+        }
+        Ok(refs)
+    }
+}
+
+fn read_loose(directory: &Path, ids: &mut HashSet<CheckpointId>) -> io::Result<usize> {
+    let mut count = 0;
+    for name in private::names(directory)? {
+        // The name tells: reading a thousand files to learn what they are called would be waste. `verify` reads them.
+        if let Some(id) = name.to_str().and_then(|name| name.parse().ok()) {
+            ids.insert(id);
+            count += 1;
+        }
+    }
+    Ok(count)
+}
+
+fn read_packed(layout: &Layout) -> io::Result<BTreeMap<String, String>> {
+    let bytes = private::read(&layout.packed_refs())?.unwrap_or_default();
+    let text = String::from_utf8_lossy(&bytes);
+    let lines = text.lines().filter(|line| !line.starts_with(['#', '^']));
+    Ok(lines.filter_map(|line| line.split_once(' ')).map(|(id, name)| (name.to_owned(), id.to_owned())).collect())
+}
+
+/// Publishes a checkpoint: durable when this returns.
+pub(super) fn publish(layout: &Layout, id: &CheckpointId) -> io::Result<()> {
+    write_loose(&layout.checkpoint_refs(), id)
+}
+
+fn write_loose(directory: &Path, id: &CheckpointId) -> io::Result<()> {
+    private::replace(&directory.join(id.to_string()), format!("{id}\n").as_bytes(), Durability::Synced)
+}
+
+/// Loose refs whose files do not hold their own id, with what they hold.
+pub(super) fn damaged_loose(layout: &Layout) -> io::Result<Vec<CheckpointId>> {
+    let mut damaged = Vec::new();
+    for directory in [layout.checkpoint_refs(), layout.pinned_refs()] {
+        for name in private::names(&directory)? {
+            let Some(id) = name.to_str().and_then(|name| name.parse::<CheckpointId>().ok()) else { continue };
+            let held = private::read(&directory.join(&name))?;
+            if held.is_some_and(|held| held != format!("{id}\n").into_bytes()) {
+                damaged.push(id);
+            }
+        }
+    }
+    Ok(damaged)
+}
+
+/// Gathers all refs into `packed-refs`, then removes the files of their own.
+pub(super) fn pack(layout: &Layout) -> io::Result<()> {
+    let mut all = read_packed(layout)?;
+    let mut loose = Vec::new();
+    for (directory, prefix) in [(layout.checkpoint_refs(), CHECKPOINTS), (layout.pinned_refs(), PINNED)] {
+        let mut ids = HashSet::new();
+        read_loose(&directory, &mut ids)?;
+        for id in ids {
+            all.insert(format!("{prefix}{id}"), id.to_string());
+            loose.push(directory.join(id.to_string()));
+        }
+    }
+    let mut text = String::from("# pack-refs with: peeled fully-peeled sorted \n");
+    for (name, id) in &all {
+        text.push_str(&format!("{id} {name}\n"));
+    }
+    private::replace(&layout.packed_refs(), text.as_bytes(), Durability::Synced)?;
+    loose.iter().try_for_each(|path| private::remove(path))
+}

@@ -1,0 +1,144 @@
+//! Many small packs become one, before their number makes every lookup slow.
+//!
+//! Entries are copied as they are; only packs that this program wrote are touched, since those have no deltas.
+
+use std::{collections::HashSet, io, path::PathBuf};
+
+use super::{Layout, objects::finish_hash, pack_index::{IndexEntry, encode_index}};
+use crate::disk::private;
+
+/// So many packs are merged.
+const MANY: usize = 50;
+
+/// Merges packs where there are many. A crash leaves the old ones, the new one, or both: each is whole.
+pub(super) fn merge_packs(layout: &Layout) -> io::Result<()> {
+    let packs = candidates(layout)?;
+    if packs.len() < MANY {
+        return Ok(());
+    }
+    let chosen = choose(packs);
+    merge(layout, &chosen)
+}
+
+struct Candidate {
+    pack: PathBuf,
+    bytes: u64,
+}
+
+fn candidates(layout: &Layout) -> io::Result<Vec<Candidate>> {
+    let directory = layout.packs();
+    let mut packs = Vec::new();
+    for name in private::names(&directory)? {
+        let pack = directory.join(&name).with_extension("pack");
+        let is_index = directory.join(&name).extension().is_some_and(|extension| extension == "idx");
+        // A pack that somebody asked git to keep is somebody's.
+        if is_index
+            && !private::exists(&pack.with_extension("keep"))
+            && let Some(bytes) = private::size(&pack)?
+        {
+            packs.push(Candidate { pack, bytes });
+        }
+    }
+    packs.sort_by_key(|candidate| candidate.bytes);
+    Ok(packs)
+}
+
+/// The smaller ones: a large pack is copied again only when as much has come beside it.
+fn choose(packs: Vec<Candidate>) -> Vec<PathBuf> {
+    let mut chosen = Vec::new();
+    let mut total = 0;
+    for candidate in packs {
+        if chosen.len() >= MANY / 2 && candidate.bytes > total {
+            break;
+        }
+        total += candidate.bytes;
+        chosen.push(candidate.pack);
+    }
+    chosen
+}
+
+fn merge(layout: &Layout, packs: &[PathBuf]) -> io::Result<()> {
+    let mut body = Vec::new();
+    let mut entries = Vec::new();
+    let mut seen = HashSet::new();
+    let mut merged = Vec::new();
+    let directory = layout.packs();
+    let (mut file, path) = private::create_temporary(&directory, "merged")?;
+    let mut length = 12;
+    let result = (|| -> io::Result<PathBuf> {
+        private::write_all(&mut file, &[0; 12])?;
+        for pack in packs {
+            let Some(copied) = copy_entries(pack, length, &mut seen, &mut entries, &mut body)? else { continue };
+            length += copied;
+            merged.push(pack);
+            if body.len() > 4 << 20 {
+                private::write_all(&mut file, &body)?;
+                body.clear();
+            }
+        }
+        private::write_all(&mut file, &body)?;
+        let header = gix_pack::data::header::encode(gix_pack::data::Version::V2, entries.len() as u32);
+        private::write_at(&file, &header, 0)?;
+        let mut hasher = gix_hash::hasher(gix_hash::Kind::Sha1);
+        super::pack::hash_range(&file, 0..length, &mut hasher)?;
+        let checksum = finish_hash(hasher)?;
+        private::write_all(&mut file, checksum.as_slice())?;
+        private::sync_file(&file)?;
+        let name = directory.join(format!("pack-{checksum}"));
+        private::rename(&path, &name.with_extension("pack"))?;
+        let index = encode_index(std::mem::take(&mut entries), &checksum)?;
+        private::replace(&name.with_extension("idx"), &index, private::Durability::Synced)?;
+        Ok(name)
+    })();
+    let name = result.inspect_err(|_| private::remove_leftover(&path))?;
+    // The index goes first: without it the pack is not looked at.
+    for pack in merged.into_iter().filter(|pack| pack.with_extension("") != name) {
+        private::remove(&pack.with_extension("idx"))?;
+        for extension in ["rev", "bitmap", "mtimes", "pack"] {
+            if private::exists(&pack.with_extension(extension)) {
+                private::remove(&pack.with_extension(extension))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Copies the entries of one pack; none, and nothing copied, where it holds deltas or is damaged.
+fn copy_entries(
+    pack: &std::path::Path,
+    start: u64,
+    seen: &mut HashSet<gix_hash::ObjectId>,
+    entries: &mut Vec<IndexEntry>,
+    body: &mut Vec<u8>,
+) -> io::Result<Option<u64>> {
+    let open = || {
+        let data = gix_pack::data::File::at(pack, gix_hash::Kind::Sha1).ok()?;
+        let index = gix_pack::index::File::at(pack.with_extension("idx"), gix_hash::Kind::Sha1).ok()?;
+        Some((data, index))
+    };
+    let Some((data, index)) = open() else { return Ok(None) };
+    let mut places: Vec<(u64, gix_hash::ObjectId, Option<u32>)> =
+        index.iter().map(|entry| (entry.pack_offset, entry.oid, entry.crc32)).collect();
+    places.sort_unstable();
+    let ends = places.iter().skip(1).map(|place| place.0).chain([data.pack_end() as u64]);
+    let mut copies = Vec::with_capacity(places.len());
+    for (&(offset, id, crc32), end) in places.iter().zip(ends) {
+        let (Ok(entry), Some(bytes), Some(crc32)) = (data.entry(offset), data.entry_slice(offset..end), crc32) else {
+            return Ok(None);
+        };
+        // A copy of a damaged entry would make its damage look sound to the new checksum.
+        if entry.header.is_delta() || crc32fast::hash(bytes) != crc32 {
+            return Ok(None);
+        }
+        copies.push((id, crc32, bytes));
+    }
+    let mut length = 0;
+    for (id, crc32, bytes) in copies {
+        if seen.insert(id) {
+            entries.push(IndexEntry { id, crc32, offset: start + length });
+            body.extend_from_slice(bytes);
+            length += bytes.len() as u64;
+        }
+    }
+    Ok(Some(length))
+}

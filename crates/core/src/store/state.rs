@@ -1,0 +1,237 @@
+//! What a checkpoint keeps beside its files: attachments, exceptional permission bits, what was left out and by which
+//! rules. It is a commit of its own, the checkpoint's only git parent, and the same state has the same id.
+
+use std::io;
+
+use gix_hash::ObjectId;
+use gix_object::tree::EntryKind;
+
+use super::{
+    ExactText,
+    objects::{ObjectKind, ObjectProblem, ObjectReader, object_id},
+    pack::PackWriter,
+    snapshot::{TreeLine, put_tree},
+};
+use crate::{
+    model::{ModesId, OutsideRules, Skipped, WorkspacePath},
+    settings::ScanSettings,
+};
+
+/// Attachments larger than this are kept in pieces of this size, so that one that grows costs little.
+const PIECE_BYTES: usize = 1 << 20;
+
+/// The state of one checkpoint.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct State {
+    /// What was left out, and why.
+    pub(crate) skipped: Vec<Skipped>,
+    /// The rules from outside the tree.
+    pub(crate) outside: OutsideRules,
+    /// What the settings said about scanning.
+    pub(crate) settings: ScanSettings,
+    /// The changed paths, where they are too many for the record.
+    pub(crate) changed: Vec<WorkspacePath>,
+    /// Names and bytes handed over.
+    pub(crate) attachments: Vec<(String, Vec<u8>)>,
+}
+
+#[derive(serde::Serialize, serde::Deserialize)]
+struct RulesFile {
+    info_exclude: ExactText,
+    global_excludes: ExactText,
+    prefix: ExactText,
+    above: Vec<(ExactText, ExactText)>,
+    scan: ScanSettings,
+}
+
+impl State {
+    /// Writes it; none where there is nothing to keep.
+    pub(super) fn write(&self, modes: Option<ModesId>, sink: &PackWriter) -> io::Result<Option<ObjectId>> {
+        let mut lines = Vec::new();
+        if !self.attachments.is_empty() {
+            lines.push(TreeLine::new(EntryKind::Tree, b"attachments", self.write_attachments(sink)?));
+        }
+        if !self.changed.is_empty() {
+            let blob = put_json_lines(&self.changed, sink)?;
+            lines.push(TreeLine::new(EntryKind::Blob, b"changed", blob));
+        }
+        if let Some(modes) = modes {
+            lines.push(TreeLine::new(EntryKind::Tree, b"modes", object_id(modes.as_bytes())));
+        }
+        if self.outside != OutsideRules::default() || self.settings != ScanSettings::default() {
+            let text = serde_json::to_vec(&self.rules_file())?;
+            lines.push(TreeLine::new(EntryKind::Blob, b"rules", sink.put_object(ObjectKind::Blob, &text)?));
+        }
+        if !self.skipped.is_empty() {
+            let blob = put_json_lines(&self.skipped, sink)?;
+            lines.push(TreeLine::new(EntryKind::Blob, b"skipped", blob));
+        }
+        if lines.is_empty() {
+            return Ok(None);
+        }
+        let tree = put_tree(lines, sink)?;
+        // No time and no author of its own: the same state is the same commit.
+        let commit = super::store::encode_commit(&tree, None, 0, "Backtrail state\n");
+        sink.put_object(ObjectKind::Commit, &commit).map(Some)
+    }
+
+    fn rules_file(&self) -> RulesFile {
+        RulesFile {
+            info_exclude: ExactText::of(&self.outside.info_exclude),
+            global_excludes: ExactText::of(&self.outside.global_excludes),
+            prefix: ExactText::of(&self.outside.prefix),
+            above: self.outside.above.iter().map(|(at, rules)| (ExactText::of(at), ExactText::of(rules))).collect(),
+            scan: self.settings.clone(),
+        }
+    }
+
+    fn write_attachments(&self, sink: &PackWriter) -> io::Result<ObjectId> {
+        let mut lines = Vec::new();
+        let names: Vec<String> = self.attachments.iter().map(|(name, _)| encode_name(name)).collect();
+        for ((_, bytes), name) in self.attachments.iter().zip(&names) {
+            let line = if bytes.len() <= PIECE_BYTES {
+                TreeLine::new(EntryKind::Blob, name.as_bytes(), sink.put_object(ObjectKind::Blob, bytes)?)
+            } else {
+                TreeLine::new(EntryKind::Tree, name.as_bytes(), put_pieces(bytes, sink)?)
+            };
+            lines.push(line);
+        }
+        put_tree(lines, sink)
+    }
+}
+
+fn put_pieces(bytes: &[u8], sink: &PackWriter) -> io::Result<ObjectId> {
+    let names: Vec<String> = (0..bytes.len().div_ceil(PIECE_BYTES)).map(|number| format!("{number:08}")).collect();
+    let mut lines = Vec::new();
+    for (name, piece) in names.iter().zip(bytes.chunks(PIECE_BYTES)) {
+        lines.push(TreeLine::new(EntryKind::Blob, name.as_bytes(), sink.put_object(ObjectKind::Blob, piece)?));
+    }
+    put_tree(lines, sink)
+}
+
+fn put_json_lines<T: serde::Serialize>(items: &[T], sink: &PackWriter) -> io::Result<ObjectId> {
+    let mut text = Vec::new();
+    for item in items {
+        serde_json::to_writer(&mut text, item)?;
+        text.push(b'\n');
+    }
+    sink.put_object(ObjectKind::Blob, &text)
+}
+
+/// An attachment's name as the name of a tree entry: anything else than plain characters is escaped.
+fn encode_name(name: &str) -> String {
+    let mut out = String::from("@");
+    for byte in name.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'.' | b'_' | b'-' => out.push(char::from(byte)),
+            _ => out.push_str(&format!("%{byte:02x}")),
+        }
+    }
+    out
+}
+
+/// A stored state, read piece by piece as it is asked for.
+#[derive(Debug, Default)]
+pub(crate) struct StoredState {
+    attachments: Option<ObjectId>,
+    changed: Option<ObjectId>,
+    rules: Option<ObjectId>,
+    skipped: Option<ObjectId>,
+    pub(crate) modes: Option<ModesId>,
+    /// Entries that this version does not know; verified like all others.
+    tree: Option<ObjectId>,
+}
+
+impl StoredState {
+    pub(super) fn open(reader: &ObjectReader, commit: ObjectId) -> Result<Self, ObjectProblem> {
+        let (tree, _) = super::store::read_commit(reader, &commit)?;
+        let bytes = reader.read(&tree, ObjectKind::Tree)?;
+        let mut state = Self { tree: Some(tree), ..Self::default() };
+        for entry in gix_object::TreeRefIter::from_bytes(&bytes, gix_hash::Kind::Sha1) {
+            let entry = entry.map_err(|error| ObjectProblem::Damaged(tree, error.to_string()))?;
+            let id = entry.oid.to_owned();
+            match entry.filename.as_ref() as &[u8] {
+                b"attachments" => state.attachments = Some(id),
+                b"changed" => state.changed = Some(id),
+                b"rules" => state.rules = Some(id),
+                b"skipped" => state.skipped = Some(id),
+                b"modes" => state.modes = Some(ModesId(super::objects::bytes_of(&id))),
+                _ => {}
+            }
+        }
+        Ok(state)
+    }
+
+    pub(crate) fn skipped(&self, reader: &ObjectReader) -> Result<Vec<Skipped>, ObjectProblem> {
+        read_json_lines(reader, self.skipped)
+    }
+
+    pub(crate) fn changed(&self, reader: &ObjectReader) -> Result<Vec<WorkspacePath>, ObjectProblem> {
+        read_json_lines(reader, self.changed)
+    }
+
+    pub(crate) fn rules(&self, reader: &ObjectReader) -> Result<(OutsideRules, ScanSettings), ObjectProblem> {
+        let Some(id) = self.rules else { return Ok(Default::default()) };
+        let damaged = || ObjectProblem::Damaged(id, "it holds no rules".into());
+        let bytes = reader.read(&id, ObjectKind::Blob)?;
+        let file: RulesFile = serde_json::from_slice(&bytes).map_err(|_| damaged())?;
+        let outside = || {
+            Some(OutsideRules {
+                info_exclude: file.info_exclude.to_bytes()?,
+                global_excludes: file.global_excludes.to_bytes()?,
+                prefix: file.prefix.to_bytes()?,
+                above: file
+                    .above
+                    .iter()
+                    .map(|(at, rules)| Some((at.to_bytes()?, rules.to_bytes()?)))
+                    .collect::<Option<_>>()?,
+            })
+        };
+        Ok((outside().ok_or_else(damaged)?, file.scan))
+    }
+
+    /// The bytes of an attachment; none where there is none of this name.
+    pub(crate) fn attachment(&self, reader: &ObjectReader, name: &str) -> Result<Option<Vec<u8>>, ObjectProblem> {
+        let Some(tree) = self.attachments else { return Ok(None) };
+        let wanted = encode_name(name);
+        let bytes = reader.read(&tree, ObjectKind::Tree)?;
+        for entry in gix_object::TreeRefIter::from_bytes(&bytes, gix_hash::Kind::Sha1) {
+            let entry = entry.map_err(|error| ObjectProblem::Damaged(tree, error.to_string()))?;
+            if entry.filename != wanted.as_str() {
+                continue;
+            }
+            return match entry.mode.kind() {
+                EntryKind::Tree => read_pieces(reader, entry.oid.to_owned()).map(Some),
+                _ => reader.read(entry.oid, ObjectKind::Blob).map(Some),
+            };
+        }
+        Ok(None)
+    }
+
+    /// The tree that holds all of it.
+    pub(crate) fn tree(&self) -> Option<ObjectId> {
+        self.tree
+    }
+}
+
+fn read_pieces(reader: &ObjectReader, tree: ObjectId) -> Result<Vec<u8>, ObjectProblem> {
+    let mut content = Vec::new();
+    let bytes = reader.read(&tree, ObjectKind::Tree)?;
+    for entry in gix_object::TreeRefIter::from_bytes(&bytes, gix_hash::Kind::Sha1) {
+        let entry = entry.map_err(|error| ObjectProblem::Damaged(tree, error.to_string()))?;
+        content.extend_from_slice(&reader.read(entry.oid, ObjectKind::Blob)?);
+    }
+    Ok(content)
+}
+
+fn read_json_lines<T: serde::de::DeserializeOwned>(
+    reader: &ObjectReader,
+    id: Option<ObjectId>,
+) -> Result<Vec<T>, ObjectProblem> {
+    let Some(id) = id else { return Ok(Vec::new()) };
+    let bytes = reader.read(&id, ObjectKind::Blob)?;
+    let lines = bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+    lines
+        .map(|line| serde_json::from_slice(line).map_err(|error| ObjectProblem::Damaged(id, error.to_string())))
+        .collect()
+}

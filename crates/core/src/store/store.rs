@@ -1,0 +1,320 @@
+//! The store itself: opening, locking, publishing.
+//!
+//! What changes a store hangs on a [`Writer`], which holds the lock. A checkpoint is [`Unpublished`] until its ref is
+//! durable; the order of the steps is that of `docs/store-format.md`.
+
+use std::{io, ops::Deref, path::Path, time::Duration};
+
+use gix_hash::ObjectId;
+
+use super::{
+    Layout, Operation, Record, State, Timeline,
+    format::{self, Format, IdentityFile},
+    objects::{ObjectKind, ObjectProblem, ObjectReader, Objects, bytes_of, object_id},
+    operations, pack::PackWriter,
+    record::RecordedPaths,
+    refs, repack,
+    snapshot::{self, Snapshot, StoredEntry},
+    state::StoredState,
+    timeline,
+};
+use crate::{
+    disk::{
+        lock::{FileLock, LockError},
+        private,
+    },
+    error::{Error, Result, While},
+    model::{Checkpoint, CheckpointId, ContentId, Directory, DirectoryIds, ModeDefaults, TreeId},
+};
+
+/// Loose refs are packed when there are so many.
+const MANY_REFS: usize = 100;
+
+/// A store that can be read. Readers wait for nobody.
+#[derive(Debug, Clone)]
+pub(crate) struct Store {
+    layout: Layout,
+    objects: Objects,
+    unknown_to_write: Option<String>,
+}
+
+impl Store {
+    /// Opens a store; none where there is none.
+    pub(crate) fn open(directory: &Path) -> Result<Option<Self>> {
+        let layout = Layout::new(directory);
+        let Some(format) = Format::read(&layout)? else { return Ok(None) };
+        let objects = Objects::at(&layout.objects()).or_fail("open the objects of", directory)?;
+        Ok(Some(Self { layout, objects, unknown_to_write: format.unknown_to_write }))
+    }
+
+    pub(crate) fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    pub(crate) fn reader(&self) -> ObjectReader {
+        self.objects.reader()
+    }
+
+    /// All checkpoints, as the refs have them now.
+    pub(crate) fn timeline(&self) -> Result<Timeline> {
+        let read_record = |id: &CheckpointId| self.read_checkpoint_commit(id).ok().map(|(_, _, record)| record);
+        Timeline::load(&self.layout, &read_record).or_fail("read the timeline of", self.layout.root())
+    }
+
+    /// The snapshot of a checkpoint.
+    pub(crate) fn snapshot(&self, id: &CheckpointId) -> Result<Snapshot> {
+        let (tree, state, record) = self.read_checkpoint_commit(id).map_err(|problem| self.damaged(problem))?;
+        let modes = match state {
+            Some(state) => self.stored_state(Some(state))?.modes,
+            None => None,
+        };
+        let ids = DirectoryIds { tree: TreeId(bytes_of(&tree)), modes };
+        Ok(Snapshot { ids, defaults: record.modes })
+    }
+
+    /// What a checkpoint keeps beside its files.
+    pub(crate) fn state(&self, id: &CheckpointId) -> Result<StoredState> {
+        let (_, state, _) = self.read_checkpoint_commit(id).map_err(|problem| self.damaged(problem))?;
+        self.stored_state(state)
+    }
+
+    fn stored_state(&self, commit: Option<ObjectId>) -> Result<StoredState> {
+        match commit {
+            Some(commit) => StoredState::open(&self.reader(), commit).map_err(|problem| self.damaged(problem)),
+            None => Ok(StoredState::default()),
+        }
+    }
+
+    /// The names in a stored directory.
+    pub(crate) fn list(&self, reader: &ObjectReader, snapshot: &Snapshot) -> Result<Vec<StoredEntry>> {
+        snapshot::list(reader, snapshot).map_err(|problem| self.damaged(problem))
+    }
+
+    /// The bytes of a file or the target of a symlink.
+    pub(crate) fn content(&self, reader: &ObjectReader, content: &ContentId) -> Result<Vec<u8>> {
+        reader.read(&object_id(content.as_bytes()), ObjectKind::Blob).map_err(|problem| self.damaged(problem))
+    }
+
+    /// Gives the bytes of a file to `take`, a large one piece by piece.
+    pub(crate) fn copy_content(
+        &self,
+        content: &ContentId,
+        take: &mut dyn FnMut(&[u8]) -> io::Result<()>,
+    ) -> Result<io::Result<()>> {
+        let id = object_id(content.as_bytes());
+        self.reader().copy_blob(&id, take).map_err(|problem| self.damaged(problem))
+    }
+
+    /// How many bytes a file has.
+    pub(crate) fn content_size(&self, reader: &ObjectReader, content: &ContentId) -> Result<u64> {
+        reader.size(&object_id(content.as_bytes())).map_err(|problem| self.damaged(problem))
+    }
+
+    /// A checkpoint as callers see it.
+    pub(crate) fn checkpoint(&self, entry: &super::TimelineEntry) -> Result<Checkpoint> {
+        let record = entry.record().ok_or_else(|| {
+            let id = object_id(entry.id.as_bytes());
+            self.damaged(ObjectProblem::Damaged(id, "its record can't be read".into()))
+        })?;
+        let changed = match &record.changed {
+            RecordedPaths::Here(paths) => paths.clone(),
+            RecordedPaths::InState { .. } => {
+                let state = self.state(&entry.id)?;
+                state.changed(&self.reader()).map_err(|problem| self.damaged(problem))?
+            }
+        };
+        Ok(Record::clone(&record).into_checkpoint(entry.id, entry.pinned, changed))
+    }
+
+    pub(crate) fn damaged(&self, problem: ObjectProblem) -> Error {
+        Error::StoreDamaged { store: self.layout.root().to_owned(), problem: problem.to_string() }
+    }
+
+    /// The tree, the state and the record of a checkpoint.
+    pub(super) fn read_checkpoint_commit(
+        &self,
+        id: &CheckpointId,
+    ) -> Result<(ObjectId, Option<ObjectId>, Record), ObjectProblem> {
+        let id = object_id(id.as_bytes());
+        let reader = self.reader();
+        let bytes = reader.read(&id, ObjectKind::Commit)?;
+        let damaged = |why: &str| ObjectProblem::Damaged(id, why.to_owned());
+        let commit = gix_object::CommitRef::from_bytes(&bytes, gix_hash::Kind::Sha1)
+            .map_err(|_| damaged("it can't be parsed"))?;
+        let record = Record::from_commit_message(commit.message).ok_or_else(|| damaged("it has no record"))?;
+        Ok((commit.tree(), commit.parents().next(), record))
+    }
+
+    /// Waits for the lock.
+    pub(crate) fn lock(directory: &Path, workspace: &Path, patience: Duration) -> Result<StoreLock> {
+        let layout = Layout::new(directory);
+        private::make_directories(&layout.own()).or_fail("create", layout.own())?;
+        let path = layout.lock();
+        match FileLock::acquire(&path, patience) {
+            Ok(lock) => Ok(StoreLock { layout, lock }),
+            Err(LockError::Busy) => {
+                Err(Error::Busy { path: workspace.to_owned(), seconds: patience.as_secs() })
+            }
+            Err(LockError::Unsupported) => Err(Error::NoLocks { path: directory.to_owned() }),
+            Err(LockError::Io(source)) => Err(Error::Io { action: "lock", path, source }),
+        }
+    }
+}
+
+/// The lock on a directory that is a store, or is about to become one.
+#[derive(Debug)]
+pub(crate) struct StoreLock {
+    layout: Layout,
+    lock: FileLock,
+}
+
+impl StoreLock {
+    /// The store for writing, made where it is missing; says whether it was.
+    pub(crate) fn open_or_create(self, identity: &IdentityFile) -> Result<(Writer, bool)> {
+        let created = Format::read(&self.layout)?.is_none();
+        if created {
+            format::create(&self.layout, identity)?;
+        }
+        let store = Store::open(self.layout.root())?
+            .ok_or_else(|| Error::Internal("a store that was just made is not there".into()))?;
+        if let Some(feature) = &store.unknown_to_write {
+            let store = store.layout.root().to_owned();
+            return Err(Error::StoreTooNew { store, feature: feature.clone() });
+        }
+        private::make_private(self.layout.root(), 0o700).or_fail("protect", self.layout.root())?;
+        format::mend(&self.layout)?;
+        sweep(&self.layout).or_fail("sweep", self.layout.root())?;
+        Ok((Writer { store, _lock: self.lock }, created))
+    }
+}
+
+/// Removes what dead processes left behind: the lock is held, so nobody living has a temporary file here.
+fn sweep(layout: &Layout) -> io::Result<()> {
+    let places = [
+        layout.packs(),
+        layout.checkpoint_refs(),
+        layout.pinned_refs(),
+        layout.own(),
+        layout.root().to_owned(),
+    ];
+    for directory in places {
+        for name in private::names(&directory)? {
+            if name.to_string_lossy().starts_with(private::TEMPORARY_PREFIX) {
+                private::remove(&directory.join(name))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A store whose lock is held.
+#[derive(Debug)]
+pub(crate) struct Writer {
+    store: Store,
+    _lock: FileLock,
+}
+
+impl Deref for Writer {
+    type Target = Store;
+
+    fn deref(&self) -> &Store {
+        &self.store
+    }
+}
+
+/// A checkpoint that is built and not yet there.
+#[must_use = "a checkpoint exists only when it is published"]
+pub(crate) struct Unpublished {
+    pack: PackWriter,
+    id: CheckpointId,
+    record: Record,
+}
+
+impl Writer {
+    /// A pack for the objects of one checkpoint.
+    pub(crate) fn start_pack(&self) -> PackWriter {
+        PackWriter::new(&self.layout)
+    }
+
+    /// Puts the trees of a scanned directory into the pack.
+    pub(crate) fn write_snapshot(
+        &self,
+        pack: &PackWriter,
+        root: &mut Directory,
+        defaults: &ModeDefaults,
+    ) -> Result<Snapshot> {
+        let ids = snapshot::write(root, defaults, pack).or_fail("write into", self.layout.objects())?;
+        Ok(Snapshot { ids, defaults: *defaults })
+    }
+
+    /// Puts the checkpoint itself into the pack.
+    pub(crate) fn build(
+        &self,
+        pack: PackWriter,
+        snapshot: &Snapshot,
+        state: &State,
+        mut record: Record,
+    ) -> Result<Unpublished> {
+        record.modes = snapshot.defaults;
+        let build = || -> io::Result<CheckpointId> {
+            let state = state.write(snapshot.ids.modes, &pack)?;
+            let message = record.to_commit_message()?;
+            let tree = object_id(snapshot.ids.tree.as_bytes());
+            let commit = encode_commit(&tree, state.as_ref(), record.time.div_euclid(1000), &message);
+            Ok(CheckpointId(bytes_of(&pack.put_object(ObjectKind::Commit, &commit)?)))
+        };
+        let id = build().or_fail("write into", self.layout.objects())?;
+        Ok(Unpublished { pack, id, record })
+    }
+
+    /// Makes it durable, then visible. When this returns, the checkpoint survives a power cut.
+    pub(crate) fn publish(&self, checkpoint: Unpublished) -> Result<CheckpointId> {
+        let Unpublished { pack, id, record } = checkpoint;
+        pack.finish().or_fail("write into", self.layout.packs())?;
+        refs::publish(&self.layout, &id).or_fail("publish in", self.layout.checkpoint_refs())?;
+        // From here on it exists; the index over it is rebuilt from the commits should it be lost.
+        timeline::append(&self.layout, id, record).or_fail("append to", self.layout.timeline())?;
+        Ok(id)
+    }
+
+    /// Adds to the log of operations, durably.
+    pub(crate) fn log(&self, operations: &[Operation]) -> Result<()> {
+        operations::append(&self.layout, operations).or_fail("append to", self.layout.operations())
+    }
+
+    /// Keeps the number of files in bounds.
+    pub(crate) fn tidy(&self, timeline: &Timeline) -> Result<()> {
+        if timeline.is_stale {
+            timeline::rewrite(&self.layout, timeline).or_fail("write", self.layout.timeline())?;
+        }
+        if timeline.loose_refs > MANY_REFS {
+            refs::pack(&self.layout).or_fail("pack the refs of", self.layout.root())?;
+        }
+        repack::merge_packs(&self.layout).or_fail("merge the packs of", self.layout.packs())
+    }
+}
+
+/// Names a scanned directory without keeping anything.
+pub(crate) fn name_snapshot(root: &mut Directory, defaults: &ModeDefaults) -> Result<Snapshot> {
+    let ids = snapshot::write(root, defaults, &super::HashOnly)
+        .map_err(|error| Error::Internal(format!("can't hash a tree: {error}")))?;
+    Ok(Snapshot { ids, defaults: *defaults })
+}
+
+/// The bytes of a commit by this program.
+pub(super) fn encode_commit(tree: &ObjectId, parent: Option<&ObjectId>, seconds: i64, message: &str) -> Vec<u8> {
+    let parent = parent.map(|parent| format!("parent {parent}\n")).unwrap_or_default();
+    let who = format!("Backtrail <backtrail@localhost> {} +0000", seconds.max(0));
+    format!("tree {tree}\n{parent}author {who}\ncommitter {who}\n\n{message}").into_bytes()
+}
+
+/// The tree and the parent of a commit.
+pub(super) fn read_commit(
+    reader: &ObjectReader,
+    id: &ObjectId,
+) -> Result<(ObjectId, Option<ObjectId>), ObjectProblem> {
+    let bytes = reader.read(id, ObjectKind::Commit)?;
+    let commit = gix_object::CommitRef::from_bytes(&bytes, gix_hash::Kind::Sha1)
+        .map_err(|_| ObjectProblem::Damaged(*id, "it can't be parsed".into()))?;
+    Ok((commit.tree(), commit.parents().next()))
+}

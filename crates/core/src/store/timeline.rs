@@ -1,0 +1,190 @@
+//! All checkpoints in order: an index over their records, so that nobody reads ten thousand commits to list ten.
+//!
+//! The file is a cache. What the refs name and it lacks is read from the commits; what it has and the refs do not is
+//! gone.
+
+use std::{
+    collections::HashMap,
+    io,
+    sync::{Arc, OnceLock},
+};
+
+use super::{Layout, Operations, Record, lines, refs::Refs};
+use crate::{
+    disk::private::{self, Durability},
+    model::{CheckpointId, Kind},
+};
+
+/// One checkpoint in the timeline; its record is parsed when somebody asks for it.
+#[derive(Debug, Clone)]
+pub(crate) struct TimelineEntry {
+    pub(crate) id: CheckpointId,
+    pub(crate) sequence: u64,
+    pub(crate) kind: Kind,
+    pub(crate) time: i64,
+    pub(crate) parent: Option<CheckpointId>,
+    pub(crate) pinned: bool,
+    json: Arc<str>,
+    record: OnceLock<Option<Arc<Record>>>,
+}
+
+impl TimelineEntry {
+    fn of(id: CheckpointId, record: Record) -> Result<Self, serde_json::Error> {
+        Ok(Self {
+            id,
+            sequence: record.sequence,
+            kind: record.kind,
+            time: record.time,
+            parent: record.parent,
+            pinned: false,
+            json: serde_json::to_string(&record)?.into(),
+            record: OnceLock::from(Some(Arc::new(record))),
+        })
+    }
+
+    /// The whole record; none where it is of a shape that this version can't read.
+    pub(crate) fn record(&self) -> Option<Arc<Record>> {
+        self.record.get_or_init(|| serde_json::from_str(&self.json).ok().map(Arc::new)).clone()
+    }
+
+    fn to_line(&self) -> String {
+        let parent = self.parent.map_or_else(|| "-".to_owned(), |parent| parent.to_string());
+        lines::seal(&format!("{} {} {} {} {parent} {}", self.id, self.sequence, self.kind, self.time, self.json))
+    }
+
+    fn parse(line: &str) -> Option<Self> {
+        let mut parts = line.splitn(6, ' ');
+        let id = parts.next()?.parse().ok()?;
+        let sequence = parts.next()?.parse().ok()?;
+        let kind = parts.next()?.parse().ok()?;
+        let time = parts.next()?.parse().ok()?;
+        let parent = match parts.next()? {
+            "-" => None,
+            parent => Some(parent.parse().ok()?),
+        };
+        let json = parts.next()?.into();
+        Some(Self { id, sequence, kind, time, parent, pinned: false, json, record: OnceLock::new() })
+    }
+}
+
+/// The checkpoints of a store, in the order of their making, and what was done to them.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Timeline {
+    entries: Vec<TimelineEntry>,
+    positions: HashMap<CheckpointId, usize>,
+    pub(crate) operations: Operations,
+    /// Refs whose commit can't be read.
+    pub(crate) unreadable: Vec<CheckpointId>,
+    pub(crate) loose_refs: usize,
+    /// The file is not what it should be and wants to be written again.
+    pub(super) is_stale: bool,
+}
+
+impl Timeline {
+    pub(super) fn load(
+        layout: &Layout,
+        read_record: &dyn Fn(&CheckpointId) -> Option<Record>,
+    ) -> io::Result<Self> {
+        let refs = Refs::read(layout)?;
+        let bytes = private::read(&layout.timeline())?.unwrap_or_default();
+        let mut found: HashMap<CheckpointId, TimelineEntry> = HashMap::with_capacity(refs.checkpoints.len());
+        let mut surplus = 0;
+        for entry in lines::sound_lines(&bytes).filter_map(TimelineEntry::parse) {
+            if !refs.checkpoints.contains(&entry.id) || found.insert(entry.id, entry).is_some() {
+                surplus += 1;
+            }
+        }
+        let mut is_stale = surplus > found.len() + 64 || lines::damaged_lines(&bytes) > 0;
+        let mut unreadable = Vec::new();
+        for id in &refs.checkpoints {
+            if !found.contains_key(id) {
+                is_stale = true;
+                match read_record(id).and_then(|record| TimelineEntry::of(*id, record).ok()) {
+                    Some(entry) => drop(found.insert(*id, entry)),
+                    None => unreadable.push(*id),
+                }
+            }
+        }
+        let mut entries: Vec<TimelineEntry> = found.into_values().collect();
+        entries.sort_unstable_by_key(|entry| (entry.sequence, entry.id));
+        for entry in &mut entries {
+            entry.pinned = refs.pinned.contains(&entry.id);
+        }
+        let positions = entries.iter().enumerate().map(|(position, entry)| (entry.id, position)).collect();
+        let operations = Operations::read(layout)?;
+        unreadable.sort();
+        Ok(Self { entries, positions, operations, unreadable, loose_refs: refs.loose, is_stale })
+    }
+
+    /// Oldest first.
+    pub(crate) fn entries(&self) -> &[TimelineEntry] {
+        &self.entries
+    }
+
+    pub(crate) fn get(&self, id: &CheckpointId) -> Option<&TimelineEntry> {
+        self.positions.get(id).map(|position| &self.entries[*position])
+    }
+
+    /// The number for the next checkpoint or operation.
+    pub(crate) fn next_sequence(&self) -> u64 {
+        let newest = self.entries.last().map_or(0, |entry| entry.sequence);
+        newest.max(self.operations.last_sequence()) + 1
+    }
+
+    /// The newest checkpoint that somebody took, rather than a restore for safety.
+    pub(crate) fn newest(&self) -> Option<&TimelineEntry> {
+        self.entries.iter().rev().find(|entry| entry.kind != Kind::Safety)
+    }
+
+    /// The checkpoint that the workspace stands on: the newest, unless a restore came after it.
+    pub(crate) fn current(&self) -> Option<&TimelineEntry> {
+        let newest = self.newest();
+        let moved = self.operations.restores().next_back();
+        let id = match (newest, moved) {
+            (Some(newest), Some(moved)) if newest.sequence > moved.sequence => Some(newest.id),
+            (_, Some(moved)) => moved.after,
+            (newest, None) => newest.map(|newest| newest.id),
+        };
+        self.nearest(id?)
+    }
+
+    /// This checkpoint, or the nearest one before it that is still there.
+    pub(crate) fn nearest(&self, id: CheckpointId) -> Option<&TimelineEntry> {
+        let mut id = id;
+        // The log can't be circular, but a damaged one could claim so.
+        for _ in 0..=self.operations.entries.len() {
+            if let Some(entry) = self.get(&id) {
+                return Some(entry);
+            }
+            id = self.operations.parent_of_deleted(&id)??;
+        }
+        None
+    }
+
+    /// The checkpoint `steps` before this one, deleted ones stepped over.
+    pub(crate) fn ancestor(&self, entry: &TimelineEntry, steps: u64) -> Option<&TimelineEntry> {
+        let mut present = self.get(&entry.id)?;
+        for _ in 0..steps {
+            present = self.nearest(present.parent?)?;
+        }
+        Some(present)
+    }
+
+    pub(super) fn with(mut self, id: CheckpointId, record: Record) -> Result<Self, serde_json::Error> {
+        self.positions.insert(id, self.entries.len());
+        self.entries.push(TimelineEntry::of(id, record)?);
+        Ok(self)
+    }
+}
+
+/// Adds one checkpoint to the file.
+pub(super) fn append(layout: &Layout, id: CheckpointId, record: Record) -> io::Result<()> {
+    let entry = TimelineEntry::of(id, record).map_err(io::Error::other)?;
+    private::append(&layout.timeline(), entry.to_line().as_bytes(), Durability::Unsynced)
+}
+
+/// Writes the file anew.
+pub(super) fn rewrite(layout: &Layout, timeline: &Timeline) -> io::Result<()> {
+    let text: String = timeline.entries.iter().map(TimelineEntry::to_line).collect();
+    private::replace(&layout.timeline(), text.as_bytes(), Durability::Unsynced)
+}

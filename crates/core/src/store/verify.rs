@@ -1,0 +1,150 @@
+//! Checking a store: every object that a checkpoint needs, every ref, every record, every pack.
+
+use std::{
+    collections::{HashMap, HashSet},
+    io,
+};
+
+use gix_hash::ObjectId;
+use gix_object::tree::EntryKind;
+
+use super::{
+    Store, StoredNode, lines,
+    objects::{ObjectKind, ObjectProblem, ObjectReader, object_id},
+    refs,
+};
+use crate::{
+    disk::private,
+    model::{ModesId, TreeId},
+};
+
+/// What a check found.
+#[derive(Debug, Default)]
+pub(crate) struct Found {
+    pub(crate) checkpoints: usize,
+    /// Checkpoint or file, and what is wrong with it.
+    pub(crate) damaged: Vec<(String, String)>,
+}
+
+/// Checks everything.
+pub(crate) fn verify(store: &Store) -> io::Result<Found> {
+    let mut found = Found::default();
+    let timeline = store.timeline().map_err(|error| io::Error::other(error.to_string()))?;
+    found.checkpoints = timeline.entries().len() + timeline.unreadable.len();
+    let mut check = Check { reader: store.reader(), known: HashMap::new(), listed: HashSet::new() };
+    for id in timeline.entries().iter().map(|entry| &entry.id).chain(&timeline.unreadable) {
+        if let Err(problem) = check.checkpoint(store, object_id(id.as_bytes())) {
+            found.damaged.push((id.to_string(), problem.to_string()));
+        }
+    }
+    for id in refs::damaged_loose(store.layout())? {
+        found.damaged.push((id.to_string(), "its ref does not name it".into()));
+    }
+    check_log(store, &mut found)?;
+    check_packs(store, &mut found)?;
+    Ok(found)
+}
+
+fn check_log(store: &Store, found: &mut Found) -> io::Result<()> {
+    let path = store.layout().operations();
+    let bytes = private::read(&path)?.unwrap_or_default();
+    // A last line without its end is what a crash leaves; nothing that was done is missing then.
+    let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+    let damaged = lines::damaged_lines(&bytes[..whole]);
+    if damaged > 0 {
+        found.damaged.push(("ops".into(), format!("{damaged} damaged lines in the log of operations")));
+    }
+    Ok(())
+}
+
+/// Damage in a pack that no checkpoint needs would still confuse plain git.
+fn check_packs(store: &Store, found: &mut Found) -> io::Result<()> {
+    let directory = store.layout().packs();
+    for name in private::names(&directory)? {
+        let path = directory.join(&name);
+        let text = name.to_string_lossy().into_owned();
+        let is_checked = path.extension().is_some_and(|extension| extension == "idx" || extension == "pack");
+        if is_checked && let Err(problem) = check_trailer(&path)? {
+            found.damaged.push((text, problem));
+        }
+    }
+    Ok(())
+}
+
+/// A pack and its index both end in the hash of all that is in front of it.
+fn check_trailer(path: &std::path::Path) -> io::Result<Result<(), String>> {
+    const HASH_BYTES: u64 = 20;
+    let file = std::fs::File::open(path)?;
+    let length = file.metadata()?.len();
+    let Some(body) = length.checked_sub(HASH_BYTES) else { return Ok(Err("it is cut short".into())) };
+    let mut hasher = gix_hash::hasher(gix_hash::Kind::Sha1);
+    super::pack::hash_range(&file, 0..body, &mut hasher)?;
+    let mut trailer = [0; HASH_BYTES as usize];
+    std::os::unix::fs::FileExt::read_exact_at(&file, &mut trailer, body)?;
+    let is_sound = super::objects::finish_hash(hasher)?.as_slice() == trailer;
+    Ok(if is_sound { Ok(()) } else { Err("its checksum does not fit".into()) })
+}
+
+struct Check {
+    reader: ObjectReader,
+    known: HashMap<ObjectId, Option<ObjectProblem>>,
+    listed: HashSet<(TreeId, Option<ModesId>)>,
+}
+
+impl Check {
+    fn checkpoint(&mut self, store: &Store, id: ObjectId) -> Result<(), ObjectProblem> {
+        let checkpoint = crate::model::CheckpointId(super::objects::bytes_of(&id));
+        let (tree, state, _) = store.read_checkpoint_commit(&checkpoint)?;
+        self.tree(tree)?;
+        if let Some(state) = state {
+            let (tree, _) = super::store::read_commit(&self.reader, &state)?;
+            self.tree(tree)?;
+        }
+        // The names and modes must make sense, too.
+        let snapshot = store.snapshot(&checkpoint).map_err(|error| ObjectProblem::Damaged(id, error.to_string()))?;
+        self.names(&snapshot)
+    }
+
+    fn names(&mut self, snapshot: &super::Snapshot) -> Result<(), ObjectProblem> {
+        if !self.listed.insert((snapshot.ids.tree, snapshot.ids.modes)) {
+            return Ok(());
+        }
+        for entry in super::snapshot::list(&self.reader, snapshot)? {
+            if let StoredNode::Directory { snapshot, .. } = entry.node {
+                self.names(&snapshot)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn tree(&mut self, id: ObjectId) -> Result<(), ObjectProblem> {
+        if let Some(known) = self.known.get(&id) {
+            return known.clone().map_or(Ok(()), Err);
+        }
+        let result = self.tree_anew(id);
+        self.known.insert(id, result.clone().err());
+        result
+    }
+
+    fn tree_anew(&mut self, id: ObjectId) -> Result<(), ObjectProblem> {
+        let bytes = self.reader.read(&id, ObjectKind::Tree)?;
+        for entry in gix_object::TreeRefIter::from_bytes(&bytes, gix_hash::Kind::Sha1) {
+            let entry = entry.map_err(|error| ObjectProblem::Damaged(id, error.to_string()))?;
+            match entry.mode.kind() {
+                EntryKind::Tree => self.tree(entry.oid.to_owned())?,
+                EntryKind::Commit => return Err(ObjectProblem::Damaged(id, "it names a commit".into())),
+                _ => self.blob(entry.oid.to_owned())?,
+            }
+        }
+        Ok(())
+    }
+
+    fn blob(&mut self, id: ObjectId) -> Result<(), ObjectProblem> {
+        if let Some(known) = self.known.get(&id) {
+            return known.clone().map_or(Ok(()), Err);
+        }
+        let result = self.reader.copy_blob(&id, &mut |_| Ok(())).map(|_| ());
+        self.known.insert(id, result.clone().err());
+        result
+    }
+}

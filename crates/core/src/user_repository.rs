@@ -1,0 +1,283 @@
+//! The user's own git repository, read and never written: which rules it has, what it tracks, where it stands.
+//!
+//! Read from its files alone. No hook, filter or helper that its configuration names is looked at, and a repository that
+//! can't be made sense of counts as none.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::OnceLock,
+};
+
+use bstr::ByteSlice;
+
+use crate::{
+    disk,
+    files::{IgnoreRules, Verdict},
+    model::{Directory, GitState, Mode, Node, OutsideRules, Stamp, WorkspacePath},
+    settings::ScanSettings,
+};
+
+/// The most dirty files that a checkpoint names.
+const MAX_DIRTY_FILES: usize = 1_000;
+
+/// What the process around the library knows of the user's git configuration.
+#[derive(Debug, Clone, Default)]
+pub struct GitEnvironment {
+    /// The home directory, for `~` in a configured path.
+    pub home: Option<PathBuf>,
+    /// The system's and the user's configuration files, weakest first.
+    pub config_files: Vec<PathBuf>,
+    /// The excludes file where no configuration names one.
+    pub default_excludes: Option<PathBuf>,
+}
+
+/// A repository around the workspace.
+pub(crate) struct UserRepository {
+    git_dir: PathBuf,
+    common_dir: PathBuf,
+    /// The workspace's place in the repository, with a slash at its end; empty at the top.
+    prefix: Vec<u8>,
+    top: PathBuf,
+    index: OnceLock<Option<gix_index::File>>,
+}
+
+impl UserRepository {
+    /// The repository that the workspace is in, if any.
+    pub(crate) fn around(root: &Path) -> Option<Self> {
+        use std::os::unix::ffi::OsStrExt;
+        for top in root.ancestors() {
+            let Some(git_dir) = git_dir_at(top) else { continue };
+            let common_dir = common_dir_of(&git_dir);
+            let mut prefix = root.strip_prefix(top).ok()?.as_os_str().as_bytes().to_vec();
+            if !prefix.is_empty() {
+                prefix.push(b'/');
+            }
+            return Some(Self { git_dir, common_dir, prefix, top: top.to_owned(), index: OnceLock::new() });
+        }
+        None
+    }
+
+    /// Does the repository track this path of the workspace, or something below it?
+    pub(crate) fn is_tracked(&self, path: &[u8]) -> bool {
+        let Some(index) = self.index() else { return false };
+        let full = [self.prefix.as_slice(), path].concat();
+        // A submodule's entry stands for a repository of its own, not for files that this one tracks.
+        let is_file = |entry: &gix_index::Entry| entry.mode != gix_index::entry::Mode::COMMIT;
+        if index.entry_index_by_path(full.as_bstr()).is_ok_and(|position| is_file(index.entry(position))) {
+            return true;
+        }
+        let below = [full.as_slice(), b"/"].concat();
+        index.prefixed_entries(below.as_bstr()).is_some_and(|entries| entries.iter().any(is_file))
+    }
+
+    /// What the index looked like; none where there is none.
+    pub(crate) fn index_stamp(&self) -> Option<Stamp> {
+        disk::stamp_following(&self.git_dir.join("index")).ok()?
+    }
+
+    fn index(&self) -> Option<&gix_index::File> {
+        self.index
+            .get_or_init(|| {
+                let path = self.git_dir.join("index");
+                gix_index::File::at(path, self.object_hash(), true, Default::default()).ok()
+            })
+            .as_ref()
+    }
+
+    fn object_hash(&self) -> gix_hash::Kind {
+        let format = self.local_config().and_then(|config| config.string("extensions.objectFormat"));
+        match format {
+            Some(format) if format.eq_ignore_ascii_case(b"sha256") => gix_hash::Kind::Sha256,
+            _ => gix_hash::Kind::Sha1,
+        }
+    }
+
+    fn local_config(&self) -> Option<gix_config::File> {
+        let bytes = disk::read_following(&self.common_dir.join("config")).ok()??;
+        let metadata = gix_config::file::Metadata::from(gix_config::Source::Local);
+        gix_config::File::from_bytes_no_includes(&bytes, metadata, Default::default()).ok()
+    }
+
+    /// The ignore rules outside the workspace.
+    pub(crate) fn outside_rules(&self, environment: &GitEnvironment) -> OutsideRules {
+        let read = |path: PathBuf| disk::read_following(&path).ok().flatten().unwrap_or_default();
+        let local = self.local_config().and_then(|config| config.string("core.excludesFile"));
+        let global_excludes = match local {
+            Some(named) => expand(&named, environment.home.as_deref(), &self.top).map(read).unwrap_or_default(),
+            None => global_excludes(environment),
+        };
+        let mut rules = OutsideRules {
+            info_exclude: read(self.common_dir.join("info/exclude")),
+            global_excludes,
+            prefix: self.prefix.clone(),
+            above: Vec::new(),
+        };
+        if self.prefix.is_empty() {
+            return rules;
+        }
+        let mut at = Vec::new();
+        let mut directory = self.top.clone();
+        for part in self.prefix.trim_end_with(|c| c == '/').split_str("/") {
+            rules.above.push((at.clone(), read(directory.join(".gitignore"))));
+            at.extend_from_slice(part);
+            at.push(b'/');
+            directory.push(part.to_path_lossy());
+        }
+        rules.above.retain(|(_, bytes)| !bytes.is_empty());
+        // A directory that the outer repository ignores, such as a project below a home directory kept in git, is
+        // not its business: its rules would leave out everything.
+        if self.ignores_the_workspace(&rules) {
+            return OutsideRules { global_excludes: rules.global_excludes, ..OutsideRules::default() };
+        }
+        rules
+    }
+
+    fn ignores_the_workspace(&self, rules: &OutsideRules) -> bool {
+        let from_top = OutsideRules { prefix: Vec::new(), ..rules.clone() };
+        let judge = IgnoreRules::new(&from_top, &ScanSettings { precious: Vec::new(), ..ScanSettings::default() });
+        let path = self.prefix.trim_end_with(|c| c == '/');
+        let ends = path.find_iter("/").chain([path.len()]);
+        let is_ignored = ends.into_iter().any(|end| judge.judge(&path[..end], true) != Verdict::Captured);
+        is_ignored && !self.index().is_some_and(|index| index.prefixed_entries(self.prefix.as_bstr()).is_some())
+    }
+
+    /// Where the repository stands; `scanned` tells which tracked files differ from the index.
+    pub(crate) fn state(&self, scanned: &Directory) -> Option<GitState> {
+        let (branch, commit) = self.head()?;
+        Some(GitState { commit, branch, dirty_files: self.dirty_files(scanned) })
+    }
+
+    /// The branch and the commit that are checked out.
+    fn head(&self) -> Option<(Option<String>, Option<String>)> {
+        let text = read_text(&self.git_dir.join("HEAD"))?;
+        let text = text.trim();
+        match text.strip_prefix("ref: ") {
+            Some(name) => {
+                let branch = name.strip_prefix("refs/heads/").unwrap_or(name).to_owned();
+                Some((Some(branch), self.resolve(name)))
+            }
+            None => Some((None, is_hex(text).then(|| text.to_owned()))),
+        }
+    }
+
+    fn resolve(&self, name: &str) -> Option<String> {
+        let mut name = name.to_owned();
+        // Refs may name refs; git stops following at this depth, too.
+        for _ in 0..5 {
+            let loose = [&self.git_dir, &self.common_dir].into_iter().find_map(|at| read_text(&at.join(&name)));
+            let Some(text) = loose else { return self.resolve_packed(&name) };
+            match text.trim().strip_prefix("ref: ") {
+                Some(next) => name = next.to_owned(),
+                None => return is_hex(text.trim()).then(|| text.trim().to_owned()),
+            }
+        }
+        None
+    }
+
+    fn resolve_packed(&self, name: &str) -> Option<String> {
+        let packed = read_text(&self.common_dir.join("packed-refs"))?;
+        let mut lines = packed.lines().filter_map(|line| line.split_once(' '));
+        lines.find(|(id, held)| *held == name && is_hex(id)).map(|(id, _)| id.to_owned())
+    }
+
+    fn dirty_files(&self, scanned: &Directory) -> Vec<WorkspacePath> {
+        let Some(index) = self.index() else { return Vec::new() };
+        let entries = index.prefixed_entries(self.prefix.as_bstr()).unwrap_or_default();
+        let mut dirty = Vec::new();
+        for entry in entries {
+            let Some(path) = entry.path(index).strip_prefix(self.prefix.as_slice()) else { continue };
+            let Ok(path) = WorkspacePath::new(path) else { continue };
+            if dirty.last() != Some(&path) && is_dirty(entry, scanned.find(&path)) {
+                dirty.push(path);
+                if dirty.len() == MAX_DIRTY_FILES {
+                    break;
+                }
+            }
+        }
+        dirty
+    }
+}
+
+fn is_dirty(entry: &gix_index::Entry, node: Option<&Node>) -> bool {
+    use gix_index::entry::{Flags, Mode as IndexMode, Stage};
+    if entry.mode == IndexMode::COMMIT || entry.flags.intersects(Flags::SKIP_WORKTREE | Flags::ASSUME_VALID) {
+        return false;
+    }
+    if entry.stage() != Stage::Unconflicted {
+        return true;
+    }
+    let Some(node) = node else { return true };
+    let (found, is_same_type) = match node {
+        Node::File(file) => {
+            let is_executable = Mode::from_raw(file.stamp.mode).is_executable();
+            let mode = if is_executable { IndexMode::FILE_EXECUTABLE } else { IndexMode::FILE };
+            (file, entry.mode == mode)
+        }
+        Node::Symlink(link) => (link, entry.mode == IndexMode::SYMLINK),
+        // A file that is left out can't be judged.
+        Node::Skipped(..) => return false,
+        Node::Directory(_) => return true,
+    };
+    if !is_same_type {
+        return true;
+    }
+    // Where git's own note of the file still fits it is clean, whatever filters did to its bytes on the way in.
+    let seconds = found.stamp.mtime.div_euclid(1_000_000_000);
+    let nanoseconds = found.stamp.mtime.rem_euclid(1_000_000_000);
+    let is_as_noted = i64::from(entry.stat.mtime.secs) == seconds
+        && (entry.stat.mtime.nsecs == 0 || i64::from(entry.stat.mtime.nsecs) == nanoseconds)
+        && u64::from(entry.stat.size) == found.stamp.size & 0xffff_ffff;
+    !is_as_noted && entry.id.as_slice() != found.content.as_bytes()
+}
+
+/// The excludes file of the user's own configuration, or the default one.
+pub(crate) fn global_excludes(environment: &GitEnvironment) -> Vec<u8> {
+    let named = global_config(environment).and_then(|config| config.string("core.excludesFile"));
+    let path = match named {
+        Some(named) => expand(&named, environment.home.as_deref(), Path::new("/")),
+        None => environment.default_excludes.clone(),
+    };
+    path.and_then(|path| disk::read_following(&path).ok().flatten()).unwrap_or_default()
+}
+
+fn global_config(environment: &GitEnvironment) -> Option<gix_config::File> {
+    let files = environment.config_files.iter().filter(|path| disk::stamp_following(path).is_ok_and(|s| s.is_some()));
+    let metadata = files.map(|path| gix_config::file::Metadata::from(gix_config::Source::User).at(path.clone()));
+    let includes = gix_config::file::includes::Options::follow_without_conditional(environment.home.as_deref());
+    let options = gix_config::file::init::Options { includes, lossy: true, ignore_io_errors: true };
+    gix_config::File::from_paths_metadata(metadata, options).ok().flatten()
+}
+
+/// A configured path; none for other users' homes.
+fn expand(value: &[u8], home: Option<&Path>, base: &Path) -> Option<PathBuf> {
+    let path = value.to_path().ok()?;
+    if let Ok(below) = path.strip_prefix("~") {
+        return Some(home?.join(below));
+    }
+    (!value.is_empty() && !value.starts_with(b"~")).then(|| base.join(path))
+}
+
+fn git_dir_at(top: &Path) -> Option<PathBuf> {
+    let path = top.join(".git");
+    let git_dir = match read_text(&path) {
+        Some(text) => top.join(text.trim_end_matches(['\n', '\r']).strip_prefix("gitdir: ")?),
+        None => path,
+    };
+    let has_head = disk::stamp_following(&git_dir.join("HEAD")).is_ok_and(|stamp| stamp.is_some());
+    has_head.then_some(git_dir)
+}
+
+fn common_dir_of(git_dir: &Path) -> PathBuf {
+    match read_text(&git_dir.join("commondir")) {
+        Some(text) => git_dir.join(text.trim_end_matches(['\n', '\r'])),
+        None => git_dir.to_owned(),
+    }
+}
+
+fn read_text(path: &Path) -> Option<String> {
+    String::from_utf8(disk::read_following(path).ok()??).ok()
+}
+
+fn is_hex(text: &str) -> bool {
+    matches!(text.len(), 40 | 64) && text.bytes().all(|byte| byte.is_ascii_hexdigit())
+}

@@ -1,0 +1,325 @@
+//! A directory under protection: what every operation hangs on.
+
+use std::{
+    path::{Component, Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+use jiff::Timestamp;
+
+use crate::{
+    disk::{
+        self,
+        private::{self, Durability},
+    },
+    error::{Error, Result, While},
+    events::{Event, Progress, TimedEvent},
+    files::{Exceptions, Scan, ScanOptions, StatCache, scan},
+    locate::Location,
+    model::{ContentSink, OutsideRules, Scope, WorkspacePath},
+    settings::Settings,
+    store::{ExactText, HashOnly, IdentityFile, Layout, Store, Timeline, Writer},
+    user_repository::{GitEnvironment, UserRepository, global_excludes},
+};
+
+/// The file of events is cut in half when it is larger.
+const MAX_EVENT_BYTES: u64 = 1 << 20;
+
+/// What a workspace needs to know of the process around it.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The settings in force.
+    pub settings: Settings,
+    /// The user's git configuration.
+    pub git: GitEnvironment,
+    /// Directories of the program itself, never captured wherever they lie.
+    pub own_directories: Vec<PathBuf>,
+    /// How long to wait for another process.
+    pub patience: Duration,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            settings: Settings::default(),
+            git: GitEnvironment::default(),
+            own_directories: Vec::new(),
+            patience: Duration::from_secs(30),
+        }
+    }
+}
+
+type Observer = Box<dyn Fn(&TimedEvent) + Send + Sync>;
+
+/// A directory under protection, with its store.
+pub struct Workspace {
+    location: Location,
+    options: Options,
+    progress: Arc<Progress>,
+    observer: Option<Observer>,
+}
+
+impl std::fmt::Debug for Workspace {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Workspace").field("location", &self.location).finish_non_exhaustive()
+    }
+}
+
+impl Workspace {
+    /// Takes a workspace that [`locate`](crate::locate) found. Nothing is read or made yet.
+    pub fn new(location: Location, options: Options) -> Self {
+        Self { location, options, progress: Arc::default(), observer: None }
+    }
+
+    /// Tells `observer` what happens from now on.
+    pub fn observe(&mut self, observer: impl Fn(&TimedEvent) + Send + Sync + 'static) {
+        self.observer = Some(Box::new(observer));
+    }
+
+    /// How far the operation under way is.
+    pub fn progress(&self) -> Arc<Progress> {
+        Arc::clone(&self.progress)
+    }
+
+    /// The directory under protection.
+    pub fn root(&self) -> &Path {
+        &self.location.root
+    }
+
+    /// Where its store is, or would be.
+    pub fn store_directory(&self) -> &Path {
+        &self.location.store
+    }
+
+    /// The settings in force.
+    pub fn settings(&self) -> &Settings {
+        &self.options.settings
+    }
+
+    /// Is there a store yet?
+    pub fn has_store(&self) -> Result<bool> {
+        Ok(self.store()?.is_some())
+    }
+
+    /// Makes the store where it is missing; says whether it was.
+    pub fn init(&self, now: Timestamp) -> Result<bool> {
+        let (_, created) = self.writer(now)?;
+        Ok(created)
+    }
+
+    /// A path that a caller named, relative to `current` or absolute, as one inside the workspace.
+    ///
+    /// Links in the path above the workspace are resolved, links inside it are not: they are entries like any other.
+    pub fn path_from(&self, current: &Path, named: &Path) -> Result<WorkspacePath> {
+        use std::os::unix::ffi::OsStrExt;
+        let outside = || Error::PathOutsideWorkspace { path: named.to_owned(), root: self.root().to_owned() };
+        let absolute = normalize(&current.join(named)).ok_or_else(outside)?;
+        let inside = match absolute.strip_prefix(self.root()) {
+            Ok(inside) => inside.to_owned(),
+            // Spelled through a link: find the ancestor that is the workspace itself.
+            Err(_) => self.below_another_spelling(&absolute).ok_or_else(outside)?,
+        };
+        WorkspacePath::new(inside.as_os_str().as_bytes()).map_err(|_| outside())
+    }
+
+    fn below_another_spelling(&self, absolute: &Path) -> Option<PathBuf> {
+        let root = disk::stamp_following(self.root()).ok()??;
+        absolute.ancestors().find_map(|ancestor| {
+            let stamp = disk::stamp_following(ancestor).ok()??;
+            let is_root = (stamp.device, stamp.inode) == (root.device, root.inode);
+            is_root.then(|| absolute.strip_prefix(ancestor).ok().map(Path::to_owned)).flatten()
+        })
+    }
+
+    /// Is it one of these directories, which hold so much that nobody means them?
+    pub fn refuse_protected(&self, protected: &[PathBuf]) -> Result<()> {
+        let is_root = |path: &PathBuf| private::canonical(path).is_ok_and(|path| path == self.root());
+        if protected.iter().any(is_root) {
+            return Err(Error::ProtectedDirectory { path: self.root().to_owned() });
+        }
+        Ok(())
+    }
+}
+
+/// Without `.` and `..`, taken by the letter; none where it leads above the top.
+fn normalize(path: &Path) -> Option<PathBuf> {
+    let mut out = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                if !out.pop() {
+                    return None;
+                }
+            }
+            other => out.push(other),
+        }
+    }
+    Some(out)
+}
+
+/// What operations share.
+impl Workspace {
+    pub(crate) fn git_environment(&self) -> &GitEnvironment {
+        &self.options.git
+    }
+
+    /// The store for reading; none where nothing was saved yet.
+    pub(crate) fn store(&self) -> Result<Option<Store>> {
+        Store::open(self.store_directory())
+    }
+
+    /// The store, where an operation makes no sense without one.
+    pub(crate) fn existing_store(&self) -> Result<Store> {
+        self.store()?.ok_or_else(|| Error::UnknownCheckpoint { word: "@".into(), nearest: None })
+    }
+
+    /// The store for writing, made where it is missing; says whether it was.
+    pub(crate) fn writer(&self, now: Timestamp) -> Result<(Writer, bool)> {
+        self.refuse_foreign_directory()?;
+        let lock = Store::lock(self.store_directory(), self.root(), self.options.patience)?;
+        let identity = self.identity()?;
+        let (writer, created) = lock.open_or_create(&identity)?;
+        match IdentityFile::read(writer.layout()) {
+            Some(known) if known == identity => {}
+            Some(known) if !created => self.refuse_other_owner(&known, &identity)?,
+            _ => {}
+        }
+        if IdentityFile::read(writer.layout()).as_ref() != Some(&identity) {
+            // It was moved, or made anew under the same path: the history is the same.
+            identity.write(writer.layout())?;
+        }
+        if created {
+            self.emit(&writer, Event::Initialized, now)?;
+        }
+        Ok((writer, created))
+    }
+
+    fn identity(&self) -> Result<IdentityFile> {
+        let stamp = disk::stamp_following(self.root()).or_fail("read", self.root())?;
+        let stamp = stamp.ok_or_else(|| Error::NotADirectory { path: self.root().to_owned() })?;
+        Ok(IdentityFile { path: ExactText::of_path(self.root()), device: stamp.device, inode: stamp.inode })
+    }
+
+    /// A directory that holds something else must not be filled with a store.
+    fn refuse_foreign_directory(&self) -> Result<()> {
+        let layout = Layout::new(self.store_directory());
+        if private::exists(&layout.format()) || private::exists(&layout.own()) {
+            return Ok(());
+        }
+        let names = private::names(layout.root()).or_fail("read", layout.root())?;
+        if names.is_empty() { Ok(()) } else { Err(Error::NotAStore { path: layout.root().to_owned() }) }
+    }
+
+    /// Two workspaces can't share a store: each would see the other's files as its own changes.
+    fn refuse_other_owner(&self, known: &IdentityFile, own: &IdentityFile) -> Result<()> {
+        let Some(owner) = known.path.to_path() else { return Ok(()) };
+        let is_same = known.path == own.path || (known.device, known.inode) == (own.device, own.inode);
+        if is_same || !private::exists(&owner) {
+            return Ok(());
+        }
+        Err(Error::StoreOfAnother { store: self.store_directory().to_owned(), owner })
+    }
+
+    pub(crate) fn user_repository(&self) -> Option<UserRepository> {
+        UserRepository::around(self.root())
+    }
+
+    pub(crate) fn outside_rules(&self, repository: Option<&UserRepository>) -> OutsideRules {
+        match repository {
+            Some(repository) => repository.outside_rules(&self.options.git),
+            None => OutsideRules { global_excludes: global_excludes(&self.options.git), ..OutsideRules::default() },
+        }
+    }
+
+    /// The stat cache, where every checkpoint that it rests on is still there.
+    pub(crate) fn stat_cache(&self, store: &Store, timeline: &Timeline) -> Option<StatCache> {
+        let cache = StatCache::load(&store.layout().stat_cache())?;
+        let base = cache.base();
+        let holds = !base.checkpoints.is_empty() && base.checkpoints.iter().all(|id| timeline.get(id).is_some());
+        holds.then_some(cache)
+    }
+
+    /// Reads the workspace, giving contents to `sink`.
+    pub(crate) fn scan_into(&self, sources: &ScanSources<'_>, sink: &dyn ContentSink) -> Result<Scan> {
+        let is_tracked = |path: &[u8]| sources.repository.is_some_and(|repository| repository.is_tracked(path));
+        let index = sources.repository.and_then(UserRepository::index_stamp);
+        let own = self.own_directories();
+        scan(
+            self.root(),
+            &ScanOptions {
+                settings: &self.options.settings.scan,
+                outside: sources.outside,
+                exceptions: Exceptions {
+                    named: sources.named,
+                    is_tracked: &is_tracked,
+                    index_is_cached: sources.cache.is_some_and(|cache| cache.base().index == index),
+                    is_held: sources.is_held.unwrap_or(&|_| false),
+                    holds_anything: sources.is_held.is_some(),
+                },
+                own: &own,
+                scope: sources.scope,
+                cache: sources.cache,
+                sink,
+                progress: &self.progress,
+            },
+        )
+    }
+
+    fn own_directories(&self) -> Vec<(u64, u64)> {
+        let directories = self.options.own_directories.iter().map(PathBuf::as_path).chain([self.store_directory()]);
+        let stamps = directories.filter_map(|path| disk::stamp_following(path).ok().flatten());
+        stamps.map(|stamp| (stamp.device, stamp.inode)).collect()
+    }
+
+    /// Reads the workspace without keeping anything.
+    pub(crate) fn scan_for_reading(&self, store: Option<&Store>, scope: &Scope) -> Result<Scan> {
+        let repository = self.user_repository();
+        let outside = self.outside_rules(repository.as_ref());
+        let timeline = store.map(Store::timeline).transpose()?;
+        let current = timeline.as_ref().and_then(Timeline::current).and_then(|entry| entry.record());
+        let mut named = self.options.settings.state.paths();
+        named.extend(current.iter().flat_map(|record| record.included.iter().cloned()));
+        named.sort();
+        named.dedup();
+        let cache = store.zip(timeline.as_ref()).and_then(|(store, timeline)| self.stat_cache(store, timeline));
+        let sources = ScanSources {
+            repository: repository.as_ref(),
+            outside: &outside,
+            named: &named,
+            is_held: None,
+            scope,
+            cache: cache.as_ref(),
+        };
+        self.scan_into(&sources, &HashOnly)
+    }
+
+    /// Tells what happened, and keeps it.
+    pub(crate) fn emit(&self, writer: &Writer, event: Event, now: Timestamp) -> Result<()> {
+        let event = TimedEvent { event, time: now };
+        if let Some(observer) = &self.observer {
+            observer(&event);
+        }
+        let path = writer.layout().events();
+        let line = serde_json::to_string(&event).map_err(|error| Error::Internal(error.to_string()))?;
+        private::append(&path, format!("{line}\n").as_bytes(), Durability::Unsynced).or_fail("append to", &path)?;
+        if private::size(&path).or_fail("read", &path)?.is_some_and(|size| size > MAX_EVENT_BYTES) {
+            let bytes = private::read(&path).or_fail("read", &path)?.unwrap_or_default();
+            let half = bytes.len() / 2;
+            let start = bytes[half..].iter().position(|byte| *byte == b'\n').map_or(half, |end| half + end + 1);
+            private::replace(&path, &bytes[start..], Durability::Unsynced).or_fail("write", &path)?;
+        }
+        Ok(())
+    }
+}
+
+/// What decides how a scan is done, beside the settings.
+pub(crate) struct ScanSources<'a> {
+    pub(crate) repository: Option<&'a UserRepository>,
+    pub(crate) outside: &'a OutsideRules,
+    pub(crate) named: &'a [WorkspacePath],
+    pub(crate) is_held: Option<&'a (dyn Fn(&[u8]) -> bool + Sync)>,
+    pub(crate) scope: &'a Scope,
+    pub(crate) cache: Option<&'a StatCache>,
+}

@@ -1,0 +1,40 @@
+//! What a save holds is what is on disk.
+
+use backtrail::SaveRequest;
+use backtrail_testkit::{Found, TestWorkspace};
+
+#[test]
+fn git_reads_exactly_what_is_on_disk() {
+    let ws = TestWorkspace::new();
+    ws.write("a.txt", "text\n");
+    ws.write_mode("bin/tool", "#!/bin/sh\n", 0o755);
+    ws.write("d/e/deep", b"\0\x01\x02");
+    ws.symlink("a.txt", "link");
+    ws.mkdir("empty/inner");
+    let saved = ws.save();
+    let expected: Vec<_> = ws
+        .manifest()
+        .0
+        .into_iter()
+        .filter_map(|(path, found)| match found {
+            Found::File(mode, bytes) => {
+                let mode = if mode & 0o100 != 0 { "100755" } else { "100644" };
+                Some((path, mode.to_owned(), backtrail_testkit::blob_id(&bytes)))
+            }
+            Found::Link(target) => Some((path, "120000".to_owned(), backtrail_testkit::blob_id(&target))),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(ws.tree_in_store(&saved.id), expected);
+    ws.assert_store_is_sound();
+}
+
+#[test]
+fn an_unchanged_workspace_makes_no_checkpoint() {
+    let ws = TestWorkspace::new();
+    ws.write("a", "1\n");
+    let first = ws.save();
+    let again = ws.save_with(&SaveRequest::default());
+    assert!(!again.created);
+    assert_eq!(again.checkpoint.id, first.id);
+}

@@ -1,0 +1,3 @@
+//! Behaviour of the engine on real directories.
+
+mod capture;

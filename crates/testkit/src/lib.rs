@@ -1,0 +1,13 @@
+//! What Backtrail's own tests share.
+//!
+//! - [`TestWorkspace`]: a hermetic workspace with its own home, git configuration off, and a clock that ticks;
+//! - [`Manifest`]: an independent reader of trees that shares no code with the engine;
+//! - [`git`]: the real git program as a judge.
+
+mod git;
+mod manifest;
+mod workspace;
+
+pub use git::{blob_id, git, git_output};
+pub use manifest::{Found, Manifest, git_directory_bytes};
+pub use workspace::TestWorkspace;

@@ -1,0 +1,247 @@
+//! A hermetic workspace.
+
+use std::{
+    cell::Cell,
+    ffi::OsStr,
+    os::unix::{
+        ffi::OsStrExt,
+        fs::{PermissionsExt, symlink},
+    },
+    path::{Path, PathBuf},
+};
+
+use backtrail::{
+    Checkpoint, CheckpointId, GitEnvironment, Options, SaveRequest, Saved, Settings, Start, Workspace, WorkspacePath,
+};
+
+use crate::{Manifest, git, git_output};
+
+/// A workspace in a temporary directory, with a home of its own and a clock that ticks with every call.
+pub struct TestWorkspace {
+    directory: tempfile::TempDir,
+    clock: Cell<i64>,
+}
+
+/// Most calls panic where the system refuses something: a test has nothing better to do.
+#[expect(clippy::new_without_default, reason = "a temporary directory is no default")]
+#[expect(clippy::unwrap_used, reason = "a test stops where its own set-up fails")]
+#[expect(clippy::missing_panics_doc, reason = "said once for all of them")]
+impl TestWorkspace {
+    /// An empty workspace.
+    pub fn new() -> Self {
+        let directory = tempfile::Builder::new().prefix("backtrail-test-").tempdir().unwrap();
+        for name in ["ws", "home", "outside"] {
+            std::fs::create_dir(directory.path().join(name)).unwrap();
+        }
+        Self { directory, clock: Cell::new(1_800_000_000_000) }
+    }
+
+    /// The temporary directory that holds everything, in its one true spelling.
+    pub fn base(&self) -> PathBuf {
+        self.directory.path().canonicalize().unwrap()
+    }
+
+    /// The workspace itself.
+    pub fn root(&self) -> PathBuf {
+        self.base().join("ws")
+    }
+
+    /// A directory beside the workspace that nothing may touch.
+    pub fn outside(&self) -> PathBuf {
+        self.base().join("outside")
+    }
+
+    /// The home directory.
+    pub fn home(&self) -> PathBuf {
+        self.base().join("home")
+    }
+
+    /// The directory that holds the stores.
+    pub fn stores(&self) -> PathBuf {
+        self.home().join("stores")
+    }
+
+    /// Opens the workspace as a front end would, with the settings in its own file.
+    pub fn open(&self) -> Workspace {
+        self.open_at(&self.root())
+    }
+
+    /// Opens another directory as a workspace.
+    pub fn open_at(&self, root: &Path) -> Workspace {
+        let settings = Settings::default().with_workspace(root).unwrap();
+        self.open_with(root, settings)
+    }
+
+    /// Opens a directory with these settings.
+    pub fn open_with(&self, root: &Path, settings: Settings) -> Workspace {
+        let location = backtrail::locate(&Start::At(root.to_owned()), &self.stores(), None).unwrap();
+        let git = GitEnvironment {
+            home: Some(self.home()),
+            config_files: vec![self.home().join(".gitconfig")],
+            default_excludes: None,
+        };
+        Workspace::new(location, Options { settings, git, ..Options::default() })
+    }
+
+    /// The next tick of the clock.
+    pub fn now(&self) -> jiff::Timestamp {
+        self.clock.set(self.clock.get() + 1_000);
+        jiff::Timestamp::from_millisecond(self.clock.get()).unwrap()
+    }
+
+    /// Takes a checkpoint that must be a new one.
+    #[track_caller]
+    pub fn save(&self) -> Checkpoint {
+        let saved = self.save_with(&SaveRequest::default());
+        assert!(saved.created, "nothing to save");
+        saved.checkpoint
+    }
+
+    /// Takes a checkpoint.
+    #[track_caller]
+    pub fn save_with(&self, request: &SaveRequest) -> Saved {
+        self.open().save(request, self.now()).unwrap()
+    }
+
+    /// A path in the workspace.
+    pub fn path(&self, name: impl AsRef<[u8]>) -> PathBuf {
+        self.root().join(OsStr::from_bytes(name.as_ref()))
+    }
+
+    /// Writes a file, with the directories above it.
+    pub fn write(&self, name: impl AsRef<[u8]>, bytes: impl AsRef<[u8]>) {
+        let path = self.path(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, bytes).unwrap();
+    }
+
+    /// Writes a file with these permission bits.
+    pub fn write_mode(&self, name: impl AsRef<[u8]>, bytes: impl AsRef<[u8]>, mode: u32) {
+        self.write(name.as_ref(), bytes);
+        self.chmod(name, mode);
+    }
+
+    /// Sets permission bits.
+    pub fn chmod(&self, name: impl AsRef<[u8]>, mode: u32) {
+        std::fs::set_permissions(self.path(name), std::fs::Permissions::from_mode(mode)).unwrap();
+    }
+
+    /// Makes a directory with those above it.
+    pub fn mkdir(&self, name: impl AsRef<[u8]>) {
+        std::fs::create_dir_all(self.path(name)).unwrap();
+    }
+
+    /// Makes a symlink, with the directories above it.
+    pub fn symlink(&self, target: impl AsRef<[u8]>, name: impl AsRef<[u8]>) {
+        let path = self.path(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        symlink(OsStr::from_bytes(target.as_ref()), path).unwrap();
+    }
+
+    /// Removes whatever stands there.
+    #[expect(clippy::disallowed_methods, reason = "a test clears its own temporary tree")]
+    pub fn remove(&self, name: impl AsRef<[u8]>) {
+        let path = self.path(name);
+        if std::fs::symlink_metadata(&path).unwrap().is_dir() {
+            std::fs::remove_dir_all(path).unwrap();
+        } else {
+            std::fs::remove_file(path).unwrap();
+        }
+    }
+
+    /// Moves something.
+    pub fn rename(&self, from: impl AsRef<[u8]>, to: impl AsRef<[u8]>) {
+        let to = self.path(to);
+        std::fs::create_dir_all(to.parent().unwrap()).unwrap();
+        std::fs::rename(self.path(from), to).unwrap();
+    }
+
+    /// The bytes of a file; none where there is nothing.
+    pub fn read(&self, name: impl AsRef<[u8]>) -> Option<Vec<u8>> {
+        std::fs::read(self.path(name)).ok()
+    }
+
+    /// Is something there?
+    pub fn exists(&self, name: impl AsRef<[u8]>) -> bool {
+        std::fs::symlink_metadata(self.path(name)).is_ok()
+    }
+
+    /// The tree as it is now.
+    pub fn manifest(&self) -> Manifest {
+        Manifest::of(&self.root())
+    }
+
+    /// Makes the workspace a git repository with everything committed.
+    pub fn git_init(&self) {
+        git(&self.root(), &["init", "-q"]);
+        git(&self.root(), &["add", "-A"]);
+        git(&self.root(), &["commit", "-q", "--allow-empty", "-m", "base"]);
+    }
+
+    /// Runs real git in the workspace.
+    #[track_caller]
+    pub fn git(&self, arguments: &[&str]) -> Vec<u8> {
+        git(&self.root(), arguments)
+    }
+
+    /// The workspace's store.
+    pub fn store(&self) -> PathBuf {
+        self.open().store_directory().to_owned()
+    }
+
+    /// Runs real git on the store.
+    #[track_caller]
+    pub fn store_git(&self, arguments: &[&str]) -> Vec<u8> {
+        git(&self.store(), arguments)
+    }
+
+    /// Real git must find the store whole.
+    #[track_caller]
+    pub fn assert_store_is_sound(&self) {
+        let output = git_output(&self.store(), &["fsck", "--full", "--strict"]);
+        let text = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+        let bad = ["error", "fatal", "missing", "broken"];
+        let is_bad = text.lines().any(|line| bad.iter().any(|start| line.starts_with(start)));
+        assert!(output.status.success() && !is_bad, "git fsck: {text}");
+        let verified = self.open().verify().unwrap();
+        assert_eq!(verified.damaged, [], "verify");
+    }
+
+    /// What a checkpoint holds, as plain git reads it: modes and blob ids by path.
+    #[track_caller]
+    pub fn tree_in_store(&self, id: &CheckpointId) -> Vec<(Vec<u8>, String, String)> {
+        let listing = self.store_git(&["ls-tree", "-r", "-z", "--full-tree", &id.to_string()]);
+        let mut found: Vec<_> = listing
+            .split(|byte| *byte == 0)
+            .filter(|record| !record.is_empty())
+            .map(|record| {
+                let tab = record.iter().position(|byte| *byte == b'\t').unwrap();
+                let head = String::from_utf8_lossy(&record[..tab]).into_owned();
+                let words: Vec<&str> = head.split(' ').collect();
+                (record[tab + 1..].to_vec(), words[0].to_owned(), words[2].to_owned())
+            })
+            .collect();
+        found.sort();
+        found
+    }
+
+    /// The paths that a checkpoint holds, as plain git reads them.
+    #[track_caller]
+    pub fn paths_in_store(&self, id: &CheckpointId) -> Vec<String> {
+        let paths = self.tree_in_store(id).into_iter();
+        paths.map(|(path, _, _)| String::from_utf8_lossy(&path).into_owned()).collect()
+    }
+
+    /// Is a file with these bytes reachable in the store?
+    #[track_caller]
+    pub fn is_in_store(&self, bytes: &[u8]) -> bool {
+        let listing = self.store_git(&["rev-list", "--objects", "--all"]);
+        let id = crate::blob_id(bytes);
+        String::from_utf8_lossy(&listing).lines().any(|line| line.starts_with(&id))
+    }
+
+    /// A path for the library.
+    pub fn workspace_path(&self, name: impl AsRef<[u8]>) -> WorkspacePath {
+        WorkspacePath::new(name.as_ref()).unwrap()
+    }
+}
