@@ -194,6 +194,31 @@ pub enum Error {
         /// Whose it is.
         owner: PathBuf,
     },
+    /// The files are not what the previewed plan saw.
+    #[error("the files changed since the plan was made")]
+    PlanChanged,
+    /// Something stands in the way of a restore.
+    #[error("{path}: {reason}{}", if *others == 0 { String::new() } else { format!(" (and {others} more conflicts)") })]
+    Conflict {
+        /// The first path.
+        path: WorkspacePath,
+        /// What stands there.
+        reason: String,
+        /// How many more there are.
+        others: usize,
+    },
+    /// A restore failed and could not be taken back at once; the next command that writes finishes it.
+    #[error("{source}; the restore is unfinished")]
+    Unfinished {
+        /// What went wrong.
+        source: Box<Error>,
+    },
+    /// A directory to export into has something in it, or is none.
+    #[error("{} is not an empty directory", path.display())]
+    NotEmpty {
+        /// Which.
+        path: PathBuf,
+    },
     /// Another process holds the workspace.
     #[error("another process is working on {} and did not let go within {seconds} s", path.display())]
     Busy {
@@ -230,6 +255,10 @@ impl Error {
             Self::InvalidName { .. } | Self::Usage(_) | Self::NotAStore { .. } | Self::StoreOfAnother { .. } => {
                 ErrorCode::Usage
             }
+            Self::Unfinished { source } => source.code(),
+            Self::PlanChanged => ErrorCode::PlanChanged,
+            Self::Conflict { .. } => ErrorCode::Conflict,
+            Self::NotEmpty { .. } => ErrorCode::Usage,
             Self::Settings { .. } => ErrorCode::Settings,
             Self::StoreDamaged { .. } => ErrorCode::StoreDamaged,
             Self::StoreTooNew { .. } => ErrorCode::StoreTooNew,

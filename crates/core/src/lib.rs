@@ -15,14 +15,17 @@ mod error;
 mod events;
 mod features;
 mod files;
+mod left_out;
 mod locate;
 pub mod model;
+mod restore;
 mod save;
 pub mod settings;
 mod show;
 mod status;
 mod store;
 mod text;
+mod undo;
 mod user_repository;
 mod verify;
 mod workspace;
@@ -36,6 +39,7 @@ pub use model::{
     Attachment, Change, ChangeStatus, Checkpoint, CheckpointId, Context, FeatureState, GitState, Kind, Reason, Scope,
     Skipped, WorkspacePath,
 };
+pub use restore::{Conflict, Only, Recovery, RestoreOutcome, RestorePlan, RestoreRequest};
 pub use save::{SaveRequest, Saved};
 pub use settings::Settings;
 pub use show::{ListFilter, Shown};

@@ -138,22 +138,23 @@ impl Workspace {
     }
 
     /// Reads the whole workspace into a pack.
-    pub(crate) fn capture(
+    fn capture(
         &self,
         writer: &Writer,
         timeline: &Timeline,
         include: &[WorkspacePath],
         pack: &PackWriter,
     ) -> Result<Capture> {
+        if let Some(missing) = include.iter().find(|path| !self.is_on_disk(path)) {
+            return Err(Error::UnknownPath { path: missing.clone(), place: "the workspace".into() });
+        }
         let repository = self.user_repository();
         let outside = self.outside_rules(repository.as_ref());
-        let included = self.included_paths(timeline, include)?;
-        let mut named = self.settings().state.paths();
-        named.extend(included.iter().cloned());
+        let cache = self.stat_cache(writer, timeline);
+        let mut named = self.named_paths(timeline);
+        named.extend(include.iter().cloned());
         named.sort();
         named.dedup();
-        let cache = self.stat_cache(writer, timeline);
-        let index = repository.as_ref().and_then(UserRepository::index_stamp);
         let scan = self.scan_into(
             &ScanSources {
                 repository: repository.as_ref(),
@@ -165,24 +166,38 @@ impl Workspace {
             },
             pack,
         )?;
-        let mode_defaults = match &cache {
-            Some(cache) => cache.base().mode_defaults,
-            None => commonest_modes(&scan),
-        };
+        self.capture_of(timeline, scan, include)
+    }
+
+    /// A scan as a checkpoint will hold it.
+    pub(crate) fn capture_of(&self, timeline: &Timeline, scan: Scan, include: &[WorkspacePath]) -> Result<Capture> {
+        let repository = self.user_repository();
+        let outside = self.outside_rules(repository.as_ref());
+        let index = repository.as_ref().and_then(UserRepository::index_stamp);
+        let mode_defaults = scan.id_defaults.unwrap_or_else(|| commonest_modes(&scan));
+        let included = self.included_paths(timeline, include);
         Ok(Capture { scan, mode_defaults, repository, outside, included, index })
     }
 
     /// What was asked for now, and what earlier checkpoints were asked for and is still there.
-    fn included_paths(&self, timeline: &Timeline, include: &[WorkspacePath]) -> Result<Vec<WorkspacePath>> {
-        if let Some(missing) = include.iter().find(|path| !self.is_on_disk(path)) {
-            return Err(Error::UnknownPath { path: missing.clone(), place: "the workspace".into() });
-        }
+    fn included_paths(&self, timeline: &Timeline, include: &[WorkspacePath]) -> Vec<WorkspacePath> {
         let earlier = timeline.current().and_then(TimelineEntry::record);
-        let mut included: Vec<WorkspacePath> = include.to_vec();
-        included.extend(earlier.iter().flat_map(|record| record.included.iter()).filter(|path| self.is_on_disk(path)).cloned());
+        let earlier = earlier.iter().flat_map(|record| record.included.iter());
+        let mut included: Vec<WorkspacePath> =
+            earlier.filter(|path| self.is_on_disk(path)).chain(include).cloned().collect();
         included.sort();
         included.dedup();
-        Ok(included)
+        included
+    }
+
+    /// Paths that are captured although a rule leaves them out: the agent's own files, and what was asked for before.
+    pub(crate) fn named_paths(&self, timeline: &Timeline) -> Vec<WorkspacePath> {
+        let current = timeline.current().and_then(TimelineEntry::record);
+        let mut named = self.settings().state.paths();
+        named.extend(current.iter().flat_map(|record| record.included.iter().cloned()));
+        named.sort();
+        named.dedup();
+        named
     }
 
     fn is_on_disk(&self, path: &WorkspacePath) -> bool {
@@ -215,7 +230,7 @@ impl Workspace {
         Ok(found)
     }
 
-    fn describe(
+    pub(crate) fn describe(
         &self,
         request: &SaveRequest,
         now: Timestamp,

@@ -18,6 +18,7 @@ use crate::{
     files::{Exceptions, Scan, ScanOptions, StatCache, scan},
     locate::Location,
     model::{ContentSink, OutsideRules, Scope, WorkspacePath},
+    restore::Abort,
     settings::Settings,
     store::{ExactText, HashOnly, IdentityFile, Layout, Store, Timeline, Writer},
     user_repository::{GitEnvironment, UserRepository, global_excludes},
@@ -175,8 +176,16 @@ impl Workspace {
         self.store()?.ok_or_else(|| Error::UnknownCheckpoint { word: "@".into(), nearest: None })
     }
 
-    /// The store for writing, made where it is missing; says whether it was.
+    /// The store for writing, made where it is missing; says whether it was. A restore that was interrupted is
+    /// finished first.
     pub(crate) fn writer(&self, now: Timestamp) -> Result<(Writer, bool)> {
+        let (writer, created) = self.writer_as_it_is(now)?;
+        self.recover_locked(&writer, Abort::No, now)?;
+        Ok((writer, created))
+    }
+
+    /// Like [`Self::writer`], with an interrupted restore left as it is.
+    pub(crate) fn writer_as_it_is(&self, now: Timestamp) -> Result<(Writer, bool)> {
         self.refuse_foreign_directory()?;
         let lock = Store::lock(self.store_directory(), self.root(), self.options.patience)?;
         let identity = self.identity()?;
@@ -277,13 +286,9 @@ impl Workspace {
     pub(crate) fn scan_for_reading(&self, store: Option<&Store>, scope: &Scope) -> Result<Scan> {
         let repository = self.user_repository();
         let outside = self.outside_rules(repository.as_ref());
-        let timeline = store.map(Store::timeline).transpose()?;
-        let current = timeline.as_ref().and_then(Timeline::current).and_then(|entry| entry.record());
-        let mut named = self.options.settings.state.paths();
-        named.extend(current.iter().flat_map(|record| record.included.iter().cloned()));
-        named.sort();
-        named.dedup();
-        let cache = store.zip(timeline.as_ref()).and_then(|(store, timeline)| self.stat_cache(store, timeline));
+        let timeline = store.map(Store::timeline).transpose()?.unwrap_or_default();
+        let named = self.named_paths(&timeline);
+        let cache = store.and_then(|store| self.stat_cache(store, &timeline));
         let sources = ScanSources {
             repository: repository.as_ref(),
             outside: &outside,

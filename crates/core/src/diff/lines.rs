@@ -15,11 +15,12 @@ use crate::{
 /// Where the contents of both sides of a change are read.
 pub(crate) struct LineSource<'a> {
     store: Option<(&'a Store, ObjectReader)>,
-    newer: Newer<'a>,
+    older: Place<'a>,
+    newer: Place<'a>,
 }
 
-/// Where the newer side lies.
-enum Newer<'a> {
+/// Where one side lies.
+enum Place<'a> {
     Stored,
     Pack(&'a PackWriter),
     Disk(&'a Path),
@@ -27,40 +28,47 @@ enum Newer<'a> {
 
 impl<'a> LineSource<'a> {
     pub(crate) fn stored(store: &'a Store) -> Self {
-        Self { store: Some((store, store.reader())), newer: Newer::Stored }
+        Self { store: Some((store, store.reader())), older: Place::Stored, newer: Place::Stored }
     }
 
     pub(crate) fn in_pack(store: &'a Store, pack: &'a PackWriter) -> Self {
-        Self { store: Some((store, store.reader())), newer: Newer::Pack(pack) }
+        Self { store: Some((store, store.reader())), older: Place::Stored, newer: Place::Pack(pack) }
     }
 
     pub(crate) fn on_disk(store: Option<&'a Store>, root: &'a Path) -> Self {
-        Self { store: store.map(|store| (store, store.reader())), newer: Newer::Disk(root) }
+        let store = store.map(|store| (store, store.reader()));
+        Self { store, older: Place::Stored, newer: Place::Disk(root) }
     }
 
-    pub(super) fn old(&self, side: Option<&Side>) -> Result<Vec<u8>> {
-        match side.and_then(Side::content) {
-            Some(content) => self.from_store(&content),
-            None => Ok(Vec::new()),
-        }
+    /// For a restore: what is on disk goes, what is stored comes.
+    pub(crate) fn from_disk_to_store(store: &'a Store, root: &'a Path) -> Self {
+        Self { store: Some((store, store.reader())), older: Place::Disk(root), newer: Place::Stored }
+    }
+
+    pub(super) fn old(&self, path: &WorkspacePath, side: Option<&Side>) -> Result<Vec<u8>> {
+        self.read(&self.older, path, side)
     }
 
     pub(super) fn new(&self, path: &WorkspacePath, side: Option<&Side>) -> Result<Vec<u8>> {
+        self.read(&self.newer, path, side)
+    }
+
+    fn read(&self, place: &Place<'_>, path: &WorkspacePath, side: Option<&Side>) -> Result<Vec<u8>> {
         let (Some(side), Some(content)) = (side, side.and_then(Side::content)) else { return Ok(Vec::new()) };
-        match &self.newer {
-            Newer::Stored => self.from_store(&content),
-            Newer::Pack(pack) => {
+        match place {
+            Place::Stored => self.from_store(&content),
+            Place::Pack(pack) => {
                 let back = pack.read_back(&content).or_fail("read back", "the new pack")?;
                 back.map_or_else(|| self.from_store(&content), Ok)
             }
-            Newer::Disk(root) => read_on_disk(root, path, side),
+            Place::Disk(root) => read_on_disk(root, path, side),
         }
     }
 
     /// The lines of a new file, where they were counted when it was put into the pack; none for one that is no text.
     fn counted(&self, side: Option<&Side>) -> Option<Option<u64>> {
         match (&self.newer, side.and_then(Side::content)) {
-            (Newer::Pack(pack), Some(content)) => pack.lines_of(&content),
+            (Place::Pack(pack), Some(content)) => pack.lines_of(&content),
             _ => None,
         }
     }
@@ -110,7 +118,7 @@ pub(crate) fn count_lines(changes: &mut [Change], source: &LineSource<'_>) -> Re
             change.insertions = counted.unwrap_or(0);
             continue;
         }
-        let old = source.old(change.old.as_ref())?;
+        let old = source.old(&change.path, change.old.as_ref())?;
         let new = source.new(&change.path, change.new.as_ref())?;
         change.binary = is_binary(&old) || is_binary(&new);
         if !change.binary {

@@ -20,7 +20,7 @@ pub(crate) fn patch(changes: &[Change], source: &LineSource<'_>) -> Result<Strin
     for change in changes.iter().filter(|change| !change.is_directory()) {
         let old = change.old.filter(|side| side.content().is_some());
         let new = change.new.filter(|side| side.content().is_some());
-        let before = source.old(old.as_ref())?;
+        let before = source.old(&change.path, old.as_ref())?;
         let after = source.new(&change.path, new.as_ref())?;
         match (old, new) {
             // Git has no change of type: one goes, another comes.

@@ -8,7 +8,10 @@ use std::{
 };
 
 use bstr::BString;
-use rustix::fs::{AtFlags, CWD, OFlags, RenameFlags};
+use rustix::{
+    fs::{AtFlags, CWD, OFlags, RenameFlags},
+    io::Errno,
+};
 
 use super::{points, stamp_of};
 use crate::model::{Mode, Stamp};
@@ -145,6 +148,18 @@ impl Dir {
         Ok(rustix::fs::unlinkat(&self.0, name, AtFlags::empty())?)
     }
 
+    /// Writes bytes into a file of the program's own.
+    pub(crate) fn write_own(&self, file: &mut File, bytes: &[u8]) -> io::Result<()> {
+        points::pass("write file")?;
+        io::Write::write_all(file, bytes)
+    }
+
+    /// Makes a file's bytes durable.
+    pub(crate) fn sync_own(&self, file: &File) -> io::Result<()> {
+        points::pass("sync file")?;
+        file.sync_all()
+    }
+
     /// Makes a new file, private until its mode is set.
     pub(crate) fn create_file(&self, name: &[u8]) -> io::Result<File> {
         points::pass("create file")?;
@@ -168,7 +183,46 @@ impl Dir {
             Rename::NoReplace => RenameFlags::NOREPLACE,
             Rename::Exchange => RenameFlags::EXCHANGE,
         };
-        Ok(rustix::fs::renameat_with(&self.0, name, &to.0, new_name, flags)?)
+        match rustix::fs::renameat_with(&self.0, name, &to.0, new_name, flags) {
+            // Not every file system can; a second name that must not exist yet does the same in two steps.
+            Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) if how == Rename::NoReplace => {
+                rustix::fs::linkat(&self.0, name, &to.0, new_name, AtFlags::empty())?;
+                points::pass("remove the old name")?;
+                Ok(rustix::fs::unlinkat(&self.0, name, AtFlags::empty())?)
+            }
+            result => Ok(result?),
+        }
+    }
+
+    /// Can a name be moved from this directory into that one? Nothing is moved.
+    pub(crate) fn can_rename_to(&self, other: &Self) -> bool {
+        // Two mounts are told apart before the names are looked up, and there is nothing under these.
+        let (from, to): (&[u8], &[u8]) = (b".backtrail-probe-from", b".backtrail-probe-to");
+        let result = rustix::fs::renameat_with(&self.0, from, &other.0, to, RenameFlags::NOREPLACE);
+        !matches!(result, Err(Errno::XDEV))
+    }
+
+    /// May this process change the names in it?
+    pub(crate) fn check_writable(&self) -> io::Result<()> {
+        use rustix::fs::Access;
+        let access = rustix::fs::accessat(&self.0, ".", Access::WRITE_OK | Access::EXEC_OK, AtFlags::EACCESS);
+        match access {
+            // Its owner can open it up, and the plan does.
+            Err(Errno::ACCESS) if self.owner()?.0 == rustix::process::geteuid().as_raw() => Ok(()),
+            result => Ok(result?),
+        }
+    }
+
+    /// Who it belongs to: user and group.
+    pub(crate) fn owner(&self) -> io::Result<(u32, u32)> {
+        let stat = rustix::fs::fstat(&self.0)?;
+        Ok((stat.st_uid, stat.st_gid))
+    }
+
+    /// Who an entry belongs to.
+    pub(crate) fn owner_at(&self, name: &[u8]) -> io::Result<(u32, u32)> {
+        let stat = rustix::fs::statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW)?;
+        Ok((stat.st_uid, stat.st_gid))
     }
 
     /// Sets the permission bits of the open directory itself.
@@ -182,6 +236,13 @@ impl Dir {
         points::pass("sync directory")?;
         Ok(rustix::fs::fsync(&self.0)?)
     }
+}
+
+/// Gives an open file to this user and group.
+pub(crate) fn set_owner(file: impl AsFd, user: u32, group: u32) -> io::Result<()> {
+    points::pass("set owner")?;
+    let (user, group) = (rustix::fs::Uid::from_raw(user), rustix::fs::Gid::from_raw(group));
+    Ok(rustix::fs::fchown(file, Some(user), Some(group))?)
 }
 
 /// Sets the permission bits of an open file.

@@ -12,9 +12,9 @@ pub mod points;
 pub(crate) mod private;
 mod read;
 
-pub(crate) use dir::{Dir, FileType, Listed, Rename};
-pub(crate) use filesystem::{coarse_now, has_reliable_directory_times, is_local};
-pub(crate) use read::{open_following, read_following, stamp_following};
+pub(crate) use dir::{Dir, FileType, Rename, set_mode, set_owner};
+pub(crate) use filesystem::{coarse_now, free_bytes, has_reliable_directory_times, sync_filesystem};
+pub(crate) use read::{read_following, stamp_following};
 
 use crate::model::Stamp;
 
@@ -28,5 +28,6 @@ pub(crate) fn stamp_of(stat: &rustix::fs::Stat) -> Stamp {
         mtime: nanoseconds(stat.st_mtime as i64, stat.st_mtime_nsec as i64),
         ctime: nanoseconds(stat.st_ctime as i64, stat.st_ctime_nsec as i64),
         mode: stat.st_mode,
+        links: stat.st_nlink as u32,
     }
 }

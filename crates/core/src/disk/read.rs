@@ -17,7 +17,7 @@ pub(crate) fn read_following(path: &Path) -> io::Result<Option<Vec<u8>>> {
 }
 
 /// A regular file, links followed; none where there is no such file.
-pub(crate) fn open_following(path: &Path) -> io::Result<Option<File>> {
+fn open_following(path: &Path) -> io::Result<Option<File>> {
     use rustix::fs::{CWD, Mode, OFlags};
     // Never waits on a FIFO that somebody put there.
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;

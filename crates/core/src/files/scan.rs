@@ -64,8 +64,8 @@ pub(crate) struct Scan {
     pub(crate) root: Directory,
     /// When it began, by the clock that stamps files.
     pub(crate) started: i64,
-    /// The usual permission bits that ids in it leave unsaid.
-    pub(crate) id_defaults: ModeDefaults,
+    /// The usual permission bits that ids in it leave unsaid; none where no id is known.
+    pub(crate) id_defaults: Option<ModeDefaults>,
 }
 
 impl Scan {
@@ -113,7 +113,7 @@ pub(crate) fn scan(root: &Path, options: &ScanOptions<'_>) -> Result<Scan> {
         .build()
         .map_err(|error| Error::Internal(format!("can't start the scan's threads: {error}")))?;
     let root = pool.install(walk).map_err(fail)?;
-    let id_defaults = options.cache.map(|cache| cache.base().mode_defaults).unwrap_or_default();
+    let id_defaults = options.cache.map(|cache| cache.base().mode_defaults);
     Ok(Scan { root, started, id_defaults })
 }
 

@@ -301,13 +301,14 @@ fn reason_of(number: u8) -> Option<Reason> {
     REASONS.get(number as usize).copied()
 }
 
-const STAMP_BYTES: usize = 44;
+const STAMP_BYTES: usize = 48;
 
 fn push_stamp(out: &mut Vec<u8>, stamp: &Stamp) {
     for number in [stamp.device, stamp.inode, stamp.size, stamp.mtime as u64, stamp.ctime as u64] {
         out.extend_from_slice(&number.to_le_bytes());
     }
     out.extend_from_slice(&stamp.mode.to_le_bytes());
+    out.extend_from_slice(&stamp.links.to_le_bytes());
 }
 
 struct Reader<'a>(&'a [u8]);
@@ -351,6 +352,7 @@ impl<'a> Reader<'a> {
             mtime: self.u64()? as i64,
             ctime: self.u64()? as i64,
             mode: self.u32()?,
+            links: self.u32()?,
         })
     }
 }

@@ -32,7 +32,8 @@ impl ChangeStatus {
 }
 
 /// What a path holds on one side of a [`Change`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Side {
     /// A file with these bytes.
     File {
@@ -54,6 +55,11 @@ pub enum Side {
 }
 
 impl Side {
+    /// Is it a directory?
+    pub fn is_directory(&self) -> bool {
+        matches!(self, Self::Directory { .. })
+    }
+
     /// The stored bytes of a file or symlink.
     pub fn content(&self) -> Option<ContentId> {
         match self {

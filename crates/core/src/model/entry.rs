@@ -59,6 +59,8 @@ pub struct Stamp {
     pub ctime: i64,
     /// The raw `st_mode`.
     pub mode: u32,
+    /// How many names it has.
+    pub links: u32,
 }
 
 /// Why a path was left out.

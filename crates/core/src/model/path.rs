@@ -57,6 +57,11 @@ impl WorkspacePath {
         Some(Self(self.0[..end].into()))
     }
 
+    /// The directories that hold it, nearest first, the root left out.
+    pub fn ancestors(&self) -> impl Iterator<Item = Self> {
+        std::iter::successors(self.parent(), Self::parent).filter(|path| !path.is_root())
+    }
+
     /// Its last name; empty for the root.
     pub fn name(&self) -> &BStr {
         let start = self.0.rfind_byte(b'/').map_or(0, |slash| slash + 1);

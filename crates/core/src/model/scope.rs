@@ -14,23 +14,24 @@ pub enum Scope {
 }
 
 impl Scope {
-    /// The paths in order, those below another left out; the root means everything.
+    /// The paths in order, those below another left out; the root means everything, an empty list nothing.
     pub fn of_paths(mut paths: Vec<WorkspacePath>) -> Self {
         paths.sort();
-        let mut kept: Vec<WorkspacePath> = Vec::new();
-        for path in paths {
-            if !kept.iter().any(|above| path.is_within(above)) {
-                kept.push(path);
-            }
+        paths.dedup();
+        if paths.first().is_some_and(WorkspacePath::is_root) {
+            return Self::Whole;
         }
-        if kept.iter().any(WorkspacePath::is_root) { Self::Whole } else { Self::Paths(kept) }
+        let is_below_another = |path: &WorkspacePath| path.ancestors().any(|above| paths.binary_search(&above).is_ok());
+        Self::Paths(paths.iter().filter(|path| !is_below_another(path)).cloned().collect())
     }
 
     /// Does it hold this path?
     pub fn contains(&self, path: &WorkspacePath) -> bool {
         match self {
             Self::Whole => true,
-            Self::Paths(paths) => paths.iter().any(|above| path.is_within(above)),
+            Self::Paths(paths) => {
+                paths.binary_search(path).is_ok() || path.ancestors().any(|above| paths.binary_search(&above).is_ok())
+            }
         }
     }
 

@@ -53,6 +53,12 @@ impl Layout {
         timeline = "backtrail/timeline";
         /// Restores and deletions.
         operations = "backtrail/ops";
+        /// The note that a restore is under way.
+        journal = "backtrail/journal";
+        /// The note that staging areas lie in the workspace.
+        staging_note = "backtrail/staging";
+        /// Where files of a restore are made ready, each restore in a directory of its own.
+        stage = "backtrail/stage";
         /// What happened, for people and scripts.
         events = "backtrail/events.jsonl";
     }

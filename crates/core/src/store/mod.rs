@@ -5,6 +5,7 @@
 
 mod exact;
 mod format;
+mod journal;
 mod layout;
 mod lines;
 mod objects;
@@ -22,13 +23,14 @@ mod verify;
 
 pub(crate) use exact::ExactText;
 pub(crate) use format::IdentityFile;
+pub(crate) use journal::{Area, Found as FoundJournal, Journal, Step};
 pub(crate) use layout::Layout;
-pub(crate) use objects::{HashOnly, ObjectProblem, ObjectReader};
-pub(crate) use operations::{Operation, Operations, Restored};
+pub(crate) use objects::{HashOnly, ObjectReader};
+pub(crate) use operations::{Direction, Operation, Operations, Restored};
 pub(crate) use pack::PackWriter;
 pub(crate) use record::{Record, RecordedPaths};
 pub(crate) use snapshot::{Snapshot, StoredEntry, StoredNode};
-pub(crate) use state::{State, StoredState};
-pub(crate) use store::{Store, Unpublished, Writer, name_snapshot};
+pub(crate) use state::State;
+pub(crate) use store::{Store, Writer};
 pub(crate) use timeline::{Timeline, TimelineEntry};
 pub(crate) use verify::verify;

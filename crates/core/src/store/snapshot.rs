@@ -14,7 +14,7 @@ use super::{
     pack::PackWriter,
 };
 use crate::model::{
-    ContentId, Directory, DirectoryIds, Mode, ModeDefaults, ModesId, Node, TreeId, is_safe_name,
+    ContentId, Directory, DirectoryIds, Mode, ModeDefaults, ModesId, Node, Scope, TreeId, WorkspacePath, is_safe_name,
 };
 
 /// A stored snapshot, or a directory in one.
@@ -57,47 +57,72 @@ impl TreeSink for super::HashOnly {
 }
 
 /// Names a directory with all that is below it, and puts its trees into the sink; known ids are taken as they are.
-pub(super) fn write(directory: &mut Directory, defaults: &ModeDefaults, sink: &dyn TreeSink) -> io::Result<DirectoryIds> {
+pub(super) fn write(
+    directory: &mut Directory,
+    defaults: &ModeDefaults,
+    sink: &dyn TreeSink,
+) -> io::Result<DirectoryIds> {
     if let Some(ids) = directory.ids {
         return Ok(ids);
     }
-    let mut tree = Vec::new();
-    let mut exceptions = Vec::new();
-    let mut modes_below = Vec::new();
-    for entry in &mut directory.entries {
-        if !entry.node.is_captured() {
-            continue;
-        }
-        let (kind, id, exceptional) = match &mut entry.node {
-            Node::File(file) => {
-                let mode = Mode::from_raw(file.stamp.mode);
-                let is_executable = mode.is_executable();
-                let kind = if is_executable { EntryKind::BlobExecutable } else { EntryKind::Blob };
-                (kind, object_id(file.content.as_bytes()), (mode != defaults.of_file(is_executable)).then_some(mode))
-            }
-            Node::Symlink(link) => (EntryKind::Link, object_id(link.content.as_bytes()), None),
+    let mut lines = DirectoryLines::default();
+    for entry in directory.entries.iter_mut().filter(|entry| entry.node.is_captured()) {
+        match &mut entry.node {
+            Node::File(file) => lines.file(&entry.name, &file.content, Mode::from_raw(file.stamp.mode), defaults),
+            Node::Symlink(link) => lines.symlink(&entry.name, &link.content),
             Node::Directory(child) => {
                 let ids = write(child, defaults, sink)?;
-                if let Some(modes) = ids.modes {
-                    modes_below.push(TreeLine::new(EntryKind::Tree, &entry.name, object_id(modes.as_bytes())));
-                }
-                let mode = child.mode();
-                (EntryKind::Tree, object_id(ids.tree.as_bytes()), (mode != defaults.directory).then_some(mode))
+                lines.directory(&entry.name, &ids, child.mode(), defaults);
             }
-            Node::Skipped(..) => continue,
-        };
-        if let Some(mode) = exceptional {
-            exceptions.extend_from_slice(format!("{:o} ", mode.0).as_bytes());
-            exceptions.extend_from_slice(&entry.name);
-            exceptions.push(0);
+            Node::Skipped(..) => {}
         }
-        tree.push(TreeLine::new(kind, &entry.name, id));
     }
-    let tree = put_tree(tree, sink)?;
-    let modes = write_modes(&exceptions, modes_below, sink)?;
-    let ids = DirectoryIds { tree: TreeId(bytes_of(&tree)), modes: modes.map(|id| ModesId(bytes_of(&id))) };
+    let ids = lines.put(sink)?;
     directory.ids = Some(ids);
     Ok(ids)
+}
+
+/// One directory on its way into a tree, and its exceptional permission bits into another.
+#[derive(Default)]
+struct DirectoryLines<'a> {
+    tree: Vec<TreeLine<'a>>,
+    exceptions: Vec<u8>,
+    modes_below: Vec<TreeLine<'a>>,
+}
+
+impl<'a> DirectoryLines<'a> {
+    fn file(&mut self, name: &'a [u8], content: &ContentId, mode: Mode, defaults: &ModeDefaults) {
+        let is_executable = mode.is_executable();
+        let kind = if is_executable { EntryKind::BlobExecutable } else { EntryKind::Blob };
+        self.tree.push(TreeLine::new(kind, name, object_id(content.as_bytes())));
+        self.except(name, mode, defaults.of_file(is_executable));
+    }
+
+    fn symlink(&mut self, name: &'a [u8], target: &ContentId) {
+        self.tree.push(TreeLine::new(EntryKind::Link, name, object_id(target.as_bytes())));
+    }
+
+    fn directory(&mut self, name: &'a [u8], ids: &DirectoryIds, mode: Mode, defaults: &ModeDefaults) {
+        self.tree.push(TreeLine::new(EntryKind::Tree, name, object_id(ids.tree.as_bytes())));
+        if let Some(modes) = ids.modes {
+            self.modes_below.push(TreeLine::new(EntryKind::Tree, name, object_id(modes.as_bytes())));
+        }
+        self.except(name, mode, defaults.directory);
+    }
+
+    fn except(&mut self, name: &[u8], mode: Mode, usual: Mode) {
+        if mode != usual {
+            self.exceptions.extend_from_slice(format!("{:o} ", mode.0).as_bytes());
+            self.exceptions.extend_from_slice(name);
+            self.exceptions.push(0);
+        }
+    }
+
+    fn put(self, sink: &dyn TreeSink) -> io::Result<DirectoryIds> {
+        let tree = put_tree(self.tree, sink)?;
+        let modes = write_modes(&self.exceptions, self.modes_below, sink)?;
+        Ok(DirectoryIds { tree: TreeId(bytes_of(&tree)), modes: modes.map(|id| ModesId(bytes_of(&id))) })
+    }
 }
 
 fn write_modes(
@@ -144,6 +169,157 @@ pub(super) fn put_tree(mut lines: Vec<TreeLine<'_>>, sink: &dyn TreeSink) -> io:
         bytes.extend_from_slice(line.id.as_slice());
     }
     sink.put(ObjectKind::Tree, &bytes)
+}
+
+/// Why a graft failed.
+pub(super) enum GraftProblem {
+    Object(ObjectProblem),
+    Io(io::Error),
+}
+
+impl From<ObjectProblem> for GraftProblem {
+    fn from(problem: ObjectProblem) -> Self {
+        Self::Object(problem)
+    }
+}
+
+impl From<io::Error> for GraftProblem {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+/// A stored directory with the scope's paths as `partial` has them.
+pub(super) fn graft(
+    reader: &ObjectReader,
+    base: Option<&Snapshot>,
+    partial: &mut Directory,
+    scope: &Scope,
+    defaults: &ModeDefaults,
+    sink: &dyn TreeSink,
+) -> Result<DirectoryIds, GraftProblem> {
+    let mut grafted = Graft { reader, scope, defaults, sink };
+    grafted.directory(&WorkspacePath::root(), base, partial)
+}
+
+struct Graft<'a> {
+    reader: &'a ObjectReader,
+    scope: &'a Scope,
+    defaults: &'a ModeDefaults,
+    sink: &'a dyn TreeSink,
+}
+
+impl Graft<'_> {
+    fn directory(
+        &mut self,
+        path: &WorkspacePath,
+        base: Option<&Snapshot>,
+        partial: &mut Directory,
+    ) -> Result<DirectoryIds, GraftProblem> {
+        let stored = match base {
+            Some(base) => list(self.reader, base)?,
+            None => Vec::new(),
+        };
+        let mut nodes: Vec<(BString, StoredNode)> = Vec::new();
+        for entry in &stored {
+            if !self.scope.touches(&path.join(&entry.name)) {
+                nodes.push((entry.name.clone(), entry.node));
+            }
+        }
+        let mut names: Vec<BString> = stored.iter().map(|entry| entry.name.clone()).collect();
+        names.extend(partial.entries.iter().map(|entry| entry.name.clone()));
+        names.sort();
+        names.dedup();
+        for name in names.iter().filter(|name| self.scope.touches(&path.join(name))) {
+            let below = stored.iter().find(|entry| entry.name == *name).map(|entry| entry.node);
+            let found = partial.entries.iter_mut().find(|entry| entry.name == *name).map(|entry| &mut entry.node);
+            if let Some(node) = self.name(&path.join(name), below, found)? {
+                nodes.push((name.clone(), node));
+            }
+        }
+        Ok(write_nodes(&nodes, self.defaults, self.sink)?)
+    }
+
+    fn name(
+        &mut self,
+        path: &WorkspacePath,
+        stored: Option<StoredNode>,
+        found: Option<&mut Node>,
+    ) -> Result<Option<StoredNode>, GraftProblem> {
+        if !self.scope.contains(path) {
+            return self.above_scope(path, stored, found);
+        }
+        let Some(node) = found.filter(|node| node.is_captured()) else { return Ok(None) };
+        Ok(match node {
+            Node::File(file) => {
+                Some(StoredNode::File { content: file.content, mode: Mode::from_raw(file.stamp.mode) })
+            }
+            Node::Symlink(link) => Some(StoredNode::Symlink { target: link.content }),
+            Node::Directory(directory) => {
+                let mode = directory.mode();
+                // Ids that the scan knows may rest on other usual bits.
+                forget_ids(directory);
+                let ids = write(directory, self.defaults, self.sink)?;
+                Some(StoredNode::Directory { snapshot: Snapshot { ids, defaults: *self.defaults }, mode })
+            }
+            Node::Skipped(..) => None,
+        })
+    }
+
+    /// A directory that leads to the scope keeps what else it has.
+    fn above_scope(
+        &mut self,
+        path: &WorkspacePath,
+        stored: Option<StoredNode>,
+        found: Option<&mut Node>,
+    ) -> Result<Option<StoredNode>, GraftProblem> {
+        let (base, mode) = match stored {
+            Some(StoredNode::Directory { snapshot, mode }) => (Some(snapshot), Some(mode)),
+            other => {
+                if !matches!(found, Some(Node::Directory(_))) {
+                    return Ok(other);
+                }
+                (None, None)
+            }
+        };
+        let mut nothing = Directory::default();
+        let (partial, found_mode) = match found {
+            Some(Node::Directory(directory)) => {
+                let mode = directory.mode();
+                (directory.as_mut(), mode)
+            }
+            _ => (&mut nothing, self.defaults.directory),
+        };
+        let ids = self.directory(path, base.as_ref(), partial)?;
+        let snapshot = Snapshot { ids, defaults: *self.defaults };
+        Ok(Some(StoredNode::Directory { snapshot, mode: mode.unwrap_or(found_mode) }))
+    }
+}
+
+fn forget_ids(directory: &mut Directory) {
+    directory.ids = None;
+    for entry in &mut directory.entries {
+        if let Node::Directory(below) = &mut entry.node {
+            forget_ids(below);
+        }
+    }
+}
+
+/// Writes one directory whose entries are all stored.
+fn write_nodes(
+    nodes: &[(BString, StoredNode)],
+    defaults: &ModeDefaults,
+    sink: &dyn TreeSink,
+) -> io::Result<DirectoryIds> {
+    let mut lines = DirectoryLines::default();
+    for (name, node) in nodes {
+        match *node {
+            StoredNode::File { content, mode } => lines.file(name, &content, mode, defaults),
+            StoredNode::Symlink { target } => lines.symlink(name, &target),
+            StoredNode::Directory { snapshot, mode } => lines.directory(name, &snapshot.ids, mode, defaults),
+        }
+    }
+    lines.put(sink)
 }
 
 /// Lists a stored directory, names in the order of their bytes. Names that no restore may write are damage.

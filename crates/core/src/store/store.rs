@@ -8,10 +8,11 @@ use std::{io, ops::Deref, path::Path, time::Duration};
 use gix_hash::ObjectId;
 
 use super::{
-    Layout, Operation, Record, State, Timeline,
+    Area, FoundJournal, Journal, Layout, Operation, Record, State, Timeline,
     format::{self, Format, IdentityFile},
     objects::{ObjectKind, ObjectProblem, ObjectReader, Objects, bytes_of, object_id},
-    operations, pack::PackWriter,
+    journal, operations,
+    pack::PackWriter,
     record::RecordedPaths,
     refs, repack,
     snapshot::{self, Snapshot, StoredEntry},
@@ -24,7 +25,7 @@ use crate::{
         private,
     },
     error::{Error, Result, While},
-    model::{Checkpoint, CheckpointId, ContentId, Directory, DirectoryIds, ModeDefaults, TreeId},
+    model::{Checkpoint, CheckpointId, ContentId, Directory, DirectoryIds, ModeDefaults, Scope, TreeId},
 };
 
 /// Loose refs are packed when there are so many.
@@ -282,6 +283,70 @@ impl Writer {
         operations::append(&self.layout, operations).or_fail("append to", self.layout.operations())
     }
 
+    /// Puts scanned paths into a stored snapshot, in place of what it has there.
+    pub(crate) fn graft(
+        &self,
+        pack: &PackWriter,
+        base: Option<&Snapshot>,
+        partial: &mut Directory,
+        scope: &Scope,
+    ) -> Result<Snapshot> {
+        let defaults = base.map(|base| base.defaults).unwrap_or_default();
+        let grafted = snapshot::graft(&self.reader(), base, partial, scope, &defaults, pack);
+        let ids = grafted.map_err(|problem| match problem {
+            snapshot::GraftProblem::Object(problem) => self.damaged(problem),
+            snapshot::GraftProblem::Io(source) => {
+                Error::Io { action: "write into", path: self.layout.objects(), source }
+            }
+        })?;
+        Ok(Snapshot { ids, defaults })
+    }
+
+    /// What lies where the journal lies.
+    pub(crate) fn journal(&self) -> Result<FoundJournal> {
+        journal::read(&self.layout).or_fail("read", self.layout.journal())
+    }
+
+    /// Notes that a restore is under way, durably.
+    pub(crate) fn open_journal(&self, journal: &Journal) -> Result<()> {
+        journal::write(&self.layout, journal).or_fail("write", self.layout.journal())
+    }
+
+    /// Notes that it is done, durably.
+    pub(crate) fn close_journal(&self) -> Result<()> {
+        journal::close(&self.layout).or_fail("remove", self.layout.journal())
+    }
+
+    /// Puts a journal that can't be read out of the way.
+    pub(crate) fn set_journal_aside(&self) -> Result<()> {
+        let path = self.layout.journal();
+        private::rename(&path, &path.with_extension("damaged")).or_fail("rename", path)
+    }
+
+    /// Notes staging areas before they are made.
+    pub(crate) fn note_areas(&self, areas: &[Area]) -> Result<()> {
+        journal::note_areas(&self.layout, areas).or_fail("write", self.layout.staging_note())
+    }
+
+    /// Staging areas that were noted and never cleared, those in the store included.
+    pub(crate) fn leftover_areas(&self) -> Result<Vec<Area>> {
+        let path = self.layout.staging_note();
+        let mut areas = journal::noted_areas(&self.layout).or_fail("read", path)?;
+        let stage = self.layout.stage();
+        for name in private::names(&stage).or_fail("read", &stage)? {
+            let area = Area::Store { name: name.to_string_lossy().into_owned() };
+            if !areas.contains(&area) {
+                areas.push(area);
+            }
+        }
+        Ok(areas)
+    }
+
+    /// Forgets the staging areas: they are cleared.
+    pub(crate) fn forget_areas(&self) -> Result<()> {
+        journal::forget_areas(&self.layout).or_fail("remove", self.layout.staging_note())
+    }
+
     /// Keeps the number of files in bounds.
     pub(crate) fn tidy(&self, timeline: &Timeline) -> Result<()> {
         if timeline.is_stale {
@@ -292,13 +357,6 @@ impl Writer {
         }
         repack::merge_packs(&self.layout).or_fail("merge the packs of", self.layout.packs())
     }
-}
-
-/// Names a scanned directory without keeping anything.
-pub(crate) fn name_snapshot(root: &mut Directory, defaults: &ModeDefaults) -> Result<Snapshot> {
-    let ids = snapshot::write(root, defaults, &super::HashOnly)
-        .map_err(|error| Error::Internal(format!("can't hash a tree: {error}")))?;
-    Ok(Snapshot { ids, defaults: *defaults })
 }
 
 /// The bytes of a commit by this program.

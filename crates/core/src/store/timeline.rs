@@ -169,12 +169,6 @@ impl Timeline {
         }
         Some(present)
     }
-
-    pub(super) fn with(mut self, id: CheckpointId, record: Record) -> Result<Self, serde_json::Error> {
-        self.positions.insert(id, self.entries.len());
-        self.entries.push(TimelineEntry::of(id, record)?);
-        Ok(self)
-    }
 }
 
 /// Adds one checkpoint to the file.

@@ -1,0 +1,157 @@
+//! What the command line accepts: the global options, the list of commands, and how their values are read.
+//!
+//! A command's own arguments stand beside what it does, in [`commands`](crate::commands).
+
+use std::{ffi::OsString, path::PathBuf, time::Duration};
+
+use backtrail::Kind;
+use clap::{
+    Args, Parser, Subcommand, ValueEnum,
+    builder::{OsStringValueParser, PossibleValuesParser, TypedValueParser},
+};
+
+use crate::commands::{cat, completions, demo, diff, init, list, man, save, show, status, verify};
+
+/// Checkpoints of a workspace that can always be taken back.
+///
+/// A checkpoint holds every file of the workspace as it was. It is kept in a store outside the workspace, and nothing
+/// is ever written into your own git repository. Without a command, an overview is shown.
+///
+/// A checkpoint is named by its id or the first four or more characters of it, by its name, or by a word: @ (where the
+/// workspace stands), @~N (N steps back), latest, step:N, before:ID, ago:20m, at:14:30 or at:2026-11-15T14:30.
+#[derive(Debug, Parser)]
+#[command(name = "backtrail", version, max_term_width = 100, after_help = EXIT_STATUS)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) options: GlobalOptions,
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+}
+
+const EXIT_STATUS: &str = "\
+Exit status: 0 done, 1 failed, 2 usage or settings, 3 no such checkpoint or path, 4 conflict, 5 the store is damaged, \
+6 refused, 7 another process holds the workspace, 130 interrupted.";
+
+/// What every command takes, before or behind its word.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Global options")]
+pub(crate) struct GlobalOptions {
+    /// The workspace; without it the nearest directory around that has a store, else a .git, else the current one
+    #[arg(short, long, global = true, value_name = "DIR")]
+    pub(crate) workspace: Option<PathBuf>,
+    /// Keep the store in this directory
+    #[arg(long, global = true, value_name = "DIR")]
+    pub(crate) store: Option<PathBuf>,
+    /// Print one JSON document on stdout
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    /// Say nothing but errors and what was asked for
+    #[arg(short, long, global = true)]
+    pub(crate) quiet: bool,
+    /// How long to wait for another process that holds the workspace
+    #[arg(long, global = true, value_name = "SECONDS", default_value_t = 30)]
+    pub(crate) wait: u64,
+    /// When to use colours
+    #[arg(long, global = true, value_name = "WHEN", value_enum, default_value_t = ColorWhen::Auto)]
+    pub(crate) color: ColorWhen,
+}
+
+impl GlobalOptions {
+    /// How long to wait for another process.
+    pub(crate) fn patience(&self) -> Duration {
+        // As good as for ever, and still a moment that a clock can show.
+        const YEAR: u64 = 366 * 86_400;
+        Duration::from_secs(self.wait.min(YEAR))
+    }
+}
+
+/// When to use colours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ColorWhen {
+    /// On a terminal, unless NO_COLOR is set
+    Auto,
+    Always,
+    Never,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Init(init::InitArgs),
+    #[command(visible_alias = "checkpoint")]
+    Save(save::SaveArgs),
+    #[command(visible_aliases = ["log", "ls"])]
+    List(list::ListArgs),
+    Show(show::ShowArgs),
+    Status(status::StatusArgs),
+    Diff(diff::DiffArgs),
+    Cat(cat::CatArgs),
+    Verify(verify::VerifyArgs),
+    Demo(demo::DemoArgs),
+    Completions(completions::CompletionsArgs),
+    Man(man::ManArgs),
+}
+
+/// Takes any text; bytes that are not UTF-8 are replaced.
+pub(crate) fn text() -> impl TypedValueParser<Value = String> {
+    OsStringValueParser::new().map(|text: OsString| text.to_string_lossy().into_owned())
+}
+
+/// Takes the name of a kind.
+pub(crate) fn kind() -> impl TypedValueParser<Value = Kind> {
+    one_of(Kind::ALL)
+}
+
+/// Takes the name of a kind that can be asked for.
+pub(crate) fn kind_to_save() -> impl TypedValueParser<Value = Kind> {
+    one_of(Kind::ALL.into_iter().filter(|kind| *kind != Kind::Safety))
+}
+
+fn one_of(kinds: impl IntoIterator<Item = Kind>) -> impl TypedValueParser<Value = Kind> {
+    PossibleValuesParser::new(kinds.into_iter().map(Kind::as_str)).try_map(|word| word.parse::<Kind>())
+}
+
+/// The two sides of `KEY=VALUE`.
+#[derive(Debug, Clone)]
+pub(crate) struct Assignment<V> {
+    pub(crate) key: String,
+    pub(crate) value: V,
+}
+
+/// Takes `KEY=VALUE`; the value may hold further `=`.
+pub(crate) fn assignment<V>() -> impl TypedValueParser<Value = Assignment<V>>
+where
+    V: From<OsString> + Clone + Send + Sync + 'static,
+{
+    OsStringValueParser::new().try_map(|text: OsString| {
+        let (key, value) = split_at_equals(&text).ok_or("it is not of the form KEY=VALUE")?;
+        Ok::<_, &'static str>(Assignment { key, value: V::from(value) })
+    })
+}
+
+fn split_at_equals(text: &std::ffi::OsStr) -> Option<(String, OsString)> {
+    use std::os::unix::ffi::{OsStrExt, OsStringExt};
+    let bytes = text.as_bytes();
+    let equals = bytes.iter().position(|byte| *byte == b'=').filter(|position| *position > 0)?;
+    let key = String::from_utf8_lossy(&bytes[..equals]).into_owned();
+    Some((key, OsString::from_vec(bytes[equals + 1..].to_vec())))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn definitions_are_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn assignments_are_split_at_the_first_equals_sign() {
+        let split = |text: &str| split_at_equals(text.as_ref());
+        assert_eq!(split("k=a=b"), Some(("k".into(), "a=b".into())));
+        assert_eq!(split("k="), Some(("k".into(), "".into())));
+        assert_eq!((split("none"), split("=v")), (None, None));
+    }
+}

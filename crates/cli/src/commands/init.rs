@@ -1,0 +1,37 @@
+//! `init`: makes the store without a checkpoint.
+
+use std::process::ExitCode;
+
+use clap::Args;
+
+use crate::{
+    failure::Failure,
+    invocation::{Invocation, Protection},
+    output::{InitJson, visible_path},
+};
+
+/// Make the store of the workspace, without a checkpoint
+///
+/// The first `save` does this by itself. Where there is a store already, nothing changes.
+#[derive(Debug, Args)]
+pub(crate) struct InitArgs {
+    /// Take a protected directory, such as the home directory, as workspace
+    #[arg(long)]
+    force: bool,
+}
+
+pub(crate) fn run(args: &InitArgs, invocation: &Invocation) -> Result<ExitCode, Failure> {
+    let workspace = invocation.workspace_to_write(Protection::unless(args.force))?;
+    let created = workspace.init(invocation.now.timestamp())?;
+    let store = workspace.store_directory();
+    let shown = visible_path(store);
+    let output = &invocation.output;
+    if output.is_json() {
+        output.json(&InitJson::new(workspace.root(), store, created))?;
+    } else if created {
+        output.done(&format!("made the store {shown}; take a checkpoint with: backtrail save"))?;
+    } else {
+        output.done(&format!("the store {shown} is already there"))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}

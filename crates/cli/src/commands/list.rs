@@ -1,0 +1,125 @@
+//! `list`: the checkpoints, newest first.
+
+use std::{path::PathBuf, process::ExitCode};
+
+use backtrail::{Checkpoint, Kind, ListFilter, Workspace, settings::parse_duration};
+use clap::Args;
+use jiff::{Timestamp, Zoned};
+
+use crate::{
+    cli::{kind, text},
+    failure::Failure,
+    invocation::Invocation,
+    output::{Timeline, TimelineJson, turns},
+};
+
+/// List the checkpoints, newest first
+///
+/// All lines of the timeline are listed, also those that a restore left; @ marks where the workspace stands.
+#[derive(Debug, Args)]
+pub(crate) struct ListArgs {
+    /// At most so many
+    #[arg(long, short = 'n', value_name = "N")]
+    limit: Option<usize>,
+    /// Of this kind
+    #[arg(long, value_parser = kind())]
+    kind: Option<Kind>,
+    /// Of this session of an agent
+    #[arg(long, value_name = "ID", value_parser = text())]
+    session: Option<String>,
+    /// In which this file, or something in this directory, changed
+    #[arg(long)]
+    path: Option<PathBuf>,
+    /// With this text in message, name or prompt
+    #[arg(long, value_name = "TEXT", value_parser = text(), allow_hyphen_values = true)]
+    grep: Option<String>,
+    /// Taken since then: a duration such as 20m, or a time such as 2026-11-15T14:30:00Z
+    #[arg(long, value_name = "TIME", value_parser = text())]
+    since: Option<String>,
+    /// Prompts, each with what was done for it
+    #[arg(long)]
+    turns: bool,
+    /// Also the safety checkpoints that restores took
+    #[arg(long)]
+    all: bool,
+}
+
+pub(crate) fn run(args: &ListArgs, invocation: &Invocation) -> Result<ExitCode, Failure> {
+    let workspace = invocation.workspace()?;
+    let filter = filter(args, &workspace, invocation)?;
+    let output = &invocation.output;
+    if output.is_json() {
+        output.json(&TimelineJson::from(workspace.list(&filter)?.as_slice()))?;
+    } else if args.turns {
+        show_turns(&workspace, filter, invocation)?;
+    } else {
+        show_timeline(&workspace, &filter, invocation)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn filter(args: &ListArgs, workspace: &Workspace, invocation: &Invocation) -> Result<ListFilter, Failure> {
+    let is_for_people = !invocation.output.is_json();
+    Ok(ListFilter {
+        limit: args.limit,
+        kind: args.kind,
+        session: args.session.clone(),
+        path: args.path.as_ref().map(|path| invocation.path(workspace, path)).transpose()?,
+        grep: args.grep.clone(),
+        since: args.since.as_ref().map(|text| moment(text, &invocation.now)).transpose()?,
+        turns: args.turns,
+        hide_safety: is_for_people && !args.all && args.kind != Some(Kind::Safety),
+    })
+}
+
+/// A moment given as a duration up to now, or as a time.
+fn moment(text: &str, now: &Zoned) -> Result<Timestamp, Failure> {
+    if let Ok(duration) = parse_duration(text) {
+        return Ok(now.timestamp() - duration);
+    }
+    text.parse().map_err(|_| {
+        let hint = "write a duration such as 20m or 7d, or a time such as 2026-11-15T14:30:00Z";
+        Failure::usage(format!("{text:?} is no time"), Some(hint))
+    })
+}
+
+fn show_timeline(workspace: &Workspace, filter: &ListFilter, invocation: &Invocation) -> Result<(), Failure> {
+    let checkpoints = workspace.list(filter)?;
+    if checkpoints.is_empty() {
+        return say_empty(workspace, invocation);
+    }
+    Ok(invocation.output.text(&timeline(workspace, invocation)?.draw(&checkpoints))?)
+}
+
+/// Steps come with their prompt, so that what selects prompts must not leave them out.
+fn show_turns(workspace: &Workspace, filter: ListFilter, invocation: &Invocation) -> Result<(), Failure> {
+    let prompts = workspace.list(&filter)?;
+    if prompts.is_empty() {
+        return say_empty(workspace, invocation);
+    }
+    let around = ListFilter { session: filter.session, hide_safety: filter.hide_safety, ..ListFilter::default() };
+    let is_wanted = |checkpoint: &Checkpoint| {
+        checkpoint.kind != Kind::Turn || prompts.iter().any(|prompt| prompt.id == checkpoint.id)
+    };
+    let checkpoints: Vec<_> = workspace.list(&around)?.into_iter().filter(is_wanted).collect();
+    Ok(invocation.output.text(&timeline(workspace, invocation)?.draw_turns(&turns(&checkpoints)))?)
+}
+
+fn say_empty(workspace: &Workspace, invocation: &Invocation) -> Result<(), Failure> {
+    let sentence = match workspace.current()? {
+        Some(_) => "no checkpoint fits; see all of them with: backtrail list",
+        None => "nothing saved yet; take the first checkpoint with: backtrail save",
+    };
+    invocation.output.note(sentence);
+    Ok(())
+}
+
+/// How timelines of this workspace are drawn.
+pub(crate) fn timeline<'a>(workspace: &Workspace, invocation: &'a Invocation) -> Result<Timeline<'a>, Failure> {
+    Ok(Timeline {
+        current: workspace.current()?,
+        now: &invocation.now,
+        width: invocation.output.width(),
+        paint: invocation.output.paint,
+    })
+}

@@ -1,0 +1,74 @@
+//! `man`: the manual page, made of the definitions of the command line.
+
+use std::{io, process::ExitCode};
+
+use clap::{Args, Command, CommandFactory};
+use clap_mangen::Man;
+
+use crate::{
+    cli::{Cli, text},
+    failure::Failure,
+    invocation::Invocation,
+    output::OutputError,
+};
+
+/// Print the manual page
+///
+/// To read it: backtrail man | man -l -
+#[derive(Debug, Args)]
+pub(crate) struct ManArgs {
+    /// Only the page of this command
+    #[arg(value_parser = text())]
+    command: Option<String>,
+}
+
+pub(crate) fn run(args: &ManArgs, invocation: &Invocation) -> Result<ExitCode, Failure> {
+    let mut program = Cli::command();
+    program.build();
+    let page = match &args.command {
+        None => whole_page(&program),
+        Some(word) => {
+            let command = program.find_subcommand(word).ok_or_else(|| {
+                Failure::usage(format!("there is no command {word:?}"), Some("see them with: backtrail --help"))
+            })?;
+            let mut page = Vec::new();
+            Man::new(command.clone()).render(&mut page).map(|()| page)
+        }
+    };
+    invocation.output.bytes(&page.map_err(OutputError::from)?)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The page of the program, with a section for each command.
+fn whole_page(program: &Command) -> io::Result<Vec<u8>> {
+    let mut first = Vec::new();
+    Man::new(program.clone()).render(&mut first)?;
+    let mut page = String::from_utf8_lossy(&first).into_owned();
+    for command in program.get_subcommands() {
+        // The list of commands refers to pages of their own; here they are sections.
+        let name = command.get_name();
+        page = page.replace(&format!("backtrail\\-{name}(1)"), &format!("backtrail {name}"));
+    }
+    for command in program.get_subcommands().filter(|command| command.get_name() != "help") {
+        page.push_str(&section(command)?);
+    }
+    Ok(page.into_bytes())
+}
+
+fn section(command: &Command) -> io::Result<String> {
+    let man = Man::new(without_global_options(command));
+    let mut body = Vec::new();
+    man.render_synopsis_section(&mut body)?;
+    man.render_description_section(&mut body)?;
+    man.render_options_section(&mut body)?;
+    let body = String::from_utf8_lossy(&body).replace("\n.SH ", "\n.SS ");
+    let body = body.strip_prefix(".SH ").map_or_else(|| body.clone(), |rest| format!(".SS {rest}"));
+    Ok(format!(".SH \"BACKTRAIL {}\"\n{body}", command.get_name().to_uppercase()))
+}
+
+/// The page of the program tells of them already.
+fn without_global_options(command: &Command) -> Command {
+    let global: Vec<_> =
+        command.get_arguments().filter(|arg| arg.is_global_set()).map(|arg| arg.get_id().clone()).collect();
+    global.into_iter().fold(command.clone(), |command, id| command.mut_arg(id, |arg| arg.hide(true)))
+}

@@ -1,0 +1,36 @@
+//! One file for each command: its arguments, and what it does.
+
+pub(crate) mod cat;
+pub(crate) mod completions;
+pub(crate) mod demo;
+pub(crate) mod diff;
+pub(crate) mod init;
+pub(crate) mod list;
+pub(crate) mod man;
+pub(crate) mod overview;
+pub(crate) mod save;
+pub(crate) mod show;
+pub(crate) mod status;
+pub(crate) mod verify;
+
+use std::process::ExitCode;
+
+use crate::{cli::Command, failure::Failure, invocation::Invocation};
+
+/// Runs a command; without one, the overview.
+pub(crate) fn run(command: Option<Command>, invocation: &Invocation) -> Result<ExitCode, Failure> {
+    match command {
+        None => overview::run(invocation),
+        Some(Command::Init(args)) => init::run(&args, invocation),
+        Some(Command::Save(args)) => save::run(args, invocation),
+        Some(Command::List(args)) => list::run(&args, invocation),
+        Some(Command::Show(args)) => show::run(&args, invocation),
+        Some(Command::Status(args)) => status::run(&args, invocation),
+        Some(Command::Diff(args)) => diff::run(&args, invocation),
+        Some(Command::Cat(args)) => cat::run(&args, invocation),
+        Some(Command::Verify(args)) => verify::run(&args, invocation),
+        Some(Command::Demo(args)) => demo::run(&args, invocation),
+        Some(Command::Completions(args)) => completions::run(&args, invocation),
+        Some(Command::Man(args)) => man::run(&args, invocation),
+    }
+}

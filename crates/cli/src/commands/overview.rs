@@ -1,0 +1,30 @@
+//! The overview that people get without a command.
+
+use std::process::ExitCode;
+
+use backtrail::ListFilter;
+
+use super::list::timeline;
+use crate::{
+    failure::Failure,
+    invocation::Invocation,
+    output::{Overview, overview},
+};
+
+const NEWEST: usize = 10;
+
+pub(crate) fn run(invocation: &Invocation) -> Result<ExitCode, Failure> {
+    if invocation.output.is_json() {
+        let hint = "for programs there are: backtrail status --json, backtrail list --json";
+        return Err(Failure::usage("the overview is for people", Some(hint)));
+    }
+    let workspace = invocation.workspace()?;
+    let progress = invocation.output.progress(&workspace, "comparing");
+    let status = workspace.status(None);
+    drop(progress);
+    let newest = workspace.list(&ListFilter { limit: Some(NEWEST), hide_safety: true, ..ListFilter::default() })?;
+    let found =
+        Overview { workspace: workspace.root(), store: workspace.store_directory(), status: &status?, newest: &newest };
+    invocation.output.text(&overview(&found, &timeline(&workspace, invocation)?))?;
+    Ok(ExitCode::SUCCESS)
+}

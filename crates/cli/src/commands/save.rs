@@ -1,0 +1,124 @@
+//! `save`: takes a checkpoint.
+
+use std::{path::PathBuf, process::ExitCode};
+
+use backtrail::{Context, Error, Kind, SaveRequest, Saved, Workspace};
+use clap::Args;
+
+use crate::{
+    cli::{Assignment, assignment, kind_to_save, text},
+    failure::Failure,
+    invocation::{Invocation, Protection},
+    output::{SavedJson, exclude_commands, saved_sentence, saved_warnings},
+};
+
+/// Take a checkpoint of the workspace
+///
+/// When this ends, the checkpoint survives a power cut. Where nothing changed since the one that the workspace stands
+/// on, and nothing but a message is given, no new one is made.
+#[derive(Debug, Args)]
+pub(crate) struct SaveArgs {
+    /// What this checkpoint is; without a message, one is made of the changed paths
+    #[arg(value_parser = text())]
+    message: Option<String>,
+    /// The message, as an option
+    #[arg(short, long = "message", value_name = "MESSAGE", conflicts_with = "message", value_parser = text())]
+    #[arg(id = "message_option", allow_hyphen_values = true)]
+    message_option: Option<String>,
+    /// A name to find it by
+    #[arg(long, value_parser = text())]
+    name: Option<String>,
+    /// More about it
+    #[arg(long, value_name = "TEXT", value_parser = text(), allow_hyphen_values = true)]
+    description: Option<String>,
+    /// Why it is taken, which decides how long it is kept
+    #[arg(long, value_parser = kind_to_save(), default_value = "manual")]
+    kind: Kind,
+    /// The agent's step
+    #[arg(long, value_name = "N")]
+    step: Option<u64>,
+    /// The agent's session
+    #[arg(long, value_name = "ID", value_parser = text())]
+    session: Option<String>,
+    /// Which session of the agent's this is
+    #[arg(long, value_name = "N")]
+    session_number: Option<u64>,
+    /// Tokens that the agent has used
+    #[arg(long, value_name = "N")]
+    tokens: Option<u64>,
+    /// The agent
+    #[arg(long, value_name = "NAME", value_parser = text())]
+    agent: Option<String>,
+    /// Something to remember with it; can be given several times
+    #[arg(long, value_name = "KEY=VALUE", value_parser = assignment::<std::ffi::OsString>())]
+    meta: Vec<Assignment<std::ffi::OsString>>,
+    /// A file to keep beside the workspace's own, under a name; can be given several times
+    #[arg(long, value_name = "NAME=FILE", value_parser = assignment::<PathBuf>())]
+    attach: Vec<Assignment<PathBuf>>,
+    /// A path to capture although it is ignored, now and later; can be given several times
+    #[arg(long, value_name = "PATH")]
+    include: Vec<PathBuf>,
+    /// Take one even where nothing changed
+    #[arg(long)]
+    allow_empty: bool,
+    /// Take a protected directory, such as the home directory, as workspace
+    #[arg(long)]
+    force: bool,
+}
+
+pub(crate) fn run(args: SaveArgs, invocation: &Invocation) -> Result<ExitCode, Failure> {
+    let workspace = invocation.workspace_to_write(Protection::unless(args.force))?;
+    let gave_message = args.message.is_some() || args.message_option.is_some();
+    let request = request(args, &workspace, invocation)?;
+    let progress = invocation.output.progress(&workspace, "saving");
+    let saved = workspace.save(&request, invocation.now.timestamp());
+    drop(progress);
+    report(&saved?, gave_message, invocation)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn request(args: SaveArgs, workspace: &Workspace, invocation: &Invocation) -> Result<SaveRequest, Failure> {
+    let has_context = args.session_number.is_some() || args.tokens.is_some();
+    let context = Context { session_number: args.session_number, token_usage: args.tokens };
+    let metadata = args.meta.into_iter().map(|meta| (meta.key, meta.value.to_string_lossy().into())).collect();
+    let attachments = args.attach.iter().map(|attachment| read_attachment(attachment, invocation));
+    let include = args.include.iter().map(|path| invocation.path(workspace, path));
+    Ok(SaveRequest {
+        message: args.message.or(args.message_option),
+        name: args.name,
+        description: args.description,
+        kind: Some(args.kind),
+        step: args.step,
+        session: args.session,
+        agent: args.agent,
+        context: has_context.then_some(context),
+        metadata,
+        attachments: attachments.collect::<Result<_, _>>()?,
+        include: include.collect::<Result<_, _>>()?,
+        allow_empty: args.allow_empty,
+        ..SaveRequest::default()
+    })
+}
+
+fn read_attachment(attachment: &Assignment<PathBuf>, invocation: &Invocation) -> Result<(String, Vec<u8>), Failure> {
+    let path = invocation.file(&attachment.value)?;
+    match std::fs::read(&path) {
+        Ok(bytes) => Ok((attachment.key.clone(), bytes)),
+        Err(source) => Err(Error::Io { action: "read the attachment", path, source }.into()),
+    }
+}
+
+fn report(saved: &Saved, gave_message: bool, invocation: &Invocation) -> Result<(), Failure> {
+    let output = &invocation.output;
+    if output.is_json() {
+        output.json(&SavedJson::from(saved))?;
+    } else {
+        output.done(&saved_sentence(saved, output.paint))?;
+        if gave_message && !saved.created {
+            output.note("the message was not recorded; to record it anyway: backtrail save --allow-empty");
+        }
+    }
+    saved_warnings(saved).iter().for_each(|warning| output.warn(warning));
+    exclude_commands(saved).iter().for_each(|command| output.note(command));
+    Ok(())
+}

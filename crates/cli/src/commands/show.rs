@@ -1,0 +1,32 @@
+//! `show`: one checkpoint with its changes.
+
+use std::process::ExitCode;
+
+use clap::Args;
+
+use crate::{
+    cli::text,
+    failure::Failure,
+    invocation::Invocation,
+    output::{ShownJson, shown},
+};
+
+/// Show one checkpoint with its changes
+#[derive(Debug, Args)]
+pub(crate) struct ShowArgs {
+    /// The checkpoint
+    #[arg(value_name = "ID", value_parser = text())]
+    checkpoint: String,
+}
+
+pub(crate) fn run(args: &ShowArgs, invocation: &Invocation) -> Result<ExitCode, Failure> {
+    let workspace = invocation.workspace()?;
+    let found = workspace.show(&invocation.checkpoint(&workspace, &args.checkpoint)?)?;
+    let output = &invocation.output;
+    if output.is_json() {
+        output.json(&ShownJson::from(&found))?;
+    } else {
+        output.paged(&shown(&found, &invocation.now, output.paint))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,66 @@
+//! `status`: what changed on disk since a checkpoint.
+
+use std::process::ExitCode;
+
+use backtrail::Status;
+use clap::Args;
+
+use crate::{
+    cli::text,
+    failure::Failure,
+    invocation::Invocation,
+    output::{StatusJson, change_list, plural, title, when},
+};
+
+/// Before the first checkpoint everything is new: no more of it than this is named.
+const MAX_NEW: usize = 20;
+
+/// Show what changed on disk since the checkpoint that the workspace stands on
+#[derive(Debug, Args)]
+pub(crate) struct StatusArgs {
+    /// Compare with this checkpoint
+    #[arg(long, value_name = "ID", value_parser = text())]
+    since: Option<String>,
+    /// End with exit status 1 where something changed
+    #[arg(long)]
+    exit_code: bool,
+}
+
+pub(crate) fn run(args: &StatusArgs, invocation: &Invocation) -> Result<ExitCode, Failure> {
+    let workspace = invocation.workspace()?;
+    let since = args.since.as_ref().map(|word| invocation.checkpoint(&workspace, word)).transpose()?;
+    let progress = invocation.output.progress(&workspace, "comparing");
+    let status = workspace.status(since);
+    drop(progress);
+    let status = status?;
+    if invocation.output.is_json() {
+        invocation.output.json(&StatusJson::from(&status))?;
+    } else {
+        show(&status, invocation)?;
+    }
+    let is_dirty = args.exit_code && !status.changes.is_empty();
+    Ok(if is_dirty { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+fn show(status: &Status, invocation: &Invocation) -> Result<(), Failure> {
+    let output = &invocation.output;
+    let Some(checkpoint) = &status.checkpoint else { return show_unsaved(status, invocation) };
+    let since = format!("since {} ({})", title(checkpoint), when(checkpoint.time, &invocation.now));
+    if status.changes.is_empty() {
+        return Ok(output.text(&format!("nothing changed {since}\n"))?);
+    }
+    let changes = change_list(&status.changes, output.paint);
+    output.text(&format!("{} {since}\n{changes}", plural(status.changes.len(), "change")))?;
+    output.note("see them with: backtrail diff; keep them with: backtrail save");
+    Ok(())
+}
+
+fn show_unsaved(status: &Status, invocation: &Invocation) -> Result<(), Failure> {
+    let output = &invocation.output;
+    let count = status.changes.len();
+    let named = change_list(&status.changes[..count.min(MAX_NEW)], output.paint);
+    let more = if count > MAX_NEW { format!("  and {} more\n", count - MAX_NEW) } else { String::new() };
+    output.text(&format!("nothing saved yet\n{named}{more}"))?;
+    output.note("take the first checkpoint with: backtrail save");
+    Ok(())
+}

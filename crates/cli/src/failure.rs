@@ -1,0 +1,234 @@
+//! How a run ends badly: exit codes, messages, and the hint at the next step.
+
+use std::{ffi::OsString, process::ExitCode};
+
+use backtrail::{Error, ErrorCode};
+use clap::{
+    CommandFactory,
+    error::{ContextKind, ContextValue, ErrorKind},
+};
+
+use crate::{
+    cli::{Cli, ColorWhen},
+    output::{Output, OutputError},
+};
+
+/// What a shell shows for a program that a closed pipe ended.
+const BROKEN_PIPE: u8 = 141;
+
+/// Why a command failed.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// The library says so.
+    Operation(Error),
+    /// The command line makes no sense.
+    Usage {
+        /// What is wrong.
+        message: String,
+        /// What to do about it.
+        hint: Option<String>,
+    },
+    /// What was asked for could not be printed.
+    Output(OutputError),
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self::Operation(error)
+    }
+}
+
+impl From<OutputError> for Failure {
+    fn from(error: OutputError) -> Self {
+        Self::Output(error)
+    }
+}
+
+impl Failure {
+    /// A call that makes no sense.
+    pub(crate) fn usage(message: impl Into<String>, hint: Option<&str>) -> Self {
+        Self::Usage { message: message.into(), hint: hint.map(str::to_owned) }
+    }
+
+    /// The stable word.
+    pub(crate) fn code(&self) -> ErrorCode {
+        match self {
+            Self::Operation(error) => error.code(),
+            Self::Usage { .. } => ErrorCode::Usage,
+            Self::Output(error) if error.is_no_space() => ErrorCode::NoSpace,
+            Self::Output(_) => ErrorCode::Io,
+        }
+    }
+
+    /// What went wrong, in one sentence.
+    pub(crate) fn message(&self) -> String {
+        match self {
+            Self::Operation(error) => error.to_string(),
+            Self::Usage { message, .. } => message.clone(),
+            Self::Output(error) => error.to_string(),
+        }
+    }
+
+    /// The next step, where there is one.
+    pub(crate) fn hint(&self) -> Option<String> {
+        match self {
+            Self::Operation(error) => hint_at(error),
+            Self::Usage { hint, .. } => hint.clone(),
+            Self::Output(_) => None,
+        }
+    }
+}
+
+/// Tells why a command failed, and gives the exit code.
+pub(crate) fn end(failure: &Failure, output: &Output) -> ExitCode {
+    match failure {
+        // Whoever read it has seen enough.
+        Failure::Output(error) if error.is_broken_pipe() => ExitCode::from(BROKEN_PIPE),
+        _ => {
+            output.failure(failure);
+            ExitCode::from(exit_code(failure.code()))
+        }
+    }
+}
+
+/// Ends a run whose words could not be parsed, or asked for help or the version.
+pub(crate) fn end_parsing(error: &clap::Error, words: &[OsString]) -> ExitCode {
+    let options = words.iter().skip(1).take_while(|word| *word != "--");
+    let output = Output::before_parsing(options.clone().any(|word| word == "--json"), color_asked_for(options));
+    if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
+        return match output.help(error) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(failed) => end(&failed.into(), &output),
+        };
+    }
+    end(&usage_failure(error, words), &output)
+}
+
+/// The colours that were asked for, as far as that can be told from words that don't parse.
+fn color_asked_for<'w>(words: impl Iterator<Item = &'w OsString>) -> ColorWhen {
+    let mut words = words.filter_map(|word| word.to_str());
+    while let Some(word) = words.next() {
+        let value = if word == "--color" { words.next() } else { word.strip_prefix("--color=") };
+        match value {
+            Some("always") => return ColorWhen::Always,
+            Some("never") => return ColorWhen::Never,
+            _ => {}
+        }
+    }
+    ColorWhen::Auto
+}
+
+/// Puts what clap says over several paragraphs into one sentence and a hint.
+fn usage_failure(error: &clap::Error, words: &[OsString]) -> Failure {
+    let text = error.render().to_string();
+    let message = text.split("\n\n").next().unwrap_or_default().trim_start_matches("error: ");
+    let tip = text.lines().find_map(|line| line.trim().strip_prefix("tip: "));
+    let usage = || match error.get(ContextKind::Usage) {
+        Some(ContextValue::StyledStr(usage)) => Some(usage.to_string().trim().replacen("Usage", "usage", 1)),
+        _ => None,
+    };
+    let hint = match (tip, error.kind()) {
+        (Some(tip), _) => tip.to_owned(),
+        (None, ErrorKind::InvalidSubcommand) => "see the commands with: backtrail --help".to_owned(),
+        (None, _) => usage().unwrap_or_else(|| format!("see: {} --help", command_asked_for(words))),
+    };
+    Failure::Usage { message: in_one_line(message), hint: Some(in_one_line(&hint)) }
+}
+
+fn in_one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// The command that was asked for, as far as that can be told from words that don't parse.
+fn command_asked_for(words: &[OsString]) -> String {
+    let program = Cli::command();
+    let known = words.iter().skip(1).find_map(|word| program.find_subcommand(word));
+    known.map_or_else(|| "backtrail".to_owned(), |command| format!("backtrail {}", command.get_name()))
+}
+
+fn exit_code(code: ErrorCode) -> u8 {
+    match code {
+        ErrorCode::Io | ErrorCode::NoSpace | ErrorCode::Internal => 1,
+        ErrorCode::Usage | ErrorCode::Settings => 2,
+        ErrorCode::UnknownCheckpoint | ErrorCode::AmbiguousCheckpoint | ErrorCode::UnknownPath => 3,
+        ErrorCode::PlanChanged | ErrorCode::Conflict => 4,
+        ErrorCode::StoreDamaged | ErrorCode::StoreTooNew => DAMAGED,
+        ErrorCode::ProtectedDirectory
+        | ErrorCode::FeatureCheckpoint
+        | ErrorCode::PathOutsideWorkspace
+        | ErrorCode::GitState => 6,
+        ErrorCode::Busy => 7,
+    }
+}
+
+/// The exit code where the store is damaged.
+pub(crate) const DAMAGED: u8 = 5;
+
+fn hint_at(error: &Error) -> Option<String> {
+    let hint = match error {
+        Error::UnknownCheckpoint { .. } | Error::NoEarlierCheckpoint { .. } => "see them with: backtrail list",
+        Error::AmbiguousCheckpoint { .. } => "write more characters of the id",
+        Error::UnknownPath { .. } => "paths are relative to the current directory",
+        Error::UnknownAttachment { checkpoint, .. } => {
+            return Some(format!("see its attachments with: backtrail show {}", checkpoint.short()));
+        }
+        Error::PathOutsideWorkspace { .. } => "name another workspace with -w DIR",
+        Error::ProtectedDirectory { .. } => "name a directory below it with -w DIR, or insist with --force",
+        Error::InvalidName { .. } => {
+            "a name is not empty, not `latest`, not an id, and starts with none of @ - step: before: ago: at:"
+        }
+        Error::StoreDamaged { .. } => "see what is affected with: backtrail verify",
+        Error::StoreTooNew { .. } => "update backtrail to the version that wrote it",
+        Error::NotAStore { .. } => "name a directory that is new or empty with --store DIR",
+        Error::StoreOfAnother { .. } => "name another place with --store DIR",
+        Error::Busy { .. } => "try again, or wait longer with --wait SECONDS",
+        Error::NoLocks { .. } => "keep the store on a local disk with --store DIR",
+        Error::Io { .. } if error.code() == ErrorCode::NoSpace => {
+            "free some space, or keep the store on another disk with --store DIR"
+        }
+        Error::Internal(_) => "please report this, with what you did before",
+        _ => return None,
+    };
+    Some(hint.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn exit_codes_are_those_of_the_contract() {
+        let table: [(u8, &[ErrorCode]); 7] = [
+            (1, &[ErrorCode::Io, ErrorCode::NoSpace, ErrorCode::Internal]),
+            (2, &[ErrorCode::Usage, ErrorCode::Settings]),
+            (3, &[ErrorCode::UnknownCheckpoint, ErrorCode::AmbiguousCheckpoint, ErrorCode::UnknownPath]),
+            (4, &[ErrorCode::PlanChanged, ErrorCode::Conflict]),
+            (5, &[ErrorCode::StoreDamaged, ErrorCode::StoreTooNew]),
+            (6, &[ErrorCode::ProtectedDirectory, ErrorCode::FeatureCheckpoint, ErrorCode::PathOutsideWorkspace]),
+            (7, &[ErrorCode::Busy]),
+        ];
+        for (expected, codes) in table {
+            for code in codes {
+                assert_eq!(exit_code(*code), expected, "{code:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_can_be_done_about_it_is_said() {
+        let hint = |error: Error| Failure::from(error).hint().unwrap_or_default();
+        let full = std::io::ErrorKind::StorageFull.into();
+        assert!(hint(Error::Io { action: "write", path: "/x".into(), source: full }).contains("--store"));
+        assert!(hint(Error::Busy { path: "/x".into(), seconds: 1 }).contains("--wait"));
+        assert!(hint(Error::StoreDamaged { store: "/x".into(), problem: "p".into() }).contains("verify"));
+        assert!(hint(Error::AmbiguousCheckpoint { word: "abcd".into(), candidates: Vec::new() }).contains("more"));
+    }
+
+    #[test]
+    fn colours_are_found_in_words_that_do_not_parse() {
+        let asked = |words: &[&str]| color_asked_for(words.iter().map(OsString::from).collect::<Vec<_>>().iter());
+        assert_eq!(asked(&["--frob", "--color", "always"]), ColorWhen::Always);
+        assert_eq!(asked(&["--color=never"]), ColorWhen::Never);
+        assert_eq!(asked(&["--color"]), ColorWhen::Auto);
+    }
+}

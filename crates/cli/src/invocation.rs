@@ -1,0 +1,145 @@
+//! One run of the program: how it was called, and the workspace that this means.
+
+use std::{
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
+
+use backtrail::{CheckpointId, Event, Location, Options, Scope, Settings, Start, Workspace, WorkspacePath, locate};
+use jiff::Zoned;
+
+use crate::{
+    cli::{Command, GlobalOptions},
+    commands,
+    failure::{self, Failure},
+    output::Output,
+    settings::Environment,
+};
+
+/// May a command take a directory that holds so much that nobody means it?
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Protection {
+    /// No: it is refused.
+    Kept,
+    /// Yes: the user insists.
+    Waived,
+}
+
+impl Protection {
+    /// What `--force` says.
+    pub(crate) fn unless(force: bool) -> Self {
+        if force { Self::Waived } else { Self::Kept }
+    }
+}
+
+/// One run of the program.
+pub(crate) struct Invocation {
+    options: GlobalOptions,
+    environment: Environment,
+    /// Where everything is printed.
+    pub(crate) output: Output,
+    /// What now and here are.
+    pub(crate) now: Zoned,
+}
+
+impl Invocation {
+    pub(crate) fn new(options: GlobalOptions, environment: Environment) -> Self {
+        let output = Output::new(&options, environment.pager());
+        Self { options, environment, output, now: Zoned::now() }
+    }
+
+    /// A run within this one, in another environment, that looks the same.
+    pub(crate) fn elsewhere(&self, options: GlobalOptions, environment: Environment) -> Self {
+        Self::new(GlobalOptions { color: self.options.color, ..options }, environment)
+    }
+
+    /// Runs a command and tells how it ended.
+    pub(crate) fn run(&self, command: Option<Command>) -> ExitCode {
+        commands::run(command, self).unwrap_or_else(|failure| failure::end(&failure, &self.output))
+    }
+
+    /// The workspace, for looking at.
+    pub(crate) fn workspace(&self) -> Result<Workspace, Failure> {
+        let (location, settings) = self.locate()?;
+        self.open(location, settings)
+    }
+
+    /// The workspace, for a command that writes: says which one it is where that is not plain.
+    pub(crate) fn workspace_to_write(&self, protection: Protection) -> Result<Workspace, Failure> {
+        let (location, settings) = self.locate()?;
+        let mut workspace = self.open(location.clone(), settings)?;
+        if protection == Protection::Kept {
+            workspace.refuse_protected(&self.environment.protected_places())?;
+        }
+        self.tell_where(&location);
+        let output = self.output.clone();
+        workspace.observe(move |event| {
+            if let Event::Recovered { outcome } = &event.event {
+                output.note(&format!("an interrupted restore was {}", outcome.replace('_', " ")));
+            }
+        });
+        Ok(workspace)
+    }
+
+    fn open(&self, location: Location, settings: Settings) -> Result<Workspace, Failure> {
+        let options = Options {
+            own_directories: self.environment.own_directories(&settings),
+            settings: settings.with_workspace(&location.root)?,
+            git: self.environment.git().clone(),
+            patience: self.options.patience(),
+        };
+        Ok(Workspace::new(location, options))
+    }
+
+    fn locate(&self) -> Result<(Location, Settings), Failure> {
+        let settings = self.environment.user_settings()?;
+        let start = match &self.options.workspace {
+            Some(named) => Start::At(self.environment.absolute(named)?),
+            None => Start::Around(self.environment.current_directory()?.to_owned()),
+        };
+        let store = self.options.store.as_ref().map(|store| self.environment.absolute(store)).transpose()?;
+        let stores = match &store {
+            Some(_) => PathBuf::new(),
+            None => self.environment.stores(&settings)?,
+        };
+        Ok((locate(&start, &stores, store.as_deref())?, settings))
+    }
+
+    fn tell_where(&self, location: &Location) {
+        if self.environment.current_directory().ok() != Some(&location.root) {
+            self.output.note(&format!("in {}", location.root.display()));
+        }
+        if let Some(repository) = &location.nearer_repository {
+            self.output.warn(&format!(
+                "{} has a .git of its own, but belongs to the workspace {}; to keep it apart, use -w . there",
+                repository.display(),
+                location.root.display()
+            ));
+        }
+    }
+
+    /// The checkpoint that a word names.
+    pub(crate) fn checkpoint(&self, workspace: &Workspace, word: &str) -> Result<CheckpointId, Failure> {
+        Ok(workspace.resolve(word, &self.now)?)
+    }
+
+    /// A path that the user named, as one inside the workspace.
+    pub(crate) fn path(&self, workspace: &Workspace, named: &Path) -> Result<WorkspacePath, Failure> {
+        let start = if named.is_absolute() { Path::new("/") } else { self.environment.current_directory()? };
+        Ok(workspace.path_from(start, named)?)
+    }
+
+    /// The part of the workspace that these paths name; all of it where there are none.
+    pub(crate) fn scope(&self, workspace: &Workspace, named: &[PathBuf]) -> Result<Scope, Failure> {
+        if named.is_empty() {
+            return Ok(Scope::Whole);
+        }
+        let paths = named.iter().map(|path| self.path(workspace, path)).collect::<Result<_, _>>()?;
+        Ok(Scope::of_paths(paths))
+    }
+
+    /// A file that the user named, inside the workspace or not.
+    pub(crate) fn file(&self, named: &Path) -> Result<PathBuf, Failure> {
+        self.environment.absolute(named)
+    }
+}

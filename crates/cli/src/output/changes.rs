@@ -1,0 +1,123 @@
+//! What changed, for people: lists of paths, sums, and patches.
+
+use backtrail::{Change, ChangeStatus};
+
+use super::{
+    Paint,
+    visible::{columns, pad, visible, visible_line},
+    wording::{lines, plural},
+};
+
+/// A path as people see it; a directory ends in `/`.
+pub(crate) fn shown_path(change: &Change) -> String {
+    let mut path = visible(change.path.as_bytes());
+    if change.is_directory() {
+        path.push('/');
+    }
+    path
+}
+
+/// One line for each change, indented: what happened, where, and how many lines.
+pub(crate) fn change_list(changes: &[Change], paint: Paint) -> String {
+    let word_width = changes.iter().map(|change| word(change.status).len()).max().unwrap_or(0);
+    let line = |change: &Change| {
+        let counts = if change.binary { "binary".into() } else { lines(change.insertions, change.deletions) };
+        let text = format!(
+            "  {}  {}",
+            in_colour(change.status, &pad(word(change.status), word_width), paint),
+            shown_path(change)
+        );
+        if counts.is_empty() { format!("{text}\n") } else { format!("{text}  {}\n", paint.faint(counts)) }
+    };
+    changes.iter().map(line).collect()
+}
+
+/// How many changes of each sort: `1 added, 2 modified`.
+pub(crate) fn summary(changes: &[Change]) -> String {
+    let sorts = [
+        ChangeStatus::Added,
+        ChangeStatus::Modified,
+        ChangeStatus::Deleted,
+        ChangeStatus::TypeChanged,
+        ChangeStatus::ModeChanged,
+    ];
+    let counted = sorts.map(|sort| (sort, changes.iter().filter(|change| change.status == sort).count()));
+    let parts = counted.into_iter().filter(|(_, count)| *count > 0);
+    parts.map(|(sort, count)| format!("{count} {}", word(sort))).collect::<Vec<_>>().join(", ")
+}
+
+/// The letter and the path of each change, apart by a tab.
+pub(crate) fn name_status(changes: &[Change]) -> String {
+    changes.iter().map(|change| format!("{}\t{}\n", letter(change.status), shown_path(change))).collect()
+}
+
+/// The lines of each change, with a bar, and their sum.
+pub(crate) fn stat(changes: &[Change], paint: Paint) -> String {
+    const BAR: u64 = 40;
+    let paths: Vec<String> = changes.iter().map(shown_path).collect();
+    let path_width = paths.iter().map(|path| columns(path)).max().unwrap_or(0);
+    let most = changes.iter().map(|change| change.insertions + change.deletions).max().unwrap_or(0).max(1);
+    let scaled = |count: u64| if most <= BAR { count } else { (count * BAR).div_ceil(most) } as usize;
+    let line = |(change, path): (&Change, &String)| {
+        let bar = if change.binary {
+            "binary".into()
+        } else {
+            let came = paint.added("+".repeat(scaled(change.insertions)));
+            let went = paint.removed("-".repeat(scaled(change.deletions)));
+            format!("{} {came}{went}", change.insertions + change.deletions)
+        };
+        format!("  {} | {}\n", pad(path, path_width), bar.trim_end())
+    };
+    let mut text: String = changes.iter().zip(&paths).map(line).collect();
+    let (came, went) = changes.iter().fold((0, 0), |sum, change| (sum.0 + change.insertions, sum.1 + change.deletions));
+    text.push_str(format!("  {} {}", plural(changes.len(), "file"), lines(came, went)).trim_end());
+    text.push('\n');
+    text
+}
+
+/// A patch for somebody who looks at it: in colours, and with nothing in it that a terminal would act upon.
+pub(crate) fn shown_patch(patch: &str, paint: Paint) -> String {
+    // Not by `lines`, which hides a carriage return.
+    patch.split_terminator('\n').map(|line| format!("{}\n", patch_line(line, paint))).collect()
+}
+
+fn patch_line(line: &str, paint: Paint) -> String {
+    let text = visible_line(line);
+    match line.as_bytes() {
+        [b'd', b'i', b'f', b'f', b' ', ..] | [b'+', b'+', b'+', b' ', ..] | [b'-', b'-', b'-', b' ', ..] => {
+            paint.heading(text)
+        }
+        [b'@', b'@', ..] => paint.changed(text),
+        [b'+', ..] => paint.added(text),
+        [b'-', ..] => paint.removed(text),
+        _ => text,
+    }
+}
+
+fn word(status: ChangeStatus) -> &'static str {
+    match status {
+        ChangeStatus::Added => "added",
+        ChangeStatus::Modified => "modified",
+        ChangeStatus::Deleted => "deleted",
+        ChangeStatus::TypeChanged => "type changed",
+        ChangeStatus::ModeChanged => "mode changed",
+    }
+}
+
+/// The letter that git has for it.
+fn letter(status: ChangeStatus) -> char {
+    match status {
+        ChangeStatus::Added => 'A',
+        ChangeStatus::Modified | ChangeStatus::ModeChanged => 'M',
+        ChangeStatus::Deleted => 'D',
+        ChangeStatus::TypeChanged => 'T',
+    }
+}
+
+fn in_colour(status: ChangeStatus, text: &str, paint: Paint) -> String {
+    match status {
+        ChangeStatus::Added => paint.added(text),
+        ChangeStatus::Deleted => paint.removed(text),
+        _ => paint.changed(text),
+    }
+}

@@ -1,0 +1,69 @@
+//! The overview that people get without a command.
+
+use std::path::Path;
+
+use backtrail::{Checkpoint, Status};
+use jiff::Zoned;
+
+use super::{
+    Paint, Timeline,
+    changes::{change_list, summary},
+    visible::visible_path,
+    wording::{title, when},
+};
+
+/// No more unsaved paths than this are named.
+const MAX_PATHS: usize = 10;
+
+/// What the overview is made of.
+pub(crate) struct Overview<'a> {
+    pub(crate) workspace: &'a Path,
+    pub(crate) store: &'a Path,
+    pub(crate) status: &'a Status,
+    pub(crate) newest: &'a [Checkpoint],
+}
+
+/// Puts the overview into words.
+pub(crate) fn overview(found: &Overview<'_>, timeline: &Timeline<'_>) -> String {
+    let paint = timeline.paint;
+    let mut out = format!("{}  {}\n", paint.heading("workspace"), visible_path(found.workspace));
+    match found.newest {
+        [] => out.push_str(&format!("{}      nothing saved yet\n", paint.heading("store"))),
+        _ => out.push_str(&format!("{}      {}\n", paint.heading("store"), visible_path(found.store))),
+    }
+    out.push_str(&unsaved(found.status, timeline.now, paint));
+    if !found.newest.is_empty() {
+        out.push_str(&format!("\n{}\n{}", paint.heading("checkpoints"), timeline.draw(found.newest)));
+    }
+    out.push_str(&format!("\n{}\n{}", paint.heading("next"), next_commands(found, paint)));
+    out
+}
+
+fn unsaved(status: &Status, now: &Zoned, paint: Paint) -> String {
+    let heading = paint.heading("unsaved");
+    let since = match &status.checkpoint {
+        Some(checkpoint) => format!(" since {} ({})", title(checkpoint), when(checkpoint.time, now)),
+        None => String::new(),
+    };
+    if status.changes.is_empty() {
+        return format!("{heading}    nothing{since}\n");
+    }
+    let named = &status.changes[..status.changes.len().min(MAX_PATHS)];
+    let mut out = format!("{heading}    {}{since}\n{}", summary(&status.changes), change_list(named, paint));
+    if status.changes.len() > MAX_PATHS {
+        out.push_str(&format!("  and {} more\n", status.changes.len() - MAX_PATHS));
+    }
+    out
+}
+
+fn next_commands(found: &Overview<'_>, paint: Paint) -> String {
+    let save = ("save \"what this is\"", "take a checkpoint");
+    let commands: &[(&str, &str)] = match (found.newest, found.status.changes.as_slice()) {
+        ([], _) => &[save, ("demo", "watch a save and an accident in a scratch directory")],
+        (_, []) => &[("list", "see all checkpoints"), ("show @", "see what the last one changed")],
+        _ => &[("diff", "see what is unsaved, line by line"), save, ("list", "see all checkpoints")],
+    };
+    let line =
+        |(words, what): &(&str, &str)| format!("  {}  {what}\n", paint.command(format!("backtrail {words:<20}")));
+    commands.iter().map(line).collect()
+}

@@ -1,0 +1,66 @@
+//! What `save` tells people.
+
+use backtrail::{Reason, Saved, WorkspacePath};
+
+use super::{
+    Paint,
+    visible::visible,
+    wording::{bytes, lines, plural, quoted, title},
+};
+
+/// A first checkpoint that holds more names its largest directories.
+const MUCH_BYTES: u64 = 200_000_000;
+
+/// No more paths than this are named one by one.
+const MAX_NAMED: usize = 5;
+
+/// What was done, in a sentence.
+pub(crate) fn saved_sentence(saved: &Saved, paint: Paint) -> String {
+    let checkpoint = &saved.checkpoint;
+    let named = title(checkpoint).replacen(&checkpoint.id.short(), &paint.id(checkpoint.id.short()), 1);
+    if !saved.created {
+        return format!("nothing changed since {named}: no new checkpoint");
+    }
+    let counts = match checkpoint.files_changed.len() {
+        0 if saved.is_first => "no files".to_owned(),
+        0 => "nothing changed".to_owned(),
+        files => format!("{}, {}", plural(files, "file"), lines(checkpoint.insertions, checkpoint.deletions)),
+    };
+    format!("saved {named} ({})", counts.trim_end_matches([',', ' ']))
+}
+
+/// What people should know about it beside that.
+pub(crate) fn saved_warnings(saved: &Saved) -> Vec<String> {
+    let mut warnings = left_out(saved);
+    if !saved.checkpoint.complete {
+        let id = saved.checkpoint.id.short();
+        warnings.push(format!("{id} is incomplete: it lacks what could not be read"));
+    }
+    if saved.created && saved.is_first && saved.bytes > MUCH_BYTES {
+        warnings
+            .push(format!("this first checkpoint holds {}; what need not be kept can be left out", bytes(saved.bytes)));
+    }
+    warnings
+}
+
+/// How to leave out the largest directories of a first checkpoint that holds much.
+pub(crate) fn exclude_commands(saved: &Saved) -> Vec<String> {
+    if !saved.is_first || saved.bytes <= MUCH_BYTES {
+        return Vec::new();
+    }
+    let command = |(path, size): &(WorkspacePath, u64)| {
+        format!("{:>8}: backtrail exclude {}", bytes(*size), quoted(&format!("{}/", path.to_text())))
+    };
+    saved.largest.iter().map(command).collect()
+}
+
+fn left_out(saved: &Saved) -> Vec<String> {
+    // Directories that can be rebuilt are left out every time: once is enough to hear of it.
+    let told = saved.skipped.iter().filter(|skipped| skipped.reason != Reason::Rebuildable || saved.is_first);
+    let lines: Vec<String> = told
+        .map(|skipped| format!("left out {}: {}", visible(skipped.path.as_bytes()), skipped.reason.as_str()))
+        .collect();
+    let more = lines.len().saturating_sub(MAX_NAMED);
+    let rest = (more > 0).then(|| format!("and {more} more were left out"));
+    lines.into_iter().take(MAX_NAMED).chain(rest).collect()
+}

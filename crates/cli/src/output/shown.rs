@@ -1,0 +1,88 @@
+//! One checkpoint, with everything that is known about it, for people.
+
+use std::fmt::Display;
+
+use backtrail::{Checkpoint, GitState, Shown};
+use jiff::Zoned;
+
+use super::{
+    Paint,
+    changes::change_list,
+    visible::{pad, visible},
+    wording::{bytes, lines, plural, when},
+};
+
+/// Tells about a checkpoint and its changes.
+pub(crate) fn shown(shown: &Shown, now: &Zoned, paint: Paint) -> String {
+    let checkpoint = &shown.checkpoint;
+    let mut out = format!("{} {}\n", paint.heading("checkpoint"), paint.id(checkpoint.id));
+    for (label, value) in facts(checkpoint, now) {
+        out.push_str(&format!("{}{value}\n", paint.faint(pad(label, 13))));
+    }
+    for text in [Some(&checkpoint.message), checkpoint.description.as_ref()].into_iter().flatten() {
+        out.push_str(&indented(text));
+    }
+    let sum = lines(checkpoint.insertions, checkpoint.deletions);
+    let heading = match shown.changes.len() {
+        0 => "no changes".to_owned(),
+        count => format!("{} {sum}", plural(count, "change")).trim_end().to_owned(),
+    };
+    out.push_str(&format!("\n{}\n{}", paint.heading(heading), change_list(&shown.changes, paint)));
+    out
+}
+
+/// What is known, with its label; what is not known is left out.
+fn facts(checkpoint: &Checkpoint, now: &Zoned) -> Vec<(&'static str, String)> {
+    let local = checkpoint.time.to_zoned(now.time_zone().clone());
+    let time = format!("{} ({})", local.strftime("%Y-%m-%d %H:%M:%S"), when(checkpoint.time, now));
+    let mut facts = vec![("time", time), ("kind", checkpoint.kind.to_string())];
+    let mut add = |label, value: Option<String>| facts.extend(value.map(|value| (label, value)));
+    add("name", text(&checkpoint.name));
+    add("parent", text(&checkpoint.parent));
+    add("agent", text(&checkpoint.agent));
+    add("session", text(&checkpoint.session));
+    add("session no.", text(&checkpoint.context.as_ref().and_then(|context| context.session_number)));
+    add("tokens", text(&checkpoint.context.as_ref().and_then(|context| context.token_usage)));
+    add("prompt no.", text(&checkpoint.turn));
+    add("prompt", text(&checkpoint.prompt));
+    add("step", text(&checkpoint.step));
+    add("tool", text(&checkpoint.tool));
+    add("git", checkpoint.git.as_ref().map(git));
+    add("feature", text(&checkpoint.feature_state.as_ref().and_then(|state| state.current.clone())));
+    for attachment in &checkpoint.attachments {
+        add("attachment", Some(format!("{} ({})", visible(&attachment.name), bytes(attachment.bytes))));
+    }
+    for (key, value) in &checkpoint.metadata {
+        let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        add("metadata", Some(format!("{} = {}", visible(key), visible(value))));
+    }
+    for path in checkpoint.scope.paths().unwrap_or_default() {
+        add("covers", Some(visible(path.as_bytes())));
+    }
+    add("pinned", checkpoint.pinned.then(|| "yes".to_owned()));
+    add("incomplete", (!checkpoint.complete).then(|| "something in it could not be read".to_owned()));
+    facts
+}
+
+fn text(value: &Option<impl Display>) -> Option<String> {
+    value.as_ref().map(|value| visible(value.to_string()))
+}
+
+fn git(state: &GitState) -> String {
+    let branch = state.branch.as_deref().map_or("detached".to_owned(), visible);
+    let commit = state.commit.as_deref().map_or("no commit yet".to_owned(), |commit| commit.chars().take(12).collect());
+    let dirty = match state.dirty_files.len() {
+        0 => "clean".to_owned(),
+        count => format!("{} with changes", plural(count, "file")),
+    };
+    format!("{branch} at {commit}, {dirty}")
+}
+
+/// A text of several lines, apart from what is around it.
+fn indented(text: &str) -> String {
+    if text.trim().is_empty() {
+        return String::new();
+    }
+    let lines = text.trim_end().lines().map(|line| format!("    {}", visible(line)).trim_end().to_owned() + "\n");
+    format!("\n{}", lines.collect::<String>())
+}

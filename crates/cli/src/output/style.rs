@@ -1,0 +1,90 @@
+//! Colours, for those who see them: nothing is said by colour alone.
+
+use std::{fmt::Display, io};
+
+use anstream::{AutoStream, ColorChoice};
+use anstyle::{AnsiColor, Style};
+
+use crate::cli::ColorWhen;
+
+/// Puts text in colours, or leaves it alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Paint {
+    on: bool,
+}
+
+impl Paint {
+    /// What suits stdout.
+    pub(crate) fn for_stdout(when: ColorWhen) -> Self {
+        Self::choose(when, || AutoStream::choice(&io::stdout()))
+    }
+
+    /// What suits stderr.
+    pub(crate) fn for_stderr(when: ColorWhen) -> Self {
+        Self::choose(when, || AutoStream::choice(&io::stderr()))
+    }
+
+    fn choose(when: ColorWhen, detect: impl FnOnce() -> ColorChoice) -> Self {
+        let on = match when {
+            ColorWhen::Always => true,
+            ColorWhen::Never => false,
+            ColorWhen::Auto => detect() != ColorChoice::Never,
+        };
+        Self { on }
+    }
+
+    /// No colours.
+    #[cfg(test)]
+    pub(crate) fn plain() -> Self {
+        Self { on: false }
+    }
+
+    /// Are there colours?
+    pub(crate) fn is_on(self) -> bool {
+        self.on
+    }
+
+    fn with(self, style: Style, text: impl Display) -> String {
+        if self.on { format!("{style}{text}{style:#}") } else { text.to_string() }
+    }
+
+    pub(crate) fn id(self, text: impl Display) -> String {
+        self.with(AnsiColor::Yellow.on_default(), text)
+    }
+
+    pub(crate) fn heading(self, text: impl Display) -> String {
+        self.with(Style::new().bold(), text)
+    }
+
+    pub(crate) fn command(self, text: impl Display) -> String {
+        self.with(AnsiColor::Cyan.on_default(), text)
+    }
+
+    pub(crate) fn faint(self, text: impl Display) -> String {
+        self.with(Style::new().dimmed(), text)
+    }
+
+    pub(crate) fn added(self, text: impl Display) -> String {
+        self.with(AnsiColor::Green.on_default(), text)
+    }
+
+    pub(crate) fn removed(self, text: impl Display) -> String {
+        self.with(AnsiColor::Red.on_default(), text)
+    }
+
+    pub(crate) fn changed(self, text: impl Display) -> String {
+        self.with(AnsiColor::Blue.on_default(), text)
+    }
+
+    pub(crate) fn warning(self, text: impl Display) -> String {
+        self.with(AnsiColor::Yellow.on_default().bold(), text)
+    }
+
+    pub(crate) fn error(self, text: impl Display) -> String {
+        self.with(AnsiColor::Red.on_default().bold(), text)
+    }
+
+    pub(crate) fn hint(self, text: impl Display) -> String {
+        self.with(AnsiColor::Cyan.on_default().bold(), text)
+    }
+}

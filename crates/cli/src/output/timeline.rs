@@ -1,0 +1,262 @@
+//! Checkpoints as a timeline for people, newest first.
+
+use backtrail::{Checkpoint, CheckpointId, Kind};
+use jiff::Zoned;
+
+use super::{
+    Paint,
+    graph::{GraphRow, graph},
+    visible::{columns, cut, first_line, pad, visible},
+    wording::{lines, plural, when},
+};
+
+/// A message is not cut below so many columns, however narrow the terminal.
+const NARROWEST_TEXT: usize = 20;
+
+/// How a timeline is drawn.
+pub(crate) struct Timeline<'a> {
+    /// The checkpoint that the workspace stands on.
+    pub(crate) current: Option<CheckpointId>,
+    pub(crate) now: &'a Zoned,
+    pub(crate) width: usize,
+    pub(crate) paint: Paint,
+}
+
+/// One checkpoint, column by column.
+struct Row {
+    graph: GraphRow,
+    id: String,
+    when: String,
+    cause: String,
+    text: String,
+    counts: String,
+}
+
+impl Timeline<'_> {
+    /// Draws checkpoints that are given newest first.
+    pub(crate) fn draw(&self, checkpoints: &[Checkpoint]) -> String {
+        let graph = graph(checkpoints, |checkpoint| self.mark(checkpoint));
+        let rows: Vec<Row> =
+            checkpoints.iter().zip(graph).map(|(checkpoint, graph)| self.row(checkpoint, graph)).collect();
+        self.lay_out(&rows)
+    }
+
+    fn mark(&self, checkpoint: &Checkpoint) -> char {
+        match checkpoint.kind {
+            _ if self.current == Some(checkpoint.id) => '@',
+            Kind::Safety => '◌',
+            _ => '●',
+        }
+    }
+
+    fn row(&self, checkpoint: &Checkpoint, graph: GraphRow) -> Row {
+        Row {
+            graph,
+            id: checkpoint.id.short(),
+            when: when(checkpoint.time, self.now),
+            cause: cause(checkpoint),
+            text: text(checkpoint),
+            counts: counts(checkpoint),
+        }
+    }
+
+    fn lay_out(&self, rows: &[Row]) -> String {
+        let widest = |column: fn(&Row) -> &str| rows.iter().map(|row| columns(column(row))).max().unwrap_or(0);
+        let graph = widest(|row| &row.graph.cells);
+        let (when, cause, counts) = (widest(|row| &row.when), widest(|row| &row.cause), widest(|row| &row.counts));
+        let id = widest(|row| &row.id);
+        let beside = graph + id + 2 + when + 2 + cause + 2 + 2 + counts;
+        let room = self.width.saturating_sub(beside).max(NARROWEST_TEXT);
+        let text = widest(|row| &row.text).min(room);
+        let mut out = String::new();
+        for row in rows {
+            if let Some(fork) = &row.graph.fork {
+                out.push_str(fork.trim_end());
+                out.push('\n');
+            }
+            let line = format!(
+                "{}{}  {}  {}  {}  {}",
+                pad(&row.graph.cells, graph),
+                self.paint.id(&row.id),
+                self.paint.faint(pad(&row.when, when)),
+                pad(&row.cause, cause),
+                pad(&cut(&row.text, text), text),
+                row.counts
+            );
+            out.push_str(line.trim_end());
+            out.push('\n');
+        }
+        out
+    }
+
+    /// Draws prompts, newest first, with what was done for each below it.
+    pub(crate) fn draw_turns(&self, turns: &[Turn<'_>]) -> String {
+        let plain = |checkpoint: &Checkpoint, indent: &str| {
+            self.row(checkpoint, GraphRow { fork: None, cells: format!("{indent}{} ", self.mark(checkpoint)) })
+        };
+        let rows = turns.iter().flat_map(|turn| {
+            let steps = turn.steps.iter().map(|step| plain(step, "  "));
+            std::iter::once(plain(turn.prompt, "")).chain(steps).collect::<Vec<_>>()
+        });
+        self.lay_out(&rows.collect::<Vec<_>>())
+    }
+}
+
+/// A prompt, with the checkpoints of what was done for it.
+pub(crate) struct Turn<'a> {
+    prompt: &'a Checkpoint,
+    steps: Vec<&'a Checkpoint>,
+}
+
+/// Sorts checkpoints by the prompt that they were taken for; those of no prompt are left out.
+pub(crate) fn turns(checkpoints: &[Checkpoint]) -> Vec<Turn<'_>> {
+    let is_step_of = |prompt: &Checkpoint, other: &Checkpoint| {
+        other.kind != Kind::Turn && other.turn.is_some() && other.turn == prompt.turn && other.session == prompt.session
+    };
+    let prompts = checkpoints.iter().filter(|checkpoint| checkpoint.kind == Kind::Turn);
+    let group = |prompt| Turn { prompt, steps: checkpoints.iter().filter(|other| is_step_of(prompt, other)).collect() };
+    prompts.map(group).collect()
+}
+
+/// What caused a checkpoint, in a word or two.
+fn cause(checkpoint: &Checkpoint) -> String {
+    let numbered =
+        |word: &str, number: Option<u64>| number.map_or(word.to_owned(), |number| format!("{word} {number}"));
+    match (&checkpoint.tool, checkpoint.kind) {
+        (Some(tool), _) => first_line(tool),
+        (None, Kind::Step) => numbered("step", checkpoint.step),
+        (None, Kind::Turn) => numbered("prompt", checkpoint.turn),
+        (None, kind) => kind.as_str().to_owned(),
+    }
+}
+
+/// What a checkpoint says of itself, in one line.
+fn text(checkpoint: &Checkpoint) -> String {
+    let words = match (&checkpoint.prompt, checkpoint.kind) {
+        (Some(prompt), Kind::Turn) => first_line(prompt),
+        _ => first_line(&checkpoint.message),
+    };
+    let name = checkpoint.name.as_deref().map(|name| format!("[{}]", visible(name)));
+    let marks = [(checkpoint.pinned, "(pinned)"), (!checkpoint.complete, "(incomplete)")];
+    let marks = marks.into_iter().filter(|(applies, _)| *applies).map(|(_, mark)| mark.to_owned());
+    name.into_iter().chain(marks).chain([words]).filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
+}
+
+fn counts(checkpoint: &Checkpoint) -> String {
+    let files = plural(checkpoint.files_changed.len(), "file");
+    format!("{files} {}", lines(checkpoint.insertions, checkpoint.deletions)).trim_end().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use backtrail::Scope;
+    use snapbox::{IntoData, assert_data_eq, str};
+
+    use super::*;
+
+    fn checkpoint(letter: char, parent: Option<char>, message: &str) -> Checkpoint {
+        let id = |letter: char| CheckpointId([letter as u8; 20]);
+        Checkpoint {
+            id: id(letter),
+            sequence: 0,
+            name: None,
+            message: message.to_owned(),
+            description: None,
+            kind: Kind::Manual,
+            time: "2026-11-15T14:58:00Z".parse().unwrap(),
+            parent: parent.map(id),
+            files_changed: Vec::new(),
+            insertions: 1,
+            deletions: 0,
+            step: None,
+            session: None,
+            agent: None,
+            turn: None,
+            prompt: None,
+            tool: None,
+            git: None,
+            feature_state: None,
+            context: None,
+            attachments: Vec::new(),
+            metadata: serde_json::Map::new(),
+            pinned: false,
+            complete: true,
+            scope: Scope::Whole,
+        }
+    }
+
+    fn draw(checkpoints: &[Checkpoint], width: usize) -> String {
+        let now = "2026-11-15T15:00:00Z[UTC]".parse().unwrap();
+        let current = checkpoints.first().map(|checkpoint| checkpoint.id);
+        Timeline { current, now: &now, width, paint: Paint::plain() }.draw(checkpoints)
+    }
+
+    #[test]
+    fn forks_are_drawn_and_columns_stand_below_each_other() {
+        let mut step = checkpoint('b', Some('a'), "second");
+        step.kind = Kind::Step;
+        step.step = Some(12);
+        step.name = Some("named".into());
+        step.pinned = true;
+        step.complete = false;
+        let mut safety = checkpoint('c', Some('b'), "before a restore");
+        safety.kind = Kind::Safety;
+        let first = checkpoint('a', None, "first\nand more");
+        assert_data_eq!(
+            draw(&[checkpoint('d', Some('a'), "after"), safety, step, first], 100),
+            str![[r#"
+@   64646464  2 min ago  manual   after                                 0 files +1
+│ ◌ 63636363  2 min ago  safety   before a restore                      0 files +1
+│ ● 62626262  2 min ago  step 12  [named] (pinned) (incomplete) second  0 files +1
+├─╯
+●   61616161  2 min ago  manual   first                                 0 files +1
+
+"#]]
+            .raw()
+        );
+    }
+
+    #[test]
+    fn long_and_wicked_messages_are_cut_and_written_out() {
+        let wicked = checkpoint('b', Some('a'), "\x1b[2Jgone");
+        let long = checkpoint('a', None, &"日本".repeat(40));
+        let drawn = draw(&[wicked, long], 80);
+        assert_data_eq!(
+            &drawn,
+            str![[r#"
+@ 62626262  2 min ago  manual  \x1b[2Jgone                            0 files +1
+● 61616161  2 min ago  manual  日本日本日本日本日本日本日本日本日本…  0 files +1
+
+"#]]
+            .raw()
+        );
+        assert!(drawn.lines().all(|line| columns(line) <= 80), "{drawn}");
+    }
+
+    #[test]
+    fn prompts_stand_above_what_was_done_for_them() {
+        let of_turn = |mut checkpoint: Checkpoint, turn: u64, kind: Kind| {
+            checkpoint.turn = Some(turn);
+            checkpoint.session = Some("s".into());
+            checkpoint.kind = kind;
+            checkpoint
+        };
+        let mut prompt = of_turn(checkpoint('b', Some('a'), "prompt"), 2, Kind::Turn);
+        prompt.prompt = Some("fix the parser".into());
+        let mut step = of_turn(checkpoint('c', Some('b'), "parser.rs"), 2, Kind::Step);
+        step.tool = Some("Edit".into());
+        let earlier = of_turn(checkpoint('a', None, "hello"), 1, Kind::Turn);
+        let now = "2026-11-15T15:00:00Z[UTC]".parse().unwrap();
+        let timeline = Timeline { current: Some(step.id), now: &now, width: 100, paint: Paint::plain() };
+        assert_data_eq!(
+            timeline.draw_turns(&turns(&[step, prompt, earlier])),
+            str![[r#"
+●   62626262  2 min ago  prompt 2  fix the parser  0 files +1
+  @ 63636363  2 min ago  Edit      parser.rs       0 files +1
+●   61616161  2 min ago  prompt 1  hello           0 files +1
+
+"#]]
+            .raw()
+        );
+    }
+}

@@ -1,0 +1,99 @@
+//! Text that others wrote, made fit for a terminal: nothing in it can move the cursor or hide.
+
+use std::{os::unix::ffi::OsStrExt, path::Path};
+
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+/// With every character that a terminal would act upon written out, and so are bytes that are not UTF-8.
+pub(crate) fn visible(text: impl AsRef<[u8]>) -> String {
+    let mut out = String::new();
+    for chunk in text.as_ref().utf8_chunks() {
+        chunk.valid().chars().for_each(|c| push_visible(&mut out, c));
+        chunk.invalid().iter().for_each(|byte| out.push_str(&format!("\\x{byte:02x}")));
+    }
+    out
+}
+
+/// A path of the system, made visible.
+pub(crate) fn visible_path(path: &Path) -> String {
+    visible(path.as_os_str().as_bytes())
+}
+
+/// As [`visible`], with the tabs of a line of a file left in it.
+pub(crate) fn visible_line(line: &str) -> String {
+    let mut out = String::new();
+    line.chars().for_each(|c| if c == '\t' { out.push(c) } else { push_visible(&mut out, c) });
+    out
+}
+
+/// The first line of what somebody wrote, made visible.
+pub(crate) fn first_line(text: &str) -> String {
+    visible(text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default())
+}
+
+fn push_visible(out: &mut String, c: char) {
+    match c {
+        '\n' => out.push_str("\\n"),
+        '\r' => out.push_str("\\r"),
+        '\t' => out.push_str("\\t"),
+        _ if c.is_ascii_control() => out.push_str(&format!("\\x{:02x}", c as u32)),
+        _ if c.is_control() || reorders(c) => out.push_str(&format!("\\u{{{:x}}}", c as u32)),
+        _ => out.push(c),
+    }
+}
+
+/// Would it show the text around it in another order?
+fn reorders(c: char) -> bool {
+    matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// How many columns a text takes.
+pub(crate) fn columns(text: &str) -> usize {
+    text.width()
+}
+
+/// The text in at most so many columns, with `…` where something was cut off.
+pub(crate) fn cut(text: &str, width: usize) -> String {
+    if columns(text) <= width {
+        return text.to_owned();
+    }
+    let mut out = String::new();
+    let mut used = 1;
+    for c in text.chars() {
+        used += c.width().unwrap_or(0);
+        if used > width {
+            break;
+        }
+        out.push(c);
+    }
+    out.push('…');
+    out
+}
+
+/// The text with spaces behind it, so that it takes so many columns.
+pub(crate) fn pad(text: &str, width: usize) -> String {
+    format!("{text}{}", " ".repeat(width.saturating_sub(columns(text))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_reaches_the_terminal_raw() {
+        assert_eq!(visible("a\x1b[31m\nb\tc\r"), "a\\x1b[31m\\nb\\tc\\r");
+        assert_eq!(visible("\u{9b}x\u{202e}y"), "\\u{9b}x\\u{202e}y");
+        assert_eq!(visible(b"x\xff\xc3("), "x\\xff\\xc3(");
+        assert_eq!(visible("日本 é 😀"), "日本 é 😀");
+        assert_eq!(visible_line("\ta\x07"), "\ta\\x07");
+        assert_eq!(first_line("\n  one \ntwo"), "one");
+    }
+
+    #[test]
+    fn wide_characters_count_twice() {
+        assert_eq!(cut("abcdef", 6), "abcdef");
+        assert_eq!(cut("abcdefg", 6), "abcde…");
+        assert_eq!(cut("日本語文", 6), "日本…");
+        assert_eq!(pad("日", 4), "日  ");
+    }
+}

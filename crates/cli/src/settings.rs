@@ -1,0 +1,217 @@
+//! The environment edge: which directories and files this process is to use.
+//!
+//! The only reader of environment variables. What they mean for an operation is decided elsewhere.
+
+use std::{
+    ffi::OsString,
+    path::{Path, PathBuf},
+};
+
+use backtrail::{Error, GitEnvironment, Settings};
+
+use crate::failure::Failure;
+
+/// What the process found around it.
+#[derive(Debug, Clone)]
+pub(crate) struct Environment {
+    current_directory: Option<PathBuf>,
+    home: Option<PathBuf>,
+    backtrail_home: Option<PathBuf>,
+    settings_file: Option<PathBuf>,
+    git: GitEnvironment,
+    pager: Option<OsString>,
+}
+
+impl Environment {
+    /// That of this process.
+    pub(crate) fn of_process() -> Self {
+        Self::read(std::env::current_dir().ok(), &|name| std::env::var_os(name))
+    }
+
+    /// One of its own below a directory, in which nothing of the user's shows.
+    pub(crate) fn scratch(directory: &Path, current_directory: PathBuf) -> Self {
+        Self {
+            current_directory: Some(current_directory),
+            home: Some(directory.to_owned()),
+            backtrail_home: Some(directory.join("backtrail")),
+            settings_file: None,
+            git: GitEnvironment::default(),
+            pager: None,
+        }
+    }
+
+    fn read(current_directory: Option<PathBuf>, variable: &dyn Fn(&str) -> Option<OsString>) -> Self {
+        let filled = |name: &str| variable(name).filter(|value| !value.is_empty());
+        // The XDG specification has relative paths ignored.
+        let absolute = |name: &str| filled(name).map(PathBuf::from).filter(|path| path.is_absolute());
+        let home = filled("HOME").map(PathBuf::from);
+        let below_home = |path: &str| home.as_ref().map(|home| home.join(path));
+
+        let data_home = absolute("XDG_DATA_HOME").or_else(|| below_home(".local/share"));
+        let config_home = absolute("XDG_CONFIG_HOME").or_else(|| below_home(".config"));
+        let named_home = filled("BACKTRAIL_HOME").map(|named| match &current_directory {
+            Some(current) => current.join(named),
+            None => named.into(),
+        });
+        Self {
+            backtrail_home: named_home.or_else(|| data_home.map(|data| data.join("backtrail"))),
+            settings_file: config_home.as_ref().map(|config| config.join("backtrail/config.toml")),
+            git: git_environment(variable, home.clone(), config_home),
+            pager: variable("BACKTRAIL_PAGER").or_else(|| variable("PAGER")).or_else(|| Some("less -FRX".into())),
+            current_directory,
+            home,
+        }
+    }
+
+    /// The directory that relative paths start from.
+    pub(crate) fn current_directory(&self) -> Result<&Path, Failure> {
+        self.current_directory.as_deref().ok_or_else(|| {
+            Failure::usage("the current directory is gone", Some("go to one that exists, or name it with -w DIR"))
+        })
+    }
+
+    /// A path as the user wrote it, made absolute.
+    pub(crate) fn absolute(&self, path: &Path) -> Result<PathBuf, Failure> {
+        if path.is_absolute() { Ok(path.to_owned()) } else { Ok(self.current_directory()?.join(path)) }
+    }
+
+    /// The user's own settings.
+    pub(crate) fn user_settings(&self) -> Result<Settings, Failure> {
+        Ok(Settings::of_user(self.settings_file.as_deref())?)
+    }
+
+    /// The directory that holds the stores.
+    pub(crate) fn stores(&self, settings: &Settings) -> Result<PathBuf, Failure> {
+        if let Some(named) = &settings.stores.dir {
+            return self.stores_by_settings(named);
+        }
+        let home = self.backtrail_home.as_ref().ok_or_else(|| {
+            let hint = "set BACKTRAIL_HOME, or name a store with --store DIR";
+            Failure::usage("can't tell where the stores are: neither HOME nor BACKTRAIL_HOME is set", Some(hint))
+        })?;
+        Ok(home.join("stores"))
+    }
+
+    fn stores_by_settings(&self, named: &Path) -> Result<PathBuf, Failure> {
+        let expanded = match (named.strip_prefix("~"), &self.home) {
+            (Ok(below), Some(home)) => home.join(below),
+            _ => named.to_owned(),
+        };
+        if expanded.is_absolute() {
+            return Ok(expanded);
+        }
+        let problem =
+            format!("[stores] dir is {:?}, but must be absolute or start with ~/", named.display().to_string());
+        Err(Error::Settings { file: self.settings_file.clone().unwrap_or_default(), problem }.into())
+    }
+
+    /// The user's git configuration.
+    pub(crate) fn git(&self) -> &GitEnvironment {
+        &self.git
+    }
+
+    /// Directories of the program itself; where the stores can't be told, there are none to leave out.
+    pub(crate) fn own_directories(&self, settings: &Settings) -> Vec<PathBuf> {
+        self.backtrail_home.iter().cloned().chain(self.stores(settings).ok()).collect()
+    }
+
+    /// Directories that hold so much that nobody means them as a workspace.
+    pub(crate) fn protected_places(&self) -> Vec<PathBuf> {
+        let system = ["/", "/tmp", "/var", "/etc"].map(PathBuf::from);
+        let of_home = ["", "Desktop", "Documents", "Downloads"];
+        let home = self.home.iter().flat_map(|home| of_home.map(|name| home.join(name)));
+        system.into_iter().chain(home).collect()
+    }
+
+    /// The program that shows long output a screen at a time; none where the user wants none.
+    pub(crate) fn pager(&self) -> Option<&OsString> {
+        self.pager.as_ref().filter(|pager| !pager.is_empty() && *pager != "cat")
+    }
+}
+
+/// The files that git itself would read, weakest first.
+fn git_environment(
+    variable: &dyn Fn(&str) -> Option<OsString>,
+    home: Option<PathBuf>,
+    config_home: Option<PathBuf>,
+) -> GitEnvironment {
+    let is_set = |value: OsString| !["", "0", "false", "no", "off"].iter().any(|word| value.eq_ignore_ascii_case(word));
+    let without_system = variable("GIT_CONFIG_NOSYSTEM").is_some_and(is_set);
+    let system = match variable("GIT_CONFIG_SYSTEM") {
+        _ if without_system => None,
+        Some(named) => Some(PathBuf::from(named)),
+        None => Some(PathBuf::from("/etc/gitconfig")),
+    };
+    let global = match variable("GIT_CONFIG_GLOBAL") {
+        Some(named) => vec![PathBuf::from(named)],
+        None => {
+            let of_config_home = config_home.as_ref().map(|config| config.join("git/config"));
+            of_config_home.into_iter().chain(home.as_ref().map(|home| home.join(".gitconfig"))).collect()
+        }
+    };
+    let config_files = system.into_iter().chain(global).filter(|file| !file.as_os_str().is_empty()).collect();
+    GitEnvironment { home, config_files, default_excludes: config_home.map(|config| config.join("git/ignore")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn environment(variables: &[(&str, &str)]) -> Environment {
+        let find = |name: &str| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| value.into());
+        Environment::read(Some("/here".into()), &find)
+    }
+
+    fn stores(variables: &[(&str, &str)]) -> Option<PathBuf> {
+        environment(variables).stores(&Settings::default()).ok()
+    }
+
+    #[test]
+    fn stores_follow_the_nearest_variable() {
+        let home = ("HOME", "/h");
+        assert_eq!(stores(&[home]), Some("/h/.local/share/backtrail/stores".into()));
+        assert_eq!(stores(&[home, ("XDG_DATA_HOME", "/d")]), Some("/d/backtrail/stores".into()));
+        assert_eq!(stores(&[home, ("XDG_DATA_HOME", "d")]), Some("/h/.local/share/backtrail/stores".into()));
+        assert_eq!(stores(&[home, ("BACKTRAIL_HOME", "/b")]), Some("/b/stores".into()));
+        assert_eq!(stores(&[home, ("BACKTRAIL_HOME", "b")]), Some("/here/b/stores".into()));
+        assert_eq!(stores(&[("BACKTRAIL_HOME", "/b")]), Some("/b/stores".into()));
+        assert_eq!(stores(&[]), None);
+    }
+
+    #[test]
+    fn stores_named_in_the_settings_win() {
+        let mut settings = Settings::default();
+        let environment = environment(&[("HOME", "/h"), ("BACKTRAIL_HOME", "/b")]);
+        settings.stores.dir = Some("~/s".into());
+        assert_eq!(environment.stores(&settings).ok(), Some("/h/s".into()));
+        settings.stores.dir = Some("/s".into());
+        assert_eq!(environment.stores(&settings).ok(), Some("/s".into()));
+        settings.stores.dir = Some("s".into());
+        assert!(environment.stores(&settings).is_err());
+    }
+
+    #[test]
+    fn git_files_are_those_that_git_reads() {
+        let files = |variables: &[(&str, &str)]| environment(variables).git.config_files;
+        let paths = |paths: &[&str]| paths.iter().map(PathBuf::from).collect::<Vec<_>>();
+        let home = ("HOME", "/h");
+        assert_eq!(files(&[home]), paths(&["/etc/gitconfig", "/h/.config/git/config", "/h/.gitconfig"]));
+        assert_eq!(files(&[home, ("GIT_CONFIG_NOSYSTEM", "1"), ("GIT_CONFIG_GLOBAL", "/g")]), paths(&["/g"]));
+        assert_eq!(
+            files(&[("GIT_CONFIG_SYSTEM", "/s"), ("GIT_CONFIG_NOSYSTEM", "0"), ("GIT_CONFIG_GLOBAL", "")]),
+            paths(&["/s"])
+        );
+        let excludes = environment(&[home, ("XDG_CONFIG_HOME", "/c")]).git.default_excludes;
+        assert_eq!(excludes, Some("/c/git/ignore".into()));
+    }
+
+    #[test]
+    fn an_empty_pager_or_cat_is_none() {
+        let pager = |variables: &[(&str, &str)]| environment(variables).pager().cloned();
+        assert_eq!(pager(&[]), Some("less -FRX".into()));
+        assert_eq!(pager(&[("PAGER", "more")]), Some("more".into()));
+        assert_eq!(pager(&[("PAGER", "more"), ("BACKTRAIL_PAGER", "less")]), Some("less".into()));
+        assert_eq!(pager(&[("PAGER", "more"), ("BACKTRAIL_PAGER", "")]), None);
+        assert_eq!(pager(&[("PAGER", "cat")]), None);
+    }
+}

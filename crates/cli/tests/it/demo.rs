@@ -1,0 +1,67 @@
+use std::fs;
+
+use snapbox::str;
+
+use crate::place::{Place, assert_shown};
+
+#[test]
+fn shows_a_save_and_an_accident_and_leaves_nothing() {
+    let place = Place::new();
+    let before: Vec<_> = fs::read_dir(place.path("")).unwrap().map(|entry| entry.unwrap().path()).collect();
+    assert_shown!(
+        place.run(["demo"]),
+        str![[r#"
+
+A small project:
+  wrote README.md
+  wrote src/greet.py
+  wrote src/config.toml
+
+Before an agent gets to work, one command keeps everything as it is:
+$ backtrail save "before the agent"
+saved [ID] "before the agent" (3 files, +6)
+
+The agent has an accident: it empties one file and deletes another.
+  wrote src/greet.py
+  deleted src/config.toml
+
+What happened?
+$ backtrail status
+2 changes since [ID] "before the agent" ([WHEN])
+  deleted   src/config.toml  −1
+  modified  src/greet.py  +1 −2
+
+Line by line:
+$ backtrail diff
+diff --git a/src/config.toml b/src/config.toml
+deleted file mode 100644
+index [ID40]..[ID40]
+--- a/src/config.toml
++++ /dev/null
+@@ -1 +0,0 @@
+-language = "en"
+diff --git a/src/greet.py b/src/greet.py
+index [ID40]..[ID40] 100644
+--- a/src/greet.py
++++ b/src/greet.py
+@@ -1,2 +1 @@
+-def greet(name):
+-    return f"Hello, {name}!"
++# TODO
+
+The files as they were are safe in the checkpoint:
+$ backtrail cat @ src/config.toml
+language = "en"
+$ backtrail list
+@ [ID]  [WHEN] manual  before the agent  3 files +6
+--- stderr
+see them with: backtrail diff; keep them with: backtrail save
+the scratch directory is gone; start with: backtrail save
+--- exit 0
+
+"#]]
+    );
+    let after: Vec<_> = fs::read_dir(place.path("")).unwrap().map(|entry| entry.unwrap().path()).collect();
+    assert_eq!(before, after);
+    assert!(!place.path("home/backtrail").exists(), "the demo touched the user's stores");
+}

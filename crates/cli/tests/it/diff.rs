@@ -1,0 +1,140 @@
+use std::{fs, os::unix::fs::PermissionsExt};
+
+use serde_json::Value;
+use snapbox::str;
+
+use crate::place::{Place, assert_shown};
+
+/// Two checkpoints, and something unsaved.
+fn two() -> (Place, String, String) {
+    let place = Place::saved();
+    let first = place.id("@");
+    place.write("new", "n\n");
+    place.remove("dir/b.txt");
+    place.ok(["save", "second"]);
+    let second = place.id("@");
+    place.write("a.txt", "one\ntwo\nthree\n");
+    (place, first, second)
+}
+
+#[test]
+fn the_words_choose_the_sides() {
+    let (place, first, second) = two();
+    let sides = |words: &[&str]| {
+        let answer = place.json(["diff"].iter().chain(words).copied());
+        let paths: Vec<_> = answer["changes"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|change| change["path"].as_str().unwrap().to_owned())
+            .collect();
+        (answer["from"].clone(), answer["to"].clone(), paths.join(" "))
+    };
+    let text = |id: &str| Value::from(id);
+    assert_eq!(sides(&[]), (text(&second), Value::Null, "a.txt".into()));
+    assert_eq!(sides(&[&first]), (text(&first), Value::Null, "a.txt dir/b.txt new".into()));
+    assert_eq!(sides(&[&first, &second]), (text(&first), text(&second), "dir/b.txt new".into()));
+    assert_eq!(sides(&[&first, "--", "dir", "./new"]), (text(&first), Value::Null, "dir/b.txt new".into()));
+}
+
+#[test]
+fn json_sorts_the_paths() {
+    let place = Place::saved();
+    place.write("dir/c", "c\n");
+    place.write("typed", "t\n");
+    place.write("moded", "m\n");
+    place.ok(["save"]);
+    place.remove("typed");
+    std::os::unix::fs::symlink("a.txt", place.path("ws/typed")).unwrap();
+    fs::set_permissions(place.path("ws/moded"), fs::Permissions::from_mode(0o600)).unwrap();
+    place.write("a.txt", "three\n");
+    place.remove("dir/c");
+    place.write("later", "l\n");
+    let answer = place.json(["diff"]);
+    let keys: Vec<_> = answer.as_object().unwrap().keys().map(String::as_str).collect();
+    assert_eq!(keys, ["from", "to", "changes", "added_files", "modified_files", "deleted_files", "patch"]);
+    let paths = ["added_files", "modified_files", "deleted_files"].map(|key| answer[key].to_string());
+    assert_eq!(paths, [r#"["later"]"#, r#"["a.txt","moded","typed"]"#, r#"["dir/c"]"#]);
+    assert!(answer["patch"].as_str().unwrap().contains("+three"));
+}
+
+#[test]
+fn forms_for_people() {
+    let (place, first, _) = two();
+    assert_shown!(
+        place.run(["diff"]),
+        str![[r#"
+diff --git a/a.txt b/a.txt
+index [ID40]..[ID40] 100644
+--- a/a.txt
++++ b/a.txt
+@@ -1,2 +1,3 @@
+ one
+ two
++three
+--- exit 0
+
+"#]]
+    );
+    assert_shown!(
+        place.run(["diff", &first, "--stat"]),
+        str![[r#"
+  a.txt     | 1 +
+  dir/b.txt | 1 -
+  new       | 1 +
+  3 files +2 −1
+--- exit 0
+
+"#]]
+    );
+    assert_shown!(
+        place.run(["diff", &first, "--name-status"]),
+        str![[r#"
+M	a.txt
+D	dir/b.txt
+A	new
+--- exit 0
+
+"#]]
+    );
+    assert_shown!(
+        place.run(["diff", &first, first.as_str()]),
+        str![[r#"
+--- stderr
+no differences
+--- exit 0
+
+"#]]
+    );
+    assert_eq!(place.run(["diff", "--stat", "--name-status"]).code, 2);
+}
+
+#[test]
+fn a_patch_that_is_not_watched_is_exact() {
+    let place = Place::saved();
+    place.write("a.txt", "one\n\x1b[31mtwo\r\n");
+    assert!(place.ok(["diff"]).contains("+\x1b[31mtwo\r\n"));
+    let coloured = place.ok(["diff", "--color", "always"]);
+    assert!(coloured.contains("\x1b[32m+\\x1b[31mtwo\\r\x1b[0m\n"), "{coloured:?}");
+}
+
+#[test]
+fn before_the_first_checkpoint_everything_is_new() {
+    let place = Place::new();
+    place.write("a", "1\n");
+    let answer = place.json(["diff"]);
+    assert_eq!((&answer["from"], answer["added_files"].to_string()), (&Value::Null, r#"["a"]"#.into()));
+    let (code, word, _) = place.run(["diff", "@", "--json"]).error();
+    assert_eq!((code, word.as_str()), (3, "unknown_checkpoint"));
+}
+
+#[test]
+fn words_and_paths_that_fit_nothing() {
+    let place = Place::saved();
+    for words in [["diff", "nonsense", "--json"], ["diff", "a.txt", "--json"], ["diff", "", "--json"]] {
+        let (code, word, _) = place.run(words).error();
+        assert_eq!((code, word.as_str()), (3, "unknown_checkpoint"), "{words:?}");
+    }
+    let (code, word, _) = place.run(["diff", "--json", "--", "../home"]).error();
+    assert_eq!((code, word.as_str()), (6, "path_outside_workspace"));
+}

@@ -1,0 +1,117 @@
+//! Variables, settings files and directories around the program.
+
+use std::{fs, path::Path};
+
+use snapbox::str;
+
+use crate::place::{Place, assert_shown};
+
+#[test]
+fn without_a_home_only_what_needs_one_fails() {
+    let mut place = Place::saved();
+    place.unset("HOME");
+    place.unset("BACKTRAIL_HOME");
+    assert_shown!(
+        place.run(["list"]),
+        str![[r#"
+--- stderr
+error: can't tell where the stores are: neither HOME nor BACKTRAIL_HOME is set
+hint: set BACKTRAIL_HOME, or name a store with --store DIR
+--- exit 2
+
+"#]]
+    );
+    let store = place.path("elsewhere");
+    assert_eq!(place.run(["save", "--store", store.to_str().unwrap()]).code, 0);
+    assert_eq!(place.run(["completions", "bash"]).code, 0);
+}
+
+#[test]
+fn stores_lie_where_the_variables_say() {
+    let mut place = Place::new();
+    place.unset("BACKTRAIL_HOME");
+    place.ok(["init"]);
+    assert!(place.path("home/.local/share/backtrail/stores").is_dir());
+    place.set("XDG_DATA_HOME", place.path("data").to_str().unwrap());
+    place.ok(["init"]);
+    assert!(place.path("data/backtrail/stores").is_dir());
+    place.set("BACKTRAIL_HOME", "../relative");
+    place.ok(["init"]);
+    assert!(place.path("relative/stores").is_dir());
+}
+
+#[test]
+fn stores_lie_where_the_users_settings_say() {
+    let place = Place::new();
+    let file = place.path("home/.config/backtrail/config.toml");
+    fs::create_dir_all(file.parent().unwrap()).unwrap();
+    fs::write(&file, "[stores]\ndir = \"~/mine\"\n").unwrap();
+    place.ok(["init"]);
+    assert!(place.path("home/mine").is_dir());
+    place.write("a", "1\n");
+    let other = place.path("home/mine");
+    let forced = place.run(["save", "--force", "--json", "-w", place.path("home").to_str().unwrap()]);
+    assert!(other.is_dir() && !forced.json()["checkpoint"]["files_changed"].to_string().contains("mine/"));
+    fs::write(&file, "[stores]\ndir = \"mine\"\n").unwrap();
+    assert_shown!(
+        place.run(["list"]),
+        str![[r#"
+--- stderr
+error: [ROOT]/home/.config/backtrail/config.toml: [stores] dir is "mine", but must be absolute or start with ~/
+--- exit 2
+
+"#]]
+    );
+}
+
+#[test]
+fn settings_that_cannot_be_read() {
+    let place = Place::saved();
+    place.write("backtrail.toml", "[scan]\nexlude = []\n");
+    let run = place.run(["save", "--json"]);
+    let (code, word, message) = run.error();
+    assert_eq!((code, word.as_str()), (2, "settings"));
+    assert!(message.contains("backtrail.toml: line 2") && message.contains("exlude"), "{message}");
+    assert_eq!(run.stderr.lines().count(), 1, "{}", run.stderr);
+}
+
+#[test]
+fn the_users_git_excludes_are_known() {
+    let place = Place::new();
+    fs::create_dir_all(place.path("home/.config/git")).unwrap();
+    fs::write(place.path("home/.config/git/ignore"), "*.tmp\n").unwrap();
+    place.write("a", "1\n");
+    place.write("b.tmp", "1\n");
+    assert_eq!(place.json(["save"])["checkpoint"]["files_changed"].to_string(), r#"["a"]"#);
+    fs::write(place.path("home/.gitconfig"), "[core]\n\texcludesFile = ~/own\n").unwrap();
+    fs::write(place.path("home/own"), "a\n").unwrap();
+    assert_eq!(place.json(["diff", "--", "b.tmp"])["added_files"].to_string(), r#"["b.tmp"]"#);
+}
+
+#[test]
+fn a_current_directory_that_is_gone() {
+    let place = Place::saved();
+    let script = format!(
+        "mkdir gone && cd gone && rmdir ../gone && {} list; {0} list -w {}",
+        env!("CARGO_BIN_EXE_backtrail"),
+        place.path("ws").display()
+    );
+    let done = place.command(&place.path(""), [""; 0]);
+    let mut shell = std::process::Command::new("sh");
+    shell.arg("-c").arg(script).current_dir(place.path("")).env_clear();
+    shell.envs(done.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let done = shell.output().unwrap();
+    let stderr = String::from_utf8(done.stderr).unwrap();
+    assert_eq!(stderr.lines().next(), Some("error: the current directory is gone"));
+    assert!(done.status.success() && String::from_utf8(done.stdout).unwrap().contains("first"));
+}
+
+#[test]
+fn a_disk_that_is_full() {
+    let place = Place::saved();
+    let mut command = place.command(&place.path("ws"), ["list"]);
+    command.stdout(fs::File::options().write(true).open(Path::new("/dev/full")).unwrap());
+    let done = command.output().unwrap();
+    assert_eq!(done.status.code(), Some(1));
+    assert!(String::from_utf8(done.stderr).unwrap().starts_with("error: can't write to stdout"));
+}

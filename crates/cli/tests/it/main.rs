@@ -1,0 +1,22 @@
+//! The built program, seen from outside: stdout, stderr and exit status of every command.
+//!
+//! Expected text is rewritten with `SNAPSHOTS=overwrite cargo test -p backtrail-cli`; read what changed.
+
+#![expect(clippy::unwrap_used, reason = "a test may fail by it")]
+
+mod cat;
+mod demo;
+mod diff;
+mod environment;
+mod init;
+mod list;
+mod overview;
+mod pages;
+mod place;
+mod reference;
+mod save;
+mod show;
+mod status;
+mod terminal;
+mod usage;
+mod verify;

@@ -1,0 +1,104 @@
+use snapbox::str;
+
+use crate::place::{Place, assert_shown};
+
+const NOTHING: [&str; 0] = [];
+
+#[test]
+fn before_the_first_checkpoint() {
+    let place = Place::new();
+    place.write("a", "1\n");
+    assert_shown!(
+        place.run(NOTHING),
+        str![[r#"
+workspace  [ROOT]/ws
+store      nothing saved yet
+unsaved    1 added
+  added  a  +1
+
+next
+  backtrail save "what this is"   take a checkpoint
+  backtrail demo                  watch a save and an accident in a scratch directory
+--- exit 0
+
+"#]]
+    );
+    assert!(!place.path("home/backtrail").exists(), "the overview made a store");
+}
+
+#[test]
+fn with_unsaved_work() {
+    let place = Place::saved();
+    for number in 10..25 {
+        place.write(format!("f{number}"), "1\n");
+    }
+    assert_shown!(
+        place.run(NOTHING),
+        str![[r#"
+workspace  [ROOT]/ws
+store      [ROOT]/home/backtrail/stores/ws-[HASH]
+unsaved    15 added since [ID] "first" ([WHEN])
+  added  f10  +1
+  added  f11  +1
+  added  f12  +1
+  added  f13  +1
+  added  f14  +1
+  added  f15  +1
+  added  f16  +1
+  added  f17  +1
+  added  f18  +1
+  added  f19  +1
+  and 5 more
+
+checkpoints
+@ [ID]  [WHEN] manual  first  2 files +3
+
+next
+  backtrail diff                  see what is unsaved, line by line
+  backtrail save "what this is"   take a checkpoint
+  backtrail list                  see all checkpoints
+--- exit 0
+
+"#]]
+    );
+}
+
+#[test]
+fn with_nothing_unsaved_the_last_ten() {
+    let place = Place::saved();
+    for number in 0..12 {
+        place.ok(["save", "--allow-empty", &format!("number {number}")]);
+    }
+    assert_shown!(
+        place.run(NOTHING),
+        str![[r#"
+workspace  [ROOT]/ws
+store      [ROOT]/home/backtrail/stores/ws-[HASH]
+unsaved    nothing since [ID] "number 11" ([WHEN])
+
+checkpoints
+@ [ID]  [WHEN] manual  number 11  0 files
+● [ID]  [WHEN] manual  number 10  0 files
+● [ID]  [WHEN] manual  number 9   0 files
+● [ID]  [WHEN] manual  number 8   0 files
+● [ID]  [WHEN] manual  number 7   0 files
+● [ID]  [WHEN] manual  number 6   0 files
+● [ID]  [WHEN] manual  number 5   0 files
+● [ID]  [WHEN] manual  number 4   0 files
+● [ID]  [WHEN] manual  number 3   0 files
+● [ID]  [WHEN] manual  number 2   0 files
+
+next
+  backtrail list                  see all checkpoints
+  backtrail show @                see what the last one changed
+--- exit 0
+
+"#]]
+    );
+}
+
+#[test]
+fn is_for_people() {
+    let place = Place::saved();
+    assert_eq!(place.run(["--json"]).error().0, 2);
+}

@@ -1,0 +1,43 @@
+//! `completions`, `man` and the help.
+
+use crate::place::Place;
+
+#[test]
+fn completions_for_every_shell() {
+    let place = Place::new();
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        assert!(place.ok(["completions", shell]).contains("backtrail"), "{shell}");
+    }
+    assert_eq!(place.run(["completions", "tcsh"]).code, 2);
+}
+
+#[test]
+fn the_manual_has_every_command() {
+    let place = Place::new();
+    let whole = place.ok(["man"]);
+    for command in ["INIT", "SAVE", "LIST", "SHOW", "STATUS", "DIFF", "CAT", "VERIFY", "DEMO"] {
+        assert!(whole.contains(&format!(".SH \"BACKTRAIL {command}\"")), "{command}");
+    }
+    let (program, commands) = whole.split_once(".SH \"BACKTRAIL").unwrap();
+    assert!(
+        program.contains("\\-\\-workspace") && !commands.contains("\\-\\-workspace"),
+        "global options are told once"
+    );
+    let one = place.ok(["man", "save"]);
+    assert!(one.contains("\\-\\-allow\\-empty") && !one.contains("\\-\\-name\\-status"));
+    assert_eq!(place.ok(["man", "ls"]), place.ok(["man", "list"]));
+    assert_eq!(place.run(["man", "frobnicate"]).code, 2);
+}
+
+#[test]
+fn help_and_version_need_nothing() {
+    let mut place = Place::new();
+    place.unset("HOME");
+    place.unset("BACKTRAIL_HOME");
+    assert!(place.ok(["--help"]).contains("Usage: backtrail"));
+    assert!(place.ok(["save", "--help"]).contains("--allow-empty"));
+    assert!(place.ok(["help", "save"]).contains("--allow-empty"));
+    assert!(place.ok(["--version"]).starts_with("backtrail "));
+    assert!(!place.ok(["--help"]).contains('\x1b'));
+    assert!(place.ok(["--help", "--color", "always"]).contains('\x1b'));
+}

@@ -1,0 +1,216 @@
+//! A hermetic place to run the program in: own workspace, own home, no environment.
+
+use std::{
+    ffi::OsStr,
+    fs,
+    os::unix::ffi::OsStrExt,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// A directory of its own with a workspace `ws` and a home `home` in it.
+pub(crate) struct Place {
+    root: TempDir,
+    variables: Vec<(String, String)>,
+}
+
+/// How one run ended.
+pub(crate) struct Run {
+    pub(crate) code: i32,
+    pub(crate) stdout: Vec<u8>,
+    pub(crate) stderr: String,
+    root: String,
+}
+
+impl Place {
+    pub(crate) fn new() -> Self {
+        let root = TempDir::with_prefix("backtrail-cli-").unwrap();
+        fs::create_dir(root.path().join("ws")).unwrap();
+        fs::create_dir(root.path().join("home")).unwrap();
+        let home = root.path().join("home").display().to_string();
+        let variables = [
+            ("PATH", std::env::var("PATH").unwrap()),
+            ("HOME", home.clone()),
+            ("TMPDIR", root.path().display().to_string()),
+            ("BACKTRAIL_HOME", format!("{home}/backtrail")),
+            ("GIT_CONFIG_NOSYSTEM", "1".into()),
+            ("TZ", "UTC".into()),
+        ];
+        let variables = variables.map(|(name, value)| (name.to_owned(), value)).to_vec();
+        Self { root, variables }
+    }
+
+    /// A place with one checkpoint "first" that holds `a.txt` and `dir/b.txt`.
+    pub(crate) fn saved() -> Self {
+        let place = Self::new();
+        place.write("a.txt", "one\ntwo\n");
+        place.write("dir/b.txt", "b\n");
+        place.ok(["save", "first"]);
+        place
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.root.path().canonicalize().unwrap().join(name)
+    }
+
+    pub(crate) fn set(&mut self, name: &str, value: &str) {
+        self.unset(name);
+        self.variables.push((name.into(), value.into()));
+    }
+
+    pub(crate) fn unset(&mut self, name: &str) {
+        self.variables.retain(|(known, _)| known != name);
+    }
+
+    /// Writes a file of the workspace.
+    pub(crate) fn write(&self, name: impl AsRef<OsStr>, content: impl AsRef<[u8]>) {
+        let path = self.path("ws").join(name.as_ref());
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, content).unwrap();
+    }
+
+    pub(crate) fn remove(&self, name: &str) {
+        fs::remove_file(self.path("ws").join(name)).unwrap();
+    }
+
+    pub(crate) fn command(&self, directory: &Path, words: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_backtrail"));
+        command.args(words).current_dir(directory).env_clear().stdin(Stdio::null());
+        command.envs(self.variables.iter().map(|(name, value)| (name, value)));
+        command
+    }
+
+    /// Runs the program in the workspace.
+    pub(crate) fn run(&self, words: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Run {
+        self.run_in(&self.path("ws"), words)
+    }
+
+    pub(crate) fn run_in(&self, directory: &Path, words: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Run {
+        let done = self.command(directory, words).output().unwrap();
+        Run {
+            code: done.status.code().expect("ended by itself"),
+            stdout: done.stdout,
+            stderr: String::from_utf8(done.stderr).unwrap(),
+            root: self.path("").display().to_string().trim_end_matches('/').to_owned(),
+        }
+    }
+
+    /// Runs the program, which must end well, and gives its stdout.
+    pub(crate) fn ok(&self, words: impl IntoIterator<Item = impl AsRef<OsStr>>) -> String {
+        let run = self.run(words);
+        assert_eq!(run.code, 0, "{}", run.shown());
+        run.text()
+    }
+
+    /// Runs the program with `--json` and gives its answer; it must end well.
+    pub(crate) fn json<'w>(&self, words: impl IntoIterator<Item = &'w str>) -> Value {
+        let run = self.run(["--json"].into_iter().chain(words));
+        assert_eq!(run.code, 0, "{}", run.shown());
+        run.json()
+    }
+
+    /// The store of the workspace.
+    pub(crate) fn store(&self) -> PathBuf {
+        fs::read_dir(self.path("home/backtrail/stores")).unwrap().next().unwrap().unwrap().path()
+    }
+
+    /// Holds the workspace as another process would, while the result lives.
+    pub(crate) fn hold_lock(&self) -> fs::File {
+        let lock = fs::File::open(self.store().join("backtrail/lock")).unwrap();
+        rustix::fs::flock(&lock, rustix::fs::FlockOperation::LockExclusive).unwrap();
+        lock
+    }
+
+    /// The id of the checkpoint that a word names.
+    pub(crate) fn id(&self, word: &str) -> String {
+        self.json(["show", word])["checkpoint"]["id"].as_str().unwrap().to_owned()
+    }
+}
+
+impl Run {
+    pub(crate) fn text(&self) -> String {
+        String::from_utf8(self.stdout.clone()).unwrap()
+    }
+
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_slice(&self.stdout).unwrap_or_else(|error| panic!("{error}: {}", self.shown()))
+    }
+
+    /// The error object, with its exit code.
+    pub(crate) fn error(&self) -> (i32, String, String) {
+        let answer = self.json();
+        let error = answer["error"].as_object().unwrap_or_else(|| panic!("no error in {answer}"));
+        assert_eq!(error.keys().collect::<Vec<_>>(), ["code", "message", "hint"]);
+        assert!(self.stderr.starts_with("error: "), "{}", self.stderr);
+        (self.code, error["code"].as_str().unwrap().into(), error["message"].as_str().unwrap().into())
+    }
+
+    /// Everything that can be seen of the run, with what differs each time replaced.
+    pub(crate) fn shown(&self) -> String {
+        let stdout = String::from_utf8_lossy(&self.stdout);
+        let stderr = if self.stderr.is_empty() { String::new() } else { format!("--- stderr\n{}", self.stderr) };
+        steady(&format!("{stdout}{stderr}--- exit {}\n", self.code), &self.root)
+    }
+}
+
+/// Replaces directories, ids and times, so that the text is the same each time.
+pub(crate) fn steady(text: &str, root: &str) -> String {
+    let text = text.replace(root, "[ROOT]");
+    let mut out = String::new();
+    for word in split_words(&text) {
+        let is_hex = word.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte));
+        out.push_str(match word.len() {
+            40 if is_hex => "[ID40]",
+            16 if is_hex => "[HASH]",
+            8 if is_hex => "[ID]",
+            _ => word,
+        });
+    }
+    steady_times(&out)
+}
+
+fn split_words(text: &str) -> Vec<&str> {
+    let mut words = Vec::new();
+    let mut start = 0;
+    let mut was_word = false;
+    for (position, c) in text.char_indices() {
+        let is_word = c.is_ascii_alphanumeric();
+        if position > 0 && !(is_word && was_word) {
+            words.push(&text[start..position]);
+            start = position;
+        }
+        was_word = is_word;
+    }
+    words.push(&text[start..]);
+    words
+}
+
+/// `just now` and `7 s ago` become one word, and what pads them one space.
+fn steady_times(text: &str) -> String {
+    let mut text = text.replace("just now", "[WHEN]");
+    while let Some(end) = text.find(" s ago").or_else(|| text.find(" min ago")) {
+        let start = text[..end].trim_end_matches(|c: char| c.is_ascii_digit()).len();
+        let length = text[end..].find("ago").unwrap() + 3;
+        text.replace_range(start..end + length, "[WHEN]");
+    }
+    while text.contains("[WHEN]  ") {
+        text = text.replace("[WHEN]  ", "[WHEN] ");
+    }
+    text
+}
+
+/// A name that is not UTF-8.
+pub(crate) fn raw(bytes: &[u8]) -> &OsStr {
+    OsStr::from_bytes(bytes)
+}
+
+/// Compares everything that can be seen of a run with what is expected.
+macro_rules! assert_shown {
+    ($run:expr, $expected:expr) => {
+        snapbox::assert_data_eq!($run.shown(), snapbox::IntoData::raw($expected))
+    };
+}
+pub(crate) use assert_shown;

@@ -1,0 +1,282 @@
+use std::{fs, path::Path};
+
+use snapbox::str;
+
+use crate::place::{Place, assert_shown, raw};
+
+#[test]
+fn tells_what_was_saved() {
+    let place = Place::new();
+    place.write("a.txt", "one\n");
+    assert_shown!(
+        place.run(["save", "before the agent"]),
+        str![[r#"
+saved [ID] "before the agent" (1 file, +1)
+--- exit 0
+
+"#]]
+    );
+    place.write("a.txt", "two\n");
+    place.write("b.txt", "b\n");
+    assert_shown!(
+        place.run(["save", "-m", "- with a dash", "--name", "named"]),
+        str![[r#"
+saved [ID] "named" (2 files, +2 −1)
+--- exit 0
+
+"#]]
+    );
+    place.write("c.txt", "");
+    assert_shown!(
+        place.run(["checkpoint"]),
+        str![[r#"
+saved [ID] "c.txt" (1 file)
+--- exit 0
+
+"#]]
+    );
+}
+
+#[test]
+fn says_that_an_unneeded_message_was_not_recorded() {
+    let place = Place::saved();
+    assert_shown!(
+        place.run(["save", "again"]),
+        str![[r#"
+nothing changed since [ID] "first": no new checkpoint
+--- stderr
+the message was not recorded; to record it anyway: backtrail save --allow-empty
+--- exit 0
+
+"#]]
+    );
+    assert_shown!(
+        place.run(["save"]),
+        str![[r#"
+nothing changed since [ID] "first": no new checkpoint
+--- exit 0
+
+"#]]
+    );
+    assert_shown!(
+        place.run(["save", "again", "--allow-empty"]),
+        str![[r#"
+saved [ID] "again" (nothing changed)
+--- exit 0
+
+"#]]
+    );
+}
+
+#[test]
+fn json_has_exactly_the_keys_of_the_contract() {
+    let place = Place::new();
+    place.write("a.txt", "one\n");
+    let answer = place.json(["save", "first"]);
+    let keys = |value: &serde_json::Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>().join(" ");
+    assert_eq!(keys(&answer), "created checkpoint skipped");
+    let expected = "id short_id name message description kind timestamp parent files_changed insertions deletions step \
+                    session agent turn prompt tool git feature_state context attachments metadata pinned complete scope";
+    assert_eq!(keys(&answer["checkpoint"]), expected);
+    let time = answer["checkpoint"]["timestamp"].as_str().unwrap();
+    assert!(time.len() == 24 && time.ends_with('Z') && &time[19..20] == ".", "{time}");
+}
+
+#[test]
+fn every_word_is_recorded() {
+    let place = Place::new();
+    fs::write(place.path("chat.jsonl"), "{}\n").unwrap();
+    let words = "save --description -d- --kind feature --step 3 --session s --session-number 4 --tokens 5 \
+                 --agent claude --meta k=a=b --meta empty= --attach chat=../chat.jsonl";
+    let saved = &place.json(words.split(' '))["checkpoint"];
+    assert_eq!(saved["description"], "-d-");
+    assert_eq!(saved["kind"], "feature");
+    assert_eq!((&saved["step"], &saved["session"], &saved["agent"]), (&3.into(), &"s".into(), &"claude".into()));
+    assert_eq!(saved["context"].to_string(), r#"{"session_number":4,"token_usage":5}"#);
+    assert_eq!(saved["metadata"].to_string(), r#"{"k":"a=b","empty":""}"#);
+    assert_eq!(saved["attachments"].to_string(), r#"[{"name":"chat","bytes":3}]"#);
+    assert_eq!(place.ok(["cat", "@", "--attachment", "chat"]), "{}\n");
+}
+
+#[test]
+fn words_that_are_not_utf8_are_taken_as_near_as_possible() {
+    let place = Place::new();
+    let run = place.run([raw(b"save"), raw(b"caf\xe9"), raw(b"--name"), raw(b"n\xff"), raw(b"--json")]);
+    assert_eq!(run.json()["checkpoint"]["message"], "caf\u{fffd}");
+    assert_eq!(place.run([raw(b"show"), raw(b"n\xfe")]).code, 0);
+}
+
+#[test]
+fn included_paths_stay_captured() {
+    let place = Place::new();
+    place.write(".gitignore", "out\n");
+    place.write("out/keep", "k\n");
+    place.ok(["save", "--include", "out/keep"]);
+    assert_eq!(place.ok(["cat", "@", "out/keep"]), "k\n");
+    let (code, word, _) = place.run(["save", "--include", "missing", "--json"]).error();
+    assert_eq!((code, word.as_str()), (3, "unknown_path"));
+    let (code, word, _) = place.run(["save", "--include", "../home", "--json"]).error();
+    assert_eq!((code, word.as_str()), (6, "path_outside_workspace"));
+}
+
+#[test]
+fn what_makes_no_sense_saves_nothing() {
+    let place = Place::saved();
+    place.write("a.txt", "changed\n");
+    let usage: [&[&str]; 8] = [
+        &["save", "one", "-m", "two"],
+        &["save", "--meta", "no-equals-sign"],
+        &["save", "--attach", "no-equals-sign"],
+        &["save", "--kind", "purple"],
+        &["save", "--kind", "safety"],
+        &["save", "--step", "x"],
+        &["save", "--name", "latest"],
+        &["save", "--name", ""],
+    ];
+    for words in usage {
+        let (code, word, _) = place.run(words.iter().chain(&["--json"])).error();
+        assert_eq!((code, word.as_str()), (2, "usage"), "{words:?}");
+    }
+    let (code, word, message) = place.run(["save", "--attach", "chat=missing.jsonl", "--json"]).error();
+    assert_eq!((code, word.as_str()), (1, "io"));
+    assert!(message.contains("missing.jsonl"), "{message}");
+    assert_eq!(place.json(["list"])["checkpoints"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn a_name_that_reads_as_something_else() {
+    assert_shown!(
+        Place::new().run(["save", "--name", "step:1"]),
+        str![[r#"
+--- stderr
+error: "step:1" can't be the name of a checkpoint: it would be read as something else
+hint: a name is not empty, not `latest`, not an id, and starts with none of @ - step: before: ago: at:
+--- exit 2
+
+"#]]
+    );
+}
+
+#[test]
+fn left_out_files_are_told_up_to_five() {
+    let place = Place::new();
+    place.write("backtrail.toml", "[scan]\nmax_file_bytes = 10\n");
+    for number in 0..7 {
+        place.write(format!("large{number}\n"), "more than ten bytes");
+    }
+    assert_shown!(
+        place.run(["save", "x"]),
+        str![[r#"
+saved [ID] "x" (no files)
+--- stderr
+warning: left out backtrail.toml: too large
+warning: left out large0\n: too large
+warning: left out large1\n: too large
+warning: left out large2\n: too large
+warning: left out large3\n: too large
+warning: and 3 more were left out
+--- exit 0
+
+"#]]
+    );
+    let skipped = &place.json(["save", "--allow-empty"])["skipped"];
+    assert_eq!(skipped.as_array().unwrap().len(), 8);
+    assert_eq!(skipped[1].to_string(), r#"{"path":"large0\n","reason":"too large"}"#);
+}
+
+#[test]
+fn rebuildable_directories_are_told_once() {
+    let place = Place::new();
+    place.write("package.json", "{}\n");
+    place.write("node_modules/x/index.js", "x\n");
+    assert!(place.run(["save", "x"]).stderr.contains("left out node_modules: can be rebuilt"));
+    place.write("package.json", "{ }\n");
+    assert_eq!(place.run(["save", "y"]).stderr, "");
+}
+
+#[test]
+fn a_large_first_checkpoint_names_its_largest_directories() {
+    let place = Place::new();
+    for name in ["data/a", "data/b", "it's/c", "small/d"] {
+        place.write(name, "");
+        let bytes = if name.starts_with("small") { 1000 } else { 80_000_000 };
+        fs::File::options().write(true).open(place.path("ws").join(name)).unwrap().set_len(bytes).unwrap();
+    }
+    assert_shown!(
+        place.run(["save", "large"]),
+        str![[r#"
+saved [ID] "large" (4 files)
+--- stderr
+warning: this first checkpoint holds 240 MB; what need not be kept can be left out
+  160 MB: backtrail exclude 'data/'
+   80 MB: backtrail exclude 'it'\''s/'
+  1.0 kB: backtrail exclude 'small/'
+--- exit 0
+
+"#]]
+    );
+}
+
+#[test]
+fn another_root_than_the_current_directory_is_named() {
+    let place = Place::saved();
+    place.write("a.txt", "changed\n");
+    assert_shown!(
+        place.run_in(&place.path("ws/dir"), ["save", "from below"]),
+        str![[r#"
+saved [ID] "from below" (1 file, +1 −2)
+--- stderr
+in [ROOT]/ws
+--- exit 0
+
+"#]]
+    );
+    fs::create_dir(place.path("ws/dir/.git")).unwrap();
+    assert_shown!(
+        place.run_in(&place.path("ws/dir"), ["save", "x", "--allow-empty"]),
+        str![[r#"
+saved [ID] "x" (nothing changed)
+--- stderr
+in [ROOT]/ws
+warning: [ROOT]/ws/dir has a .git of its own, but belongs to the workspace [ROOT]/ws; to keep it apart, use -w . there
+--- exit 0
+
+"#]]
+    );
+}
+
+#[test]
+fn quiet_says_nothing() {
+    let place = Place::new();
+    place.write("backtrail.toml", "[scan]\nmax_file_bytes = 1\n");
+    assert_shown!(
+        place.run_in(Path::new("/"), ["-q", "save", "x", "-w", place.path("ws").to_str().unwrap()]),
+        str![[r#"
+--- exit 0
+
+"#]]
+    );
+}
+
+#[test]
+fn protected_places_are_refused() {
+    let place = Place::new();
+    fs::create_dir(place.path("home/Documents")).unwrap();
+    for directory in ["/", "/tmp", "/var", "/etc", place.path("home/Documents").to_str().unwrap()] {
+        let (code, word, _) = place.run(["save", "--json", "-w", directory]).error();
+        assert_eq!((code, word.as_str()), (6, "protected_directory"), "{directory}");
+    }
+    let documents = place.path("home/Documents");
+    assert_eq!(place.run(["save", "--force", "-w", documents.to_str().unwrap()]).code, 0);
+}
+
+#[test]
+fn another_process_is_waited_for() {
+    let place = Place::saved();
+    let held = place.hold_lock();
+    let (code, word, _) = place.run(["save", "--wait", "0", "--json"]).error();
+    assert_eq!((code, word.as_str()), (7, "busy"));
+    assert_eq!(place.run(["list"]).code, 0, "reading waits for nobody");
+    drop(held);
+    assert_eq!(place.run(["save", "--wait", &u64::MAX.to_string()]).code, 0);
+}

@@ -1,0 +1,105 @@
+//! What is different where a person watches: colours and the pager.
+
+use std::{
+    fs::File,
+    io::Read,
+    os::fd::OwnedFd,
+    process::{Command, ExitStatus, Stdio},
+};
+
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+
+use crate::place::Place;
+
+/// Runs the program with stdout on a terminal, and gives what that shows.
+fn on_terminal(place: &Place, words: &[&str]) -> String {
+    let (screen, terminal) = terminal();
+    let mut command = place.command(&place.path("ws"), words);
+    command.stdout(terminal).stderr(Stdio::null());
+    let (shown, status) = watch(command, screen);
+    assert!(status.success(), "{shown}");
+    shown
+}
+
+/// Runs a program and gives what the screen shows until it ends.
+fn watch(mut command: Command, mut screen: File) -> (String, ExitStatus) {
+    let mut child = command.spawn().unwrap();
+    // It holds the terminal open as long as it lives.
+    drop(command);
+    let mut shown = Vec::new();
+    let mut piece = [0; 4096];
+    // A terminal that nobody holds open gives an error instead of an end.
+    while let Ok(count @ 1..) = screen.read(&mut piece) {
+        shown.extend_from_slice(&piece[..count]);
+    }
+    (String::from_utf8(shown).unwrap().replace("\r\n", "\n"), child.wait().unwrap())
+}
+
+fn terminal() -> (File, OwnedFd) {
+    let screen = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    grantpt(&screen).unwrap();
+    unlockpt(&screen).unwrap();
+    let name = ptsname(&screen, Vec::new()).unwrap().into_string().unwrap();
+    let terminal = File::options().read(true).write(true).open(name).unwrap();
+    (File::from(screen), OwnedFd::from(terminal))
+}
+
+fn changed() -> Place {
+    let mut place = Place::saved();
+    place.write("a.txt", "one\n\x1b[2J\n");
+    place.set("TERM", "xterm");
+    place.set("BACKTRAIL_PAGER", "sed 's/^/paged: /'");
+    place
+}
+
+#[test]
+fn colours_only_where_they_are_seen_and_wanted() {
+    let mut place = changed();
+    assert!(on_terminal(&place, &["list"]).contains("\x1b[33m"));
+    assert!(!on_terminal(&place, &["list", "--color", "never"]).contains('\x1b'));
+    assert!(!place.ok(["list"]).contains('\x1b'));
+    assert!(place.ok(["list", "--color", "always"]).contains("\x1b[33m"));
+    place.set("NO_COLOR", "1");
+    assert!(!on_terminal(&place, &["list"]).contains('\x1b'));
+}
+
+#[test]
+fn long_answers_go_through_the_pager() {
+    let mut place = changed();
+    let shown = on_terminal(&place, &["diff", "--color", "never"]);
+    assert!(shown.starts_with("paged: diff --git"), "{shown}");
+    assert!(shown.contains("paged: +\\x1b[2J\n"), "a file's bytes reach the terminal raw: {shown:?}");
+    assert!(on_terminal(&place, &["show", "@", "--color", "never"]).starts_with("paged: checkpoint"));
+    assert!(!on_terminal(&place, &["list"]).contains("paged"));
+    assert!(!on_terminal(&place, &["show", "@", "--json"]).contains("paged"));
+    assert!(!place.ok(["diff"]).contains("paged"));
+    place.set("PAGER", "sed 's/^/other: /'");
+    place.unset("BACKTRAIL_PAGER");
+    assert!(on_terminal(&place, &["diff", "--color", "never"]).starts_with("other: "));
+}
+
+#[test]
+fn without_a_pager_the_answer_is_printed() {
+    let mut place = changed();
+    for pager in ["", "cat", "no-such-pager --really"] {
+        place.set("BACKTRAIL_PAGER", pager);
+        let shown = on_terminal(&place, &["diff", "--color", "never"]);
+        assert!(shown.starts_with("diff --git"), "{pager:?}: {shown}");
+    }
+}
+
+#[test]
+fn who_waits_sees_progress() {
+    let place = changed();
+    let held = place.hold_lock();
+    let saving = |words: &[&str]| {
+        let (screen, terminal) = terminal();
+        let mut command = place.command(&place.path("ws"), words);
+        command.stdout(Stdio::null()).stderr(terminal);
+        watch(command, screen).0
+    };
+    assert!(saving(&["save", "--wait", "1"]).contains("saving…"));
+    assert!(!saving(&["save", "--wait", "1", "--quiet"]).contains("saving"));
+    drop(held);
+    assert_eq!(saving(&["save"]), "", "what takes no time needs no line");
+}

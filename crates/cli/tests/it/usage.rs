@@ -1,0 +1,125 @@
+//! Command lines that make no sense.
+
+use snapbox::str;
+
+use crate::place::{Place, assert_shown};
+
+#[test]
+fn unknown_commands_and_options() {
+    let place = Place::new();
+    assert_shown!(
+        place.run(["frobnicate"]),
+        str![[r#"
+--- stderr
+error: unrecognized subcommand 'frobnicate'
+hint: see the commands with: backtrail --help
+--- exit 2
+
+"#]]
+    );
+    assert_shown!(
+        place.run(["sav"]),
+        str![[r#"
+--- stderr
+error: unrecognized subcommand 'sav'
+hint: a similar subcommand exists: 'save'
+--- exit 2
+
+"#]]
+    );
+    assert_shown!(
+        place.run(["save", "--jsno", "--json"]),
+        str![[r#"
+{"error":{"code":"usage","message":"unexpected argument '--jsno' found","hint":"a similar argument exists: '--json'"}}
+--- stderr
+error: unexpected argument '--jsno' found
+hint: a similar argument exists: '--json'
+--- exit 2
+
+"#]]
+    );
+    assert_shown!(
+        place.run(["save", "-m"]),
+        str![[r#"
+--- stderr
+error: a value is required for '--message <MESSAGE>' but none was supplied
+hint: see: backtrail save --help
+--- exit 2
+
+"#]]
+    );
+    assert_shown!(
+        place.run(["-w", "", "list"]),
+        str![[r#"
+--- stderr
+error: a value is required for '--workspace <DIR>' but none was supplied
+hint: see: backtrail list --help
+--- exit 2
+
+"#]]
+    );
+}
+
+#[test]
+fn json_behind_the_dashes_is_a_path() {
+    let place = Place::saved();
+    let run = place.run(["diff", "--no-such", "--", "--json"]);
+    assert_eq!((run.code, run.text().as_str()), (2, ""));
+}
+
+#[test]
+fn global_options_stand_anywhere() {
+    let place = Place::saved();
+    let workspace = place.path("ws");
+    let workspace = workspace.to_str().unwrap();
+    let expected = place.ok(["list", "--json"]);
+    let home = place.path("home");
+    for words in [
+        ["--json", "-w", workspace, "list"],
+        ["-w", workspace, "list", "--json"],
+        ["list", "--workspace", workspace, "--json"],
+    ] {
+        assert_eq!(place.run_in(&home, words).text(), expected, "{words:?}");
+    }
+}
+
+#[test]
+fn a_workspace_that_is_not_there() {
+    let place = Place::saved();
+    assert_shown!(
+        place.run(["save", "-w", "missing"]),
+        str![[r#"
+--- stderr
+error: can't find the workspace [ROOT]/ws/missing: there is nothing there
+--- exit 1
+
+"#]]
+    );
+    assert_shown!(
+        place.run(["save", "-w", "a.txt"]),
+        str![[r#"
+--- stderr
+error: [ROOT]/ws/a.txt is not a directory
+--- exit 1
+
+"#]]
+    );
+    assert!(!place.path("ws/missing").exists());
+}
+
+#[test]
+fn errors_stay_on_one_line() {
+    let place = Place::saved();
+    let run = place.run(["show", "two\nlines\x1b[31m"]);
+    assert_eq!(run.stderr.lines().count(), 2, "{}", run.stderr);
+    assert!(!run.stderr.contains('\x1b'), "{:?}", run.stderr);
+}
+
+#[test]
+fn three_characters_of_an_id_are_too_few() {
+    let place = Place::saved();
+    let id = place.id("@");
+    let (code, word, _) = place.run(["show", &id[..3], "--json"]).error();
+    assert_eq!((code, word.as_str()), (3, "unknown_checkpoint"));
+    assert_eq!(place.id(&id[..4]), id);
+}

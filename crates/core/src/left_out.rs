@@ -1,0 +1,123 @@
+//! What a checkpoint left out: judged by its own rules and by the list that it kept, not by today's.
+
+use std::collections::HashMap;
+
+use crate::{
+    error::Result,
+    files::{IgnoreRules, Verdict},
+    model::{CheckpointId, Scope, WorkspacePath},
+    store::{ObjectReader, Snapshot, Store, StoredEntry, StoredNode},
+};
+
+/// Tells what a checkpoint left out.
+pub(crate) struct LeftOut<'s> {
+    store: &'s Store,
+    reader: ObjectReader,
+    snapshot: Snapshot,
+    listed: Scope,
+    /// Named to it in spite of the rules: absent means that they were not there.
+    named: Vec<WorkspacePath>,
+    outside: IgnoreRules,
+    rules: HashMap<WorkspacePath, IgnoreRules>,
+}
+
+impl<'s> LeftOut<'s> {
+    pub(crate) fn of(store: &'s Store, id: &CheckpointId) -> Result<Self> {
+        let reader = store.reader();
+        let state = store.state(id)?;
+        let skipped = state.skipped(&reader).map_err(|problem| store.damaged(problem))?;
+        let (outside, settings) = state.rules(&reader).map_err(|problem| store.damaged(problem))?;
+        let timeline = store.timeline()?;
+        let record = timeline.get(id).and_then(|entry| entry.record());
+        let named = record.iter().flat_map(|record| record.included.iter().chain(&record.state_files)).cloned();
+        Ok(Self {
+            named: named.collect(),
+            snapshot: store.snapshot(id)?,
+            listed: Scope::of_paths(skipped.into_iter().map(|skipped| skipped.path).collect()),
+            outside: IgnoreRules::new(&outside, &settings),
+            rules: HashMap::new(),
+            reader,
+            store,
+        })
+    }
+
+    /// Did it leave this path out, or would it have?
+    pub(crate) fn covers(&mut self, path: &WorkspacePath, is_directory: bool) -> Result<bool> {
+        if self.listed.contains(path) {
+            return Ok(true);
+        }
+        if self.named.iter().any(|named| path.is_within(named)) {
+            return Ok(false);
+        }
+        let mut here = WorkspacePath::root();
+        let mut parts = path.parts().peekable();
+        while let Some(part) = parts.next() {
+            let rules = self.rules_in(&here)?;
+            here = here.join(part);
+            let is_last = parts.peek().is_none();
+            let is_directory = !is_last || is_directory;
+            if rules.judge(here.as_bytes(), is_directory) != Verdict::Captured
+                && !rules.is_included(here.as_bytes(), is_directory)
+            {
+                return Ok(!(is_last && !is_directory && rules.is_precious(here.as_bytes())));
+            }
+        }
+        Ok(false)
+    }
+
+    fn rules_in(&mut self, directory: &WorkspacePath) -> Result<IgnoreRules> {
+        if let Some(known) = self.rules.get(directory) {
+            return Ok(known.clone());
+        }
+        let above = match directory.parent() {
+            Some(parent) => self.rules_in(&parent)?,
+            None => self.outside.clone(),
+        };
+        let rules = match self.ignore_file_in(directory)? {
+            Some(bytes) => above.below(directory.as_bytes(), &bytes),
+            None => above,
+        };
+        self.rules.insert(directory.clone(), rules.clone());
+        Ok(rules)
+    }
+
+    fn ignore_file_in(&self, directory: &WorkspacePath) -> Result<Option<Vec<u8>>> {
+        match crate::cat::find_stored(self.store, self.snapshot, &directory.join(b".gitignore"))? {
+            Some(StoredNode::File { content, .. }) => self.store.content(&self.reader, &content).map(Some),
+            _ => Ok(None),
+        }
+    }
+}
+
+/// Which paths a snapshot holds, looked up on demand.
+pub(crate) struct HeldPaths<'s> {
+    store: &'s Store,
+    snapshot: Snapshot,
+    listed: std::sync::Mutex<HashMap<Vec<u8>, Option<Vec<StoredEntry>>>>,
+}
+
+impl<'s> HeldPaths<'s> {
+    pub(crate) fn of(store: &'s Store, snapshot: Snapshot) -> Self {
+        Self { store, snapshot, listed: std::sync::Mutex::default() }
+    }
+
+    /// Does it hold this path, as a file, a link or a directory? An unreadable part counts as not held here; the plan
+    /// names it as damage.
+    pub(crate) fn contains(&self, path: &[u8]) -> bool {
+        let (parent, name) = match path.iter().rposition(|byte| *byte == b'/') {
+            Some(slash) => (&path[..slash], &path[slash + 1..]),
+            None => (&[][..], path),
+        };
+        let mut listed = self.listed.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let entries = listed.entry(parent.to_vec()).or_insert_with(|| self.list(parent));
+        entries.as_ref().is_some_and(|entries| entries.iter().any(|entry| entry.name == name))
+    }
+
+    fn list(&self, directory: &[u8]) -> Option<Vec<StoredEntry>> {
+        let path = WorkspacePath::new(directory).ok()?;
+        match crate::cat::find_stored(self.store, self.snapshot, &path).ok()?? {
+            StoredNode::Directory { snapshot, .. } => self.store.list(&self.store.reader(), &snapshot).ok(),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,370 @@
+//! Carrying out a journal, path by path, beneath the root, by handles.
+//!
+//! The same code applies a fresh journal and finishes an interrupted one: each step looks at what is there and does what
+//! is still to be done. Files and links are only ever moved or exchanged, never written in place; directories are made
+//! and removed one by one.
+
+use std::{
+    collections::BTreeSet,
+    io,
+    path::PathBuf,
+};
+
+use rustix::io::Errno;
+
+use super::{
+    Conflict,
+    stage::{Stage, old_slot, slot},
+};
+use crate::{
+    disk::{self, Dir, FileType, Rename, set_mode},
+    error::{Result, While},
+    model::{ContentId, ContentSink, Contents, Mode, Side, Stamp, WorkspacePath},
+    store::{HashOnly, Journal, Step, Writer},
+    workspace::Workspace,
+};
+
+/// More directories than this are made durable with one call for the whole file system.
+const MANY_DIRECTORIES: usize = 64;
+
+/// Why a step was not done.
+enum Obstacle {
+    /// Somebody else did something here in between: the step is left, and told.
+    Interference(&'static str),
+    /// The system refused: the whole restore is taken back.
+    Failure(io::Error),
+}
+
+impl From<io::Error> for Obstacle {
+    fn from(error: io::Error) -> Self {
+        let meddling = [Errno::NOTDIR, Errno::LOOP, Errno::NOENT, Errno::EXIST, Errno::NOTEMPTY, Errno::ISDIR];
+        match error.raw_os_error().map(Errno::from_raw_os_error) {
+            Some(code) if meddling.contains(&code) => Self::Interference("somebody changed it in the meantime"),
+            _ => Self::Failure(error),
+        }
+    }
+}
+
+type Done = std::result::Result<(), Obstacle>;
+
+impl Workspace {
+    /// Carries out the steps; what somebody else got in the way of is given back.
+    pub(super) fn apply_journal(
+        &self,
+        writer: &Writer,
+        journal: &Journal,
+        stage: &Stage,
+        attempt: Attempt,
+    ) -> Result<Vec<Conflict>> {
+        let root = Dir::open(self.root()).or_fail("open", self.root())?;
+        let run = Run { workspace: self, writer, journal, stage, attempt, root, conflicts: Vec::new() };
+        run.all()
+    }
+}
+
+/// Has somebody tried before?
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Attempt {
+    /// The files are as the plan saw them a moment ago; what comes out of the workspace is checked afterwards.
+    First,
+    /// Any part may be done, and anybody may have written since: content that is neither old nor new stays.
+    Again,
+}
+
+struct Run<'a> {
+    workspace: &'a Workspace,
+    writer: &'a Writer,
+    journal: &'a Journal,
+    stage: &'a Stage,
+    attempt: Attempt,
+    root: Dir,
+    conflicts: Vec<Conflict>,
+}
+
+impl Run<'_> {
+    fn all(mut self) -> Result<Vec<Conflict>> {
+        let journal = self.journal;
+        let steps: Vec<(usize, &Step)> = journal.steps.iter().enumerate().collect();
+        // Sorted by path: a parent stands in front of what is below it.
+        let parents_first = || steps.iter().copied();
+        let children_first = || steps.iter().rev().copied();
+        self.each(parents_first(), |step| is_directory_kept(step), Self::open_up)?;
+        self.each(children_first(), |step| step.takes_leaf() && !step.puts_leaf(), Self::set_aside)?;
+        self.each(children_first(), Step::takes_directory, Self::remove_directory)?;
+        self.each(parents_first(), Step::puts_directory, Self::make_directory)?;
+        self.each(parents_first(), Step::puts_leaf, Self::put)?;
+        self.each(parents_first(), |step| step.in_place, Self::set_file_mode)?;
+        self.each(children_first(), |step| step.new.is_some_and(|new| new.is_directory()), Self::set_directory_mode)?;
+        self.sync()?;
+        Ok(self.conflicts)
+    }
+
+    fn each<'s>(
+        &mut self,
+        steps: impl Iterator<Item = (usize, &'s Step)>,
+        concerns: impl Fn(&Step) -> bool,
+        act: impl Fn(&Self, usize, &Step) -> Done,
+    ) -> Result<()> {
+        for (number, step) in steps.filter(|(_, step)| concerns(step)) {
+            match act(self, number, step) {
+                Ok(()) => {}
+                Err(Obstacle::Interference(reason)) => {
+                    if !self.conflicts.iter().any(|conflict| conflict.path == step.path) {
+                        let conflict = Conflict { path: step.path.clone(), reason: reason.to_owned(), kept: None };
+                        self.conflicts.push(conflict);
+                    }
+                }
+                Err(Obstacle::Failure(source)) => return Err(source).or_fail("restore", self.full_path(&step.path)),
+            }
+        }
+        Ok(())
+    }
+
+    fn full_path(&self, path: &WorkspacePath) -> PathBuf {
+        self.workspace.root().join(path.to_text().as_ref())
+    }
+
+    /// The directory that holds a path, reached from the root through real directories alone.
+    fn parent(&self, path: &WorkspacePath) -> io::Result<Dir> {
+        let mut directory = self.root.try_clone()?;
+        for part in path.parent().unwrap_or_default().parts() {
+            directory = directory.open_dir(part)?;
+        }
+        Ok(directory)
+    }
+
+    fn area(&self, step: &Step) -> io::Result<&Dir> {
+        self.stage.directory(step).map_err(|error| io::Error::other(error.to_string()))
+    }
+
+    /// A directory that its owner closed is opened up while names in it change.
+    fn open_up(&self, _: usize, step: &Step) -> Done {
+        let directory = self.parent(&step.path)?.open_dir(step.path.name())?;
+        let mode = Mode::from_raw(directory.stamp()?.mode);
+        if mode.0 & 0o700 != 0o700 {
+            directory.set_own_mode(Mode(mode.0 | 0o700))?;
+        }
+        Ok(())
+    }
+
+    /// A file or link that has to go is moved into the staging area; nothing is deleted.
+    fn set_aside(&self, number: usize, step: &Step) -> Done {
+        let parent = match self.parent(&step.path) {
+            // Its directory is gone, and so is it.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            other => other?,
+        };
+        let name = step.path.name();
+        let Some(stamp) = parent.try_stamp_at(name)? else { return Ok(()) };
+        match FileType::of(&stamp) {
+            FileType::Directory if step.new.is_some_and(|new| new.is_directory()) => return Ok(()),
+            FileType::Directory => return Err(Obstacle::Interference("a directory has taken its place")),
+            FileType::Special => return Err(Obstacle::Interference("a special file has taken its place")),
+            FileType::File | FileType::Symlink => {}
+        }
+        if self.attempt == Attempt::Again && !self.is_as(&parent, name, &stamp, step.old.as_ref())? {
+            return Err(Obstacle::Interference("somebody put something else there"));
+        }
+        self.move_out(&parent, name, self.area(step)?, &slot(number))
+    }
+
+    fn move_out(&self, parent: &Dir, name: &[u8], area: &Dir, slot: &[u8]) -> Done {
+        match parent.rename(name, area, slot, Rename::NoReplace) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            other => other?,
+        }
+        // Somebody may have swapped it for a directory between the look and the move.
+        if FileType::of(&area.stamp_at(slot)?) == FileType::Directory {
+            area.rename(slot, parent, name, Rename::NoReplace)?;
+            return Err(Obstacle::Interference("a directory has taken its place"));
+        }
+        Ok(())
+    }
+
+    fn remove_directory(&self, _: usize, step: &Step) -> Done {
+        let parent = match self.parent(&step.path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            other => other?,
+        };
+        match parent.try_stamp_at(step.path.name())? {
+            None => Ok(()),
+            Some(stamp) if FileType::of(&stamp) == FileType::Directory => {
+                parent.remove_dir(step.path.name()).map_err(|error| match error.kind() {
+                    io::ErrorKind::DirectoryNotEmpty => Obstacle::Interference("something is in it by now"),
+                    _ => error.into(),
+                })
+            }
+            // The file or link that replaces it is there already, or somebody else's.
+            Some(_) => Ok(()),
+        }
+    }
+
+    fn make_directory(&self, _: usize, step: &Step) -> Done {
+        let parent = self.parent(&step.path)?;
+        match parent.make_dir(step.path.name(), Mode(0o700)) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                let stamp = parent.stamp_at(step.path.name())?;
+                if FileType::of(&stamp) == FileType::Directory {
+                    Ok(())
+                } else {
+                    Err(Obstacle::Interference("something else has taken its place"))
+                }
+            }
+            made => Ok(made?),
+        }
+    }
+
+    /// Gives a path its new file or link.
+    fn put(&self, number: usize, step: &Step) -> Done {
+        let parent = self.parent(&step.path)?;
+        let present = parent.try_stamp_at(step.path.name())?;
+        if self.attempt == Attempt::Again {
+            if let Some(stamp) = &present {
+                if self.is_as(&parent, step.path.name(), stamp, step.new.as_ref())? {
+                    return Ok(());
+                }
+                if step.takes_leaf() && !self.is_as(&parent, step.path.name(), stamp, step.old.as_ref())? {
+                    return Err(Obstacle::Interference("it holds neither what it was nor what it becomes"));
+                }
+            }
+            self.make_ready(number, step)?;
+        }
+        match present {
+            None => Ok(move_in(self.area(step)?, &slot(number), &parent, step.path.name())?),
+            Some(stamp) => self.replace(number, step, &parent, &stamp),
+        }
+    }
+
+    /// Replaces what is there by exchanging it with the staged file, so that there is always one or the other.
+    fn replace(&self, number: usize, step: &Step, parent: &Dir, present: &Stamp) -> Done {
+        let name = step.path.name();
+        let area = self.area(step)?;
+        match FileType::of(present) {
+            FileType::Directory => return Err(Obstacle::Interference("a directory has taken its place")),
+            FileType::Special => return Err(Obstacle::Interference("a special file has taken its place")),
+            FileType::File | FileType::Symlink => {}
+        }
+        if !step.takes_leaf() {
+            // Nothing was to be here: it is somebody else's, unless it is what the restore wants anyway.
+            if self.is_as(parent, name, present, step.new.as_ref())? {
+                return Ok(());
+            }
+            return Err(Obstacle::Interference("somebody made it in the meantime"));
+        }
+        match area.rename(&slot(number), parent, name, Rename::Exchange) {
+            Err(error) if is_unsupported(&error) => {
+                self.move_out(parent, name, area, &old_slot(number))?;
+                return Ok(move_in(area, &slot(number), parent, name)?);
+            }
+            other => other?,
+        }
+        let came_out = FileType::of(&area.stamp_at(&slot(number))?);
+        if !matches!(came_out, FileType::File | FileType::Symlink) {
+            area.rename(&slot(number), parent, name, Rename::Exchange)?;
+            return Err(Obstacle::Interference("something else has taken its place"));
+        }
+        Ok(())
+    }
+
+    /// Makes sure that the slot holds the new file, as it did before somebody was interrupted.
+    fn make_ready(&self, number: usize, step: &Step) -> Done {
+        let area = self.area(step)?;
+        if let Some(stamp) = area.try_stamp_at(&slot(number))? {
+            if self.is_as(area, &slot(number), &stamp, step.new.as_ref())? {
+                return Ok(());
+            }
+            // It may be what an exchange took out of the workspace: that is looked at when all is done.
+            area.rename(&slot(number), area, &old_slot(number), Rename::NoReplace)?;
+        }
+        let mut reader = self.writer.reader();
+        self.workspace
+            .stage_one(self.writer, &mut reader, number, step, self.stage, true)
+            .map_err(|error| Obstacle::Failure(io::Error::other(error.to_string())))
+    }
+
+    fn set_file_mode(&self, _: usize, step: &Step) -> Done {
+        let (Some(Side::File { mode, content }), name) = (step.new, step.path.name()) else { return Ok(()) };
+        let parent = self.parent(&step.path)?;
+        let stamp = parent.stamp_at(name)?;
+        let is_same_file = FileType::of(&stamp) == FileType::File
+            && stamp.links == 1
+            && content_of(&parent, name, &stamp)? == Some(content);
+        if !is_same_file {
+            return Err(Obstacle::Interference("somebody changed it in the meantime"));
+        }
+        if Mode::from_raw(stamp.mode) != mode {
+            set_mode(&parent.open_file(name)?, mode)?;
+        }
+        Ok(())
+    }
+
+    fn set_directory_mode(&self, _: usize, step: &Step) -> Done {
+        let Some(Side::Directory { mode }) = step.new else { return Ok(()) };
+        let directory = self.parent(&step.path)?.open_dir(step.path.name())?;
+        if Mode::from_raw(directory.stamp()?.mode) != mode {
+            directory.set_own_mode(mode)?;
+        }
+        Ok(())
+    }
+
+    /// Is what stands there exactly this?
+    fn is_as(&self, parent: &Dir, name: &[u8], stamp: &Stamp, side: Option<&Side>) -> io::Result<bool> {
+        let Some(side) = side else { return Ok(false) };
+        let fits = match (side, FileType::of(stamp)) {
+            (Side::File { mode, .. }, FileType::File) => Mode::from_raw(stamp.mode) == *mode,
+            (Side::Symlink { .. }, FileType::Symlink) => true,
+            _ => false,
+        };
+        Ok(fits && content_of(parent, name, stamp)? == side.content())
+    }
+
+    /// Makes the new names durable.
+    fn sync(&self) -> Result<()> {
+        let mut parents = BTreeSet::new();
+        for step in &self.journal.steps {
+            parents.insert(step.path.parent().unwrap_or_default());
+            if step.new.is_some_and(|new| new.is_directory()) {
+                parents.insert(step.path.clone());
+            }
+        }
+        if parents.len() > MANY_DIRECTORIES {
+            let mut synced = disk::sync_filesystem(&self.root);
+            for area in self.stage.directories() {
+                synced = synced.and_then(|()| disk::sync_filesystem(area));
+            }
+            return synced.or_fail("sync", self.workspace.root());
+        }
+        for path in parents {
+            if let Some(directory) = self.workspace.open_existing(&path)? {
+                directory.sync().or_fail("sync", self.full_path(&path))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn is_directory_kept(step: &Step) -> bool {
+    step.old.is_some_and(|old| old.is_directory()) && step.new.is_some_and(|new| new.is_directory())
+}
+
+fn is_unsupported(error: &io::Error) -> bool {
+    let codes = [Errno::INVAL, Errno::NOSYS, Errno::OPNOTSUPP];
+    error.raw_os_error().is_some_and(|code| codes.contains(&Errno::from_raw_os_error(code)))
+}
+
+fn move_in(area: &Dir, slot: &[u8], parent: &Dir, name: &[u8]) -> io::Result<()> {
+    area.rename(slot, parent, name, Rename::NoReplace)
+}
+
+/// The id of what a file or link holds now; none where it changed while it was read.
+pub(super) fn content_of(parent: &Dir, name: &[u8], stamp: &Stamp) -> io::Result<Option<ContentId>> {
+    match FileType::of(stamp) {
+        FileType::Symlink => HashOnly.put(Contents::Whole(&parent.read_link(name)?)),
+        FileType::File => {
+            let file = parent.open_file(name)?;
+            let bytes = file.metadata()?.len();
+            HashOnly.put(Contents::Stream { file: &file, bytes })
+        }
+        _ => Ok(None),
+    }
+}

@@ -1,0 +1,83 @@
+//! What must hold before the first write: room, permission, and directories that can be opened up.
+
+use std::collections::BTreeMap;
+
+use super::RestorePlan;
+use crate::{
+    disk::{self, Dir},
+    error::{Error, Result, While},
+    model::{Mode, Side, WorkspacePath},
+    store::{Step, Store},
+    workspace::Workspace,
+};
+
+impl Workspace {
+    /// Checks that the plan can be carried out, and adds the directories that have to be opened up for it.
+    pub(super) fn check_plan(&self, store: &Store, plan: &mut RestorePlan) -> Result<()> {
+        let closed = self.check_parents(&plan.steps)?;
+        plan.steps.extend(closed);
+        plan.steps.sort_by(|a, b| a.path.cmp(&b.path));
+        self.check_room(store, plan)
+    }
+
+    /// Every directory whose names change must be writable. One that its owner closed is opened and closed again.
+    fn check_parents(&self, steps: &[Step]) -> Result<Vec<Step>> {
+        let is_root_user = rustix::process::geteuid().is_root();
+        let mut seen: BTreeMap<WorkspacePath, ()> = BTreeMap::new();
+        let mut closed = Vec::new();
+        for step in steps {
+            let changes_names =
+                step.takes_leaf() || step.puts_leaf() || step.takes_directory() || step.puts_directory();
+            let Some(parent) = step.path.parent().filter(|_| changes_names) else { continue };
+            if seen.insert(parent.clone(), ()).is_some() {
+                continue;
+            }
+            let Some(directory) = self.open_existing(&parent)? else { continue };
+            directory.check_writable().or_fail("write into", self.root().join(parent.to_text().as_ref()))?;
+            let mode = Mode::from_raw(directory.stamp().or_fail("read", self.root())?.mode);
+            let is_planned = steps.iter().any(|other| other.path == parent);
+            if mode.0 & 0o700 != 0o700 && !is_root_user && !is_planned && !parent.is_root() {
+                let side = Some(Side::Directory { mode });
+                closed.push(Step { path: parent, old: side, new: side, area: 0, in_place: false });
+            }
+        }
+        Ok(closed)
+    }
+
+    /// The directory at a path; none where there is none yet, or something else.
+    pub(super) fn open_existing(&self, path: &WorkspacePath) -> Result<Option<Dir>> {
+        let mut directory = Dir::open(self.root()).or_fail("open", self.root())?;
+        for part in path.parts() {
+            match directory.open_dir(part) {
+                Ok(below) => directory = below,
+                Err(error) if is_absence(&error) => return Ok(None),
+                Err(error) => return Err(error).or_fail("open", self.root().join(path.to_text().as_ref())),
+            }
+        }
+        Ok(Some(directory))
+    }
+
+    fn check_room(&self, store: &Store, plan: &RestorePlan) -> Result<()> {
+        let reader = store.reader();
+        let mut needed: u64 = 0;
+        for step in &plan.steps {
+            if step.puts_leaf() && let Some(content) = step.new.as_ref().and_then(Side::content) {
+                needed += store.content_size(&reader, &content)?;
+            }
+        }
+        let root = Dir::open(self.root()).or_fail("open", self.root())?;
+        let free = disk::free_bytes(&root).or_fail("read", self.root())?;
+        if needed > free {
+            let source = std::io::Error::from(std::io::ErrorKind::StorageFull);
+            return Err(Error::Io { action: "make room for the restored files in", path: self.root().to_owned(), source });
+        }
+        Ok(())
+    }
+}
+
+/// Is there nothing, or no directory, where one was looked for?
+pub(super) fn is_absence(error: &std::io::Error) -> bool {
+    use rustix::io::Errno;
+    let absent = [Errno::NOENT, Errno::NOTDIR, Errno::LOOP];
+    error.raw_os_error().is_some_and(|code| absent.contains(&Errno::from_raw_os_error(code)))
+}

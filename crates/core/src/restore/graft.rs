@@ -1,0 +1,93 @@
+//! The safety checkpoint: what the workspace is right before a restore touches it.
+
+use jiff::Timestamp;
+
+use super::{Intent, RestorePlan};
+use crate::{
+    diff::{Comparison, LineSource, Tree, compare, count_lines},
+    error::{Error, Result},
+    events::Event,
+    files::Scan,
+    model::{CheckpointId, Kind, Scope},
+    save::{Capture, SaveRequest},
+    store::{Direction, PackWriter, Snapshot, Timeline, Writer},
+    workspace::Workspace,
+};
+
+/// A safety checkpoint that was published.
+pub(super) struct Safety {
+    pub(super) id: CheckpointId,
+    pub(super) sequence: u64,
+}
+
+impl Workspace {
+    /// Publishes what is there now; says how much of it no other checkpoint has.
+    pub(super) fn publish_safety(
+        &self,
+        writer: &Writer,
+        timeline: &Timeline,
+        present: Scan,
+        pack: PackWriter,
+        plan: &RestorePlan,
+        intent: &Intent,
+        now: Timestamp,
+    ) -> Result<(Safety, usize)> {
+        let standing = timeline.current().map(|entry| writer.snapshot(&entry.id)).transpose()?;
+        let mut capture = self.capture_of(timeline, present, &[])?;
+        let scope = &plan.recorded_scope;
+        let snapshot = match scope {
+            Scope::Whole => writer.write_snapshot(&pack, &mut capture.scan.root, &capture.mode_defaults)?,
+            Scope::Paths(_) => writer.graft(&pack, standing.as_ref(), &mut capture.scan.root, scope)?,
+        };
+        let found = changes_in(writer, standing.as_ref(), &capture, scope, &pack)?;
+        let unsaved = found.changes.len();
+        let request = SaveRequest {
+            message: Some(safety_message(writer, timeline, intent)?),
+            kind: Some(Kind::Safety),
+            ..SaveRequest::default()
+        };
+        let (mut record, state) = self.describe(&request, now, timeline, &capture, &found)?;
+        record.scope = scope.clone();
+        let sequence = record.sequence;
+        let unpublished = writer.build(pack, &snapshot, &state, record)?;
+        let id = writer.publish(unpublished)?;
+        if *scope == Scope::Whole {
+            let timeline = writer.timeline()?;
+            let entry = timeline.get(&id).ok_or_else(|| Error::Internal("a published checkpoint is not there".into()))?;
+            self.remember_scan(writer, &capture, entry)?;
+        }
+        let message = request.message.unwrap_or_default();
+        self.emit(writer, Event::CheckpointCreated { checkpoint: id, kind: "safety".into(), message }, now)?;
+        Ok((Safety { id, sequence }, unsaved))
+    }
+}
+
+fn changes_in(
+    writer: &Writer,
+    standing: Option<&Snapshot>,
+    capture: &Capture,
+    scope: &Scope,
+    pack: &PackWriter,
+) -> Result<Comparison> {
+    let old = standing.map_or(Tree::Empty, |snapshot| Tree::Stored(*snapshot));
+    let mut found = compare(Some(writer), old, Tree::Scanned(&capture.scan.root, capture.mode_defaults))?;
+    // A scan of some paths says nothing of the others.
+    found.changes.retain(|change| scope.contains(&change.path));
+    found.left_out.retain(|path| scope.contains(path));
+    count_lines(&mut found.changes, &LineSource::in_pack(writer, pack))?;
+    Ok(found)
+}
+
+fn safety_message(writer: &Writer, timeline: &Timeline, intent: &Intent) -> Result<String> {
+    let what = match intent.direction {
+        Direction::Forward => "before restoring",
+        Direction::Undo => "before undoing back to",
+        Direction::Redo => "before redoing up to",
+    };
+    let target = intent.request.target;
+    let entry = timeline.get(&target).ok_or_else(|| Error::Internal("the target is not there".into()))?;
+    let message = writer.checkpoint(entry)?.message;
+    let first = message.lines().next().unwrap_or_default();
+    let short: String = first.chars().take(60).collect();
+    Ok(format!("{what} {} \"{short}\"", target.short()))
+}

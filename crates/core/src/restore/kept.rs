@@ -1,0 +1,147 @@
+//! Bytes that somebody wrote between the scan and the restore: they came out of the workspace, and are kept.
+
+use jiff::Timestamp;
+
+use super::{
+    Conflict,
+    apply::content_of,
+    stage::{Stage, old_slot, slot},
+};
+use crate::{
+    disk::{Dir, FileType},
+    error::{Error, Result, While},
+    model::{ContentSink, Contents, Directory, Entry, FileEntry, Kind, Node, Scope, Side, Stamp, WorkspacePath},
+    store::{Journal, PackWriter, Record, RecordedPaths, State, Writer},
+    workspace::Workspace,
+};
+
+/// What was found in a slot that neither the old nor the new side accounts for.
+struct Intruder {
+    path: WorkspacePath,
+    node: Node,
+}
+
+impl Workspace {
+    /// Looks at everything that came out of the workspace; what the safety checkpoint does not hold gets one of its own.
+    pub(super) fn keep_intruders(
+        &self,
+        writer: &Writer,
+        journal: &Journal,
+        stage: &Stage,
+        conflicts: &mut Vec<Conflict>,
+        now: Timestamp,
+    ) -> Result<()> {
+        let pack = writer.start_pack();
+        let mut intruders = Vec::new();
+        for (number, step) in journal.steps.iter().enumerate() {
+            if !step.takes_leaf() && !step.puts_leaf() {
+                continue;
+            }
+            let area = stage.directory(step)?;
+            for name in [slot(number), old_slot(number)] {
+                let sides = [step.old.as_ref(), step.new.as_ref()];
+                if let Some(node) = unaccounted(area, &name, sides, &pack).or_fail("check", self.root())? {
+                    intruders.push(Intruder { path: step.path.clone(), node });
+                }
+            }
+        }
+        if intruders.is_empty() {
+            return Ok(());
+        }
+        for intruder in &intruders {
+            let kept = intruder.node.side().and_then(|side| side.content());
+            let reason = "somebody wrote it while it was being restored; the bytes are kept".to_owned();
+            conflicts.retain(|conflict| conflict.path != intruder.path);
+            conflicts.push(Conflict { path: intruder.path.clone(), reason, kept });
+        }
+        self.publish_kept(writer, pack, journal, intruders, now)
+    }
+
+    fn publish_kept(
+        &self,
+        writer: &Writer,
+        pack: PackWriter,
+        journal: &Journal,
+        intruders: Vec<Intruder>,
+        now: Timestamp,
+    ) -> Result<()> {
+        let timeline = writer.timeline()?;
+        let paths: Vec<WorkspacePath> = intruders.iter().map(|intruder| intruder.path.clone()).collect();
+        let mut tree = Directory::default();
+        for intruder in intruders {
+            plant(&mut tree, &intruder.path, intruder.node);
+        }
+        let scope = Scope::of_paths(paths.clone());
+        let base = writer.snapshot(&journal.safety)?;
+        let snapshot = writer.graft(&pack, Some(&base), &mut tree, &scope)?;
+        let message = format!("what was written while {} was being restored", journal.target.short());
+        let mut record = Record::new(timeline.next_sequence(), Kind::Safety, now, message);
+        record.parent = Some(journal.safety);
+        record.scope = scope;
+        record.changed = RecordedPaths::Here(paths);
+        let unpublished = writer.build(pack, &snapshot, &State::default(), record)?;
+        writer.publish(unpublished).map(drop)
+    }
+}
+
+/// What a slot holds, put into the pack, unless one of the sides accounts for it.
+fn unaccounted(
+    area: &Dir,
+    name: &[u8],
+    sides: [Option<&Side>; 2],
+    pack: &PackWriter,
+) -> std::io::Result<Option<Node>> {
+    let Some(stamp) = area.try_stamp_at(name)? else { return Ok(None) };
+    let content = content_of(area, name, &stamp)?;
+    let is_known = |side: &&Side| content.is_some() && side.content() == content;
+    if sides.into_iter().flatten().any(|side| is_known(&side)) {
+        return Ok(None);
+    }
+    put(area, name, &stamp, pack).map(Some)
+}
+
+fn put(area: &Dir, name: &[u8], stamp: &Stamp, pack: &PackWriter) -> std::io::Result<Node> {
+    if FileType::of(stamp) == FileType::Symlink {
+        let content = pack.put(Contents::Whole(&area.read_link(name)?))?;
+        let content = content.ok_or(std::io::ErrorKind::InvalidData)?;
+        return Ok(Node::Symlink(FileEntry { content, stamp: *stamp }));
+    }
+    let file = area.open_file(name)?;
+    // Whoever still has it open may go on writing: what is there when it holds still is kept.
+    for _ in 0..16 {
+        let bytes = file.metadata()?.len();
+        if let Some(content) = pack.put(Contents::Stream { file: &file, bytes })? {
+            return Ok(Node::File(FileEntry { content, stamp: *stamp }));
+        }
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    Err(std::io::Error::other(Error::Internal("a file that was set aside keeps changing".into()).to_string()))
+}
+
+/// Puts a node at a path of a tree, with the directories above it.
+fn plant(tree: &mut Directory, path: &WorkspacePath, node: Node) {
+    let mut directory = tree;
+    if let Some(parent) = path.parent() {
+        for part in parent.parts() {
+            directory = child(directory, part);
+        }
+    }
+    set(directory, path.name(), node);
+}
+
+fn child<'a>(directory: &'a mut Directory, name: &[u8]) -> &'a mut Directory {
+    if !matches!(directory.get(name), Some(Node::Directory(_))) {
+        set(directory, name, Node::Directory(Box::default()));
+    }
+    let position = directory.entries.iter().position(|entry| entry.name == name).unwrap_or_default();
+    match &mut directory.entries[position].node {
+        Node::Directory(below) => below,
+        _ => unreachable!("it was just made a directory"),
+    }
+}
+
+fn set(directory: &mut Directory, name: &[u8], node: Node) {
+    directory.entries.retain(|entry| entry.name != name);
+    directory.entries.push(Entry { name: name.into(), node, exception: None });
+    directory.entries.sort_by(|a, b| a.name.cmp(&b.name));
+}

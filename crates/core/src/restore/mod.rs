@@ -1,0 +1,225 @@
+//! Making the workspace equal a checkpoint, as a transaction.
+//!
+//! Plan, publish what is there now, make the new files ready, write the journal, apply, close the journal. Killed at
+//! any point, the next command that writes finishes it. The crash table is in `docs/store-format.md`.
+
+mod apply;
+mod check;
+mod graft;
+mod kept;
+mod plan;
+mod recover;
+mod stage;
+
+use jiff::Timestamp;
+
+use apply::Attempt;
+pub use plan::{Conflict, Only, RestorePlan};
+pub(crate) use recover::Abort;
+pub use recover::Recovery;
+
+use crate::{
+    diff::{LineSource, count_lines},
+    error::{Error, Result},
+    events::Event,
+    files::Scan,
+    left_out::HeldPaths,
+    model::{Change, CheckpointId, ContentSink, Scope},
+    store::{Direction, HashOnly, Journal, Operation, Restored, Store, Timeline, Writer},
+    workspace::{ScanSources, Workspace},
+};
+
+/// What to restore, and how.
+#[derive(Debug, Clone)]
+pub struct RestoreRequest {
+    /// The checkpoint.
+    pub target: CheckpointId,
+    /// The whole tree, or just these paths.
+    pub scope: Scope,
+    /// Files, the agent's own state files, or both.
+    pub only: Only,
+    /// Remove what an incomplete checkpoint lacks, too.
+    pub exact: bool,
+    /// Leave out what something stands in the way of, rather than refuse.
+    pub skip_conflicts: bool,
+    /// Go on only where the plan is still this one.
+    pub plan: Option<String>,
+}
+
+impl RestoreRequest {
+    /// The whole tree of a checkpoint.
+    pub fn whole(target: CheckpointId) -> Self {
+        Self { target, scope: Scope::Whole, only: Only::All, exact: false, skip_conflicts: false, plan: None }
+    }
+}
+
+/// The outcome of a restore.
+#[derive(Debug, Clone)]
+pub struct RestoreOutcome {
+    /// The hash of the plan.
+    pub plan: String,
+    /// What happened to the workspace, or would.
+    pub changes: Vec<Change>,
+    /// Was it done?
+    pub applied: bool,
+    /// What the workspace was before; none where nothing had to change.
+    pub safety: Option<CheckpointId>,
+    /// What stood in the way, or changed under our hands.
+    pub conflicts: Vec<Conflict>,
+    /// How many of the paths that went had no other checkpoint than the safety one.
+    pub unsaved: usize,
+}
+
+/// Where a restore leads and how it came about.
+pub(crate) struct Intent {
+    pub(crate) request: RestoreRequest,
+    pub(crate) direction: Direction,
+    /// Where the workspace stands afterwards; none where it stays.
+    pub(crate) after: Option<CheckpointId>,
+    /// What the operation that is taken back had restored: what it made may be removed again.
+    pub(crate) made_by: Option<CheckpointId>,
+}
+
+impl Intent {
+    fn restore(request: &RestoreRequest) -> Self {
+        let moves = request.scope == Scope::Whole && request.only != Only::State;
+        let after = moves.then_some(request.target);
+        Self { request: request.clone(), direction: Direction::Forward, after, made_by: None }
+    }
+}
+
+impl Workspace {
+    /// What a restore would do. Only reads.
+    pub fn plan_restore(&self, request: &RestoreRequest) -> Result<RestorePlan> {
+        self.plan_intent(&Intent::restore(request))
+    }
+
+    /// Makes the workspace equal to a checkpoint, after taking a safety checkpoint.
+    pub fn restore(&self, request: &RestoreRequest, now: Timestamp) -> Result<RestoreOutcome> {
+        let (writer, _) = self.writer(now)?;
+        self.restore_locked(&writer, &Intent::restore(request), now)
+    }
+
+    pub(crate) fn plan_intent(&self, intent: &Intent) -> Result<RestorePlan> {
+        let store = self.existing_store()?;
+        let timeline = store.timeline()?;
+        let present = self.scan_for_restore(&store, &timeline, intent, &HashOnly)?;
+        let mut plan = RestorePlan::between(self, &store, &timeline, &present, intent)?;
+        count_lines(&mut plan.changes, &LineSource::from_disk_to_store(&store, self.root()))?;
+        Ok(plan)
+    }
+
+    pub(crate) fn restore_locked(&self, writer: &Writer, intent: &Intent, now: Timestamp) -> Result<RestoreOutcome> {
+        let timeline = writer.timeline()?;
+        let pack = writer.start_pack();
+        let present = self.scan_for_restore(writer, &timeline, intent, &pack)?;
+        let mut plan = RestorePlan::between(self, writer, &timeline, &present, intent)?;
+        plan.refuse_if_changed(intent.request.plan.as_deref())?;
+        plan.refuse_conflicts(intent.request.skip_conflicts)?;
+        if plan.steps.is_empty() {
+            return self.nothing_to_restore(writer, &timeline, plan, intent);
+        }
+        count_lines(&mut plan.changes, &LineSource::from_disk_to_store(writer, self.root()))?;
+        self.check_plan(writer, &mut plan)?;
+        let stage = self.stage(writer, &mut plan, timeline.next_sequence())?;
+
+        // Published before the first write: after a crash this is the only way back.
+        let (safety, unsaved) = self.publish_safety(writer, &timeline, present, pack, &plan, intent, now)?;
+        let journal = Journal {
+            version: 1,
+            sequence: safety.sequence,
+            target: intent.request.target,
+            safety: safety.id,
+            scope: plan.recorded_scope.clone(),
+            before: timeline.current().map(|entry| entry.id),
+            after: intent.after.or_else(|| timeline.current().map(|entry| entry.id)),
+            direction: intent.direction,
+            workspace: crate::store::ExactText::of_path(self.root()),
+            areas: stage.areas.clone(),
+            steps: plan.steps.clone(),
+            taken_back: false,
+        };
+        // The commit point: from here on the restore will be finished, by this process or the next.
+        writer.open_journal(&journal)?;
+        let mut conflicts = match self.apply_journal(writer, &journal, &stage, Attempt::First) {
+            Ok(conflicts) => conflicts,
+            Err(error) => return Err(self.take_back_after(writer, journal, error, now)),
+        };
+        conflicts.extend(plan.conflicts.iter().cloned());
+        conflicts.sort_by(|a, b| a.path.cmp(&b.path));
+        self.finish_journal(writer, &journal, &stage, &mut conflicts, now)?;
+        let target = intent.request.target;
+        self.emit(writer, Event::CheckpointRestored { checkpoint: target, safety: Some(safety.id) }, now)?;
+        writer.tidy(&writer.timeline()?)?;
+        Ok(RestoreOutcome {
+            plan: plan.hash,
+            changes: plan.changes,
+            applied: true,
+            safety: Some(safety.id),
+            conflicts,
+            unsaved,
+        })
+    }
+
+    fn nothing_to_restore(
+        &self,
+        writer: &Writer,
+        timeline: &Timeline,
+        plan: RestorePlan,
+        intent: &Intent,
+    ) -> Result<RestoreOutcome> {
+        let before = timeline.current().map(|entry| entry.id);
+        let after = intent.after.or(before);
+        if before != after || intent.direction != Direction::Forward {
+            writer.log(&[Operation::Restored(Restored {
+                sequence: timeline.next_sequence(),
+                target: intent.request.target,
+                safety: None,
+                scope: plan.recorded_scope,
+                before,
+                after,
+                direction: intent.direction,
+            })])?;
+        }
+        Ok(RestoreOutcome {
+            plan: plan.hash,
+            changes: Vec::new(),
+            applied: true,
+            safety: None,
+            conflicts: plan.conflicts,
+            unsaved: 0,
+        })
+    }
+
+    /// Reads what the restore concerns: also what is ignored by now, where the target holds it.
+    fn scan_for_restore(
+        &self,
+        store: &Store,
+        timeline: &Timeline,
+        intent: &Intent,
+        sink: &dyn ContentSink,
+    ) -> Result<Scan> {
+        let unknown = || Error::UnknownCheckpoint { word: intent.request.target.to_string(), nearest: None };
+        let target = timeline.get(&intent.request.target).ok_or_else(unknown)?;
+        let held = HeldPaths::of(store, store.snapshot(&target.id)?);
+        let made = intent.made_by.filter(|id| timeline.get(id).is_some());
+        let made = made.map(|id| store.snapshot(&id)).transpose()?.map(|snapshot| HeldPaths::of(store, snapshot));
+        let is_held = |path: &[u8]| held.contains(path) || made.as_ref().is_some_and(|made| made.contains(path));
+        let repository = self.user_repository();
+        let outside = self.outside_rules(repository.as_ref());
+        let named = self.named_paths(timeline);
+        let cache = self.stat_cache(store, timeline);
+        let scope = plan::effective_scope(self, timeline, &intent.request);
+        self.scan_into(
+            &ScanSources {
+                repository: repository.as_ref(),
+                outside: &outside,
+                named: &named,
+                is_held: Some(&is_held),
+                scope: &scope,
+                cache: cache.as_ref(),
+            },
+            sink,
+        )
+    }
+}

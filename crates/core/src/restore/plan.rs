@@ -1,0 +1,480 @@
+//! The changes that a restore would make, as a value. Planning only reads.
+
+use bstr::{BStr, ByteSlice};
+
+use super::{Intent, RestoreRequest};
+use crate::{
+    error::{Error, Result},
+    files::Scan,
+    left_out::LeftOut,
+    model::{Change, CheckpointId, Directory, Mode, Node, Reason, Scope, Side, WorkspacePath},
+    store::{ObjectReader, Snapshot, Step, Store, StoredEntry, StoredNode, Timeline, TimelineEntry},
+    workspace::Workspace,
+};
+
+/// Which entries a restore concerns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Only {
+    /// All of them.
+    #[default]
+    All,
+    /// All but the agent's own state files.
+    Files,
+    /// The agent's own state files.
+    State,
+}
+
+/// Something that a restore did not do, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Conflict {
+    /// Where.
+    pub path: WorkspacePath,
+    /// Why.
+    pub reason: String,
+    /// The bytes that somebody else had written there, as a blob of the store.
+    pub kept: Option<crate::model::ContentId>,
+}
+
+/// What a restore would do.
+#[derive(Debug, Clone)]
+pub struct RestorePlan {
+    /// A hash over the workspace, the target, the scope, the options, and each path's old and new kind, mode and
+    /// content.
+    pub hash: String,
+    /// What happens to the workspace.
+    pub changes: Vec<Change>,
+    /// What stands in the way.
+    pub conflicts: Vec<Conflict>,
+    pub(crate) steps: Vec<Step>,
+    /// The paths that it touches, as undo will need them.
+    pub(crate) recorded_scope: Scope,
+}
+
+/// The part of the workspace that a request concerns: what it names, within what the target covers.
+pub(super) fn effective_scope(workspace: &Workspace, timeline: &Timeline, request: &RestoreRequest) -> Scope {
+    let target = timeline.get(&request.target).and_then(TimelineEntry::record);
+    let covered = target.as_ref().map(|record| record.scope.clone()).unwrap_or_default();
+    let wanted = match request.only {
+        Only::State => {
+            let mut paths = workspace.settings().state.paths();
+            paths.extend(target.iter().flat_map(|record| record.state_files.iter().cloned()));
+            narrow(&Scope::of_paths(paths), &request.scope)
+        }
+        Only::All | Only::Files => request.scope.clone(),
+    };
+    narrow(&wanted, &covered)
+}
+
+/// What both hold.
+fn narrow(a: &Scope, b: &Scope) -> Scope {
+    match (a, b) {
+        (Scope::Whole, other) | (other, Scope::Whole) => other.clone(),
+        (Scope::Paths(left), Scope::Paths(right)) => {
+            let both = left.iter().filter(|path| b.contains(path)).chain(right.iter().filter(|path| a.contains(path)));
+            Scope::of_paths(both.cloned().collect())
+        }
+    }
+}
+
+impl RestorePlan {
+    /// The difference between what is there and what the target holds.
+    pub(super) fn between(
+        workspace: &Workspace,
+        store: &Store,
+        timeline: &Timeline,
+        present: &Scan,
+        intent: &Intent,
+    ) -> Result<Self> {
+        let request = &intent.request;
+        let unknown = || Error::UnknownCheckpoint { word: request.target.to_string(), nearest: None };
+        let target = timeline.get(&request.target).ok_or_else(unknown)?;
+        let record = target.record().ok_or_else(unknown)?;
+        let snapshot = store.snapshot(&request.target)?;
+        let scope = effective_scope(workspace, timeline, request);
+        let mut spared = Vec::new();
+        if request.only == Only::Files {
+            spared = workspace.settings().state.paths();
+            spared.extend(record.state_files.iter().cloned());
+        }
+        let made = match intent.made_by.filter(|id| timeline.get(id).is_some()) {
+            Some(id) => Some(store.snapshot(&id)?),
+            None => None,
+        };
+        let mut builder = Builder {
+            store,
+            reader: store.reader(),
+            present,
+            scope: &scope,
+            spared: Scope::of_paths(spared),
+            left_out: LeftOut::of(store, &request.target)?,
+            made,
+            may_remove: record.complete || request.exact,
+            steps: Vec::new(),
+            changes: Vec::new(),
+            conflicts: Vec::new(),
+            widened: Vec::new(),
+        };
+        builder.refuse_unknown_paths(&request.scope, &snapshot, &request.target)?;
+        builder.root(&snapshot)?;
+        let Builder { mut steps, mut changes, mut conflicts, widened, .. } = builder;
+        steps.sort_by(|a, b| a.path.cmp(&b.path));
+        changes.sort_by(|a, b| a.path.cmp(&b.path));
+        conflicts.sort_by(|a, b| a.path.cmp(&b.path));
+        let recorded_scope = match &scope {
+            Scope::Whole => Scope::Whole,
+            Scope::Paths(paths) => Scope::of_paths(paths.iter().chain(&widened).cloned().collect()),
+        };
+        let hash = hash_of(workspace, request, &scope, &steps, &conflicts);
+        Ok(Self { hash, changes, conflicts, steps, recorded_scope })
+    }
+
+    pub(super) fn refuse_if_changed(&self, expected: Option<&str>) -> Result<()> {
+        match expected {
+            Some(expected) if expected != self.hash => Err(Error::PlanChanged),
+            _ => Ok(()),
+        }
+    }
+
+    pub(super) fn refuse_conflicts(&self, skip: bool) -> Result<()> {
+        match self.conflicts.first() {
+            Some(first) if !skip => Err(Error::Conflict {
+                path: first.path.clone(),
+                reason: first.reason.clone(),
+                others: self.conflicts.len() - 1,
+            }),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn hash_of(
+    workspace: &Workspace,
+    request: &RestoreRequest,
+    scope: &Scope,
+    steps: &[Step],
+    conflicts: &[Conflict],
+) -> String {
+    use std::os::unix::ffi::OsStrExt;
+    let mut hasher = xxhash_rust::xxh3::Xxh3::new();
+    let mut add = |bytes: &[u8]| {
+        hasher.update(&(bytes.len() as u64).to_le_bytes());
+        hasher.update(bytes);
+    };
+    add(workspace.root().as_os_str().as_bytes());
+    add(request.target.as_bytes());
+    add(&[request.only as u8, u8::from(request.exact), u8::from(*scope == Scope::Whole)]);
+    scope.paths().unwrap_or_default().iter().for_each(|path| add(path.as_bytes()));
+    for step in steps {
+        add(step.path.as_bytes());
+        for side in [&step.old, &step.new] {
+            add(&side_bytes(side.as_ref()));
+        }
+    }
+    for conflict in conflicts {
+        add(conflict.path.as_bytes());
+        add(conflict.reason.as_bytes());
+    }
+    format!("{:032x}", hasher.digest128())
+}
+
+fn side_bytes(side: Option<&Side>) -> Vec<u8> {
+    match side {
+        None => vec![0],
+        Some(Side::File { content, mode }) => [&[1][..], content.as_bytes(), &mode.0.to_le_bytes()].concat(),
+        Some(Side::Symlink { target }) => [&[2][..], target.as_bytes()].concat(),
+        Some(Side::Directory { mode }) => [&[3][..], &mode.0.to_le_bytes()].concat(),
+    }
+}
+
+/// Does something stay at a path after the restore that was there before?
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stays {
+    Nothing,
+    Something,
+}
+
+struct Builder<'a> {
+    store: &'a Store,
+    reader: ObjectReader,
+    present: &'a Scan,
+    scope: &'a Scope,
+    /// Paths that the request leaves alone.
+    spared: Scope,
+    left_out: LeftOut<'a>,
+    /// What the operation that is taken back had restored.
+    made: Option<Snapshot>,
+    may_remove: bool,
+    steps: Vec<Step>,
+    changes: Vec<Change>,
+    conflicts: Vec<Conflict>,
+    /// Directories above the scope that have to be made or replaced.
+    widened: Vec<WorkspacePath>,
+}
+
+impl Builder<'_> {
+    fn refuse_unknown_paths(&self, scope: &Scope, snapshot: &Snapshot, target: &CheckpointId) -> Result<()> {
+        for path in scope.paths().unwrap_or_default() {
+            let is_present = self.present.root.find(path).is_some();
+            if !is_present && crate::cat::find_stored(self.store, *snapshot, path)?.is_none() {
+                let place = format!("checkpoint {} and not on disk", target.short());
+                return Err(Error::UnknownPath { path: path.clone(), place });
+            }
+        }
+        Ok(())
+    }
+
+    fn root(&mut self, wanted: &Snapshot) -> Result<()> {
+        let present = self.present;
+        self.both_directories(&WorkspacePath::root(), &present.root, wanted)?;
+        Ok(())
+    }
+
+    fn both_directories(&mut self, path: &WorkspacePath, present: &Directory, wanted: &Snapshot) -> Result<Stays> {
+        let defaults_fit = self.present.id_defaults == Some(wanted.defaults);
+        if present.ids == Some(wanted.ids) && defaults_fit {
+            return Ok(Stays::Something);
+        }
+        let entries = self.store.list(&self.reader, wanted)?;
+        for (name, present, wanted) in side_by_side(present, &entries) {
+            self.name(&path.join(name), present, wanted)?;
+        }
+        Ok(Stays::Something)
+    }
+
+    fn name(&mut self, path: &WorkspacePath, present: Option<&Node>, wanted: Option<&StoredNode>) -> Result<Stays> {
+        let stays = if present.is_some() { Stays::Something } else { Stays::Nothing };
+        if !self.scope.touches(path) || self.spared.contains(path) {
+            return Ok(stays);
+        }
+        if !self.scope.contains(path) {
+            return self.above_scope(path, present, wanted);
+        }
+        match (present, wanted) {
+            (None, None) => Ok(Stays::Nothing),
+            (None, Some(wanted)) => self.appears(path, wanted).map(|()| Stays::Something),
+            (Some(present), None) => self.vanishes(path, present),
+            (Some(Node::Skipped(reason, _)), Some(_)) => Ok(self.in_the_way(path, *reason)),
+            (Some(Node::Directory(present)), Some(StoredNode::Directory { snapshot, mode })) => {
+                self.directory_mode(path, present, *mode);
+                self.both_directories(path, present, snapshot)
+            }
+            (Some(present), Some(wanted)) => self.differs(path, present, wanted),
+        }
+    }
+
+    /// A directory that only leads to what the scope names.
+    fn above_scope(
+        &mut self,
+        path: &WorkspacePath,
+        present: Option<&Node>,
+        wanted: Option<&StoredNode>,
+    ) -> Result<Stays> {
+        match (present, wanted) {
+            (Some(Node::Directory(present)), Some(StoredNode::Directory { snapshot, .. })) => {
+                self.both_directories(path, present, snapshot)
+            }
+            (Some(Node::Directory(present)), _) => {
+                for entry in &present.entries {
+                    self.name(&path.join(&entry.name), Some(&entry.node), None)?;
+                }
+                Ok(Stays::Something)
+            }
+            (present, Some(StoredNode::Directory { snapshot, mode })) => {
+                let before = self.steps.len();
+                for entry in self.store.list(&self.reader, snapshot)? {
+                    self.name(&path.join(&entry.name), None, Some(&entry.node))?;
+                }
+                if self.steps.len() == before {
+                    return Ok(if present.is_some() { Stays::Something } else { Stays::Nothing });
+                }
+                if let Some(Node::Skipped(reason, _)) = present {
+                    self.steps.truncate(before);
+                    return Ok(self.in_the_way(path, *reason));
+                }
+                // It has to be made first, so that undoing removes it again.
+                self.widened.push(path.clone());
+                let old = present.and_then(Node::side);
+                if let Some(old) = old {
+                    self.changes.push(Change::between(path.clone(), Some(old), None));
+                }
+                self.step(path, old, Some(Side::Directory { mode: *mode }));
+                Ok(Stays::Something)
+            }
+            (present, _) => Ok(if present.is_some() { Stays::Something } else { Stays::Nothing }),
+        }
+    }
+
+    fn appears(&mut self, path: &WorkspacePath, wanted: &StoredNode) -> Result<()> {
+        if self.spared.contains(path) {
+            return Ok(());
+        }
+        let new = side_of(wanted);
+        self.step(path, None, Some(new));
+        self.appears_below(path, None, wanted)
+    }
+
+    /// Reports what comes at a path, and plans what comes below it.
+    fn appears_below(&mut self, path: &WorkspacePath, old: Option<Side>, wanted: &StoredNode) -> Result<()> {
+        let new = side_of(wanted);
+        let StoredNode::Directory { snapshot, .. } = wanted else {
+            self.changes.push(Change::between(path.clone(), old, Some(new)));
+            return Ok(());
+        };
+        let entries = self.store.list(&self.reader, snapshot)?;
+        if entries.is_empty() {
+            self.changes.push(Change::between(path.clone(), None, Some(new)));
+        }
+        entries.iter().try_for_each(|entry| self.appears(&path.join(&entry.name), &entry.node))
+    }
+
+    /// The target has nothing here. What it left out stays, and so does what was not captured.
+    fn vanishes(&mut self, path: &WorkspacePath, present: &Node) -> Result<Stays> {
+        if self.spared.contains(path) || !self.may_remove || self.target_left_out(path, present)? {
+            return Ok(Stays::Something);
+        }
+        match present {
+            Node::Skipped(..) => Ok(Stays::Something),
+            Node::File(_) | Node::Symlink(_) => {
+                let old = present.side();
+                self.step(path, old, None);
+                self.changes.push(Change::between(path.clone(), old, None));
+                Ok(Stays::Nothing)
+            }
+            Node::Directory(directory) => {
+                let mut stays = Stays::Nothing;
+                for entry in &directory.entries {
+                    if self.vanishes(&path.join(&entry.name), &entry.node)? == Stays::Something {
+                        stays = Stays::Something;
+                    }
+                }
+                if stays == Stays::Nothing {
+                    let old = Some(Side::Directory { mode: directory.mode() });
+                    self.step(path, old, None);
+                    if directory.entries.is_empty() {
+                        self.changes.push(Change::between(path.clone(), old, None));
+                    }
+                }
+                Ok(stays)
+            }
+        }
+    }
+
+    fn target_left_out(&mut self, path: &WorkspacePath, present: &Node) -> Result<bool> {
+        let is_directory = matches!(present, Node::Directory(_));
+        if !self.left_out.covers(path, is_directory)? {
+            return Ok(false);
+        }
+        // What the operation itself made goes when it is taken back, whatever the rules say of it.
+        let made = match &self.made {
+            Some(made) => crate::cat::find_stored(self.store, *made, path)?.is_some(),
+            None => false,
+        };
+        Ok(!made)
+    }
+
+    /// Something of another kind, or with other bytes or bits.
+    fn differs(&mut self, path: &WorkspacePath, present: &Node, wanted: &StoredNode) -> Result<Stays> {
+        let (old, new) = (present.side(), side_of(wanted));
+        if old == Some(new) {
+            return Ok(Stays::Something);
+        }
+        if let Node::Directory(directory) = present {
+            return self.directory_becomes(path, directory, wanted);
+        }
+        self.step(path, old, Some(new));
+        if let (Some(step), Node::File(file)) = (self.steps.last_mut(), present) {
+            step.in_place = file.stamp.links == 1 && old.and_then(|old| old.content()) == new.content();
+        }
+        if matches!(wanted, StoredNode::Directory { .. }) {
+            self.changes.push(Change::between(path.clone(), old, None));
+            self.appears_below(path, None, wanted)?;
+        } else {
+            self.changes.push(Change::between(path.clone(), old, Some(new)));
+        }
+        Ok(Stays::Something)
+    }
+
+    fn directory_becomes(
+        &mut self,
+        path: &WorkspacePath,
+        directory: &Directory,
+        wanted: &StoredNode,
+    ) -> Result<Stays> {
+        let (steps, changes) = (self.steps.len(), self.changes.len());
+        let mut stays = Stays::Nothing;
+        for entry in &directory.entries {
+            if self.vanishes(&path.join(&entry.name), &entry.node)? == Stays::Something {
+                stays = Stays::Something;
+            }
+        }
+        if stays == Stays::Something {
+            self.steps.truncate(steps);
+            self.changes.truncate(changes);
+            let reason = "a directory stands there that holds files which are not captured".to_owned();
+            self.conflicts.push(Conflict { path: path.clone(), reason, kept: None });
+            return Ok(Stays::Something);
+        }
+        let new = side_of(wanted);
+        self.step(path, Some(Side::Directory { mode: directory.mode() }), Some(new));
+        self.changes.push(Change::between(path.clone(), None, Some(new)));
+        Ok(Stays::Something)
+    }
+
+    /// The permission bits of a directory that is on both sides. Those of a hollow one are in no snapshot.
+    fn directory_mode(&mut self, path: &WorkspacePath, present: &Directory, wanted: Mode) {
+        let mode = present.mode();
+        if mode != wanted && present.is_captured() {
+            let (old, new) = (Side::Directory { mode }, Side::Directory { mode: wanted });
+            self.step(path, Some(old), Some(new));
+            self.changes.push(Change::between(path.clone(), Some(old), Some(new)));
+        }
+    }
+
+    fn in_the_way(&mut self, path: &WorkspacePath, reason: Reason) -> Stays {
+        let reason = match reason {
+            Reason::Special => "a special file stands there".to_owned(),
+            Reason::TooLarge => "a file stands there that is too large to be saved first".to_owned(),
+            Reason::Unreadable => "what stands there can't be read, so it can't be saved first".to_owned(),
+            Reason::Changing => "what stands there keeps changing, so it can't be saved first".to_owned(),
+            other => format!("what stands there is not captured ({})", other.as_str()),
+        };
+        self.conflicts.push(Conflict { path: path.clone(), reason, kept: None });
+        Stays::Something
+    }
+
+    fn step(&mut self, path: &WorkspacePath, old: Option<Side>, new: Option<Side>) {
+        self.steps.push(Step { path: path.clone(), old, new, area: 0, in_place: false });
+    }
+}
+
+fn side_of(node: &StoredNode) -> Side {
+    match *node {
+        StoredNode::File { content, mode } => Side::File { content, mode },
+        StoredNode::Symlink { target } => Side::Symlink { target },
+        StoredNode::Directory { mode, .. } => Side::Directory { mode },
+    }
+}
+
+/// The names of both, in order.
+fn side_by_side<'a>(
+    present: &'a Directory,
+    wanted: &'a [StoredEntry],
+) -> Vec<(&'a BStr, Option<&'a Node>, Option<&'a StoredNode>)> {
+    let mut out = Vec::with_capacity(present.entries.len().max(wanted.len()));
+    let mut left = present.entries.iter().peekable();
+    let mut right = wanted.iter().peekable();
+    loop {
+        let order = match (left.peek(), right.peek()) {
+            (None, None) => return out,
+            (Some(_), None) => std::cmp::Ordering::Less,
+            (None, Some(_)) => std::cmp::Ordering::Greater,
+            (Some(a), Some(b)) => a.name.cmp(&b.name),
+        };
+        let old = if order.is_le() { left.next() } else { None };
+        let new = if order.is_ge() { right.next() } else { None };
+        let name = old.map(|entry| entry.name.as_bstr()).or(new.map(|entry| entry.name.as_bstr()));
+        if let Some(name) = name {
+            out.push((name, old.map(|entry| &entry.node), new.map(|entry| &entry.node)));
+        }
+    }
+}

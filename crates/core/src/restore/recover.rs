@@ -1,0 +1,136 @@
+//! Finishing a restore that was interrupted, or taking it back.
+
+use jiff::Timestamp;
+
+use super::{
+    Conflict,
+    apply::Attempt,
+    stage::Stage,
+};
+use crate::{
+    error::{Error, Result},
+    events::Event,
+    store::{FoundJournal, Journal, Operation, Restored, Writer},
+    workspace::Workspace,
+};
+
+/// What became of an interrupted restore.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Recovery {
+    /// There was none.
+    Nothing,
+    /// It was finished.
+    Finished,
+    /// It was taken back.
+    TakenBack,
+}
+
+impl Recovery {
+    /// The word of the contract.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Nothing => "nothing",
+            Self::Finished => "finished",
+            Self::TakenBack => "taken_back",
+        }
+    }
+}
+
+/// Which way an interrupted restore goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Abort {
+    /// Forward.
+    No,
+    /// Back.
+    Yes,
+}
+
+impl Workspace {
+    /// Finishes a restore that was interrupted, or takes it back.
+    pub fn recover(&self, abort: bool, now: Timestamp) -> Result<Recovery> {
+        if self.store()?.is_none() {
+            return Ok(Recovery::Nothing);
+        }
+        let (writer, _) = self.writer_as_it_is(now)?;
+        self.recover_locked(&writer, if abort { Abort::Yes } else { Abort::No }, now)
+    }
+
+    pub(crate) fn recover_locked(&self, writer: &Writer, abort: Abort, now: Timestamp) -> Result<Recovery> {
+        let journal = match writer.journal()? {
+            FoundJournal::Nothing => {
+                let leftovers = writer.leftover_areas()?;
+                if !leftovers.is_empty() {
+                    self.clear_stage(writer, &leftovers)?;
+                }
+                return Ok(Recovery::Nothing);
+            }
+            FoundJournal::Journal(journal) => *journal,
+            FoundJournal::Damaged(why) if abort == Abort::No => {
+                let problem = format!("the journal of an interrupted restore can't be read: {why}");
+                return Err(Error::StoreDamaged { store: self.store_directory().to_owned(), problem });
+            }
+            FoundJournal::Damaged(_) => {
+                writer.set_journal_aside()?;
+                return Ok(Recovery::TakenBack);
+            }
+        };
+        let journal = if abort == Abort::Yes && !journal.taken_back { self.turn_back(writer, journal)? } else { journal };
+        let outcome = if journal.taken_back { Recovery::TakenBack } else { Recovery::Finished };
+        self.run_again(writer, &journal, now)?;
+        self.emit(writer, Event::Recovered { outcome: outcome.as_str().into() }, now)?;
+        Ok(outcome)
+    }
+
+    /// Writes the journal that leads back, in place of the one that led forward.
+    fn turn_back(&self, writer: &Writer, journal: Journal) -> Result<Journal> {
+        let steps = journal.steps.iter().map(crate::store::Step::reversed).collect();
+        let back = Journal { steps, taken_back: true, ..journal };
+        writer.open_journal(&back)?;
+        Ok(back)
+    }
+
+    fn run_again(&self, writer: &Writer, journal: &Journal, now: Timestamp) -> Result<()> {
+        for area in &journal.areas {
+            self.make_area(writer.layout(), area)?;
+        }
+        let stage = self.open_stage(writer, journal.areas.clone())?;
+        let mut conflicts = self.apply_journal(writer, journal, &stage, Attempt::Again)?;
+        self.finish_journal(writer, journal, &stage, &mut conflicts, now)
+    }
+
+    /// A step failed: puts everything back, so that the failure changed nothing. What can't be put back now is left to
+    /// the next command.
+    pub(super) fn take_back_after(&self, writer: &Writer, journal: Journal, error: Error, now: Timestamp) -> Error {
+        let back = self.turn_back(writer, journal).and_then(|journal| self.run_again(writer, &journal, now));
+        match back {
+            Ok(()) => error,
+            Err(_) => Error::Unfinished { source: Box::new(error) },
+        }
+    }
+
+    /// Keeps what somebody wrote in between, notes what was done, and cleans up behind itself.
+    pub(super) fn finish_journal(
+        &self,
+        writer: &Writer,
+        journal: &Journal,
+        stage: &Stage,
+        conflicts: &mut Vec<Conflict>,
+        now: Timestamp,
+    ) -> Result<()> {
+        self.keep_intruders(writer, journal, stage, conflicts, now)?;
+        let is_noted = writer.timeline()?.operations.restores().any(|done| done.sequence == journal.sequence);
+        if !journal.taken_back && !is_noted {
+            writer.log(&[Operation::Restored(Restored {
+                sequence: journal.sequence,
+                target: journal.target,
+                safety: Some(journal.safety),
+                scope: journal.scope.clone(),
+                before: journal.before,
+                after: journal.after,
+                direction: journal.direction,
+            })])?;
+        }
+        writer.close_journal()?;
+        self.clear_stage(writer, &stage.areas)
+    }
+}

@@ -1,0 +1,276 @@
+//! Making the new files ready, on the same mount as the paths that they are for.
+
+use std::{collections::HashMap, fs::File, io, path::Path};
+
+use rayon::prelude::*;
+
+use super::{RestorePlan, check::is_absence};
+use crate::{
+    disk::{self, Dir, private, set_mode, set_owner},
+    error::{Error, Result, While},
+    model::{Mode, Side, WorkspacePath},
+    store::{Area, Layout, ObjectReader, Step, Store, Writer},
+    workspace::Workspace,
+};
+
+/// More files than this are made durable with one call for the whole file system.
+const MANY: usize = 32;
+
+/// The staging areas of one restore, open.
+pub(super) struct Stage {
+    pub(super) areas: Vec<Area>,
+    directories: Vec<Dir>,
+}
+
+impl Stage {
+    pub(super) fn directories(&self) -> &[Dir] {
+        &self.directories
+    }
+
+    pub(super) fn directory(&self, step: &Step) -> Result<&Dir> {
+        let missing = || Error::Internal("a step without a staging area".into());
+        self.directories.get(step.area).ok_or_else(missing)
+    }
+}
+
+/// The name of a step's file in its area.
+pub(super) fn slot(number: usize) -> Vec<u8> {
+    number.to_string().into_bytes()
+}
+
+/// Where the old file goes on file systems that can't exchange two names.
+pub(super) fn old_slot(number: usize) -> Vec<u8> {
+    format!("{number}.old").into_bytes()
+}
+
+impl Workspace {
+    /// Makes every new file and link ready; reads and checks every object on the way.
+    pub(super) fn stage(&self, writer: &Writer, plan: &mut RestorePlan, sequence: u64) -> Result<Stage> {
+        let areas = self.choose_areas(writer, &mut plan.steps, sequence)?;
+        if areas.iter().any(|area| matches!(area, Area::Workspace { .. })) {
+            writer.note_areas(&areas)?;
+        }
+        for area in &areas {
+            self.make_area(writer.layout(), area)?;
+        }
+        let stage = self.open_stage(writer, areas)?;
+        let staged = self.fill(writer, &plan.steps, &stage);
+        if let Err(error) = staged {
+            // Nothing has been touched yet; what was made ready is swept, now or by the next writer.
+            drop(self.clear_stage(writer, &stage.areas));
+            return Err(error);
+        }
+        Ok(stage)
+    }
+
+    pub(super) fn open_stage(&self, writer: &Writer, areas: Vec<Area>) -> Result<Stage> {
+        let open = |area: &Area| {
+            let path = self.area_path(writer.layout(), area);
+            match area {
+                Area::Store { .. } => Dir::open(&path).or_fail("open", path),
+                Area::Workspace { parent, name } => {
+                    let directory = self.open_existing(parent)?;
+                    let missing = || Error::Internal(format!("{} is not there", path.display()));
+                    directory.ok_or_else(missing)?.open_dir(name.as_bytes()).or_fail("open", path)
+                }
+            }
+        };
+        let directories = areas.iter().map(open).collect::<Result<_>>()?;
+        Ok(Stage { areas, directories })
+    }
+
+    fn area_path(&self, layout: &Layout, area: &Area) -> std::path::PathBuf {
+        match area {
+            Area::Store { name } => layout.stage().join(name),
+            Area::Workspace { parent, name } => self.root().join(parent.to_text().as_ref()).join(name),
+        }
+    }
+
+    /// Finds a place for each step's file that it can be renamed from: in the store, or at the top of its mount.
+    fn choose_areas(&self, writer: &Writer, steps: &mut [Step], sequence: u64) -> Result<Vec<Area>> {
+        let layout = writer.layout();
+        private::make_directories(&layout.stage()).or_fail("create", layout.stage())?;
+        let store = Dir::open(&layout.stage()).or_fail("open", layout.stage())?;
+        let mut areas = vec![Area::Store { name: format!("{sequence}") }];
+        let mut by_parent: HashMap<WorkspacePath, usize> = HashMap::new();
+        let mut by_mount: HashMap<WorkspacePath, usize> = HashMap::new();
+        for step in steps.iter_mut() {
+            let parent = step.path.parent().unwrap_or_default();
+            if let Some(known) = by_parent.get(&parent) {
+                step.area = *known;
+                continue;
+            }
+            let (directory, path) = self.nearest_directory(&parent)?;
+            step.area = if store.can_rename_to(&directory) {
+                0
+            } else {
+                let top = self.mount_top(&directory, path)?;
+                *by_mount.entry(top.clone()).or_insert_with(|| {
+                    let hash = xxhash_rust::xxh3::xxh3_64_with_seed(top.as_bytes(), sequence);
+                    areas.push(Area::Workspace { parent: top, name: format!(".backtrail-{hash:016x}") });
+                    areas.len() - 1
+                })
+            };
+            by_parent.insert(parent, step.area);
+        }
+        Ok(areas)
+    }
+
+    /// The directory at a path, or the nearest one above it that exists.
+    fn nearest_directory(&self, path: &WorkspacePath) -> Result<(Dir, WorkspacePath)> {
+        let mut directory = Dir::open(self.root()).or_fail("open", self.root())?;
+        let mut reached = WorkspacePath::root();
+        for part in path.parts() {
+            match directory.open_dir(part) {
+                Ok(below) => directory = below,
+                Err(error) if is_absence(&error) => break,
+                Err(error) => return Err(error).or_fail("open", self.root().join(reached.join(part).to_text().as_ref())),
+            }
+            reached = reached.join(part);
+        }
+        Ok((directory, reached))
+    }
+
+    /// The topmost directory of the workspace from which a rename reaches this one.
+    fn mount_top(&self, directory: &Dir, path: WorkspacePath) -> Result<WorkspacePath> {
+        let mut top = path;
+        while let Some(parent) = top.parent() {
+            let above = self.open_existing(&parent)?;
+            if !above.is_some_and(|above| above.can_rename_to(directory)) {
+                break;
+            }
+            top = parent;
+        }
+        Ok(top)
+    }
+
+    pub(super) fn make_area(&self, layout: &Layout, area: &Area) -> Result<()> {
+        let path = self.area_path(layout, area);
+        match area {
+            Area::Store { .. } => private::make_directories(&path).or_fail("create", path),
+            Area::Workspace { parent, name } => {
+                let directory = self.open_existing(parent)?;
+                let directory = directory.ok_or_else(|| Error::NotADirectory { path: path.clone() })?;
+                let make = || -> io::Result<()> {
+                    if directory.try_stamp_at(name.as_bytes())?.is_none() {
+                        directory.make_dir(name.as_bytes(), Mode(0o700))?;
+                    }
+                    let made = directory.open_dir(name.as_bytes())?;
+                    if made.try_stamp_at(b".gitignore")?.is_some() {
+                        return Ok(());
+                    }
+                    // The user's own git must not see it either.
+                    let mut file = made.create_file(b".gitignore")?;
+                    made.write_own(&mut file, b"*\n")
+                };
+                make().or_fail("create", path)
+            }
+        }
+    }
+
+    fn fill(&self, store: &Store, steps: &[Step], stage: &Stage) -> Result<()> {
+        let staged: Vec<(usize, &Step)> =
+            steps.iter().enumerate().filter(|(_, step)| step.puts_leaf()).collect();
+        let is_few = staged.len() <= MANY;
+        let fill_one = |reader: &mut ObjectReader, (number, step): &(usize, &Step)| {
+            self.stage_one(store, reader, *number, step, stage, is_few)
+        };
+        if is_few {
+            let mut reader = store.reader();
+            staged.iter().try_for_each(|item| fill_one(&mut reader, item))?;
+        } else {
+            staged.par_iter().try_for_each_init(|| store.reader(), fill_one)?;
+        }
+        for directory in &stage.directories {
+            let synced = if is_few { directory.sync() } else { disk::sync_filesystem(directory) };
+            synced.or_fail("sync", self.root())?;
+        }
+        Ok(())
+    }
+
+    /// Makes the file or link of one step ready.
+    pub(super) fn stage_one(
+        &self,
+        store: &Store,
+        reader: &mut ObjectReader,
+        number: usize,
+        step: &Step,
+        stage: &Stage,
+        sync: bool,
+    ) -> Result<()> {
+        let directory = stage.directory(step)?;
+        let name = slot(number);
+        let path = self.root().join(step.path.to_text().as_ref());
+        match step.new {
+            Some(Side::Symlink { target }) => {
+                let target = store.content(reader, &target)?;
+                directory.create_symlink(&target, &name).or_fail("make ready", &path)
+            }
+            Some(Side::File { content, mode }) => {
+                let mut file = directory.create_file(&name).or_fail("make ready", &path)?;
+                store
+                    .copy_content(&content, &mut |piece| directory.write_own(&mut file, piece))?
+                    .or_fail("make ready", &path)?;
+                self.dress(step, &file, mode).or_fail("make ready", &path)?;
+                if sync { directory.sync_own(&file).or_fail("sync", &path) } else { Ok(()) }
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Owner first, then permission bits: a change of owner takes some of them away.
+    fn dress(&self, step: &Step, file: &File, mode: Mode) -> io::Result<()> {
+        if rustix::process::geteuid().is_root()
+            && let Some((user, group)) = self.owner_for(&step.path)
+            && (user, group) != (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw())
+        {
+            set_owner(file, user, group)?;
+        }
+        set_mode(file, mode)
+    }
+
+    /// Who a restored file should belong to: whoever has the one in its place, else the directory.
+    fn owner_for(&self, path: &WorkspacePath) -> Option<(u32, u32)> {
+        let (directory, reached) = self.nearest_directory(&path.parent()?).ok()?;
+        if Some(reached) == path.parent()
+            && let Ok(owner) = directory.owner_at(path.name())
+        {
+            return Some(owner);
+        }
+        directory.owner().ok()
+    }
+
+    /// Empties and removes the areas. Only files of the program's own are in them by now.
+    pub(super) fn clear_stage(&self, writer: &Writer, areas: &[Area]) -> Result<()> {
+        for area in areas {
+            let path = self.area_path(writer.layout(), area);
+            let parent = match area {
+                Area::Store { .. } => open_if_there(&writer.layout().stage())?,
+                Area::Workspace { parent, .. } => self.open_existing(parent)?,
+            };
+            let Some(parent) = parent else { continue };
+            let (Area::Store { name } | Area::Workspace { name, .. }) = area;
+            let clear = || -> io::Result<()> {
+                let directory = match parent.open_dir(name.as_bytes()) {
+                    Ok(directory) => directory,
+                    Err(error) if is_absence(&error) => return Ok(()),
+                    Err(error) => return Err(error),
+                };
+                for listed in directory.list()? {
+                    directory.remove_own_file(&listed.name)?;
+                }
+                parent.remove_dir(name.as_bytes())
+            };
+            clear().or_fail("clear", path)?;
+        }
+        writer.forget_areas()
+    }
+}
+
+fn open_if_there(path: &Path) -> Result<Option<Dir>> {
+    match Dir::open(path) {
+        Ok(directory) => Ok(Some(directory)),
+        Err(error) if is_absence(&error) => Ok(None),
+        Err(error) => Err(error).or_fail("open", path),
+    }
+}

@@ -1,0 +1,141 @@
+//! The note that a restore is under way: what each path was and what it becomes.
+//!
+//! Writing it is the commit point of a restore; removing it is its end. It is one file, replaced in one step, with a
+//! checksum, so that there is a whole one or none.
+
+use std::io;
+
+use super::{ExactText, Layout, lines, operations::Direction};
+use crate::{
+    disk::private::{self, Durability},
+    model::{CheckpointId, Scope, Side, WorkspacePath},
+};
+
+/// A path, what stood there and what shall stand there.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub(crate) struct Step {
+    pub(crate) path: WorkspacePath,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) old: Option<Side>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) new: Option<Side>,
+    /// Which staging area serves it.
+    #[serde(default)]
+    pub(crate) area: usize,
+    /// Only the permission bits differ, and the file has no other name: they are set where it is.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) in_place: bool,
+}
+
+impl Step {
+    /// Does a file or link go away from the path?
+    pub(crate) fn takes_leaf(&self) -> bool {
+        !self.in_place && self.old.is_some_and(|old| !old.is_directory())
+    }
+
+    /// Does a file or link come to the path?
+    pub(crate) fn puts_leaf(&self) -> bool {
+        !self.in_place && self.new.is_some_and(|new| !new.is_directory())
+    }
+
+    /// Does a directory go away?
+    pub(crate) fn takes_directory(&self) -> bool {
+        self.old.is_some_and(|old| old.is_directory()) && !self.new.is_some_and(|new| new.is_directory())
+    }
+
+    /// Does a directory come?
+    pub(crate) fn puts_directory(&self) -> bool {
+        self.new.is_some_and(|new| new.is_directory()) && !self.old.is_some_and(|old| old.is_directory())
+    }
+
+    /// The step that leads back.
+    pub(crate) fn reversed(&self) -> Self {
+        Self { path: self.path.clone(), old: self.new, new: self.old, area: self.area, in_place: self.in_place }
+    }
+}
+
+/// A directory where files are made ready and set aside, on the same mount as the paths that it serves.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(tag = "in", rename_all = "snake_case")]
+pub(crate) enum Area {
+    /// In the store.
+    Store {
+        /// The directory's name below the stage.
+        name: String,
+    },
+    /// In the workspace, at the top of a mount.
+    Workspace {
+        /// The directory that holds it.
+        parent: WorkspacePath,
+        /// Its name.
+        name: String,
+    },
+}
+
+/// A restore under way.
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+pub(crate) struct Journal {
+    pub(crate) version: u32,
+    pub(crate) sequence: u64,
+    pub(crate) target: CheckpointId,
+    pub(crate) safety: CheckpointId,
+    pub(crate) scope: Scope,
+    pub(crate) before: Option<CheckpointId>,
+    pub(crate) after: Option<CheckpointId>,
+    pub(crate) direction: Direction,
+    /// The workspace, for people who find this file.
+    pub(crate) workspace: ExactText,
+    pub(crate) areas: Vec<Area>,
+    pub(crate) steps: Vec<Step>,
+    /// It is being taken back: the steps lead to how it was.
+    #[serde(default)]
+    pub(crate) taken_back: bool,
+}
+
+/// What lies where the journal lies.
+#[derive(Debug)]
+pub(crate) enum Found {
+    Nothing,
+    Journal(Box<Journal>),
+    /// It can't be read, and why.
+    Damaged(String),
+}
+
+pub(super) fn read(layout: &Layout) -> io::Result<Found> {
+    let Some(bytes) = private::read(&layout.journal())? else { return Ok(Found::Nothing) };
+    let Some(line) = lines::sound_lines(&bytes).next() else {
+        return Ok(Found::Damaged("its checksum does not fit".into()));
+    };
+    match serde_json::from_str::<Journal>(line) {
+        Ok(journal) => Ok(Found::Journal(Box::new(journal))),
+        Err(error) => Ok(Found::Damaged(error.to_string())),
+    }
+}
+
+pub(super) fn write(layout: &Layout, journal: &Journal) -> io::Result<()> {
+    let json = serde_json::to_string(journal).map_err(io::Error::other)?;
+    private::replace(&layout.journal(), lines::seal(&json).as_bytes(), Durability::Synced)
+}
+
+pub(super) fn close(layout: &Layout) -> io::Result<()> {
+    private::remove(&layout.journal())?;
+    private::sync_directory(&layout.own())
+}
+
+/// Notes staging areas before they are made, so that none is forgotten.
+pub(super) fn note_areas(layout: &Layout, areas: &[Area]) -> io::Result<()> {
+    let json = serde_json::to_string(areas).map_err(io::Error::other)?;
+    private::replace(&layout.staging_note(), lines::seal(&json).as_bytes(), Durability::Synced)
+}
+
+pub(super) fn noted_areas(layout: &Layout) -> io::Result<Vec<Area>> {
+    let bytes = private::read(&layout.staging_note())?.unwrap_or_default();
+    Ok(lines::sound_lines(&bytes).next().and_then(|line| serde_json::from_str(line).ok()).unwrap_or_default())
+}
+
+pub(super) fn forget_areas(layout: &Layout) -> io::Result<()> {
+    if private::exists(&layout.staging_note()) {
+        private::remove(&layout.staging_note())?;
+    }
+    Ok(())
+}
