@@ -10,7 +10,10 @@ use clap::{
     builder::{OsStringValueParser, PossibleValuesParser, TypedValueParser},
 };
 
-use crate::commands::{cat, completions, demo, diff, init, list, man, save, show, status, verify};
+use crate::commands::{
+    cat, completions, demo, diff, export, history, init, list, man, recover, restore, rewind, save, show, status, undo,
+    verify,
+};
 
 /// Checkpoints of a workspace that can always be taken back.
 ///
@@ -85,6 +88,14 @@ pub(crate) enum Command {
     Status(status::StatusArgs),
     Diff(diff::DiffArgs),
     Cat(cat::CatArgs),
+    History(history::HistoryArgs),
+    #[command(visible_alias = "rollback")]
+    Restore(restore::RestoreArgs),
+    Rewind(rewind::RewindArgs),
+    Undo(undo::UndoArgs),
+    Redo(undo::RedoArgs),
+    Recover(recover::RecoverArgs),
+    Export(export::ExportArgs),
     Verify(verify::VerifyArgs),
     Demo(demo::DemoArgs),
     Completions(completions::CompletionsArgs),

@@ -177,6 +177,10 @@ fn hint_at(error: &Error) -> Option<String> {
         Error::InvalidName { .. } => {
             "a name is not empty, not `latest`, not an id, and starts with none of @ - step: before: ago: at:"
         }
+        Error::PlanChanged => "look again with --dry-run",
+        Error::Conflict { .. } => "move it away, or restore the rest with --skip-conflicts",
+        Error::Unfinished { .. } => "the next command finishes it; take it back with: backtrail recover --abort",
+        Error::NotEmpty { .. } => "name a directory that is new or empty",
         Error::StoreDamaged { .. } => "see what is affected with: backtrail verify",
         Error::StoreTooNew { .. } => "update backtrail to the version that wrote it",
         Error::NotAStore { .. } => "name a directory that is new or empty with --store DIR",

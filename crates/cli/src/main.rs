@@ -7,6 +7,7 @@ mod commands;
 mod failure;
 mod invocation;
 mod output;
+mod picker;
 mod process;
 mod settings;
 

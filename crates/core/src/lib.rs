@@ -13,8 +13,10 @@ mod diff;
 pub mod disk;
 mod error;
 mod events;
+mod export;
 mod features;
 mod files;
+mod history;
 mod left_out;
 mod locate;
 pub mod model;
@@ -34,6 +36,7 @@ pub use address::{Address, InvalidAddress, validate_name};
 pub use diff::Diff;
 pub use error::{Error, ErrorCode, Result};
 pub use events::{Event, Progress, TimedEvent};
+pub use history::Version;
 pub use locate::{Location, Start, locate};
 pub use model::{
     Attachment, Change, ChangeStatus, Checkpoint, CheckpointId, Context, FeatureState, GitState, Kind, Reason, Scope,
@@ -44,6 +47,7 @@ pub use save::{SaveRequest, Saved};
 pub use settings::Settings;
 pub use show::{ListFilter, Shown};
 pub use status::Status;
+pub use store::Direction;
 pub use user_repository::GitEnvironment;
 pub use verify::{Damage, Verification};
 pub use workspace::{Options, Workspace};

@@ -6,8 +6,10 @@
 
 mod git;
 mod manifest;
+mod random;
 mod workspace;
 
 pub use git::{blob_id, git, git_output};
 pub use manifest::{Found, Manifest, git_directory_bytes};
+pub use random::Random;
 pub use workspace::TestWorkspace;

@@ -1,4 +1,4 @@
-//! `demo`: a save, an accident and what is seen of it, in a scratch directory of its own.
+//! `demo`: a save, an accident and a restore, in a scratch directory of its own.
 //!
 //! The commands are run by the code that runs them anywhere else; only their environment is made up.
 
@@ -14,7 +14,7 @@ use tempfile::TempDir;
 
 use crate::{cli::Cli, failure::Failure, invocation::Invocation, output::shell_words, settings::Environment};
 
-/// See a save, an accident and what is found out about it
+/// See a save, an accident and a restore
 ///
 /// Everything happens in a scratch directory, which is removed at the end.
 #[derive(Debug, Args)]
@@ -46,9 +46,13 @@ const STEPS: &[Step] = &[
     Step::Run(&["status"]),
     Step::Tell("Line by line:"),
     Step::Run(&["diff"]),
-    Step::Tell("The files as they were are safe in the checkpoint:"),
+    Step::Tell("One command brings everything back:"),
+    Step::Run(&["restore", "@"]),
     Step::Run(&["cat", "@", "src/config.toml"]),
-    Step::Run(&["list"]),
+    Step::Tell("And should that have been a mistake, it can be taken back as well:"),
+    Step::Run(&["undo"]),
+    Step::Run(&["redo"]),
+    Step::Run(&["list", "--all"]),
 ];
 
 pub(crate) fn run(_: &DemoArgs, invocation: &Invocation) -> Result<ExitCode, Failure> {

@@ -4,13 +4,19 @@ pub(crate) mod cat;
 pub(crate) mod completions;
 pub(crate) mod demo;
 pub(crate) mod diff;
+pub(crate) mod export;
+pub(crate) mod history;
 pub(crate) mod init;
 pub(crate) mod list;
 pub(crate) mod man;
 pub(crate) mod overview;
+pub(crate) mod recover;
+pub(crate) mod restore;
+pub(crate) mod rewind;
 pub(crate) mod save;
 pub(crate) mod show;
 pub(crate) mod status;
+pub(crate) mod undo;
 pub(crate) mod verify;
 
 use std::process::ExitCode;
@@ -28,6 +34,13 @@ pub(crate) fn run(command: Option<Command>, invocation: &Invocation) -> Result<E
         Some(Command::Status(args)) => status::run(&args, invocation),
         Some(Command::Diff(args)) => diff::run(&args, invocation),
         Some(Command::Cat(args)) => cat::run(&args, invocation),
+        Some(Command::Restore(args)) => restore::run(&args, invocation),
+        Some(Command::Rewind(args)) => rewind::run(&args, invocation),
+        Some(Command::Undo(args)) => undo::undo(&args, invocation),
+        Some(Command::Redo(args)) => undo::redo(&args, invocation),
+        Some(Command::Recover(args)) => recover::run(&args, invocation),
+        Some(Command::History(args)) => history::run(&args, invocation),
+        Some(Command::Export(args)) => export::run(&args, invocation),
         Some(Command::Verify(args)) => verify::run(&args, invocation),
         Some(Command::Demo(args)) => demo::run(&args, invocation),
         Some(Command::Completions(args)) => completions::run(&args, invocation),

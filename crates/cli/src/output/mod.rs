@@ -6,6 +6,7 @@ mod json;
 mod overview;
 mod pager;
 mod progress;
+mod restored;
 mod saved;
 mod shown;
 mod style;
@@ -29,12 +30,15 @@ pub(crate) use {
     json::{DiffJson, InitJson, SavedJson, ShownJson, StatusJson, TimelineJson, VerifyJson},
     overview::{Overview, overview},
     progress::ProgressLine,
+    restored::{
+        ExportJson, HistoryJson, RecoverJson, RestoreJson, plan_text, restored_text, restored_warnings, way_back,
+    },
     saved::{exclude_commands, saved_sentence, saved_warnings},
     shown::shown,
     style::Paint,
     timeline::{Timeline, turns},
     visible::{visible, visible_path},
-    wording::{plural, shell_words, title, when},
+    wording::{bytes, plural, shell_words, title, when},
 };
 
 /// What could not be printed to stdout.

@@ -238,6 +238,12 @@ impl Dir {
     }
 }
 
+/// Makes a directory that a caller named, with its parents, as the umask has it.
+pub(crate) fn make_directories(path: &Path) -> io::Result<()> {
+    points::pass("make directories")?;
+    std::fs::create_dir_all(path)
+}
+
 /// Gives an open file to this user and group.
 pub(crate) fn set_owner(file: impl AsFd, user: u32, group: u32) -> io::Result<()> {
     points::pass("set owner")?;

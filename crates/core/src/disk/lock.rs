@@ -29,7 +29,7 @@ pub(crate) enum LockError {
 impl FileLock {
     /// Waits at most `patience` for the lock on this file, which is made where it is missing.
     pub(crate) fn acquire(path: &Path, patience: Duration) -> Result<Self, LockError> {
-        let deadline = Instant::now() + patience;
+        let deadline = Instant::now().checked_add(patience);
         let mut pause = Duration::from_micros(500);
         loop {
             let flags = OFlags::RDWR | OFlags::CREATE | OFlags::CLOEXEC | OFlags::NOFOLLOW;
@@ -46,7 +46,7 @@ impl FileLock {
                 }
                 Err(error) => return Err(LockError::Io(error.into())),
             }
-            let left = deadline.saturating_duration_since(Instant::now());
+            let left = deadline.map_or(patience, |deadline| deadline.saturating_duration_since(Instant::now()));
             if left.is_zero() {
                 return Err(LockError::Busy);
             }

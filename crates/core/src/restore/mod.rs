@@ -56,6 +56,8 @@ impl RestoreRequest {
 /// The outcome of a restore.
 #[derive(Debug, Clone)]
 pub struct RestoreOutcome {
+    /// What was restored.
+    pub target: CheckpointId,
     /// The hash of the plan.
     pub plan: String,
     /// What happened to the workspace, or would.
@@ -152,6 +154,7 @@ impl Workspace {
         self.emit(writer, Event::CheckpointRestored { checkpoint: target, safety: Some(safety.id) }, now)?;
         writer.tidy(&writer.timeline()?)?;
         Ok(RestoreOutcome {
+            target,
             plan: plan.hash,
             changes: plan.changes,
             applied: true,
@@ -182,6 +185,7 @@ impl Workspace {
             })])?;
         }
         Ok(RestoreOutcome {
+            target: intent.request.target,
             plan: plan.hash,
             changes: Vec::new(),
             applied: true,

@@ -47,7 +47,7 @@ pub(crate) struct Restored {
 /// How a restore came about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Direction {
+pub enum Direction {
     /// Somebody asked for it.
     Forward,
     /// It took back the last one.

@@ -1,0 +1,48 @@
+//! `rewind`: go back some checkpoints, or to before a prompt.
+
+use std::process::ExitCode;
+
+use backtrail::{CheckpointId, Direction, Error, Kind, ListFilter, RestoreRequest, Workspace};
+use clap::Args;
+
+use crate::{
+    commands::restore::tell,
+    failure::Failure,
+    invocation::{Invocation, Protection},
+};
+
+/// Go back N checkpoints from where the workspace stands
+#[derive(Debug, Args)]
+pub(crate) struct RewindArgs {
+    /// How many
+    #[arg(value_name = "N", default_value_t = 1)]
+    steps: u64,
+    /// Go back to before the N-th last prompt instead
+    #[arg(long)]
+    turn: bool,
+}
+
+pub(crate) fn run(args: &RewindArgs, invocation: &Invocation) -> Result<ExitCode, Failure> {
+    let workspace = invocation.workspace_to_write(Protection::Waived)?;
+    let target = if args.turn {
+        turn(&workspace, args.steps)?
+    } else {
+        invocation.checkpoint(&workspace, &format!("@~{}", args.steps))?
+    };
+    let progress = invocation.output.progress(&workspace, "restoring");
+    let done = workspace.restore(&RestoreRequest::whole(target), invocation.now.timestamp());
+    drop(progress);
+    let done = done?;
+    if let (Some(safety), true) = (done.safety, done.unsaved > 0) {
+        invocation.output.note(&format!("unsaved changes were set aside in {}", safety.short()));
+    }
+    tell(&workspace, &done, Direction::Forward, invocation)
+}
+
+/// The checkpoint of the N-th last prompt.
+fn turn(workspace: &Workspace, steps: u64) -> Result<CheckpointId, Failure> {
+    let turns = workspace.list(&ListFilter { kind: Some(Kind::Turn), ..ListFilter::default() })?;
+    let position = usize::try_from(steps).unwrap_or(usize::MAX).saturating_sub(1);
+    let unknown = || Error::UnknownCheckpoint { word: format!("the prompt {steps} back"), nearest: None };
+    Ok(turns.get(position).ok_or_else(unknown)?.id)
+}

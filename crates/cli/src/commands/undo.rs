@@ -1,0 +1,56 @@
+//! `undo` and `redo`: take back a restore, and take that back.
+
+use std::process::ExitCode;
+
+use backtrail::Direction;
+use clap::Args;
+
+use crate::{
+    commands::restore::tell,
+    failure::Failure,
+    invocation::{Invocation, Protection},
+    output::RestoreJson,
+};
+
+/// Take back the last restore; again: the one before
+#[derive(Debug, Args)]
+pub(crate) struct UndoArgs {}
+
+/// Take back the last undo
+#[derive(Debug, Args)]
+pub(crate) struct RedoArgs {}
+
+pub(crate) fn undo(_: &UndoArgs, invocation: &Invocation) -> Result<ExitCode, Failure> {
+    walk(Direction::Undo, invocation)
+}
+
+pub(crate) fn redo(_: &RedoArgs, invocation: &Invocation) -> Result<ExitCode, Failure> {
+    walk(Direction::Redo, invocation)
+}
+
+fn walk(direction: Direction, invocation: &Invocation) -> Result<ExitCode, Failure> {
+    let workspace = invocation.workspace_to_write(Protection::Waived)?;
+    let now = invocation.now.timestamp();
+    let progress = invocation.output.progress(&workspace, "restoring");
+    let done = match direction {
+        Direction::Redo => workspace.redo(now),
+        _ => workspace.undo(now),
+    };
+    drop(progress);
+    match done? {
+        Some(done) => tell(&workspace, &done, direction, invocation),
+        None => nothing(direction, invocation),
+    }
+}
+
+fn nothing(direction: Direction, invocation: &Invocation) -> Result<ExitCode, Failure> {
+    let output = &invocation.output;
+    if output.is_json() {
+        output.json(&RestoreJson::nothing())?;
+    } else {
+        let what = if direction == Direction::Redo { "no undo to take back" } else { "no restore to take back" };
+        output.done(what)?;
+    }
+    output.note("to go back to the last checkpoint: backtrail restore @");
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,68 @@
+//! Choosing a checkpoint on a terminal, with a look at what restoring it would change.
+
+use std::io::{self, BufRead, IsTerminal};
+
+use backtrail::{CheckpointId, ListFilter, RestoreRequest, Workspace};
+
+use crate::{
+    commands::list::timeline,
+    failure::Failure,
+    invocation::Invocation,
+    output::{plan_text, title},
+};
+
+/// How many checkpoints are offered.
+const OFFERED: usize = 20;
+
+/// Lets the user choose; none where they think better of it.
+pub(crate) fn choose(workspace: &Workspace, invocation: &Invocation) -> Result<Option<CheckpointId>, Failure> {
+    let output = &invocation.output;
+    if output.is_json() || !io::stdin().is_terminal() || !output.is_terminal() {
+        let hint = "see them with: backtrail list; then: backtrail restore ID";
+        return Err(Failure::usage("restore needs the ID of a checkpoint", Some(hint)));
+    }
+    let filter = ListFilter { limit: Some(OFFERED), hide_safety: true, ..ListFilter::default() };
+    let offered = workspace.list(&filter)?;
+    if offered.is_empty() {
+        return Err(Failure::usage("there is no checkpoint yet", Some("take one with: backtrail save")));
+    }
+    let drawn = timeline(workspace, invocation)?.draw(&offered);
+    for (number, line) in drawn.lines().enumerate() {
+        output.text(&format!("{:>3}  {line}\n", number + 1))?;
+    }
+    loop {
+        let Some(answer) = ask("which one? (number or ID; nothing to leave) ", invocation)? else { return Ok(None) };
+        if answer.is_empty() {
+            return Ok(None);
+        }
+        let chosen = match answer.parse::<usize>().ok().and_then(|number| offered.get(number.checked_sub(1)?)) {
+            Some(checkpoint) => checkpoint.id,
+            None => match invocation.checkpoint(workspace, &answer) {
+                Ok(id) => id,
+                Err(failure) => {
+                    output.error(&failure.message());
+                    continue;
+                }
+            },
+        };
+        let plan = workspace.plan_restore(&RestoreRequest::whole(chosen))?;
+        let target = workspace.get(&chosen)?;
+        output.text(&plan_text(&plan, &target, output.paint))?;
+        let question = format!("restore {}? (y/n) ", title(&target));
+        match ask(&question, invocation)?.as_deref() {
+            Some("y" | "yes") => return Ok(Some(chosen)),
+            None => return Ok(None),
+            Some(_) => {}
+        }
+    }
+}
+
+/// One line of the user's; none at the end of input.
+fn ask(question: &str, invocation: &Invocation) -> Result<Option<String>, Failure> {
+    invocation.output.text(question)?;
+    let mut line = String::new();
+    match io::stdin().lock().read_line(&mut line) {
+        Ok(0) | Err(_) => Ok(None),
+        Ok(_) => Ok(Some(line.trim().to_owned())),
+    }
+}

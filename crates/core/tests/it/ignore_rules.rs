@@ -1,0 +1,437 @@
+//! Git's ignore rules decide what is captured, with real git as the judge.
+
+use std::path::Path;
+
+use backtrail::{Reason, SaveRequest, Settings, settings::ScanSettings};
+use backtrail_testkit::{Found, Random, TestWorkspace, git, git_output};
+
+/// The paths of the newest checkpoint.
+fn saved(ws: &TestWorkspace) -> Vec<String> {
+    let saved = ws.save_with(&SaveRequest::default());
+    ws.paths_in_store(&saved.checkpoint.id)
+}
+
+/// What git would take with `git add -A`, and what it tracks already.
+fn listed_by_git(directory: &Path, options: &[&str]) -> Vec<Vec<u8>> {
+    let arguments = [options, &["ls-files", "-co", "--exclude-standard", "-z"]].concat();
+    let mut paths: Vec<Vec<u8>> = git(directory, &arguments)
+        .split(|byte| *byte == 0)
+        .filter(|path| !path.is_empty())
+        .map(<[u8]>::to_vec)
+        .collect();
+    paths.sort();
+    paths.dedup();
+    paths
+}
+
+const NAMES: [&str; 18] = [
+    "a", "b", "c", "ab", "foo", "bar", "build", "lib", "x.log", "y.log", "a.txt", "b.txt", "#hash", "!bang", "sp ace",
+    "trail ", "FOO", "br[1]",
+];
+
+const PATTERNS: [&str; 70] = [
+    "a",
+    "/a",
+    "a/",
+    "/a/",
+    "!a",
+    "!/a",
+    "!a/",
+    "*.log",
+    "!x.log",
+    "*",
+    "!*/",
+    "!*.txt",
+    "/*",
+    "!/foo",
+    "foo/*",
+    "!foo/bar",
+    "foo/",
+    "foo/**",
+    "**/bar",
+    "**/foo/**",
+    "a/**/b",
+    "/lib/**/*.txt",
+    "?",
+    "??",
+    "[ab]",
+    "[!ab]",
+    "[^a]",
+    "[a-c]",
+    "[a-c].txt",
+    "*.t?t",
+    "b*",
+    "*b",
+    "*a*",
+    "\\#hash",
+    "#hash",
+    "\\!bang",
+    "!bang",
+    "sp ace",
+    "sp*",
+    "trail\\ ",
+    "trail ",
+    "foo",
+    "FOO",
+    "build/",
+    "/build",
+    "!build",
+    "build/*",
+    "!build/a",
+    "lib/a",
+    "lib/*/a",
+    "a/b",
+    "a/b/c",
+    "*/b",
+    "*/*/a",
+    "**",
+    "**/",
+    "/**/a",
+    "a**",
+    "br\\[1\\]",
+    "br[1]",
+    "[[:alpha:]]",
+    "[[:digit:]]*",
+    "a//b",
+    "/",
+    "!",
+    "\\",
+    "foo\\",
+    "*.log/",
+    "{a,b}",
+    "ab\t",
+];
+
+/// A file of ignore rules with odd line ends in it.
+fn rules(random: &mut Random) -> Vec<u8> {
+    let mut text = Vec::new();
+    if random.chance(10) {
+        text.extend_from_slice(b"\xef\xbb\xbf");
+    }
+    for _ in 0..random.below(6) + 1 {
+        text.extend_from_slice(random.pick(&PATTERNS).as_bytes());
+        text.extend_from_slice(random.pick(&["\n", "\n", "\n", "\n\n", "  \n", "\r\n", "\n# note\n"]).as_bytes());
+    }
+    if random.chance(20) {
+        let end = text.iter().rposition(|byte| !b"\r\n".contains(byte)).map_or(0, |last| last + 1);
+        text.truncate(end);
+    }
+    text
+}
+
+fn grow(ws: &TestWorkspace, random: &mut Random, directory: &str, depth: usize) {
+    let join = |name: &str| if directory.is_empty() { name.to_owned() } else { format!("{directory}/{name}") };
+    if random.chance(if depth == 0 { 90 } else { 25 }) {
+        ws.write(join(".gitignore"), rules(random));
+    }
+    for _ in 0..random.below(6) + 2 {
+        let name = random.pick(&NAMES);
+        let path = join(name);
+        if ws.exists(&path) {
+            continue;
+        }
+        if depth < 4 && random.chance(45) {
+            ws.mkdir(&path);
+            grow(ws, random, &path, depth + 1);
+        } else if random.chance(8) {
+            ws.symlink("a", &path);
+        } else {
+            ws.write(&path, &path);
+        }
+    }
+}
+
+fn without_precious() -> Settings {
+    let scan = ScanSettings { precious: Vec::new(), ..ScanSettings::default() };
+    Settings { scan, ..Settings::default() }
+}
+
+#[test]
+fn what_is_captured_is_what_git_would_list() {
+    for seed in 0..150 {
+        let mut random = Random::new(seed);
+        let ws = TestWorkspace::new();
+        grow(&ws, &mut random, "", 0);
+        ws.git(&["init", "-q"]);
+        let excludes = ws.home().join("excludes");
+        if random.chance(40) {
+            std::fs::write(ws.root().join(".git/info/exclude"), rules(&mut random)).unwrap();
+        }
+        if random.chance(40) {
+            std::fs::write(&excludes, rules(&mut random)).unwrap();
+            let config = format!("[core]\n\texcludesFile = {}\n", excludes.display());
+            std::fs::write(ws.home().join(".gitconfig"), config).unwrap();
+        }
+        if random.chance(50) {
+            // Tracked files count, whatever the rules say.
+            let files: Vec<_> = ws.manifest().0.into_iter().filter(|(_, found)| !is_directory(found)).collect();
+            for (path, _) in files {
+                if random.chance(15) {
+                    ws.git(&["add", "-f", "--", &format!(":(literal){}", String::from_utf8(path).unwrap())]);
+                }
+            }
+        }
+        let option = format!("core.excludesFile={}", excludes.display());
+        let expected = listed_by_git(&ws.root(), &["-c", &option]);
+        let workspace = ws.open_with(&ws.root(), without_precious());
+        let saved = workspace.save(&SaveRequest::default(), ws.now()).unwrap();
+        let found: Vec<Vec<u8>> = ws.tree_in_store(&saved.checkpoint.id).into_iter().map(|(path, _, _)| path).collect();
+        assert_same_paths(&ws, &ws.root(), &["-c", &option], &found, &expected, seed);
+    }
+}
+
+/// Names what differs, with the rule that git says decided.
+#[track_caller]
+fn assert_same_paths(
+    ws: &TestWorkspace,
+    directory: &Path,
+    options: &[&str],
+    found: &[Vec<u8>],
+    expected: &[Vec<u8>],
+    seed: u64,
+) {
+    let explain = |path: &[u8]| {
+        let name = String::from_utf8_lossy(path).into_owned();
+        let arguments = [options, &["check-ignore", "-v", "-n", "--no-index", "--", &name]].concat();
+        let verdict = git_output(directory, &arguments).stdout;
+        format!("{name:?} ({})", String::from_utf8_lossy(&verdict).trim_end())
+    };
+    let only = |these: &[Vec<u8>], those: &[Vec<u8>]| -> Vec<String> {
+        these.iter().filter(|path| !those.contains(path)).map(|path| explain(path)).collect()
+    };
+    let (too_much, missing) = (only(found, expected), only(expected, found));
+    let rules: Vec<String> = ws
+        .manifest()
+        .0
+        .into_iter()
+        .filter(|(path, _)| path.ends_with(b".gitignore"))
+        .map(|(path, found)| match found {
+            Found::File(_, bytes) => {
+                format!("{} {:?}", String::from_utf8_lossy(&path), String::from_utf8_lossy(&bytes))
+            }
+            other => format!("{other:?}"),
+        })
+        .collect();
+    assert!(
+        too_much.is_empty() && missing.is_empty(),
+        "seed {seed}\n captured, not listed by git: {too_much:#?}\n listed by git, not captured: {missing:#?}\n {rules:#?}"
+    );
+}
+
+fn is_directory(found: &Found) -> bool {
+    matches!(found, Found::Directory(_))
+}
+
+#[test]
+fn a_workspace_below_the_repository_s_top_follows_the_rules_above_it() {
+    for seed in 0..40 {
+        let mut random = Random::new(1_000 + seed);
+        let ws = TestWorkspace::new();
+        grow(&ws, &mut random, "p/q", 1);
+        ws.write("p/.gitignore", rules(&mut random));
+        ws.write(".gitignore", rules(&mut random));
+        ws.git(&["init", "-q"]);
+        // What lies in an ignored directory is another case: there the outer repository has no say.
+        if git_output(&ws.root(), &["check-ignore", "-q", "p/q"]).status.success() {
+            continue;
+        }
+        let root = ws.root().join("p/q");
+        let expected = listed_by_git(&root, &[]);
+        let workspace = ws.open_with(&root, without_precious());
+        let id = workspace.save(&SaveRequest::default(), ws.now()).unwrap().checkpoint.id;
+        let listing = git(workspace.store_directory(), &["ls-tree", "-r", "-z", "--name-only", &id.to_string()]);
+        let mut found: Vec<Vec<u8>> =
+            listing.split(|byte| *byte == 0).filter(|path| !path.is_empty()).map(<[u8]>::to_vec).collect();
+        found.sort();
+        assert_same_paths(&ws, &root, &[], &found, &expected, seed);
+    }
+}
+
+#[test]
+fn rules_hold_without_a_repository() {
+    let ws = TestWorkspace::new();
+    ws.write(".gitignore", "*.log\n");
+    ws.write("a.log", "1");
+    ws.write("a.txt", "1");
+    ws.write("d/.gitignore", "!keep.log\n");
+    ws.write("d/keep.log", "1");
+    assert_eq!(saved(&ws), [".gitignore", "a.txt", "d/.gitignore", "d/keep.log"]);
+}
+
+#[test]
+fn a_directory_that_the_outer_repository_ignores_is_captured_whole() {
+    let ws = TestWorkspace::new();
+    ws.write(".gitignore", "/projects/\n*.o\n");
+    ws.write("projects/one/a.o", "1");
+    ws.write("projects/one/b", "1");
+    ws.git_init();
+    let root = ws.root().join("projects/one");
+    let workspace = ws.open_at(&root);
+    let id = workspace.save(&SaveRequest::default(), ws.now()).unwrap().checkpoint.id;
+    let names = git(workspace.store_directory(), &["ls-tree", "-r", "--name-only", &id.to_string()]);
+    assert_eq!(String::from_utf8_lossy(&names), "a.o\nb\n");
+}
+
+#[test]
+fn a_tracked_file_is_captured_although_it_is_ignored() {
+    let ws = TestWorkspace::new();
+    ws.write("out/tracked.log", "1");
+    ws.write("out/other.log", "1");
+    ws.git(&["init", "-q"]);
+    ws.git(&["add", "-f", "out/tracked.log"]);
+    ws.write(".gitignore", "out/\n");
+    assert_eq!(saved(&ws), [".gitignore", "out/tracked.log"]);
+    ws.git(&["rm", "-q", "--cached", "out/tracked.log"]);
+    assert_eq!(saved(&ws), [".gitignore"]);
+    ws.git(&["add", "-f", "out/other.log"]);
+    assert_eq!(saved(&ws), [".gitignore", "out/other.log"]);
+}
+
+#[test]
+fn precious_files_are_captured_although_ignored_but_not_in_ignored_directories() {
+    let ws = TestWorkspace::new();
+    ws.write(".gitignore", ".env*\n.envrc\n/dist\n*.pem\n");
+    for path in [".env", ".env.local", ".envrc", "sub/.env", "dist/.env", "key.pem"] {
+        ws.write(path, path);
+    }
+    assert_eq!(saved(&ws), [".env", ".env.local", ".envrc", ".gitignore", "sub/.env"]);
+    ws.write("backtrail.toml", "[scan]\nprecious = [\"*.pem\"]\n");
+    assert_eq!(saved(&ws), [".gitignore", "backtrail.toml", "key.pem"]);
+}
+
+#[test]
+fn include_reaches_into_ignored_directories_and_exclude_leaves_out_more() {
+    let ws = TestWorkspace::new();
+    ws.write(".gitignore", "config/\nout/\n");
+    ws.write(
+        "backtrail.toml",
+        "[scan]\ninclude = [\"config/local.yaml\", \"out/keep/\"]\nexclude = [\"*.bin\", \"/data\"]\n",
+    );
+    for path in
+        ["config/local.yaml", "config/other", "out/keep/a", "out/keep/b/c", "out/no", "x.bin", "data/x", "d/data"]
+    {
+        ws.write(path, path);
+    }
+    let expected =
+        [".gitignore", "backtrail.toml", "config/local.yaml", "d/data", "out/keep/a", "out/keep/b/c"].map(String::from);
+    assert_eq!(saved(&ws), expected);
+}
+
+#[test]
+fn a_path_named_once_stays_captured_while_it_exists() {
+    let ws = TestWorkspace::new();
+    ws.write(".gitignore", "secret\nlogs/\n");
+    ws.write("secret", "1");
+    ws.write("logs/a", "1");
+    ws.write("logs/b", "1");
+    let request =
+        SaveRequest { include: vec![ws.workspace_path("secret"), ws.workspace_path("logs/a")], ..Default::default() };
+    let first = ws.save_with(&request);
+    assert_eq!(ws.paths_in_store(&first.checkpoint.id), [".gitignore", "logs/a", "secret"]);
+    ws.write("secret", "22");
+    let second = ws.save();
+    assert!(ws.is_in_store(b"22"), "the later content of a path named once is not captured");
+    assert_eq!(second.files_changed, [ws.workspace_path("secret")]);
+    ws.remove("secret");
+    let third = ws.save();
+    assert_eq!(ws.paths_in_store(&third.id), [".gitignore", "logs/a"]);
+    ws.write("secret", "3");
+    assert!(!ws.save_with(&SaveRequest::default()).created, "gone in between, it is ignored again");
+}
+
+#[test]
+fn a_named_path_that_is_not_there_is_an_error_and_saves_nothing() {
+    let ws = TestWorkspace::new();
+    ws.write("a", "1");
+    let request = SaveRequest { include: vec![ws.workspace_path("no/such")], ..Default::default() };
+    let error = ws.open().save(&request, ws.now()).unwrap_err();
+    assert_eq!(error.code(), backtrail::ErrorCode::UnknownPath);
+    assert_eq!(ws.open().list(&Default::default()).unwrap(), []);
+}
+
+#[test]
+fn a_file_that_becomes_ignored_is_left_out_and_not_called_deleted() {
+    let ws = TestWorkspace::new();
+    ws.write("data.csv", "1\n");
+    ws.write("a", "1\n");
+    ws.save();
+    ws.write(".gitignore", "*.csv\n");
+    let status = ws.open().status(None).unwrap();
+    let paths: Vec<_> = status.changes.iter().map(backtrail::Change::display_path).collect();
+    assert_eq!(paths, [".gitignore"]);
+    let saved = ws.save();
+    assert_eq!(ws.paths_in_store(&saved.id), [".gitignore", "a"]);
+    assert_eq!(saved.files_changed, [ws.workspace_path(".gitignore")]);
+    let shown = ws.open().show(&saved.id).unwrap();
+    assert_eq!(shown.changes.len(), 1, "{:?}", shown.changes);
+}
+
+#[test]
+fn a_file_whose_rule_goes_away_appears() {
+    let ws = TestWorkspace::new();
+    ws.write(".gitignore", "*.csv\n");
+    ws.write("data.csv", "1\n");
+    ws.save();
+    ws.write(".gitignore", "");
+    assert_eq!(saved(&ws), [".gitignore", "data.csv"]);
+}
+
+#[test]
+fn an_ignore_file_that_is_a_link_has_no_say() {
+    let ws = TestWorkspace::new();
+    std::fs::write(ws.outside().join("rules"), "*\n").unwrap();
+    ws.symlink(ws.outside().join("rules").to_str().unwrap(), ".gitignore");
+    ws.write("a", "1");
+    assert_eq!(saved(&ws), [".gitignore", "a"]);
+}
+
+#[test]
+fn an_ignore_file_that_ignores_itself_leaves_a_list_of_what_it_left_out() {
+    let ws = TestWorkspace::new();
+    ws.write("a", "1");
+    ws.write("cache/.gitignore", "*\n");
+    ws.write("cache/big", "1");
+    ws.write("cache/sub/x", "1");
+    let saved = ws.save_with(&SaveRequest::default());
+    assert_eq!(ws.paths_in_store(&saved.checkpoint.id), ["a"]);
+    assert!(saved.skipped.iter().all(|skipped| skipped.reason != Reason::Ignored), "{:?}", saved.skipped);
+    assert!(saved.checkpoint.complete);
+}
+
+#[test]
+fn a_directory_with_nothing_but_ignored_files_is_not_an_empty_one() {
+    let ws = TestWorkspace::new();
+    ws.write(".gitignore", "*.log\n");
+    ws.write("logs/a.log", "1");
+    ws.mkdir("empty");
+    let first = ws.save();
+    assert!(first.files_changed.contains(&ws.workspace_path("empty")), "{:?}", first.files_changed);
+    assert!(!first.files_changed.contains(&ws.workspace_path("logs")), "{:?}", first.files_changed);
+    ws.remove("logs/a.log");
+    let second = ws.save();
+    assert_eq!(second.files_changed, [ws.workspace_path("logs")]);
+}
+
+#[test]
+fn the_store_is_not_captured_although_it_lies_in_the_workspace() {
+    let ws = TestWorkspace::new();
+    ws.write("a", "1");
+    let inside = ws.root().join("store");
+    let location = backtrail::locate(&backtrail::Start::At(ws.root()), &ws.stores(), Some(&inside)).unwrap();
+    let workspace = backtrail::Workspace::new(location, backtrail::Options::default());
+    let first = workspace.save(&SaveRequest::default(), ws.now()).unwrap();
+    assert_eq!(first.checkpoint.files_changed, [ws.workspace_path("a")]);
+    let again = workspace.save(&SaveRequest::default(), ws.now()).unwrap();
+    assert!(!again.created, "the store is seen as a change: {:?}", again.checkpoint.files_changed);
+}
+
+#[test]
+fn a_carriage_return_at_the_very_end_of_the_rules_counts_for_nothing() {
+    let ws = TestWorkspace::new();
+    ws.write(".gitignore", "one\r\ntwo\r");
+    ws.write("one", "1");
+    ws.write("two", "1");
+    ws.git(&["init", "-q"]);
+    assert_eq!(listed_by_git(&ws.root(), &[]), [b".gitignore"]);
+    assert_eq!(saved(&ws), [".gitignore"]);
+}
