@@ -32,7 +32,7 @@ pub(crate) fn parse(bytes: &[u8]) -> Option<FeatureState> {
             continue;
         }
         says_something = true;
-        let is_done = passes.unwrap_or_else(|| matches!(status.as_deref(), Some("completed" | "complete" | "done")));
+        let is_done = passes.unwrap_or(matches!(status.as_deref(), Some("completed" | "complete" | "done")));
         let is_current = matches!(status.as_deref(), Some("in_progress" | "in-progress" | "current" | "active"));
         if is_done {
             state.completed.push(id);

@@ -138,7 +138,7 @@ impl UserRepository {
         let path = self.prefix.trim_end_with(|c| c == '/');
         let ends = path.find_iter("/").chain([path.len()]);
         let is_ignored = ends.into_iter().any(|end| judge.judge(&path[..end], true) != Verdict::Captured);
-        is_ignored && !self.index().is_some_and(|index| index.prefixed_entries(self.prefix.as_bstr()).is_some())
+        is_ignored && self.index().is_none_or(|index| index.prefixed_entries(self.prefix.as_bstr()).is_none())
     }
 
     /// Where the repository stands; `scanned` tells which tracked files differ from the index.

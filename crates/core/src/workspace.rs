@@ -162,10 +162,6 @@ fn normalize(path: &Path) -> Option<PathBuf> {
 
 /// What operations share.
 impl Workspace {
-    pub(crate) fn git_environment(&self) -> &GitEnvironment {
-        &self.options.git
-    }
-
     /// The store for reading; none where nothing was saved yet.
     pub(crate) fn store(&self) -> Result<Option<Store>> {
         Store::open(self.store_directory())
@@ -319,12 +315,15 @@ impl Workspace {
     }
 }
 
+/// Says yes or no of a path in the workspace.
+pub(crate) type PathTest<'a> = dyn Fn(&[u8]) -> bool + Sync + 'a;
+
 /// What decides how a scan is done, beside the settings.
 pub(crate) struct ScanSources<'a> {
     pub(crate) repository: Option<&'a UserRepository>,
     pub(crate) outside: &'a OutsideRules,
     pub(crate) named: &'a [WorkspacePath],
-    pub(crate) is_held: Option<&'a (dyn Fn(&[u8]) -> bool + Sync)>,
+    pub(crate) is_held: Option<&'a PathTest<'a>>,
     pub(crate) scope: &'a Scope,
     pub(crate) cache: Option<&'a StatCache>,
 }

@@ -15,8 +15,8 @@ use crate::{
 /// Where the contents of both sides of a change are read.
 pub(crate) struct LineSource<'a> {
     store: Option<(&'a Store, ObjectReader)>,
-    older: Place<'a>,
-    newer: Place<'a>,
+    older_place: Place<'a>,
+    newer_place: Place<'a>,
 }
 
 /// Where one side lies.
@@ -28,38 +28,38 @@ enum Place<'a> {
 
 impl<'a> LineSource<'a> {
     pub(crate) fn stored(store: &'a Store) -> Self {
-        Self { store: Some((store, store.reader())), older: Place::Stored, newer: Place::Stored }
+        Self { store: Some((store, store.reader())), older_place: Place::Stored, newer_place: Place::Stored }
     }
 
     pub(crate) fn in_pack(store: &'a Store, pack: &'a PackWriter) -> Self {
-        Self { store: Some((store, store.reader())), older: Place::Stored, newer: Place::Pack(pack) }
+        Self { store: Some((store, store.reader())), older_place: Place::Stored, newer_place: Place::Pack(pack) }
     }
 
     pub(crate) fn on_disk(store: Option<&'a Store>, root: &'a Path) -> Self {
         let store = store.map(|store| (store, store.reader()));
-        Self { store, older: Place::Stored, newer: Place::Disk(root) }
+        Self { store, older_place: Place::Stored, newer_place: Place::Disk(root) }
     }
 
     /// For a restore: what is on disk goes, what is stored comes.
     pub(crate) fn from_disk_to_store(store: &'a Store, root: &'a Path) -> Self {
-        Self { store: Some((store, store.reader())), older: Place::Disk(root), newer: Place::Stored }
+        Self { store: Some((store, store.reader())), older_place: Place::Disk(root), newer_place: Place::Stored }
     }
 
-    pub(super) fn old(&self, path: &WorkspacePath, side: Option<&Side>) -> Result<Vec<u8>> {
-        self.read(&self.older, path, side)
+    pub(super) fn older(&self, path: &WorkspacePath, side: Option<&Side>) -> Result<Vec<u8>> {
+        self.read(&self.older_place, path, side)
     }
 
-    pub(super) fn new(&self, path: &WorkspacePath, side: Option<&Side>) -> Result<Vec<u8>> {
-        self.read(&self.newer, path, side)
+    pub(super) fn newer(&self, path: &WorkspacePath, side: Option<&Side>) -> Result<Vec<u8>> {
+        self.read(&self.newer_place, path, side)
     }
 
     fn read(&self, place: &Place<'_>, path: &WorkspacePath, side: Option<&Side>) -> Result<Vec<u8>> {
         let (Some(side), Some(content)) = (side, side.and_then(Side::content)) else { return Ok(Vec::new()) };
         match place {
-            Place::Stored => self.from_store(&content),
+            Place::Stored => self.stored_content(&content),
             Place::Pack(pack) => {
                 let back = pack.read_back(&content).or_fail("read back", "the new pack")?;
-                back.map_or_else(|| self.from_store(&content), Ok)
+                back.map_or_else(|| self.stored_content(&content), Ok)
             }
             Place::Disk(root) => read_on_disk(root, path, side),
         }
@@ -67,13 +67,13 @@ impl<'a> LineSource<'a> {
 
     /// The lines of a new file, where they were counted when it was put into the pack; none for one that is no text.
     fn counted(&self, side: Option<&Side>) -> Option<Option<u64>> {
-        match (&self.newer, side.and_then(Side::content)) {
+        match (&self.newer_place, side.and_then(Side::content)) {
             (Place::Pack(pack), Some(content)) => pack.lines_of(&content),
             _ => None,
         }
     }
 
-    fn from_store(&self, content: &ContentId) -> Result<Vec<u8>> {
+    fn stored_content(&self, content: &ContentId) -> Result<Vec<u8>> {
         match &self.store {
             Some((store, reader)) => store.content(reader, content),
             None => Ok(Vec::new()),
@@ -118,8 +118,8 @@ pub(crate) fn count_lines(changes: &mut [Change], source: &LineSource<'_>) -> Re
             change.insertions = counted.unwrap_or(0);
             continue;
         }
-        let old = source.old(&change.path, change.old.as_ref())?;
-        let new = source.new(&change.path, change.new.as_ref())?;
+        let old = source.older(&change.path, change.old.as_ref())?;
+        let new = source.newer(&change.path, change.new.as_ref())?;
         change.binary = is_binary(&old) || is_binary(&new);
         if !change.binary {
             (change.insertions, change.deletions) = differing_lines(&old, &new);

@@ -20,8 +20,8 @@ pub(crate) fn patch(changes: &[Change], source: &LineSource<'_>) -> Result<Strin
     for change in changes.iter().filter(|change| !change.is_directory()) {
         let old = change.old.filter(|side| side.content().is_some());
         let new = change.new.filter(|side| side.content().is_some());
-        let before = source.old(&change.path, old.as_ref())?;
-        let after = source.new(&change.path, new.as_ref())?;
+        let before = source.older(&change.path, old.as_ref())?;
+        let after = source.newer(&change.path, new.as_ref())?;
         match (old, new) {
             // Git has no change of type: one goes, another comes.
             (Some(old), Some(new)) if is_link(&old) != is_link(&new) => {
@@ -99,7 +99,7 @@ fn section(
 
 fn line(out: &mut String, text: std::fmt::Arguments<'_>) {
     // Writing into a String can't fail.
-    drop(out.write_fmt(text));
+    out.write_fmt(text).ok();
     out.push('\n');
 }
 
@@ -118,7 +118,7 @@ fn quote(prefix: &str, path: &WorkspacePath) -> String {
             b'\n' => out.push_str("\\n"),
             b'\t' => out.push_str("\\t"),
             b'\r' => out.push_str("\\r"),
-            byte if !(0x20..0x7f).contains(&byte) => drop(write!(out, "\\{byte:03o}")),
+            byte if !(0x20..0x7f).contains(&byte) => write!(out, "\\{byte:03o}").unwrap_or_default(),
             byte => out.push(char::from(byte)),
         }
     }

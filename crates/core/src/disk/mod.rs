@@ -6,7 +6,6 @@
 
 mod dir;
 mod filesystem;
-pub(crate) mod limits;
 pub(crate) mod lock;
 pub mod points;
 pub(crate) mod private;
@@ -26,8 +25,8 @@ pub(crate) fn stamp_of(stat: &rustix::fs::Stat) -> Stamp {
         device: stat.st_dev,
         inode: stat.st_ino,
         size: stat.st_size as u64,
-        mtime: nanoseconds(stat.st_mtime as i64, stat.st_mtime_nsec as i64),
-        ctime: nanoseconds(stat.st_ctime as i64, stat.st_ctime_nsec as i64),
+        mtime: nanoseconds(stat.st_mtime, stat.st_mtime_nsec as i64),
+        ctime: nanoseconds(stat.st_ctime, stat.st_ctime_nsec as i64),
         mode: stat.st_mode,
         links: stat.st_nlink as u32,
     }

@@ -76,7 +76,8 @@ mod armed {
             Some((target, outcome)) if target == number => match outcome {
                 Outcome::Die => {
                     let own = rustix::process::getpid();
-                    drop(rustix::process::kill_process(own, rustix::process::Signal::KILL));
+                    let killed = rustix::process::kill_process(own, rustix::process::Signal::KILL);
+                    debug_assert!(killed.is_ok());
                     loop {
                         std::thread::park();
                     }

@@ -50,7 +50,6 @@ pub(super) struct CachedDirectory<'a> {
     pub(super) ids: Option<DirectoryIds>,
     pub(super) fingerprint: u64,
     pub(super) is_settled: bool,
-    pub(super) rules_left_out: bool,
     pub(super) entries: Vec<CachedEntry<'a>>,
 }
 
@@ -188,9 +187,8 @@ fn write_directory(out: &mut Vec<u8>, directory: &Directory, started: i64) -> u6
     out.extend_from_slice(&directory.fingerprint.to_le_bytes());
     let modes = directory.ids.and_then(|ids| ids.modes);
     let flags = u8::from(is_settled(&directory.stamp, started))
-        | u8::from(directory.rules_left_out) << 1
-        | u8::from(directory.ids.is_some()) << 2
-        | u8::from(modes.is_some()) << 3;
+        | u8::from(directory.ids.is_some()) << 1
+        | u8::from(modes.is_some()) << 2;
     out.push(flags);
     if let Some(ids) = &directory.ids {
         out.extend_from_slice(ids.tree.as_bytes());
@@ -241,8 +239,8 @@ fn parse_directory(record: &[u8]) -> Option<CachedDirectory<'_>> {
     let stamp = reader.stamp()?;
     let fingerprint = reader.u64()?;
     let flags = reader.u8()?;
-    let tree = if flags & 4 != 0 { Some(TreeId(reader.id()?)) } else { None };
-    let modes = if flags & 8 != 0 { Some(ModesId(reader.id()?)) } else { None };
+    let tree = if flags & 2 != 0 { Some(TreeId(reader.id()?)) } else { None };
+    let modes = if flags & 4 != 0 { Some(ModesId(reader.id()?)) } else { None };
     let count = reader.u32()? as usize;
     let mut entries = Vec::with_capacity(count.min(record.len() / 4));
     for _ in 0..count {
@@ -253,7 +251,6 @@ fn parse_directory(record: &[u8]) -> Option<CachedDirectory<'_>> {
         ids: tree.map(|tree| DirectoryIds { tree, modes }),
         fingerprint,
         is_settled: flags & 1 != 0,
-        rules_left_out: flags & 2 != 0,
         entries,
     })
 }

@@ -88,7 +88,7 @@ impl Run<'_> {
         // Sorted by path: a parent stands in front of what is below it.
         let parents_first = || steps.iter().copied();
         let children_first = || steps.iter().rev().copied();
-        self.each(parents_first(), |step| is_directory_kept(step), Self::open_up)?;
+        self.each(parents_first(), is_directory_kept, Self::open_up)?;
         self.each(children_first(), |step| step.takes_leaf() && !step.puts_leaf(), Self::set_aside)?;
         self.each(children_first(), Step::takes_directory, Self::remove_directory)?;
         self.each(parents_first(), Step::puts_directory, Self::make_directory)?;

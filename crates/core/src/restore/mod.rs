@@ -5,15 +5,16 @@
 
 mod apply;
 mod check;
-mod graft;
 mod kept;
 mod plan;
 mod recover;
+mod safety;
 mod stage;
 
 use jiff::Timestamp;
 
 use apply::Attempt;
+use safety::Present;
 pub use plan::{Conflict, Only, RestorePlan};
 pub(crate) use recover::Abort;
 pub use recover::Recovery;
@@ -114,8 +115,8 @@ impl Workspace {
     pub(crate) fn restore_locked(&self, writer: &Writer, intent: &Intent, now: Timestamp) -> Result<RestoreOutcome> {
         let timeline = writer.timeline()?;
         let pack = writer.start_pack();
-        let present = self.scan_for_restore(writer, &timeline, intent, &pack)?;
-        let mut plan = RestorePlan::between(self, writer, &timeline, &present, intent)?;
+        let scan = self.scan_for_restore(writer, &timeline, intent, &pack)?;
+        let mut plan = RestorePlan::between(self, writer, &timeline, &scan, intent)?;
         plan.refuse_if_changed(intent.request.plan.as_deref())?;
         plan.refuse_conflicts(intent.request.skip_conflicts)?;
         if plan.steps.is_empty() {
@@ -126,7 +127,7 @@ impl Workspace {
         let stage = self.stage(writer, &mut plan, timeline.next_sequence())?;
 
         // Published before the first write: after a crash this is the only way back.
-        let (safety, unsaved) = self.publish_safety(writer, &timeline, present, pack, &plan, intent, now)?;
+        let (safety, unsaved) = self.publish_safety(writer, &timeline, Present { scan, pack }, &plan, intent, now)?;
         let journal = Journal {
             version: 1,
             sequence: safety.sequence,

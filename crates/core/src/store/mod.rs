@@ -17,6 +17,7 @@ mod refs;
 mod repack;
 mod snapshot;
 mod state;
+#[expect(clippy::module_inception, reason = "the store is the noun of this folder, and this file holds it")]
 mod store;
 mod timeline;
 mod verify;

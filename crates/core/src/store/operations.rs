@@ -60,14 +60,13 @@ pub enum Direction {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Operations {
     pub(crate) entries: Vec<Operation>,
-    pub(crate) damaged_lines: usize,
 }
 
 impl Operations {
     pub(super) fn read(layout: &Layout) -> io::Result<Self> {
         let bytes = private::read(&layout.operations())?.unwrap_or_default();
         let entries = lines::sound_lines(&bytes).filter_map(|line| serde_json::from_str(line).ok()).collect();
-        Ok(Self { entries, damaged_lines: lines::damaged_lines(&bytes) })
+        Ok(Self { entries })
     }
 
     /// The restores, oldest first.

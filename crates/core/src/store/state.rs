@@ -138,15 +138,13 @@ pub(crate) struct StoredState {
     rules: Option<ObjectId>,
     skipped: Option<ObjectId>,
     pub(crate) modes: Option<ModesId>,
-    /// Entries that this version does not know; verified like all others.
-    tree: Option<ObjectId>,
 }
 
 impl StoredState {
     pub(super) fn open(reader: &ObjectReader, commit: ObjectId) -> Result<Self, ObjectProblem> {
         let (tree, _) = super::store::read_commit(reader, &commit)?;
         let bytes = reader.read(&tree, ObjectKind::Tree)?;
-        let mut state = Self { tree: Some(tree), ..Self::default() };
+        let mut state = Self::default();
         for entry in gix_object::TreeRefIter::from_bytes(&bytes, gix_hash::Kind::Sha1) {
             let entry = entry.map_err(|error| ObjectProblem::Damaged(tree, error.to_string()))?;
             let id = entry.oid.to_owned();
@@ -208,10 +206,6 @@ impl StoredState {
         Ok(None)
     }
 
-    /// The tree that holds all of it.
-    pub(crate) fn tree(&self) -> Option<ObjectId> {
-        self.tree
-    }
 }
 
 fn read_pieces(reader: &ObjectReader, tree: ObjectId) -> Result<Vec<u8>, ObjectProblem> {

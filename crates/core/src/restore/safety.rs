@@ -14,6 +14,12 @@ use crate::{
     workspace::Workspace,
 };
 
+/// What a restore found, with the contents on their way into the store.
+pub(super) struct Present {
+    pub(super) scan: Scan,
+    pub(super) pack: PackWriter,
+}
+
 /// A safety checkpoint that was published.
 pub(super) struct Safety {
     pub(super) id: CheckpointId,
@@ -26,14 +32,14 @@ impl Workspace {
         &self,
         writer: &Writer,
         timeline: &Timeline,
-        present: Scan,
-        pack: PackWriter,
+        present: Present,
         plan: &RestorePlan,
         intent: &Intent,
         now: Timestamp,
     ) -> Result<(Safety, usize)> {
         let standing = timeline.current().map(|entry| writer.snapshot(&entry.id)).transpose()?;
-        let mut capture = self.capture_of(timeline, present, &[])?;
+        let Present { scan, pack } = present;
+        let mut capture = self.capture_of(timeline, scan, &[])?;
         let scope = &plan.recorded_scope;
         let snapshot = match scope {
             Scope::Whole => writer.write_snapshot(&pack, &mut capture.scan.root, &capture.mode_defaults)?,
