@@ -40,7 +40,9 @@ impl Workspace {
 /// Can its record rule out that it changed the path?
 fn may_have_changed(entry: &TimelineEntry, path: &WorkspacePath) -> bool {
     match entry.record().as_deref().map(|record| &record.changed) {
-        Some(RecordedPaths::Here(changed)) => changed.iter().any(|changed| changed.is_within(path) || path.is_within(changed)),
+        Some(RecordedPaths::Here(changed)) => {
+            changed.iter().any(|changed| changed.is_within(path) || path.is_within(changed))
+        }
         _ => true,
     }
 }

@@ -89,7 +89,9 @@ impl Workspace {
         if let (true, Some(entry)) = (is_unchanged, current)
             && !request.wants_new_beside(entry.kind)
         {
-            self.remember_scan(&writer, &capture, entry)?;
+            if !capture.is_as_cached {
+                self.remember_scan(&writer, &capture, entry)?;
+            }
             return self.nothing_to_save(&writer, &timeline, entry, capture);
         }
 
@@ -176,7 +178,8 @@ impl Workspace {
         let index = repository.as_ref().and_then(UserRepository::index_stamp);
         let mode_defaults = scan.id_defaults.unwrap_or_else(|| commonest_modes(&scan));
         let included = self.included_paths(timeline, include);
-        Ok(Capture { scan, mode_defaults, repository, outside, included, index })
+        let is_as_cached = scan.root.ids.is_some();
+        Ok(Capture { is_as_cached, scan, mode_defaults, repository, outside, included, index })
     }
 
     /// What was asked for now, and what earlier checkpoints were asked for and is still there.
@@ -310,11 +313,8 @@ impl Workspace {
 
     /// Writes the stat cache; the ids in it are those of `entry`.
     pub(crate) fn remember_scan(&self, writer: &Writer, capture: &Capture, entry: &TimelineEntry) -> Result<()> {
-        let base = CacheBase {
-            checkpoints: vec![entry.id],
-            mode_defaults: capture.mode_defaults,
-            index: capture.index,
-        };
+        let base =
+            CacheBase { checkpoints: vec![entry.id], mode_defaults: capture.mode_defaults, index: capture.index };
         let path = writer.layout().stat_cache();
         StatCache::write(&path, &capture.scan.root, &base, capture.scan.started).or_fail("write", path)
     }
@@ -346,6 +346,8 @@ impl SaveRequest {
 /// The workspace as a checkpoint will hold it.
 pub(crate) struct Capture {
     pub(crate) scan: Scan,
+    /// Everything was just what the stat cache says: writing it again would change nothing.
+    is_as_cached: bool,
     pub(crate) mode_defaults: ModeDefaults,
     repository: Option<UserRepository>,
     outside: crate::model::OutsideRules,
@@ -459,7 +461,11 @@ fn message_of(changes: &[Change]) -> String {
             let plain: String = path.chars().map(|c| if c.is_control() { '?' } else { c }).collect();
             let count = plain.chars().count();
             // The end of a path tells more than its start.
-            if count <= LONGEST { plain } else { format!("…{}", plain.chars().skip(count - LONGEST).collect::<String>()) }
+            if count <= LONGEST {
+                plain
+            } else {
+                format!("…{}", plain.chars().skip(count - LONGEST).collect::<String>())
+            }
         })
         .collect();
     if changes.len() > NAMED {

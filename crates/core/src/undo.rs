@@ -69,8 +69,7 @@ impl Takeable {
             Some(safety) => (safety, self.scope.clone()),
             None => (self.before.unwrap_or(self.target), Scope::Paths(Vec::new())),
         };
-        let request =
-            RestoreRequest { target, scope, only: Only::All, exact: true, skip_conflicts: true, plan: None };
+        let request = RestoreRequest { target, scope, only: Only::All, exact: true, skip_conflicts: true, plan: None };
         Intent { request, direction, after: self.before, made_by: Some(self.target) }
     }
 }

@@ -2,8 +2,10 @@
 //!
 //! - [`TestWorkspace`]: a hermetic workspace with its own home, git configuration off, and a clock that ticks;
 //! - [`Manifest`]: an independent reader of trees that shares no code with the engine;
+//! - [`crash`]: kills an operation at every step that changes something;
 //! - [`git`]: the real git program as a judge.
 
+pub mod crash;
 mod git;
 mod manifest;
 mod random;

@@ -18,8 +18,11 @@ use crate::{Manifest, git, git_output};
 
 /// A workspace in a temporary directory, with a home of its own and a clock that ticks with every call.
 pub struct TestWorkspace {
-    directory: tempfile::TempDir,
+    base: PathBuf,
+    stores: PathBuf,
     clock: Cell<i64>,
+    /// Removed with the workspace, where it made them.
+    _directories: Vec<tempfile::TempDir>,
 }
 
 /// Most calls panic where the system refuses something: a test has nothing better to do.
@@ -30,15 +33,35 @@ impl TestWorkspace {
     /// An empty workspace.
     pub fn new() -> Self {
         let directory = tempfile::Builder::new().prefix("backtrail-test-").tempdir().unwrap();
+        let base = directory.path().canonicalize().unwrap();
         for name in ["ws", "home", "outside"] {
-            std::fs::create_dir(directory.path().join(name)).unwrap();
+            std::fs::create_dir(base.join(name)).unwrap();
         }
-        Self { directory, clock: Cell::new(1_800_000_000_000) }
+        let stores = base.join("home/stores");
+        std::os::unix::fs::symlink(&stores, base.join("stores-link")).unwrap();
+        Self { base, stores, clock: Cell::new(1_800_000_000_000), _directories: vec![directory] }
+    }
+
+    /// An empty workspace whose stores lie below `elsewhere`, which may be another file system.
+    pub fn with_stores_below(elsewhere: &Path) -> Self {
+        let mut made = Self::new();
+        let directory = tempfile::Builder::new().prefix("backtrail-test-").tempdir_in(elsewhere).unwrap();
+        made.stores = directory.path().canonicalize().unwrap().join("stores");
+        std::fs::remove_file(made.base.join("stores-link")).unwrap();
+        std::os::unix::fs::symlink(&made.stores, made.base.join("stores-link")).unwrap();
+        made._directories.push(directory);
+        made
+    }
+
+    /// A workspace that another process made, by its [`base`](Self::base).
+    pub fn attach(base: &Path) -> Self {
+        let stores = std::fs::read_link(base.join("stores-link")).unwrap();
+        Self { base: base.to_owned(), stores, clock: Cell::new(1_900_000_000_000), _directories: Vec::new() }
     }
 
     /// The temporary directory that holds everything, in its one true spelling.
     pub fn base(&self) -> PathBuf {
-        self.directory.path().canonicalize().unwrap()
+        self.base.clone()
     }
 
     /// The workspace itself.
@@ -58,7 +81,7 @@ impl TestWorkspace {
 
     /// The directory that holds the stores.
     pub fn stores(&self) -> PathBuf {
-        self.home().join("stores")
+        self.stores.clone()
     }
 
     /// Opens the workspace as a front end would, with the settings in its own file.

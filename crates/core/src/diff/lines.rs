@@ -108,7 +108,9 @@ fn read_on_disk(root: &Path, path: &WorkspacePath, side: &Side) -> Result<Vec<u8
 /// Fills in lines and the binary flag of every change.
 pub(crate) fn count_lines(changes: &mut [Change], source: &LineSource<'_>) -> Result<()> {
     for change in changes {
-        if change.is_directory() || change.old.and_then(|side| side.content()) == change.new.and_then(|side| side.content()) {
+        if change.is_directory()
+            || change.old.and_then(|side| side.content()) == change.new.and_then(|side| side.content())
+        {
             continue;
         }
         if change.old.is_none()

@@ -81,7 +81,10 @@ fn section(
         _ => String::new(),
     };
     line(out, format_args!("index {}..{}{unchanged_mode}", id(old), id(new)));
-    if is_binary(before) || is_binary(after) || std::str::from_utf8(before).is_err() || std::str::from_utf8(after).is_err()
+    if is_binary(before)
+        || is_binary(after)
+        || std::str::from_utf8(before).is_err()
+        || std::str::from_utf8(after).is_err()
     {
         binary(out, before, after);
     } else if before != after {

@@ -11,9 +11,9 @@ pub mod points;
 pub(crate) mod private;
 mod read;
 
+pub(crate) use dir::make_directories;
 pub(crate) use dir::{Dir, FileType, Rename, set_mode, set_owner};
 pub(crate) use filesystem::{coarse_now, free_bytes, has_reliable_directory_times, sync_filesystem};
-pub(crate) use dir::make_directories;
 pub(crate) use read::{read_following, stamp_following};
 
 use crate::model::Stamp;

@@ -125,8 +125,7 @@ impl IgnoreRules {
         }
         let list = PatternList::parse(base, bytes);
         let file = join(directory, b".gitignore");
-        let is_ignored =
-            list.decide(&self.full(&file), false).unwrap_or_else(|| self.judge(&file, false).is_ignored());
+        let is_ignored = list.decide(&self.full(&file), false).unwrap_or_else(|| self.judge(&file, false).is_ignored());
         let is_captured = !is_ignored || self.is_precious(&file);
         let mut fingerprint = Fingerprint(self.fingerprint);
         fingerprint.add(directory);

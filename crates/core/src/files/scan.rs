@@ -22,7 +22,8 @@ use crate::{
     error::{Error, Result},
     events::Progress,
     model::{
-        ContentSink, Directory, DirectoryIds, Entry, Exception, Mode, ModeDefaults, Node, OutsideRules, Reason, Scope, Skipped, Stamp, WorkspacePath, is_safe_name, is_shortage,
+        ContentSink, Directory, DirectoryIds, Entry, Exception, Mode, ModeDefaults, Node, OutsideRules, Reason, Scope,
+        Skipped, Stamp, WorkspacePath, is_safe_name, is_shortage,
     },
     settings::ScanSettings,
 };
@@ -185,7 +186,9 @@ impl<'a> Walker<'a> {
         let fingerprint = (rules.fingerprint() ^ place.salt()).wrapping_add(named_salt(self.options.exceptions.named));
         let within = self.scope_within(path);
         let names_are_known = matches!(within, Within::All)
-            && cached.as_ref().is_some_and(|cached| self.can_skip_listing(directory, &stamp, path, fingerprint, cached));
+            && cached
+                .as_ref()
+                .is_some_and(|cached| self.can_skip_listing(directory, &stamp, path, fingerprint, cached));
         let pending = match within {
             Within::Names(names) => names
                 .into_iter()
@@ -202,13 +205,8 @@ impl<'a> Walker<'a> {
         self.options.progress.add_entries(pending.len() as u64);
         let cache_is_exact = names_are_known;
         let entries = self.entries(directory, path, &rules, place, pending)?;
-        let mut read = Directory {
-            stamp,
-            entries,
-            ids: None,
-            rules_left_out: rules.innermost_is_left_out(),
-            fingerprint,
-        };
+        let mut read =
+            Directory { stamp, entries, ids: None, rules_left_out: rules.innermost_is_left_out(), fingerprint };
         if cache_is_exact && let Some(cached) = cached {
             read.ids = unchanged_ids(&read, &cached);
         }
@@ -315,18 +313,18 @@ impl<'a> Walker<'a> {
         place: Place,
         pending: Vec<Pending<'_>>,
     ) -> Result<Vec<Entry>, Failure> {
-        let one = |buffer: &mut Vec<u8>, pending: Pending<'_>| self.entry(directory, path, rules, place, pending, buffer);
+        let one =
+            |buffer: &mut Vec<u8>, pending: Pending<'_>| self.entry(directory, path, rules, place, pending, buffer);
         // Looking at unchanged files costs less than handing them to another thread, so only longer lists are shared out.
         if pending.len() < 8 && !pending.iter().any(Pending::may_be_directory) {
             let mut buffer = Vec::new();
-            return pending.into_iter().map(|pending| one(&mut buffer, pending)).filter_map(Result::transpose).collect();
+            return pending
+                .into_iter()
+                .map(|pending| one(&mut buffer, pending))
+                .filter_map(Result::transpose)
+                .collect();
         }
-        pending
-            .into_par_iter()
-            .with_min_len(4)
-            .map_init(Vec::new, one)
-            .filter_map(Result::transpose)
-            .collect()
+        pending.into_par_iter().with_min_len(4).map_init(Vec::new, one).filter_map(Result::transpose).collect()
     }
 
     fn entry(
@@ -543,12 +541,7 @@ fn known_names<'c>(cached: Option<&'c CachedDirectory<'c>>) -> Vec<Pending<'c>> 
         .map(|cached| &cached.entries)
         .into_iter()
         .flatten()
-        .map(|entry| Pending {
-            name: entry.name.into(),
-            file_type: None,
-            cached: Some(entry.clone()),
-            is_judged: true,
-        })
+        .map(|entry| Pending { name: entry.name.into(), file_type: None, cached: Some(entry.clone()), is_judged: true })
         .collect()
 }
 

@@ -145,9 +145,7 @@ impl StatCache {
         }
         debug_assert_eq!(header.len(), header_length);
         let mut place = out.as_mut_slice();
-        for part in
-            [MAGIC.as_slice(), &xxh3_64(&header).to_le_bytes(), &(header.len() as u32).to_le_bytes(), &header]
-        {
+        for part in [MAGIC.as_slice(), &xxh3_64(&header).to_le_bytes(), &(header.len() as u32).to_le_bytes(), &header] {
             let (here, rest) = place.split_at_mut(part.len());
             here.copy_from_slice(part);
             place = rest;

@@ -92,16 +92,17 @@ pub struct Change {
 impl Change {
     /// A change whose lines have not been counted yet.
     pub fn between(path: WorkspacePath, old: Option<Side>, new: Option<Side>) -> Self {
-        let status = match (&old, &new) {
-            (None, _) => ChangeStatus::Added,
-            (_, None) => ChangeStatus::Deleted,
-            (Some(Side::File { content: before, .. }), Some(Side::File { content: after, .. })) => {
-                if before == after { ChangeStatus::ModeChanged } else { ChangeStatus::Modified }
-            }
-            (Some(Side::Symlink { .. }), Some(Side::Symlink { .. })) => ChangeStatus::Modified,
-            (Some(Side::Directory { .. }), Some(Side::Directory { .. })) => ChangeStatus::ModeChanged,
-            _ => ChangeStatus::TypeChanged,
-        };
+        let status =
+            match (&old, &new) {
+                (None, _) => ChangeStatus::Added,
+                (_, None) => ChangeStatus::Deleted,
+                (Some(Side::File { content: before, .. }), Some(Side::File { content: after, .. })) => {
+                    if before == after { ChangeStatus::ModeChanged } else { ChangeStatus::Modified }
+                }
+                (Some(Side::Symlink { .. }), Some(Side::Symlink { .. })) => ChangeStatus::Modified,
+                (Some(Side::Directory { .. }), Some(Side::Directory { .. })) => ChangeStatus::ModeChanged,
+                _ => ChangeStatus::TypeChanged,
+            };
         Self { path, status, old, new, insertions: 0, deletions: 0, binary: false }
     }
 

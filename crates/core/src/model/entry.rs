@@ -245,9 +245,7 @@ impl Node {
         match self {
             Self::File(file) => Some(Side::File { content: file.content, mode: Mode::from_raw(file.stamp.mode) }),
             Self::Symlink(link) => Some(Side::Symlink { target: link.content }),
-            Self::Directory(directory) => {
-                directory.is_captured().then(|| Side::Directory { mode: directory.mode() })
-            }
+            Self::Directory(directory) => directory.is_captured().then(|| Side::Directory { mode: directory.mode() }),
             Self::Skipped(..) => None,
         }
     }

@@ -107,7 +107,8 @@ mod tests {
     fn ids_round_trip_and_refuse_everything_else() {
         let text = "0123456789abcdef0123456789abcdef01234567";
         assert_eq!(text.parse::<CheckpointId>().unwrap().to_string(), text);
-        for bad in ["", "0123", "0123456789ABCDEF0123456789abcdef01234567", "g123456789abcdef0123456789abcdef01234567"] {
+        for bad in ["", "0123", "0123456789ABCDEF0123456789abcdef01234567", "g123456789abcdef0123456789abcdef01234567"]
+        {
             assert!(bad.parse::<CheckpointId>().is_err(), "{bad:?} was taken");
         }
     }

@@ -14,7 +14,9 @@ mod scope;
 pub use change::{Change, ChangeStatus, Side};
 pub use checkpoint::{Attachment, Checkpoint, Context, FeatureState, GitState, Kind, UnknownKind};
 pub use contents::{ContentSink, Contents, Unreadable, is_shortage};
-pub use entry::{Directory, DirectoryIds, Entry, Exception, FileEntry, Mode, ModeDefaults, Node, Reason, Skipped, Stamp};
+pub use entry::{
+    Directory, DirectoryIds, Entry, Exception, FileEntry, Mode, ModeDefaults, Node, Reason, Skipped, Stamp,
+};
 pub use ids::{CheckpointId, ContentId, InvalidId, ModesId, TreeId};
 pub use path::{InvalidPath, WorkspacePath, is_safe_name};
 pub use rules::OutsideRules;

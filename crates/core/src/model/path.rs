@@ -174,9 +174,7 @@ fn is_dot_git_on_ntfs(name: &[u8]) -> bool {
 
 fn is_dot_git_on_hfs(name: &[u8]) -> bool {
     let Ok(text) = std::str::from_utf8(name) else { return false };
-    let ignorable = |c: &char| {
-        matches!(c, '\u{200c}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{206a}'..='\u{206f}' | '\u{feff}')
-    };
+    let ignorable = |c: &char| matches!(c, '\u{200c}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{206a}'..='\u{206f}' | '\u{feff}');
     let seen: String = text.chars().filter(|c| !ignorable(c)).collect();
     seen.eq_ignore_ascii_case(".git")
 }
@@ -208,8 +206,18 @@ mod tests {
     #[test]
     fn dot_git_is_refused_in_every_spelling() {
         let bad: [&[u8]; 12] = [
-            b".git", b".GIT", b".Git", b"git~1", b"GIT~1", b".git ", b".git.", b".git...", b".git::$INDEX_ALLOCATION",
-            ".g\u{200c}it".as_bytes(), b"..", b"a\\.git",
+            b".git",
+            b".GIT",
+            b".Git",
+            b"git~1",
+            b"GIT~1",
+            b".git ",
+            b".git.",
+            b".git...",
+            b".git::$INDEX_ALLOCATION",
+            ".g\u{200c}it".as_bytes(),
+            b"..",
+            b"a\\.git",
         ];
         for name in bad {
             assert!(!is_safe_name(name), "{:?} was taken", name.as_bstr());

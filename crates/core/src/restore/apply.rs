@@ -4,11 +4,7 @@
 //! is still to be done. Files and links are only ever moved or exchanged, never written in place; directories are made
 //! and removed one by one.
 
-use std::{
-    collections::BTreeSet,
-    io,
-    path::PathBuf,
-};
+use std::{collections::BTreeSet, io, path::PathBuf};
 
 use rustix::io::Errno;
 

@@ -61,7 +61,9 @@ impl Workspace {
         let reader = store.reader();
         let mut needed: u64 = 0;
         for step in &plan.steps {
-            if step.puts_leaf() && let Some(content) = step.new.as_ref().and_then(Side::content) {
+            if step.puts_leaf()
+                && let Some(content) = step.new.as_ref().and_then(Side::content)
+            {
                 needed += store.content_size(&reader, &content)?;
             }
         }
@@ -69,7 +71,11 @@ impl Workspace {
         let free = disk::free_bytes(&root).or_fail("read", self.root())?;
         if needed > free {
             let source = std::io::Error::from(std::io::ErrorKind::StorageFull);
-            return Err(Error::Io { action: "make room for the restored files in", path: self.root().to_owned(), source });
+            return Err(Error::Io {
+                action: "make room for the restored files in",
+                path: self.root().to_owned(),
+                source,
+            });
         }
         Ok(())
     }

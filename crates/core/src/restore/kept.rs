@@ -85,12 +85,7 @@ impl Workspace {
 }
 
 /// What a slot holds, put into the pack, unless one of the sides accounts for it.
-fn unaccounted(
-    area: &Dir,
-    name: &[u8],
-    sides: [Option<&Side>; 2],
-    pack: &PackWriter,
-) -> std::io::Result<Option<Node>> {
+fn unaccounted(area: &Dir, name: &[u8], sides: [Option<&Side>; 2], pack: &PackWriter) -> std::io::Result<Option<Node>> {
     let Some(stamp) = area.try_stamp_at(name)? else { return Ok(None) };
     let content = content_of(area, name, &stamp)?;
     let is_known = |side: &&Side| content.is_some() && side.content() == content;

@@ -14,10 +14,10 @@ mod stage;
 use jiff::Timestamp;
 
 use apply::Attempt;
-use safety::Present;
 pub use plan::{Conflict, Only, RestorePlan};
 pub(crate) use recover::Abort;
 pub use recover::Recovery;
+use safety::Present;
 
 use crate::{
     diff::{LineSource, count_lines},

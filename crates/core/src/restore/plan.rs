@@ -394,12 +394,7 @@ impl Builder<'_> {
         Ok(Stays::Something)
     }
 
-    fn directory_becomes(
-        &mut self,
-        path: &WorkspacePath,
-        directory: &Directory,
-        wanted: &StoredNode,
-    ) -> Result<Stays> {
+    fn directory_becomes(&mut self, path: &WorkspacePath, directory: &Directory, wanted: &StoredNode) -> Result<Stays> {
         let (steps, changes) = (self.steps.len(), self.changes.len());
         let mut stays = Stays::Nothing;
         for entry in &directory.entries {

@@ -2,11 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::{
-    Conflict,
-    apply::Attempt,
-    stage::Stage,
-};
+use super::{Conflict, apply::Attempt, stage::Stage};
 use crate::{
     error::{Error, Result},
     events::Event,
@@ -74,7 +70,8 @@ impl Workspace {
                 return Ok(Recovery::TakenBack);
             }
         };
-        let journal = if abort == Abort::Yes && !journal.taken_back { self.turn_back(writer, journal)? } else { journal };
+        let journal =
+            if abort == Abort::Yes && !journal.taken_back { self.turn_back(writer, journal)? } else { journal };
         let outcome = if journal.taken_back { Recovery::TakenBack } else { Recovery::Finished };
         self.run_again(writer, &journal, now)?;
         self.emit(writer, Event::Recovered { outcome: outcome.as_str().into() }, now)?;

@@ -59,7 +59,8 @@ impl Workspace {
         let id = writer.publish(unpublished)?;
         if *scope == Scope::Whole {
             let timeline = writer.timeline()?;
-            let entry = timeline.get(&id).ok_or_else(|| Error::Internal("a published checkpoint is not there".into()))?;
+            let entry =
+                timeline.get(&id).ok_or_else(|| Error::Internal("a published checkpoint is not there".into()))?;
             self.remember_scan(writer, &capture, entry)?;
         }
         let message = request.message.unwrap_or_default();

@@ -124,7 +124,9 @@ impl Workspace {
             match directory.open_dir(part) {
                 Ok(below) => directory = below,
                 Err(error) if is_absence(&error) => break,
-                Err(error) => return Err(error).or_fail("open", self.root().join(reached.join(part).to_text().as_ref())),
+                Err(error) => {
+                    return Err(error).or_fail("open", self.root().join(reached.join(part).to_text().as_ref()));
+                }
             }
             reached = reached.join(part);
         }
@@ -169,8 +171,7 @@ impl Workspace {
     }
 
     fn fill(&self, store: &Store, steps: &[Step], stage: &Stage) -> Result<()> {
-        let staged: Vec<(usize, &Step)> =
-            steps.iter().enumerate().filter(|(_, step)| step.puts_leaf()).collect();
+        let staged: Vec<(usize, &Step)> = steps.iter().enumerate().filter(|(_, step)| step.puts_leaf()).collect();
         let is_few = staged.len() <= MANY;
         let fill_one = |reader: &mut ObjectReader, (number, step): &(usize, &Step)| {
             self.stage_one(store, reader, *number, step, stage, is_few)

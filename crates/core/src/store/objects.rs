@@ -75,7 +75,11 @@ pub(crate) fn object_id(bytes: &[u8; 20]) -> ObjectId {
 }
 
 /// Reads a file from its start in pieces; false where it has another length than announced.
-pub(super) fn stream_file(mut file: &File, length: u64, mut take: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<bool> {
+pub(super) fn stream_file(
+    mut file: &File,
+    length: u64,
+    mut take: impl FnMut(&[u8]) -> io::Result<()>,
+) -> io::Result<bool> {
     file.rewind().map_err(Unreadable::mark)?;
     let mut buffer = vec![0; 256 << 10];
     let mut total = 0;

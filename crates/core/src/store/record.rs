@@ -193,7 +193,8 @@ mod tests {
 
     #[test]
     fn any_message_comes_back_exactly_and_unknown_fields_survive() {
-        for message in ["x", "a|b", "line one\n\nline three\n", "Backtrail-Record: {}", "nul\0inside", "日本語 🎉", ""] {
+        for message in ["x", "a|b", "line one\n\nline three\n", "Backtrail-Record: {}", "nul\0inside", "日本語 🎉", ""]
+        {
             let mut record = Record::new(7, Kind::Step, Timestamp::UNIX_EPOCH, message.to_owned());
             record.unknown.insert("later".into(), serde_json::json!({"a": [1, 2]}));
             let text = record.to_commit_message().unwrap();

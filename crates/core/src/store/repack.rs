@@ -4,7 +4,11 @@
 
 use std::{collections::HashSet, io, path::PathBuf};
 
-use super::{Layout, objects::finish_hash, pack_index::{IndexEntry, encode_index}};
+use super::{
+    Layout,
+    objects::finish_hash,
+    pack_index::{IndexEntry, encode_index},
+};
 use crate::disk::private;
 
 /// So many packs are merged.

@@ -251,9 +251,7 @@ impl Graft<'_> {
         }
         let Some(node) = found.filter(|node| node.is_captured()) else { return Ok(None) };
         Ok(match node {
-            Node::File(file) => {
-                Some(StoredNode::File { content: file.content, mode: Mode::from_raw(file.stamp.mode) })
-            }
+            Node::File(file) => Some(StoredNode::File { content: file.content, mode: Mode::from_raw(file.stamp.mode) }),
             Node::Symlink(link) => Some(StoredNode::Symlink { target: link.content }),
             Node::Directory(directory) => {
                 let mode = directory.mode();

@@ -205,7 +205,6 @@ impl StoredState {
         }
         Ok(None)
     }
-
 }
 
 fn read_pieces(reader: &ObjectReader, tree: ObjectId) -> Result<Vec<u8>, ObjectProblem> {

@@ -10,8 +10,9 @@ use gix_hash::ObjectId;
 use super::{
     Area, FoundJournal, Journal, Layout, Operation, Record, State, Timeline,
     format::{self, Format, IdentityFile},
+    journal,
     objects::{ObjectKind, ObjectProblem, ObjectReader, Objects, bytes_of, object_id},
-    journal, operations,
+    operations,
     pack::PackWriter,
     record::RecordedPaths,
     refs, repack,
@@ -153,9 +154,7 @@ impl Store {
         let path = layout.lock();
         match FileLock::acquire(&path, patience) {
             Ok(lock) => Ok(StoreLock { layout, lock }),
-            Err(LockError::Busy) => {
-                Err(Error::Busy { path: workspace.to_owned(), seconds: patience.as_secs() })
-            }
+            Err(LockError::Busy) => Err(Error::Busy { path: workspace.to_owned(), seconds: patience.as_secs() }),
             Err(LockError::Unsupported) => Err(Error::NoLocks { path: directory.to_owned() }),
             Err(LockError::Io(source)) => Err(Error::Io { action: "lock", path, source }),
         }
@@ -191,13 +190,8 @@ impl StoreLock {
 
 /// Removes what dead processes left behind: the lock is held, so nobody living has a temporary file here.
 fn sweep(layout: &Layout) -> io::Result<()> {
-    let places = [
-        layout.packs(),
-        layout.checkpoint_refs(),
-        layout.pinned_refs(),
-        layout.own(),
-        layout.root().to_owned(),
-    ];
+    let places =
+        [layout.packs(), layout.checkpoint_refs(), layout.pinned_refs(), layout.own(), layout.root().to_owned()];
     for directory in places {
         for name in private::names(&directory)? {
             if name.to_string_lossy().starts_with(private::TEMPORARY_PREFIX) {
@@ -367,10 +361,7 @@ pub(super) fn encode_commit(tree: &ObjectId, parent: Option<&ObjectId>, seconds:
 }
 
 /// The tree and the parent of a commit.
-pub(super) fn read_commit(
-    reader: &ObjectReader,
-    id: &ObjectId,
-) -> Result<(ObjectId, Option<ObjectId>), ObjectProblem> {
+pub(super) fn read_commit(reader: &ObjectReader, id: &ObjectId) -> Result<(ObjectId, Option<ObjectId>), ObjectProblem> {
     let bytes = reader.read(id, ObjectKind::Commit)?;
     let commit = gix_object::CommitRef::from_bytes(&bytes, gix_hash::Kind::Sha1)
         .map_err(|_| ObjectProblem::Damaged(*id, "it can't be parsed".into()))?;

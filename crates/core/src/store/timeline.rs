@@ -81,10 +81,7 @@ pub(crate) struct Timeline {
 }
 
 impl Timeline {
-    pub(super) fn load(
-        layout: &Layout,
-        read_record: &dyn Fn(&CheckpointId) -> Option<Record>,
-    ) -> io::Result<Self> {
+    pub(super) fn load(layout: &Layout, read_record: &dyn Fn(&CheckpointId) -> Option<Record>) -> io::Result<Self> {
         let refs = Refs::read(layout)?;
         let bytes = private::read(&layout.timeline())?.unwrap_or_default();
         let mut found: HashMap<CheckpointId, TimelineEntry> = HashMap::with_capacity(refs.checkpoints.len());

@@ -3,4 +3,17 @@
 #![allow(clippy::unwrap_used, reason = "a test stops where its own set-up fails")]
 
 mod capture;
+mod crash;
+mod diff;
 mod ignore_rules;
+mod large_files;
+mod line_endings;
+mod modes;
+mod names;
+mod nested_repos;
+mod rebuildable;
+mod special_files;
+mod stat_cache;
+mod symlinks;
+mod unreadable;
+mod user_git;

@@ -1,0 +1,317 @@
+//! Killed or failing at every step that changes something: the tree is the old one or the new one, no byte is lost, and
+//! the next command just works.
+
+use std::{
+    collections::BTreeMap,
+    os::unix::fs::MetadataExt,
+    path::Path,
+    sync::atomic::{AtomicUsize, Ordering},
+};
+
+use backtrail::{Checkpoint, ListFilter, Only, RestoreRequest, SaveRequest, Scope};
+use backtrail_testkit::{
+    Found, Manifest, TestWorkspace,
+    crash::{self, Driver, Ended, Fault},
+    git_directory_bytes,
+};
+
+const DRIVER: Driver = Driver { child_test: "crash::child" };
+const EIO: i32 = 5;
+const ENOSPC: i32 = 28;
+
+/// What children of the driver run; by itself it does nothing.
+#[test]
+fn child() {
+    crash::child(|place, operation| {
+        let ws = TestWorkspace::attach(place);
+        let workspace = ws.open();
+        let now = ws.now();
+        let by_name = |name: &str| {
+            let all = workspace.list(&ListFilter::default()).map_err(|error| error.to_string())?;
+            all.into_iter().find(|found| found.name.as_deref() == Some(name)).ok_or_else(|| format!("no {name}"))
+        };
+        let words: Vec<&str> = operation.split(' ').collect();
+        match words.as_slice() {
+            ["save"] => workspace.save(&SaveRequest::default(), now).map(drop),
+            ["restore", name] => workspace.restore(&RestoreRequest::whole(by_name(name)?.id), now).map(drop),
+            ["restore", name, paths @ ..] => {
+                let scope = Scope::of_paths(paths.iter().map(|path| ws.workspace_path(path)).collect());
+                let request = RestoreRequest { scope, only: Only::All, ..RestoreRequest::whole(by_name(name)?.id) };
+                workspace.restore(&request, now).map(drop)
+            }
+            ["undo"] => workspace.undo(now).map(drop),
+            ["redo"] => workspace.redo(now).map(drop),
+            ["recover"] => workspace.recover(false, now).map(drop),
+            ["abort"] => workspace.recover(true, now).map(drop),
+            other => panic!("unknown operation {other:?}"),
+        }
+        .map_err(|error| error.to_string())
+    });
+}
+
+/// A workspace with every sort of entry, saved as `one`; then every sort of change, saved as `two`; then unsaved edits.
+fn every_sort_of_change(ws: &TestWorkspace) {
+    ws.write(".gitignore", "*.o\nignored/\n.env\n");
+    ws.write(".env", "SECRET=1\n");
+    ws.write("ignored/x", "never captured\n");
+    ws.write("same", "same\n");
+    ws.write("edited", "one\n");
+    ws.write("deleted", "comes back\n");
+    ws.write_mode("mode", "m\n", 0o644);
+    ws.write_mode("secret", "s\n", 0o600);
+    ws.write("file-to-dir", "was a file\n");
+    ws.write("dir-to-file/a/b", "was in a directory\n");
+    ws.symlink("same", "link");
+    ws.symlink("edited", "link-to-file");
+    ws.write("file-to-link", "was a file, too\n");
+    ws.mkdir("empty/inner");
+    ws.write("linked", "hard\n");
+    std::fs::hard_link(ws.path("linked"), ws.path("linked-too")).unwrap();
+    ws.write("nested/file", "in a nested repository\n");
+    ws.git_init();
+    backtrail_testkit::git(&ws.path("nested"), &["init", "-q"]);
+    save_as(ws, "one");
+
+    ws.write("edited", "two\n");
+    ws.remove("deleted");
+    ws.chmod("mode", 0o755);
+    ws.remove("file-to-dir");
+    ws.write("file-to-dir/inside/deep", "new inside\n");
+    ws.remove("dir-to-file");
+    ws.write("dir-to-file", "now a file\n");
+    ws.remove("link");
+    ws.symlink("edited", "link");
+    ws.remove("link-to-file");
+    ws.write("link-to-file", "now a file\n");
+    ws.remove("file-to-link");
+    ws.symlink("same", "file-to-link");
+    ws.remove("empty");
+    ws.mkdir("other-empty");
+    ws.write("linked", "edited through one name\n");
+    ws.write("nested/file", "edited\n");
+    ws.write("nested/new", "new in nested\n");
+    ws.write("added/deep/file", "added\n");
+    save_as(ws, "two");
+
+    ws.write("edited", "unsaved work\n");
+    ws.write("unsaved", "only on disk\n");
+    ws.write(".env", "SECRET=unsaved\n");
+}
+
+fn save_as(ws: &TestWorkspace, name: &str) -> Checkpoint {
+    let request = SaveRequest { name: Some(name.into()), ..SaveRequest::default() };
+    ws.save_with(&request).checkpoint
+}
+
+/// The git directories in the workspace, byte for byte.
+fn git_directories(ws: &TestWorkspace) -> [Manifest; 2] {
+    [git_directory_bytes(&ws.path(".git")), git_directory_bytes(&ws.path("nested/.git"))]
+}
+
+/// Everything that must be true after a fault, however far the operation came: the tree is one of these, the oldest first.
+fn check(ws: &TestWorkspace, trees: &[Manifest], git_before: &[Manifest; 2], what: &str) {
+    let before_recovery = contents(&ws.manifest());
+    let recovered = ws.open().recover(false, ws.now()).unwrap_or_else(|error| panic!("{what}: recover: {error}"));
+    let tree = ws.manifest();
+    let differences: Vec<_> = trees.iter().map(|other| other.differences(&tree)).collect();
+    assert!(
+        differences.iter().any(Vec::is_empty),
+        "{what}: {recovered:?}, but the tree is neither old nor new:\n{differences:#?}"
+    );
+    let held = contents_in_store(ws);
+    let mut wanted = before_recovery;
+    wanted.extend(contents(&trees[0]));
+    for (bytes, path) in wanted {
+        let is_kept = tree.holds(&bytes) || held.contains(&backtrail_testkit::blob_id(&bytes));
+        assert!(is_kept, "{what}: the bytes of {path} are lost");
+    }
+    for (before, after) in git_before.iter().zip(git_directories(ws)) {
+        before.assert_same(&after, &format!("{what}: a .git directory"));
+    }
+    if ws.store().join("backtrail/format").exists() {
+        assert_no_leftovers(ws, what);
+    }
+    ws.write("after", "the next command works\n");
+    let saved = ws.open().save(&SaveRequest::default(), ws.now());
+    assert!(saved.is_ok_and(|saved| saved.created), "{what}: the next save");
+    assert_no_leftovers(ws, what);
+    ws.assert_store_is_sound();
+}
+
+fn contents(tree: &Manifest) -> BTreeMap<Vec<u8>, String> {
+    let files = tree.0.iter().filter_map(|(path, found)| match found {
+        Found::File(_, bytes) => Some((bytes.clone(), String::from_utf8_lossy(path).into_owned())),
+        _ => None,
+    });
+    files.filter(|(_, path)| !path.contains(".backtrail-")).collect()
+}
+
+fn contents_in_store(ws: &TestWorkspace) -> String {
+    if !ws.store().join("HEAD").exists() {
+        return String::new();
+    }
+    String::from_utf8_lossy(&ws.store_git(&["rev-list", "--objects", "--all"])).into_owned()
+}
+
+/// No temporary file, staging area or journal is left after a command that writes.
+fn assert_no_leftovers(ws: &TestWorkspace, what: &str) {
+    let mut pending: Vec<_> = [ws.store(), ws.root()].into_iter().filter(|place| place.exists()).collect();
+    while let Some(directory) = pending.pop() {
+        for entry in std::fs::read_dir(&directory).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.file_name().unwrap().to_string_lossy().into_owned();
+            assert!(!name.starts_with(".backtrail-"), "{what}: left behind: {}", path.display());
+            if path.is_dir() && !path.is_symlink() {
+                pending.push(path);
+            }
+        }
+    }
+    assert!(!ws.store().join("backtrail/journal").exists(), "{what}: the journal is left");
+    let stage = ws.store().join("backtrail/stage");
+    let staged = std::fs::read_dir(&stage).map(|entries| entries.count()).unwrap_or(0);
+    assert_eq!(staged, 0, "{what}: the stage is not empty");
+}
+
+/// Runs `operation` with a fault at each of its points, after `prepare` in a fresh workspace each time.
+fn sweep(
+    name: &str,
+    make: &(dyn Fn() -> TestWorkspace + Sync),
+    prepare: &(dyn Fn(&TestWorkspace) + Sync),
+    operation: &str,
+) {
+    let ws = make();
+    prepare(&ws);
+    let old = ws.manifest();
+    let points = DRIVER.points(&ws.base(), operation);
+    let trees = [old, ws.manifest()];
+    let sorts: std::collections::BTreeSet<_> = points.iter().collect();
+    println!("{name}: {} points of {} sorts", points.len(), sorts.len());
+    let next = AtomicUsize::new(1);
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                loop {
+                    let point = next.fetch_add(1, Ordering::SeqCst);
+                    if point > points.len() {
+                        break;
+                    }
+                    for fault in [Fault::Kill, Fault::Error(if point % 2 == 0 { EIO } else { ENOSPC })] {
+                        let what = format!("{name}, {fault:?} at point {point} ({})", points[point - 1]);
+                        let ws = make();
+                        prepare(&ws);
+                        let git_before = git_directories(&ws);
+                        let ended = DRIVER.run(&ws.base(), operation, point, fault);
+                        match fault {
+                            Fault::Kill => assert_eq!(ended, Ended::Killed, "{what}"),
+                            Fault::Error(_) => assert_ne!(ended, Ended::Killed, "{what}"),
+                        }
+                        check(&ws, &trees, &git_before, &what);
+                    }
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn save_survives_a_kill_at_every_point() {
+    sweep("save", &TestWorkspace::new, &every_sort_of_change, "save");
+}
+
+#[test]
+fn the_very_first_save_survives_a_kill_at_every_point() {
+    let prepare = |ws: &TestWorkspace| {
+        ws.write("a", "1\n");
+        ws.write("nested/x", "2\n");
+        ws.git_init();
+        backtrail_testkit::git(&ws.path("nested"), &["init", "-q"]);
+    };
+    sweep("first save", &TestWorkspace::new, &prepare, "save");
+}
+
+#[test]
+fn restore_is_old_or_new_after_a_kill_at_every_point() {
+    sweep("restore", &TestWorkspace::new, &every_sort_of_change, "restore one");
+}
+
+#[test]
+fn restore_of_paths_is_old_or_new_after_a_kill_at_every_point() {
+    let operation = "restore one edited dir-to-file file-to-dir/inside nested deleted";
+    sweep("restore of paths", &TestWorkspace::new, &every_sort_of_change, operation);
+}
+
+#[test]
+fn undo_and_redo_are_old_or_new_after_a_kill_at_every_point() {
+    let restored = |ws: &TestWorkspace| {
+        every_sort_of_change(ws);
+        let one = by_name(ws, "one");
+        ws.open().restore(&RestoreRequest::whole(one.id), ws.now()).unwrap();
+        ws.write("after the restore", "edit\n");
+    };
+    sweep("undo", &TestWorkspace::new, &restored, "undo");
+    let undone = |ws: &TestWorkspace| {
+        restored(ws);
+        ws.open().undo(ws.now()).unwrap();
+    };
+    sweep("redo", &TestWorkspace::new, &undone, "redo");
+}
+
+#[test]
+fn recovery_itself_can_be_killed_at_every_point() {
+    for (operation, fraction) in [("recover", 3), ("recover", 2), ("abort", 2)] {
+        // Killed in the middle of a restore: how many points it has is known from a run without a fault.
+        let probe = TestWorkspace::new();
+        every_sort_of_change(&probe);
+        let points = DRIVER.points(&probe.base(), "restore one");
+        let journal = points.iter().rposition(|name| name == "exchange").unwrap_or(points.len() - 1);
+        let interrupted = |ws: &TestWorkspace| {
+            every_sort_of_change(ws);
+            let ended = DRIVER.run(&ws.base(), "restore one", journal - journal / (10 * fraction), Fault::Kill);
+            assert_eq!(ended, Ended::Killed);
+        };
+        sweep_recovery(&format!("{operation} 1/{fraction}"), &interrupted, operation);
+    }
+}
+
+/// As [`sweep`], where the old tree is not what is on disk at the start.
+fn sweep_recovery(name: &str, interrupted: &dyn Fn(&TestWorkspace), operation: &str) {
+    let ws = TestWorkspace::new();
+    every_sort_of_change(&ws);
+    let old = ws.manifest();
+    ws.open().restore(&RestoreRequest::whole(by_name(&ws, "one").id), ws.now()).unwrap();
+    // Taking it back may be interrupted before it has begun: then the next command goes forward.
+    let restored = ws.manifest();
+    let ws = TestWorkspace::new();
+    interrupted(&ws);
+    let points = DRIVER.points(&ws.base(), operation);
+    let new = ws.manifest();
+    println!("{name}: {} points", points.len());
+    let trees = [old, new, restored];
+    for point in 1..=points.len() {
+        for fault in [Fault::Kill, Fault::Error(EIO)] {
+            let what = format!("{name}, {fault:?} at point {point} ({})", points[point - 1]);
+            let ws = TestWorkspace::new();
+            interrupted(&ws);
+            let git_before = git_directories(&ws);
+            DRIVER.run(&ws.base(), operation, point, fault);
+            check(&ws, &trees, &git_before, &what);
+        }
+    }
+}
+
+#[test]
+fn restore_with_the_store_on_another_file_system_is_old_or_new() {
+    let elsewhere = Path::new("/dev/shm");
+    let device = |path: &Path| std::fs::metadata(path).map(|metadata| metadata.dev()).ok();
+    if device(elsewhere).is_none() || device(elsewhere) == device(&std::env::temp_dir()) {
+        println!("no second file system here: not tried");
+        return;
+    }
+    let make = || TestWorkspace::with_stores_below(elsewhere);
+    sweep("restore across file systems", &make, &every_sort_of_change, "restore one");
+}
+
+fn by_name(ws: &TestWorkspace, name: &str) -> Checkpoint {
+    let all = ws.open().list(&ListFilter::default()).unwrap();
+    all.into_iter().find(|found| found.name.as_deref() == Some(name)).unwrap()
+}

@@ -1,0 +1,175 @@
+//! What can't be read is named, and the checkpoint says that it is incomplete.
+//!
+//! Nothing is unreadable to root: there the tests run once more as another user, in a process of their own.
+
+use std::os::unix::process::CommandExt;
+
+use backtrail::{Reason, SaveRequest, Saved};
+use backtrail_testkit::TestWorkspace;
+
+const NOBODY: u32 = 65_534;
+
+fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+#[test]
+fn run_as_an_ordinary_user() {
+    if !is_root() {
+        return;
+    }
+    // The build directory may be closed to others.
+    let directory = tempfile::tempdir().unwrap();
+    let program = directory.path().join("it");
+    std::fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
+    let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(directory.path(), open).unwrap();
+    let output = std::process::Command::new(&program)
+        .arg("unreadable::ordinary::")
+        .current_dir("/")
+        .env("HOME", "/nonexistent")
+        .gid(NOBODY)
+        .uid(NOBODY)
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
+    assert!(!said.contains("running 0 tests"), "{said}");
+}
+
+fn skipped(saved: &Saved) -> Vec<(String, Reason)> {
+    saved.skipped.iter().map(|skipped| (skipped.path.to_text().into_owned(), skipped.reason)).collect()
+}
+
+mod ordinary {
+    use super::*;
+
+    #[test]
+    fn an_unreadable_file_makes_the_checkpoint_incomplete() {
+        if is_root() {
+            return;
+        }
+        let ws = TestWorkspace::new();
+        ws.write("a", "1");
+        ws.write_mode("d/secret", "1", 0o000);
+        let saved = ws.save_with(&SaveRequest::default());
+        assert_eq!(ws.paths_in_store(&saved.checkpoint.id), ["a"]);
+        assert_eq!(skipped(&saved), [("d/secret".to_owned(), Reason::Unreadable)]);
+        assert!(!saved.checkpoint.complete);
+        ws.chmod("d/secret", 0o600);
+        let saved = ws.save_with(&SaveRequest::default());
+        assert_eq!(ws.paths_in_store(&saved.checkpoint.id), ["a", "d/secret"]);
+        assert!(saved.checkpoint.complete);
+        assert_eq!(skipped(&saved), []);
+    }
+
+    #[test]
+    fn a_file_that_becomes_unreadable_is_not_called_deleted() {
+        if is_root() {
+            return;
+        }
+        let ws = TestWorkspace::new();
+        ws.write("a", "1");
+        ws.write("b", "1");
+        ws.write("d/c", "1");
+        ws.save();
+        ws.chmod("a", 0o000);
+        ws.chmod("d", 0o000);
+        assert_eq!(ws.open().status(None).unwrap().changes, []);
+        ws.write("b", "2");
+        let saved = ws.save_with(&SaveRequest::default());
+        assert_eq!(saved.checkpoint.files_changed, [ws.workspace_path("b")]);
+        assert!(!saved.checkpoint.complete);
+        assert_eq!(ws.open().show(&saved.checkpoint.id).unwrap().changes.len(), 1);
+        ws.chmod("d", 0o755);
+    }
+
+    #[test]
+    fn directories_that_can_t_be_opened_listed_or_searched() {
+        if is_root() {
+            return;
+        }
+        for mode in [0o000, 0o100, 0o200, 0o300, 0o400, 0o600] {
+            let ws = TestWorkspace::new();
+            ws.write("a", "1");
+            ws.write("d/x", "1");
+            ws.write("d/e/y", "1");
+            ws.chmod("d", mode);
+            let saved = ws.open().save(&SaveRequest::default(), ws.now());
+            ws.chmod("d", 0o755);
+            let saved = saved.unwrap_or_else(|error| panic!("{mode:o}: {error}"));
+            assert_eq!(ws.paths_in_store(&saved.checkpoint.id), ["a"], "{mode:o}");
+            assert!(!saved.checkpoint.complete, "{mode:o}");
+            assert!(!saved.skipped.is_empty(), "{mode:o}");
+            assert!(saved.skipped.iter().all(|skipped| skipped.reason == Reason::Unreadable), "{mode:o}");
+        }
+    }
+
+    #[test]
+    fn unreadable_rules_are_no_rules() {
+        if is_root() {
+            return;
+        }
+        let ws = TestWorkspace::new();
+        ws.write("a.log", "1");
+        ws.write_mode(".gitignore", "*.log\n", 0o000);
+        let saved = ws.save_with(&SaveRequest::default());
+        assert_eq!(ws.paths_in_store(&saved.checkpoint.id), ["a.log"]);
+        assert_eq!(skipped(&saved), [(".gitignore".to_owned(), Reason::Unreadable)]);
+    }
+
+    #[test]
+    fn a_workspace_that_is_read_only_can_be_saved() {
+        if is_root() {
+            return;
+        }
+        let ws = TestWorkspace::new();
+        ws.write_mode("d/a", "1", 0o444);
+        ws.chmod("d", 0o555);
+        ws.chmod("", 0o555);
+        let saved = ws.open().save(&SaveRequest::default(), ws.now());
+        ws.chmod("", 0o755);
+        ws.chmod("d", 0o755);
+        assert!(saved.unwrap().checkpoint.complete);
+    }
+
+    #[test]
+    fn a_workspace_that_can_t_be_read_is_an_error_and_changes_nothing() {
+        if is_root() {
+            return;
+        }
+        let ws = TestWorkspace::new();
+        ws.write("a", "1");
+        ws.save();
+        let workspace = ws.open();
+        ws.chmod("", 0o000);
+        let saved = workspace.save(&SaveRequest::default(), ws.now());
+        let status = workspace.status(None);
+        ws.chmod("", 0o755);
+        assert_eq!(saved.unwrap_err().code(), backtrail::ErrorCode::Io);
+        assert!(status.is_err());
+        assert_eq!(workspace.list(&Default::default()).unwrap().len(), 1);
+        assert!(!ws.save_with(&SaveRequest::default()).created);
+    }
+
+    #[test]
+    fn a_store_that_can_t_be_written_is_an_error() {
+        if is_root() {
+            return;
+        }
+        let ws = TestWorkspace::new();
+        ws.write("a", "1");
+        let first = ws.save();
+        ws.write("a", "2");
+        let packs = ws.store().join("objects/pack");
+        let closed = std::os::unix::fs::PermissionsExt::from_mode(0o500);
+        std::fs::set_permissions(&packs, closed).unwrap();
+        let saved = ws.open().save(&SaveRequest::default(), ws.now());
+        let open = std::os::unix::fs::PermissionsExt::from_mode(0o700);
+        std::fs::set_permissions(&packs, open).unwrap();
+        assert_eq!(saved.unwrap_err().code(), backtrail::ErrorCode::Io);
+        assert_eq!(ws.open().current().unwrap(), Some(first.id));
+        ws.assert_store_is_sound();
+        assert_eq!(ws.save().files_changed, [ws.workspace_path("a")]);
+    }
+}

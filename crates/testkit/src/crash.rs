@@ -1,0 +1,106 @@
+//! The crash driver: runs an operation in a child process that dies, or fails, at a numbered point.
+//!
+//! The child is the test binary itself, called back into one of its tests; points are counted per process, so that tests
+//! beside it do not disturb the count.
+
+use std::{
+    path::{Path, PathBuf},
+    process::{Command, ExitStatus, Stdio},
+};
+
+use backtrail::disk::points::{self, Outcome};
+
+const PLACE: &str = "BACKTRAIL_CRASH_PLACE";
+const OPERATION: &str = "BACKTRAIL_CRASH_OPERATION";
+const POINT: &str = "BACKTRAIL_CRASH_POINT";
+const ERROR: &str = "BACKTRAIL_CRASH_ERROR";
+const REPORT: &str = "BACKTRAIL_CRASH_REPORT";
+
+/// What happens at the point.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    /// The process is killed.
+    Kill,
+    /// The step fails with this error number.
+    Error(i32),
+}
+
+/// How a child ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// The operation succeeded.
+    Done,
+    /// It gave an error.
+    Failed,
+    /// It was killed at the point.
+    Killed,
+}
+
+/// The test that children are called back into.
+#[derive(Debug, Clone, Copy)]
+pub struct Driver {
+    /// Its full name, such as `crash::child`.
+    pub child_test: &'static str,
+}
+
+#[expect(clippy::missing_panics_doc, reason = "a test stops where its driver fails")]
+impl Driver {
+    /// The names of the points that an operation passes, in order.
+    pub fn points(&self, place: &Path, operation: &str) -> Vec<String> {
+        let report = place.join("points");
+        let status = self.command(place, operation).env(REPORT, &report).status();
+        assert!(status.is_ok_and(|status| status.success()), "the operation failed without any fault: {operation}");
+        let text = std::fs::read_to_string(&report).unwrap_or_else(|error| panic!("no report: {error}"));
+        text.lines().map(str::to_owned).collect()
+    }
+
+    /// Runs an operation with a fault at a point, counted from 1.
+    pub fn run(&self, place: &Path, operation: &str, point: usize, fault: Fault) -> Ended {
+        let mut command = self.command(place, operation);
+        command.env(POINT, point.to_string());
+        if let Fault::Error(code) = fault {
+            command.env(ERROR, code.to_string());
+        }
+        let status = command.status().unwrap_or_else(|error| panic!("can't start the child: {error}"));
+        ended(status)
+    }
+
+    fn command(&self, place: &Path, operation: &str) -> Command {
+        let program = std::env::current_exe().unwrap_or_else(|error| panic!("no test binary: {error}"));
+        let mut command = Command::new(program);
+        command.args([self.child_test, "--exact", "--nocapture", "--test-threads=1"]);
+        command.env(PLACE, place).env(OPERATION, operation);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        command
+    }
+}
+
+fn ended(status: ExitStatus) -> Ended {
+    use std::os::unix::process::ExitStatusExt;
+    match (status.signal(), status.code()) {
+        (Some(9), _) => Ended::Killed,
+        (_, Some(0)) => Ended::Done,
+        _ => Ended::Failed,
+    }
+}
+
+/// The body of the child's test: runs `operate` with the place and the name of the operation, where this process is a
+/// child; otherwise it does nothing.
+///
+/// # Panics
+///
+/// Where the operation fails: that is how the parent hears of it.
+pub fn child(operate: impl FnOnce(&Path, &str) -> Result<(), String>) {
+    let Some(place) = std::env::var_os(PLACE).map(PathBuf::from) else { return };
+    let operation = std::env::var(OPERATION).unwrap_or_default();
+    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<i64>().ok());
+    if let Some(report) = std::env::var_os(REPORT) {
+        let (result, passed) = points::record(|| operate(&place, &operation));
+        let names: String = passed.iter().map(|(_, name)| format!("{name}\n")).collect();
+        std::fs::write(report, names).unwrap_or_else(|error| panic!("can't report: {error}"));
+        return result.unwrap_or_else(|error| panic!("{error}"));
+    }
+    let outcome = number(ERROR).map_or(Outcome::Die, |code| Outcome::Fail(code as i32));
+    points::arm(number(POINT).unwrap_or(0) as u64, outcome);
+    operate(&place, &operation).unwrap_or_else(|error| panic!("{error}"));
+}
