@@ -40,6 +40,13 @@ impl Environment {
         }
     }
 
+    /// Makes another process of this program see the same.
+    pub(crate) fn hand_over(&self, command: &mut std::process::Command) {
+        let named = [("HOME", &self.home), ("BACKTRAIL_HOME", &self.backtrail_home)];
+        command.env_clear();
+        command.envs(named.into_iter().filter_map(|(name, path)| path.as_ref().map(|path| (name, path))));
+    }
+
     fn read(current_directory: Option<PathBuf>, variable: &dyn Fn(&str) -> Option<OsString>) -> Self {
         let filled = |name: &str| variable(name).filter(|value| !value.is_empty());
         // The XDG specification has relative paths ignored.

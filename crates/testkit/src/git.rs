@@ -27,6 +27,24 @@ pub fn git(directory: &Path, arguments: &[&str]) -> Vec<u8> {
     output.stdout
 }
 
+/// Runs git in a directory with this on its stdin, and gives its stdout.
+#[track_caller]
+pub(crate) fn git_with_input(directory: &Path, arguments: &[&str], input: Vec<u8>) -> Vec<u8> {
+    let mut child = command(directory)
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap_or_else(|error| panic!("can't run git: {error}"));
+    let mut stdin = child.stdin.take().unwrap_or_else(|| panic!("git has no stdin"));
+    // Written beside the reading: both pipes may be full.
+    let writer = std::thread::spawn(move || stdin.write_all(&input));
+    let output = child.wait_with_output().unwrap_or_else(|error| panic!("git did not end: {error}"));
+    let written = writer.join().unwrap_or_else(|_| panic!("can't write to git"));
+    assert!(output.status.success() && written.is_ok(), "git {arguments:?}");
+    output.stdout
+}
+
 /// The id that git gives a file with these bytes.
 ///
 /// # Panics

@@ -263,6 +263,25 @@ impl TestWorkspace {
         String::from_utf8_lossy(&listing).lines().any(|line| line.starts_with(&id))
     }
 
+    /// The bytes of every file and link that is reachable in the store, as plain git reads them.
+    #[track_caller]
+    pub fn blobs_in_store(&self) -> std::collections::BTreeSet<Vec<u8>> {
+        let listing = self.store_git(&["rev-list", "--objects", "--no-object-names", "--all"]);
+        let answer = crate::git::git_with_input(&self.store(), &["cat-file", "--batch"], listing);
+        let mut found = std::collections::BTreeSet::new();
+        let mut rest = &answer[..];
+        while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
+            let head = String::from_utf8_lossy(&rest[..end]).into_owned();
+            let words: Vec<&str> = head.split(' ').collect();
+            let length: usize = words[2].parse().unwrap();
+            if words[1] == "blob" {
+                found.insert(rest[end + 1..end + 1 + length].to_vec());
+            }
+            rest = &rest[end + length + 2..];
+        }
+        found
+    }
+
     /// A path for the library.
     pub fn workspace_path(&self, name: impl AsRef<[u8]>) -> WorkspacePath {
         WorkspacePath::new(name.as_ref()).unwrap()

@@ -18,7 +18,11 @@ use crate::{cli::Cli, failure::Failure, invocation::Invocation, output::shell_wo
 ///
 /// Everything happens in a scratch directory, which is removed at the end.
 #[derive(Debug, Args)]
-pub(crate) struct DemoArgs {}
+pub(crate) struct DemoArgs {
+    /// Kill a restore in the middle of its work, and see it recovered
+    #[arg(long)]
+    crash: bool,
+}
 
 /// One thing that happens on the stage.
 enum Step {
@@ -30,7 +34,34 @@ enum Step {
     Delete(&'static str),
     /// Runs a command of this program and shows what it prints.
     Run(&'static [&'static str]),
+    /// Writes many files that all say this.
+    WriteMany(&'static str),
+    /// Starts a restore in a process of its own and kills it half-way.
+    KillRestore(&'static str),
+    /// Counts the files that say each of two things.
+    Count(&'static str, &'static str),
 }
+
+/// Enough files that a restore takes long enough to be hit in the middle.
+const MANY: usize = 3_000;
+
+const CRASH_STEPS: &[Step] = &[
+    Step::Tell("A project with many files, saved twice:"),
+    Step::WriteMany("first\n"),
+    Step::Run(&["save", "--name", "first"]),
+    Step::WriteMany("second\n"),
+    Step::Run(&["save", "--name", "second"]),
+    Step::Tell("A restore is killed in the middle of its work:"),
+    Step::KillRestore("first"),
+    Step::Count("first\n", "second\n"),
+    Step::Tell("The next command that writes finishes it; here, by name:"),
+    Step::Run(&["recover"]),
+    Step::Count("first\n", "second\n"),
+    Step::Tell("And it can be taken back like any other:"),
+    Step::Run(&["--quiet", "undo"]),
+    Step::Count("first\n", "second\n"),
+    Step::Run(&["verify"]),
+];
 
 const STEPS: &[Step] = &[
     Step::Tell("A small project:"),
@@ -55,13 +86,13 @@ const STEPS: &[Step] = &[
     Step::Run(&["list", "--all"]),
 ];
 
-pub(crate) fn run(_: &DemoArgs, invocation: &Invocation) -> Result<ExitCode, Failure> {
+pub(crate) fn run(args: &DemoArgs, invocation: &Invocation) -> Result<ExitCode, Failure> {
     let temporary = std::env::temp_dir();
     let scratch = temporary.canonicalize().and_then(|place| TempDir::with_prefix_in("backtrail-demo-", place));
     let scratch = scratch.map_err(|source| failed("make a directory in", temporary, source))?;
     let stage = Stage { project: scratch.path().join("project"), scratch: scratch.path(), invocation };
     fs::create_dir(&stage.project).map_err(|source| failed("make", &stage.project, source))?;
-    for step in STEPS {
+    for step in if args.crash { CRASH_STEPS } else { STEPS } {
         stage.play(step)?;
     }
     let place = scratch.path().to_owned();
@@ -91,8 +122,52 @@ impl Stage<'_> {
                 output.text(&format!("  deleted {name}\n"))?;
             }
             Step::Run(words) => self.run(words)?,
+            Step::WriteMany(content) => {
+                for number in 0..MANY {
+                    self.write(&format!("src/{}/file{number}", number % 40), content)?;
+                }
+                output.text(&format!("  wrote {MANY} files\n"))?;
+            }
+            Step::KillRestore(name) => self.kill_restore(name)?,
+            Step::Count(one, other) => {
+                let (ones, others) = (self.count(one)?, self.count(other)?);
+                output.text(&format!("  {ones} files say {one:?}, {others} say {other:?}\n"))?;
+            }
         }
         Ok(())
+    }
+
+    /// Waits for the journal, which says that files are being moved, and kills the process then.
+    fn kill_restore(&self, name: &str) -> Result<(), Failure> {
+        let output = &self.invocation.output;
+        output.text(&format!("{}\n", output.paint.command(format!("$ backtrail restore {name} & kill -9 $!"))))?;
+        let program = std::env::current_exe().map_err(|source| failed("find", "this program", source))?;
+        let mut command = std::process::Command::new(&program);
+        command.args(["-w", ".", "--quiet", "restore", name]).current_dir(&self.project);
+        Environment::scratch(self.scratch, self.project.clone()).hand_over(&mut command);
+        command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null());
+        let mut child = command.spawn().map_err(|source| failed("start", &program, source))?;
+        let stores = Environment::scratch(self.scratch, self.project.clone()).stores(&backtrail::Settings::default())?;
+        loop {
+            let is_over = child.try_wait().map_err(|source| failed("watch", &program, source))?.is_some();
+            if is_over || has_journal(&stores) {
+                break;
+            }
+            std::thread::sleep(std::time::Duration::from_micros(200));
+        }
+        std::thread::sleep(std::time::Duration::from_millis(8));
+        child.kill().and_then(|()| child.wait()).map_err(|source| failed("kill", &program, source))?;
+        Ok(())
+    }
+
+    fn count(&self, content: &str) -> Result<usize, Failure> {
+        let mut count = 0;
+        for number in 0..MANY {
+            let path = self.project.join(format!("src/{}/file{number}", number % 40));
+            let found = fs::read(&path).map_err(|source| failed("read", &path, source))?;
+            count += usize::from(found == content.as_bytes());
+        }
+        Ok(count)
     }
 
     fn write(&self, name: &str, content: &str) -> Result<(), Failure> {
@@ -113,6 +188,11 @@ impl Stage<'_> {
         self.invocation.elsewhere(cli.options, environment).run(cli.command);
         Ok(())
     }
+}
+
+fn has_journal(stores: &Path) -> bool {
+    let stores = fs::read_dir(stores).into_iter().flatten().flatten();
+    stores.into_iter().any(|store| store.path().join("backtrail/journal").exists())
 }
 
 fn failed(action: &'static str, path: impl Into<PathBuf>, source: io::Error) -> Failure {

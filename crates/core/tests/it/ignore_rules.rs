@@ -148,7 +148,7 @@ fn without_precious() -> Settings {
 
 #[test]
 fn what_is_captured_is_what_git_would_list() {
-    for seed in 0..60 {
+    for seed in 0..40 {
         let mut random = Random::new(seed);
         let ws = TestWorkspace::new();
         grow(&ws, &mut random, "", 0);
@@ -224,7 +224,7 @@ fn is_directory(found: &Found) -> bool {
 
 #[test]
 fn a_workspace_below_the_repository_s_top_follows_the_rules_above_it() {
-    for seed in 0..20 {
+    for seed in 0..12 {
         let mut random = Random::new(1_000 + seed);
         let ws = TestWorkspace::new();
         grow(&ws, &mut random, "p/q", 1);

@@ -2,18 +2,23 @@
 
 #![allow(clippy::unwrap_used, reason = "a test stops where its own set-up fails")]
 
+mod addresses;
 mod capture;
+mod concurrency;
 mod crash;
 mod diff;
 mod ignore_rules;
 mod large_files;
 mod line_endings;
+mod locate;
+mod model;
 mod modes;
 mod names;
 mod nested_repos;
 mod rebuildable;
 mod special_files;
 mod stat_cache;
+mod store;
 mod symlinks;
 mod unreadable;
 mod user_git;

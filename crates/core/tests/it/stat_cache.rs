@@ -87,7 +87,7 @@ fn an_edit_right_after_a_save_is_seen() {
     let ws = TestWorkspace::new();
     ws.write("d/a", "000");
     ws.save();
-    for number in 1..80 {
+    for number in 1..40 {
         let text = format!("{number:03}");
         ws.write("d/a", &text);
         let saved = ws.save();
@@ -107,7 +107,7 @@ fn a_name_that_comes_or_goes_right_after_a_save_is_seen() {
     let ws = TestWorkspace::new();
     ws.write("d/keep", "1");
     ws.save();
-    for number in 0..30 {
+    for number in 0..15 {
         let name = format!("d/{number}");
         ws.write(&name, "");
         assert_eq!(ws.save().files_changed, [ws.workspace_path(&name)]);
@@ -391,7 +391,7 @@ fn random_changes(seeds: std::ops::Range<u64>) {
         ws.write("a", "0");
         ws.git(&["init", "-q"]);
         let mut log = Vec::new();
-        for step in 0..24 {
+        for step in 0..20 {
             for _ in 0..random.below(4) + 1 {
                 log.push(mutate(&ws, &mut random));
             }
@@ -411,10 +411,10 @@ fn random_changes(seeds: std::ops::Range<u64>) {
 
 #[test]
 fn after_random_changes_a_save_holds_what_a_save_into_a_new_store_holds() {
-    random_changes(0..3);
+    random_changes(0..2);
 }
 
 #[test]
 fn after_other_random_changes_a_save_holds_what_a_save_into_a_new_store_holds() {
-    random_changes(3..6);
+    random_changes(2..4);
 }

@@ -1,0 +1,126 @@
+//! The words that name a checkpoint.
+
+use backtrail::{Checkpoint, CheckpointId, Error, ErrorCode, Kind, SaveRequest};
+use backtrail_testkit::TestWorkspace;
+use jiff::{Timestamp, Zoned, tz::TimeZone};
+
+fn zoned(moment: Timestamp) -> Zoned {
+    moment.to_zoned(TimeZone::fixed(jiff::tz::offset(2)))
+}
+
+fn resolve(ws: &TestWorkspace, word: &str) -> Result<CheckpointId, Error> {
+    ws.open().resolve(word, &zoned(ws.now()))
+}
+
+fn save(ws: &TestWorkspace, number: usize, request: SaveRequest) -> Checkpoint {
+    ws.write("a", format!("{number}"));
+    ws.save_with(&request).checkpoint
+}
+
+#[test]
+fn places_counted_from_where_the_workspace_stands() {
+    let ws = TestWorkspace::new();
+    let ids: Vec<CheckpointId> = (0..4).map(|number| save(&ws, number, SaveRequest::default()).id).collect();
+    for (word, expected) in [
+        ("@", ids[3]),
+        ("@~0", ids[3]),
+        ("@~", ids[2]),
+        ("@~1", ids[2]),
+        ("@~3", ids[0]),
+        ("latest", ids[3]),
+        ("before:@", ids[2]),
+        ("before:before:@", ids[1]),
+        ("before:@~1", ids[1]),
+        ("before:latest", ids[2]),
+    ] {
+        assert_eq!(resolve(&ws, word).unwrap(), expected, "{word}");
+    }
+    for word in ["@~4", "@~99999999999999999999", "@x", "", "-x", "step:1", "no-such-name"] {
+        assert_eq!(resolve(&ws, word).unwrap_err().code(), ErrorCode::UnknownCheckpoint, "{word:?}");
+    }
+    let first = format!("before:{}", ids[0]);
+    assert!(matches!(resolve(&ws, &first), Err(Error::NoEarlierCheckpoint { .. })));
+}
+
+#[test]
+fn steps_and_names_mean_the_newest() {
+    let ws = TestWorkspace::new();
+    let step = |number| SaveRequest { step: Some(number), kind: Some(Kind::Step), ..Default::default() };
+    let named = |name: &str| SaveRequest { name: Some(name.into()), ..Default::default() };
+    save(&ws, 0, step(7));
+    let newer = save(&ws, 1, step(7));
+    save(&ws, 2, named("stable"));
+    let stable = save(&ws, 3, named("stable"));
+    let hexadecimal = save(&ws, 4, named("deadbeef"));
+    save(&ws, 5, SaveRequest::default());
+    assert_eq!(resolve(&ws, "step:7").unwrap(), newer.id);
+    assert_eq!(resolve(&ws, "stable").unwrap(), stable.id);
+    assert_eq!(resolve(&ws, "deadbeef").unwrap(), hexadecimal.id, "a name comes before the start of an id");
+    match resolve(&ws, "stabel").unwrap_err() {
+        Error::UnknownCheckpoint { nearest, .. } => assert_eq!(nearest.as_deref(), Some("stable")),
+        other => panic!("{other}"),
+    }
+}
+
+#[test]
+fn ids_and_their_starts() {
+    let ws = TestWorkspace::new();
+    let ids: Vec<CheckpointId> = (0..40).map(|number| save(&ws, number, SaveRequest::default()).id).collect();
+    for id in &ids {
+        let text = id.to_string();
+        assert_eq!(resolve(&ws, &text).unwrap(), *id);
+        for length in [4, 7, 12, 39] {
+            let start = &text[..length];
+            let fitting: Vec<_> = ids.iter().filter(|other| other.to_string().starts_with(start)).collect();
+            match resolve(&ws, start) {
+                Ok(found) => assert_eq!((found, fitting.len()), (*id, 1), "{start}"),
+                Err(error) => {
+                    assert_eq!(error.code(), ErrorCode::AmbiguousCheckpoint, "{start}");
+                    assert!(fitting.len() > 1, "{start}");
+                }
+            }
+        }
+        assert!(resolve(&ws, &text[..3]).is_err(), "three characters are too few");
+    }
+    assert_eq!(resolve(&ws, &"0".repeat(40)).unwrap_err().code(), ErrorCode::UnknownCheckpoint);
+}
+
+#[test]
+fn moments() {
+    let ws = TestWorkspace::new();
+    let first = save(&ws, 0, SaveRequest::default());
+    let second = save(&ws, 1, SaveRequest::default());
+    let workspace = ws.open();
+    let later = zoned(second.time + jiff::SignedDuration::from_secs(600));
+    let at = |word: &str| workspace.resolve(word, &later);
+    assert_eq!(at("ago:10m").unwrap(), second.id, "taken at that very moment");
+    assert_eq!(at("ago:5m").unwrap(), second.id);
+    assert_eq!(at("ago:10m1s").unwrap(), first.id);
+    assert!(at("ago:1d").is_err());
+    assert_eq!(at(&format!("at:{}", second.time)).unwrap(), second.id);
+    assert_eq!(at(&format!("at:{}", first.time)).unwrap(), first.id);
+    let local = zoned(second.time).datetime();
+    assert_eq!(at(&format!("at:{local}")).unwrap(), second.id);
+    assert_eq!(at(&format!("at:{}", local.time())).unwrap(), second.id);
+    assert!(at("at:2001-01-01T00:00").is_err());
+}
+
+#[test]
+fn names_that_would_be_read_as_something_else_are_refused() {
+    let ws = TestWorkspace::new();
+    ws.write("a", "1");
+    for name in ["", "latest", "@", "@~2", "step:1", "before:x", "ago:5m", "at:12:00", "-f"] {
+        let request = SaveRequest { name: Some(name.into()), ..Default::default() };
+        let error = ws.open().save(&request, ws.now()).unwrap_err();
+        assert!(matches!(error, Error::InvalidName { .. }), "{name:?}: {error}");
+    }
+    assert!(!ws.stores().exists(), "a refused save makes no store");
+}
+
+#[test]
+fn before_the_first_save_no_word_names_anything() {
+    let ws = TestWorkspace::new();
+    for word in ["@", "latest", "x", "before:@", "ago:1s"] {
+        assert_eq!(resolve(&ws, word).unwrap_err().code(), ErrorCode::UnknownCheckpoint, "{word}");
+    }
+}

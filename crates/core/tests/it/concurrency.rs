@@ -1,0 +1,212 @@
+//! Several processes and threads on one workspace: nobody loses anything, readers wait for nobody.
+
+use std::{
+    collections::BTreeSet,
+    path::PathBuf,
+    process::{Child, Command},
+    sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
+};
+
+use backtrail::{ErrorCode, ListFilter, Options, SaveRequest, Scope, Start, Workspace};
+use backtrail_testkit::TestWorkspace;
+
+const ROOT: &str = "BACKTRAIL_TEST_ROOT";
+const STORES: &str = "BACKTRAIL_TEST_STORES";
+const NUMBER: &str = "BACKTRAIL_TEST_NUMBER";
+const SAVES: usize = 5;
+
+fn open(root: PathBuf, stores: PathBuf, patience: Duration) -> Workspace {
+    let location = backtrail::locate(&Start::At(root), &stores, None).unwrap();
+    Workspace::new(location, Options { patience, ..Options::default() })
+}
+
+fn save_own_file(workspace: &Workspace, name: &str, number: usize) -> backtrail::CheckpointId {
+    std::fs::write(workspace.root().join(name), format!("{name} {number}\n")).unwrap();
+    let request = SaveRequest { message: Some(format!("{name} {number}")), allow_empty: true, ..Default::default() };
+    let now = jiff::Timestamp::from_millisecond(1_800_000_000_000 + number as i64).unwrap();
+    workspace.save(&request, now).unwrap().checkpoint.id
+}
+
+/// What a process of [`processes_that_save_at_once_lose_nothing`] does; nothing by itself.
+#[test]
+fn a_process_of_its_own() {
+    let Some(root) = std::env::var_os(ROOT) else { return };
+    let stores = std::env::var_os(STORES).unwrap();
+    let name = std::env::var(NUMBER).unwrap();
+    let workspace = open(root.into(), stores.into(), Duration::from_secs(60));
+    for number in 0..SAVES {
+        save_own_file(&workspace, &name, number);
+    }
+}
+
+#[test]
+fn processes_that_save_at_once_lose_nothing() {
+    let ws = TestWorkspace::new();
+    let start = |number: usize| -> Child {
+        Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "concurrency::a_process_of_its_own"])
+            .env(ROOT, ws.root())
+            .env(STORES, ws.stores())
+            .env(NUMBER, format!("p{number}"))
+            .stdout(std::process::Stdio::piped())
+            .stderr(std::process::Stdio::piped())
+            .spawn()
+            .unwrap()
+    };
+    let children: Vec<Child> = (0..4).map(start).collect();
+    for child in children {
+        let output = child.wait_with_output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    }
+    assert_all_there(&ws, (0..4).map(|number| format!("p{number}")).collect());
+}
+
+#[test]
+fn threads_that_save_at_once_lose_nothing() {
+    let ws = TestWorkspace::new();
+    let (root, stores) = (ws.root(), ws.stores());
+    std::thread::scope(|scope| {
+        for thread in 0..4 {
+            let (root, stores) = (root.clone(), stores.clone());
+            scope.spawn(move || {
+                let workspace = open(root, stores, Duration::from_secs(60));
+                for number in 0..SAVES {
+                    save_own_file(&workspace, &format!("t{thread}"), number);
+                }
+            });
+        }
+    });
+    assert_all_there(&ws, (0..4).map(|number| format!("t{number}")).collect());
+}
+
+/// Every save is on the timeline, each in a place of its own, and holds the file that it was made for.
+#[track_caller]
+fn assert_all_there(ws: &TestWorkspace, names: Vec<String>) {
+    let list = ws.open().list(&ListFilter::default()).unwrap();
+    let messages: BTreeSet<String> = list.iter().map(|checkpoint| checkpoint.message.clone()).collect();
+    let expected: BTreeSet<String> =
+        names.iter().flat_map(|name| (0..SAVES).map(move |number| format!("{name} {number}"))).collect();
+    assert_eq!(messages, expected);
+    assert_eq!(list.len(), expected.len());
+    let sequences: BTreeSet<u64> = list.iter().map(|checkpoint| checkpoint.sequence).collect();
+    assert_eq!(sequences.len(), list.len(), "two checkpoints have one place");
+    for pair in list.windows(2) {
+        assert_eq!(pair[0].parent, Some(pair[1].id), "each follows the one before it");
+    }
+    for checkpoint in &list {
+        let (name, _) = checkpoint.message.split_once(' ').unwrap();
+        let content = ws.store_git(&["show", &format!("{}:{name}", checkpoint.id)]);
+        assert_eq!(String::from_utf8_lossy(&content), format!("{}\n", checkpoint.message));
+    }
+    assert_eq!(ws.open().status(None).unwrap().changes, []);
+    ws.assert_store_is_sound();
+}
+
+#[test]
+fn readers_are_never_disturbed_by_a_writer() {
+    let ws = TestWorkspace::new();
+    ws.write("a", "0");
+    let first = ws.save().id;
+    let (root, stores) = (ws.root(), ws.stores());
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let reader = scope.spawn(|| {
+            let workspace = open(root.clone(), stores.clone(), Duration::ZERO);
+            let mut seen = 1;
+            let mut rounds = 0;
+            while !done.load(Ordering::Acquire) || rounds == 0 {
+                let list = workspace.list(&ListFilter::default()).unwrap();
+                assert!(list.len() >= seen, "{} checkpoints after {seen}", list.len());
+                seen = list.len();
+                assert_eq!(list.last().unwrap().id, first);
+                workspace.show(&list[0].id).unwrap();
+                workspace.diff(Some(first), Some(list[0].id), &Scope::Whole).unwrap();
+                assert_eq!(workspace.verify().unwrap().damaged, []);
+                rounds += 1;
+            }
+        });
+        let workspace = open(root.clone(), stores.clone(), Duration::from_secs(60));
+        // Enough that packs are merged and refs are packed under the reader's hands.
+        for number in 1..110 {
+            save_own_file(&workspace, "a", number);
+            if reader.is_finished() {
+                break;
+            }
+        }
+        done.store(true, Ordering::Release);
+        reader.join().unwrap();
+    });
+    assert_eq!(ws.open().list(&ListFilter::default()).unwrap().len(), 110);
+}
+
+#[test]
+fn a_save_survives_files_that_come_and_go_under_its_hands() {
+    let ws = TestWorkspace::new();
+    ws.write("steady", "1\n");
+    for number in 0..60 {
+        ws.write(format!("d{}/{number}", number % 6), "x\n");
+    }
+    let root = ws.root();
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut number = 0_usize;
+            while !done.load(Ordering::Acquire) {
+                let directory = root.join(format!("d{}", number % 6));
+                drop(std::fs::write(directory.join("come"), "y".repeat(number % 100)));
+                drop(std::fs::rename(directory.join("come"), directory.join("gone")));
+                drop(std::fs::rename(&directory, root.join("moved")));
+                drop(std::fs::rename(root.join("moved"), &directory));
+                drop(std::fs::remove_file(directory.join("gone")));
+                drop(std::os::unix::fs::symlink("x", directory.join("gone")));
+                drop(std::fs::remove_file(directory.join("gone")));
+                drop(std::fs::create_dir(directory.join("gone")));
+                drop(std::fs::remove_dir(directory.join("gone")));
+                number += 1;
+            }
+        });
+        let saves: Vec<_> = (0..12).map(|_| ws.open().save(&SaveRequest::default(), ws.now())).collect();
+        done.store(true, Ordering::Release);
+        for saved in saves {
+            let saved = saved.unwrap();
+            assert!(ws.paths_in_store(&saved.checkpoint.id).contains(&"steady".to_owned()));
+        }
+    });
+    let settled = ws.save_with(&SaveRequest::default()).checkpoint;
+    assert_eq!(ws.paths_in_store(&settled.id).len(), 61, "when all is quiet, everything is held");
+    ws.assert_store_is_sound();
+}
+
+#[test]
+fn a_lock_that_is_held_is_waited_for_and_never_stolen() {
+    let ws = TestWorkspace::new();
+    ws.write("a", "1");
+    ws.save();
+    ws.write("a", "2");
+    let lock = std::fs::File::open(ws.store().join("backtrail/lock")).unwrap();
+    rustix::fs::flock(&lock, rustix::fs::FlockOperation::LockExclusive).unwrap();
+    let workspace = open(ws.root(), ws.stores(), Duration::from_millis(1));
+    let error = workspace.save(&SaveRequest::default(), ws.now()).unwrap_err();
+    assert_eq!(error.code(), ErrorCode::Busy);
+    assert_eq!(workspace.status(None).unwrap().changes.len(), 1, "reading needs no lock");
+    drop(lock);
+    assert!(workspace.save(&SaveRequest::default(), ws.now()).unwrap().created);
+}
+
+#[test]
+fn two_workspaces_of_one_repository_have_histories_of_their_own() {
+    let ws = TestWorkspace::new();
+    ws.write("a", "1");
+    ws.git_init();
+    let tree = ws.outside().join("tree");
+    ws.git(&["worktree", "add", "-q", "-b", "side", tree.to_str().unwrap()]);
+    ws.save();
+    let other = ws.open_at(&tree);
+    assert_eq!(other.current().unwrap(), None);
+    other.save(&SaveRequest::default(), ws.now()).unwrap();
+    std::fs::write(tree.join("a"), "2").unwrap();
+    assert!(other.save(&SaveRequest::default(), ws.now()).unwrap().created);
+    assert!(!ws.save_with(&SaveRequest::default()).created);
+    assert_ne!(other.store_directory(), ws.store());
+}

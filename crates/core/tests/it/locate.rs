@@ -1,0 +1,212 @@
+//! Finding the workspace from where somebody stands, and its history after it was moved.
+
+use std::path::{Path, PathBuf};
+
+use backtrail::{ErrorCode, ListFilter, Location, SaveRequest, Start};
+use backtrail_testkit::TestWorkspace;
+
+fn around(ws: &TestWorkspace, path: &Path) -> Location {
+    backtrail::locate(&Start::Around(path.to_owned()), &ws.stores(), None).unwrap()
+}
+
+fn at(ws: &TestWorkspace, path: &Path) -> Location {
+    backtrail::locate(&Start::At(path.to_owned()), &ws.stores(), None).unwrap()
+}
+
+#[test]
+fn without_store_and_repository_it_is_where_one_stands() {
+    let ws = TestWorkspace::new();
+    ws.mkdir("a/b");
+    assert_eq!(around(&ws, &ws.path("a/b")).root, ws.path("a/b"));
+    assert!(!ws.stores().exists(), "looking makes nothing");
+}
+
+#[test]
+fn the_nearest_repository_is_the_workspace() {
+    let ws = TestWorkspace::new();
+    ws.git(&["init", "-q"]);
+    ws.mkdir("a/b");
+    assert_eq!(around(&ws, &ws.path("a/b")).root, ws.root());
+    ws.write("a/.git", "gitdir: /nowhere\n");
+    assert_eq!(around(&ws, &ws.path("a/b")).root, ws.path("a"), "a .git file counts, too");
+}
+
+#[test]
+fn the_nearest_store_wins_over_a_nearer_repository_and_says_so() {
+    let ws = TestWorkspace::new();
+    ws.write("inner/x", "1");
+    ws.save();
+    ws.mkdir("inner/.git");
+    let found = around(&ws, &ws.path("inner"));
+    assert_eq!(found.root, ws.root());
+    assert_eq!(found.nearer_repository, Some(ws.path("inner")));
+    assert_eq!(around(&ws, &ws.root()).nearer_repository, None);
+    ws.open_at(&ws.path("inner")).save(&SaveRequest::default(), ws.now()).unwrap();
+    assert_eq!(around(&ws, &ws.path("inner")).root, ws.path("inner"), "with a store of its own");
+}
+
+#[test]
+fn a_directory_that_is_named_is_the_workspace() {
+    let ws = TestWorkspace::new();
+    ws.git(&["init", "-q"]);
+    ws.mkdir("a");
+    ws.save();
+    assert_eq!(at(&ws, &ws.path("a")).root, ws.path("a"));
+}
+
+#[test]
+fn what_is_no_directory_is_an_error() {
+    let ws = TestWorkspace::new();
+    ws.write("file", "1");
+    for name in ["file", "nothing"] {
+        for start in [Start::At(ws.path(name)), Start::Around(ws.path(name))] {
+            let error = backtrail::locate(&start, &ws.stores(), None).unwrap_err();
+            assert_eq!(error.code(), ErrorCode::Io, "{name}");
+        }
+    }
+}
+
+#[test]
+fn links_and_dots_lead_to_one_spelling() {
+    let ws = TestWorkspace::new();
+    ws.mkdir("d");
+    std::os::unix::fs::symlink(ws.root(), ws.base().join("alias")).unwrap();
+    for path in [ws.base().join("alias"), ws.root().join("d/.."), ws.base().join("alias/d/../.")] {
+        assert_eq!(at(&ws, &path), at(&ws, &ws.root()), "{}", path.display());
+    }
+}
+
+#[test]
+fn workspaces_of_one_name_have_stores_of_their_own() {
+    let ws = TestWorkspace::new();
+    let mut stores: Vec<PathBuf> = Vec::new();
+    for name in ["one/app", "two/app", "app", "App", "a p", "a_p", ".app", "-app", "\u{65e5}", "\u{672c}"] {
+        ws.mkdir(name);
+        stores.push(at(&ws, &ws.path(name)).store);
+    }
+    for bytes in [&b"\xff"[..], b"\xfe"] {
+        ws.mkdir(bytes);
+        stores.push(at(&ws, &ws.path(bytes)).store);
+    }
+    let count = stores.len();
+    assert!(stores.iter().all(|store| store.parent() == Some(&ws.stores())), "{stores:?}");
+    stores.sort();
+    stores.dedup();
+    assert_eq!(stores.len(), count);
+}
+
+#[test]
+fn the_history_follows_a_workspace_that_is_moved() {
+    let ws = TestWorkspace::new();
+    ws.write("a", "1");
+    let first = ws.save();
+    let moved = ws.base().join("moved");
+    std::fs::rename(ws.root(), &moved).unwrap();
+    assert_eq!(around(&ws, &moved).store, at(&ws, &moved).store);
+    let workspace = ws.open_at(&moved);
+    assert_eq!(workspace.current().unwrap(), Some(first.id));
+    assert_eq!(workspace.status(None).unwrap().changes, []);
+    std::fs::write(moved.join("a"), "2").unwrap();
+    let second = workspace.save(&SaveRequest::default(), ws.now()).unwrap().checkpoint;
+    assert_eq!(second.parent, Some(first.id));
+    let again = ws.open_at(&moved);
+    assert_eq!(again.current().unwrap(), Some(second.id), "opened once more after the save");
+    assert_eq!(around(&ws, &moved).store, again.store_directory());
+}
+
+#[test]
+fn a_new_directory_under_the_old_name_of_a_moved_workspace_does_not_write_into_its_history() {
+    let ws = TestWorkspace::new();
+    ws.write("a", "1");
+    ws.save();
+    let moved = ws.base().join("moved");
+    std::fs::rename(ws.root(), &moved).unwrap();
+    let workspace = ws.open_at(&moved);
+    std::fs::write(moved.join("a"), "2").unwrap();
+    workspace.save(&SaveRequest::default(), ws.now()).unwrap();
+    std::fs::create_dir(ws.root()).unwrap();
+    ws.write("b", "1");
+    // Refused, or saved into a store of its own: both are right.
+    drop(ws.open().save(&SaveRequest::default(), ws.now()));
+    assert_eq!(workspace.list(&ListFilter::default()).unwrap().len(), 2);
+}
+
+#[test]
+fn a_copy_is_another_workspace() {
+    let ws = TestWorkspace::new();
+    ws.write("a", "1");
+    ws.save();
+    let copy = ws.base().join("copy");
+    std::fs::create_dir(&copy).unwrap();
+    std::fs::copy(ws.path("a"), copy.join("a")).unwrap();
+    assert_eq!(ws.open_at(&copy).list(&ListFilter::default()).unwrap(), []);
+    ws.open_at(&copy).save(&SaveRequest::default(), ws.now()).unwrap();
+    assert_eq!(ws.open().list(&ListFilter::default()).unwrap().len(), 1);
+}
+
+#[test]
+fn a_workspace_made_anew_under_its_path_keeps_its_history() {
+    let ws = TestWorkspace::new();
+    ws.write("a", "1");
+    let first = ws.save();
+    // Kept aside, so that the new directory can't get the old one's inode.
+    std::fs::rename(ws.root(), ws.outside().join("old")).unwrap();
+    std::fs::create_dir(ws.root()).unwrap();
+    ws.write("a", "2");
+    let second = ws.save();
+    assert_eq!(second.parent, Some(first.id));
+    assert_eq!(second.files_changed, [ws.workspace_path("a")]);
+}
+
+#[test]
+fn a_store_that_is_named_knows_its_workspace() {
+    let ws = TestWorkspace::new();
+    ws.write("d/a", "1");
+    let store = ws.base().join("elsewhere");
+    let location = backtrail::locate(&Start::At(ws.root()), &ws.stores(), Some(&store)).unwrap();
+    let workspace = backtrail::Workspace::new(location, backtrail::Options::default());
+    workspace.save(&SaveRequest::default(), ws.now()).unwrap();
+    let found = backtrail::locate(&Start::Around(ws.path("d")), &ws.stores(), Some(&store)).unwrap();
+    assert_eq!(found.root, ws.root());
+    assert_eq!(found.store, store);
+}
+
+#[test]
+fn paths_that_a_caller_names() {
+    let ws = TestWorkspace::new();
+    ws.mkdir("d/e");
+    ws.symlink("../outside", "out");
+    let workspace = ws.open();
+    let from = |current: &str, named: &str| {
+        workspace.path_from(&ws.path(current), Path::new(named)).map(|path| path.to_text().into_owned())
+    };
+    for (current, named, expected) in [
+        ("d", "x", "d/x"),
+        ("d/e", "../x", "d/x"),
+        ("d", "./e/.", "d/e"),
+        ("", ".", ""),
+        ("d", "..", ""),
+        ("d/e", "../../a b", "a b"),
+        ("", "out", "out"),
+        ("d", "no/such/thing", "d/no/such/thing"),
+    ] {
+        assert_eq!(from(current, named).unwrap(), expected, "{named} in {current:?}");
+    }
+    let absolute = ws.path("d/x");
+    assert_eq!(from("", absolute.to_str().unwrap()).unwrap(), "d/x");
+    for outside in ["..", "../ws2", "../../../../../../../../../../..", "/etc/passwd"] {
+        assert_eq!(from("", outside).unwrap_err().code(), ErrorCode::PathOutsideWorkspace, "{outside}");
+    }
+}
+
+#[test]
+fn directories_that_nobody_means_are_refused() {
+    let ws = TestWorkspace::new();
+    let workspace = ws.open();
+    workspace.refuse_protected(&[PathBuf::from("/"), ws.home()]).unwrap();
+    std::os::unix::fs::symlink(ws.root(), ws.base().join("alias")).unwrap();
+    for protected in [ws.root(), ws.base().join("alias")] {
+        let error = workspace.refuse_protected(&[ws.home(), protected]).unwrap_err();
+        assert_eq!(error.code(), ErrorCode::ProtectedDirectory);
+    }
+}
