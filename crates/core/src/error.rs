@@ -147,6 +147,12 @@ pub enum Error {
         /// Which.
         path: PathBuf,
     },
+    /// A feature checkpoint stays unless somebody insists.
+    #[error("{} is a feature checkpoint, which stays for ever", id.short())]
+    FeatureCheckpoint {
+        /// Which.
+        id: CheckpointId,
+    },
     /// The name could be read as another address.
     #[error("{name:?} can't be the name of a checkpoint: it would be read as something else")]
     InvalidName {
@@ -252,6 +258,7 @@ impl Error {
             Self::UnknownPath { .. } | Self::UnknownAttachment { .. } => ErrorCode::UnknownPath,
             Self::PathOutsideWorkspace { .. } | Self::InvalidPath(_) => ErrorCode::PathOutsideWorkspace,
             Self::ProtectedDirectory { .. } => ErrorCode::ProtectedDirectory,
+            Self::FeatureCheckpoint { .. } => ErrorCode::FeatureCheckpoint,
             Self::InvalidName { .. } | Self::Usage(_) | Self::NotAStore { .. } | Self::StoreOfAnother { .. } => {
                 ErrorCode::Usage
             }

@@ -16,7 +16,8 @@ impl Workspace {
         let store = self.existing_store()?;
         let snapshot = store.snapshot(id)?;
         if private::exists(directory) {
-            let is_empty = directory.is_dir() && private::names(directory).or_fail("read", directory)?.is_empty();
+            let is_empty =
+                disk::is_directory(directory) && private::names(directory).or_fail("read", directory)?.is_empty();
             if !is_empty {
                 return Err(Error::NotEmpty { path: directory.to_owned() });
             }

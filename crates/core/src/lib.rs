@@ -13,14 +13,17 @@ mod diff;
 pub mod disk;
 mod error;
 mod events;
+mod exclude;
 mod export;
 mod features;
 mod files;
 mod history;
+mod housekeeping;
 mod left_out;
 mod locate;
 pub mod model;
 mod restore;
+mod retention;
 mod save;
 pub mod settings;
 mod show;
@@ -37,12 +40,14 @@ pub use diff::Diff;
 pub use error::{Error, ErrorCode, Result};
 pub use events::{Event, Progress, TimedEvent};
 pub use history::Version;
+pub use housekeeping::{WorkspaceEntry, forget, workspaces};
 pub use locate::{Location, Start, locate};
 pub use model::{
     Attachment, Change, ChangeStatus, Checkpoint, CheckpointId, Context, FeatureState, GitState, Kind, Reason, Scope,
     Skipped, WorkspacePath,
 };
 pub use restore::{Conflict, Only, Recovery, RestoreOutcome, RestorePlan, RestoreRequest};
+pub use retention::{PrunePlan, Pruned, Verdict};
 pub use save::{SaveRequest, Saved};
 pub use settings::Settings;
 pub use show::{ListFilter, Shown};

@@ -36,7 +36,7 @@ pub fn locate(start: &Start, stores: &Path, store: Option<&Path>) -> Result<Loca
         Start::At(path) | Start::Around(path) => path,
     };
     let path = private::canonical(named).or_fail("find the workspace", named)?;
-    if !path.is_dir() {
+    if !disk::is_directory(&path) {
         return Err(Error::NotADirectory { path: named.clone() });
     }
     match (start, store) {

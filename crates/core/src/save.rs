@@ -110,6 +110,7 @@ impl Workspace {
             message: checkpoint.message.clone(),
         };
         self.emit(&writer, created, now)?;
+        self.retain(&writer, now)?;
         writer.tidy(&timeline)?;
         Ok(Saved {
             created: true,

@@ -68,7 +68,7 @@ impl std::fmt::Debug for Workspace {
 }
 
 impl Workspace {
-    /// Takes a workspace that [`locate`](crate::locate) found. Nothing is read or made yet.
+    /// Takes a workspace that [`locate`](crate::locate()) found. Nothing is read or made yet.
     pub fn new(location: Location, options: Options) -> Self {
         Self { location, options, progress: Arc::default(), observer: None }
     }

@@ -3,7 +3,7 @@
 //! - [`TestWorkspace`]: a hermetic workspace with its own home, git configuration off, and a clock that ticks;
 //! - [`Manifest`]: an independent reader of trees that shares no code with the engine;
 //! - [`crash`]: kills an operation at every step that changes something;
-//! - [`git`]: the real git program as a judge.
+//! - [`git()`]: the real git program as a judge.
 
 pub mod crash;
 mod git;

@@ -62,18 +62,6 @@ const EXCEPTIONS: &[Exception] = &[
         path: "rustix::process::getegid",
         reason: "only root can give files to another owner",
     },
-    Exception {
-        rule: "the system is called in disk/ alone",
-        file: "locate.rs",
-        path: ".is_dir()",
-        reason: "a directory that the caller named, before there is a handle of it",
-    },
-    Exception {
-        rule: "the system is called in disk/ alone",
-        file: "export.rs",
-        path: ".is_dir()",
-        reason: "a directory that the caller named, before there is a handle of it",
-    },
 ];
 
 /// One thing that nobody may do, except in some files.

@@ -1,7 +1,7 @@
 //! The one place that calls the operating system.
 //!
-//! Workspaces are read and written through [`Dir`] handles, name by name, so that no symlink is ever followed; the
-//! store's own files go through [`private`]. Every step that changes something passes [`points`], where the crash driver
+//! Workspaces are read and written through `Dir` handles, name by name, so that no symlink is ever followed; the
+//! store's own files go through `private`. Every step that changes something passes [`points`], where the crash driver
 //! can stop it.
 
 mod dir;
@@ -14,7 +14,7 @@ mod read;
 pub(crate) use dir::make_directories;
 pub(crate) use dir::{Dir, FileType, Rename, set_mode, set_owner};
 pub(crate) use filesystem::{coarse_now, free_bytes, has_reliable_directory_times, sync_filesystem};
-pub(crate) use read::{read_following, stamp_following};
+pub(crate) use read::{is_directory, read_following, stamp_following};
 
 use crate::model::Stamp;
 

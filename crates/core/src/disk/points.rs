@@ -1,6 +1,6 @@
 //! Numbered points at every step that changes something on disk.
 //!
-//! In a normal build [`pass`] is nothing. With the feature `crash-points` the testkit can arm one: when the running
+//! In a normal build a point is nothing. With the feature `crash-points` the testkit can arm one: when the running
 //! process reaches it, it dies there as if killed, or the step fails with an error of the caller's choice.
 
 #[cfg(feature = "crash-points")]

@@ -162,6 +162,43 @@ pub(crate) fn remove_leftover(path: &Path) {
     drop(std::fs::remove_file(path));
 }
 
+/// How long ago a file was last written.
+pub(crate) fn age(path: &Path) -> io::Result<std::time::Duration> {
+    let written = std::fs::symlink_metadata(path)?.modified()?;
+    Ok(written.elapsed().unwrap_or_default())
+}
+
+/// How much room everything below a directory takes.
+pub(crate) fn bytes_below(path: &Path) -> io::Result<u64> {
+    use std::os::unix::fs::MetadataExt;
+    let mut total = 0;
+    for name in names(path)? {
+        let child = path.join(name);
+        match std::fs::symlink_metadata(&child) {
+            Ok(metadata) if metadata.is_dir() => total += bytes_below(&child)?,
+            Ok(metadata) => total += metadata.blocks() * 512,
+            // Somebody else tidied up in between.
+            Err(error) if is_absence(&error) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(total)
+}
+
+/// Removes a store, file by file, through no link. Called for a directory that was known to be one.
+pub(crate) fn remove_store(path: &Path) -> io::Result<()> {
+    for name in names(path)? {
+        let child = path.join(name);
+        if std::fs::symlink_metadata(&child)?.is_dir() {
+            remove_store(&child)?;
+        } else {
+            remove(&child)?;
+        }
+    }
+    points::pass("remove store directory")?;
+    std::fs::remove_dir(path)
+}
+
 /// Makes a file private again, should somebody have opened it up.
 pub(crate) fn make_private(path: &Path, mode: u32) -> io::Result<()> {
     let present = std::fs::symlink_metadata(path)?.permissions();

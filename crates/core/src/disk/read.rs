@@ -29,6 +29,11 @@ fn open_following(path: &Path) -> io::Result<Option<File>> {
     Ok(file.metadata()?.is_file().then_some(file))
 }
 
+/// Is there a directory, links followed?
+pub(crate) fn is_directory(path: &Path) -> bool {
+    path.is_dir()
+}
+
 /// The stamp of a file, links followed; none where there is none.
 pub(crate) fn stamp_following(path: &Path) -> io::Result<Option<Stamp>> {
     match rustix::fs::stat(path) {

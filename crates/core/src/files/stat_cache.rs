@@ -17,7 +17,7 @@ use crate::{
     },
 };
 
-const MAGIC: &[u8; 8] = b"BTSTAT\x00\x01";
+const MAGIC: &[u8; 8] = b"BTSTAT\x00\x02";
 
 /// Times this close to the scan may still be stamped on later changes: the kernel's clock for files ticks that slowly.
 const TICK: i64 = 20_000_000;

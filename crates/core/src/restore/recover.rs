@@ -55,7 +55,8 @@ impl Workspace {
         let journal = match writer.journal()? {
             FoundJournal::Nothing => {
                 let leftovers = writer.leftover_areas()?;
-                if !leftovers.is_empty() {
+                // Beside a journal that could not be read they may hold what somebody wrote during the restore.
+                if !leftovers.is_empty() && !writer.has_damaged_journal() {
                     self.clear_stage(writer, &leftovers)?;
                 }
                 return Ok(Recovery::Nothing);
@@ -65,9 +66,11 @@ impl Workspace {
                 let problem = format!("the journal of an interrupted restore can't be read: {why}");
                 return Err(Error::StoreDamaged { store: self.store_directory().to_owned(), problem });
             }
+            // It can't be carried out either way. Out of the way it lets other commands work; the safety checkpoint that
+            // was published before the first write is the way back, and `verify` goes on naming the damage.
             FoundJournal::Damaged(_) => {
                 writer.set_journal_aside()?;
-                return Ok(Recovery::TakenBack);
+                return Ok(Recovery::Nothing);
             }
         };
         let journal =

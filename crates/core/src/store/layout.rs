@@ -55,6 +55,8 @@ impl Layout {
         operations = "backtrail/ops";
         /// The note that a restore is under way.
         journal = "backtrail/journal";
+        /// A journal that could not be read.
+        damaged_journal = "backtrail/journal.damaged";
         /// The note that staging areas lie in the workspace.
         staging_note = "backtrail/staging";
         /// Where files of a restore are made ready, each restore in a directory of its own.

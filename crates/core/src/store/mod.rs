@@ -3,6 +3,7 @@
 //! The only part that knows git's object formats. `docs/store-format.md` describes what is written, in which order, and
 //! what a crash at each point leaves behind.
 
+mod compact;
 mod exact;
 mod format;
 mod journal;

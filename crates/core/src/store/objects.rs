@@ -178,6 +178,19 @@ impl ObjectReader {
         Ok(buffer)
     }
 
+    /// An object of whatever kind.
+    pub(super) fn read_any(&self, id: &oid) -> Result<(ObjectKind, Vec<u8>), ObjectProblem> {
+        let damaged = |why: String| ObjectProblem::Damaged(id.to_owned(), why);
+        let header = self.handle.try_header(id).map_err(|error| damaged(error.to_string()))?;
+        let kind = match header.ok_or_else(|| ObjectProblem::Missing(id.to_owned()))?.kind {
+            gix_object::Kind::Blob => ObjectKind::Blob,
+            gix_object::Kind::Tree => ObjectKind::Tree,
+            gix_object::Kind::Commit => ObjectKind::Commit,
+            gix_object::Kind::Tag => return Err(damaged("it is a tag".into())),
+        };
+        self.read(id, kind).map(|bytes| (kind, bytes))
+    }
+
     /// How many bytes an object has; its content is not looked at.
     pub(crate) fn size(&self, id: &oid) -> Result<u64, ObjectProblem> {
         match self.handle.try_header(id) {

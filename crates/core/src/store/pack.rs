@@ -63,6 +63,13 @@ impl PackWriter {
         }
     }
 
+    /// A pack that takes its objects whether the store has them or not.
+    pub(super) fn anew(layout: &Layout) -> Self {
+        let writer = Self::new(layout);
+        writer.known.get_or_init(KnownObjects::none);
+        writer
+    }
+
     /// Puts an object in, unless the store has it.
     pub(crate) fn put_object(&self, kind: ObjectKind, bytes: &[u8]) -> io::Result<ObjectId> {
         let id = hash_object(kind, bytes)?;

@@ -36,6 +36,11 @@ impl KnownObjects {
         })
     }
 
+    /// As if nothing were there.
+    pub(super) fn none() -> Self {
+        Self { indices: Vec::new(), loose: None }
+    }
+
     pub(super) fn contains(&self, id: &oid) -> bool {
         self.indices.iter().any(|index| index.lookup(id).is_some())
             || self.loose.as_ref().is_some_and(|loose| loose.contains(id))

@@ -77,6 +77,55 @@ fn write_loose(directory: &Path, id: &CheckpointId) -> io::Result<()> {
     private::replace(&directory.join(id.to_string()), format!("{id}\n").as_bytes(), Durability::Synced)
 }
 
+/// Pins a checkpoint.
+pub(super) fn pin(layout: &Layout, id: &CheckpointId) -> io::Result<()> {
+    write_loose(&layout.pinned_refs(), id)
+}
+
+/// Removes refs: those of checkpoints with their pins, or pins alone.
+pub(super) fn remove(layout: &Layout, ids: &[CheckpointId], which: Removed) -> io::Result<()> {
+    let places = [(CHECKPOINTS, layout.checkpoint_refs()), (PINNED, layout.pinned_refs())];
+    let places = &places[usize::from(which == Removed::Pins)..];
+    let mut packed = read_packed(layout)?;
+    let before = packed.len();
+    for id in ids {
+        for (prefix, _) in places {
+            packed.remove(&format!("{prefix}{id}"));
+        }
+    }
+    // The packed ones first: a loose one that is left would still count, a packed one behind it would come back.
+    if packed.len() != before {
+        write_packed(layout, &packed)?;
+    }
+    for (_, directory) in places {
+        for id in ids {
+            let path = directory.join(id.to_string());
+            if private::exists(&path) {
+                private::remove(&path)?;
+            }
+        }
+        private::sync_directory(directory)?;
+    }
+    Ok(())
+}
+
+/// Which refs go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Removed {
+    /// Checkpoints, and their pins with them.
+    Checkpoints,
+    /// Pins alone.
+    Pins,
+}
+
+fn write_packed(layout: &Layout, refs: &BTreeMap<String, String>) -> io::Result<()> {
+    let mut text = String::from("# pack-refs with: peeled fully-peeled sorted \n");
+    for (name, id) in refs {
+        text.push_str(&format!("{id} {name}\n"));
+    }
+    private::replace(&layout.packed_refs(), text.as_bytes(), Durability::Synced)
+}
+
 /// Loose refs whose files do not hold their own id, with what they hold.
 pub(super) fn damaged_loose(layout: &Layout) -> io::Result<Vec<CheckpointId>> {
     let mut damaged = Vec::new();
@@ -104,10 +153,6 @@ pub(super) fn pack(layout: &Layout) -> io::Result<()> {
             loose.push(directory.join(id.to_string()));
         }
     }
-    let mut text = String::from("# pack-refs with: peeled fully-peeled sorted \n");
-    for (name, id) in &all {
-        text.push_str(&format!("{id} {name}\n"));
-    }
-    private::replace(&layout.packed_refs(), text.as_bytes(), Durability::Synced)?;
+    write_packed(layout, &all)?;
     loose.iter().try_for_each(|path| private::remove(path))
 }

@@ -2,11 +2,18 @@
 //!
 //! Entries are copied as they are; only packs that this program wrote are touched, since those have no deltas.
 
-use std::{collections::HashSet, io, path::PathBuf};
+use std::{
+    collections::HashSet,
+    io,
+    path::{Path, PathBuf},
+};
+
+use gix_hash::ObjectId;
 
 use super::{
-    Layout,
+    Layout, Store,
     objects::finish_hash,
+    pack::PackWriter,
     pack_index::{IndexEntry, encode_index},
 };
 use crate::disk::private;
@@ -14,14 +21,36 @@ use crate::disk::private;
 /// So many packs are merged.
 const MANY: usize = 50;
 
-/// Merges packs where there are many. A crash leaves the old ones, the new one, or both: each is whole.
+/// Are there so many packs that they should be merged?
+pub(super) fn are_many(layout: &Layout) -> io::Result<bool> {
+    Ok(candidates(layout)?.len() >= MANY)
+}
+
+/// Merges the smaller packs. A crash leaves the old ones, the new one, or both: each is whole.
 pub(super) fn merge_packs(layout: &Layout) -> io::Result<()> {
-    let packs = candidates(layout)?;
-    if packs.len() < MANY {
+    let chosen = choose(candidates(layout)?);
+    merge(layout, &chosen, None).map(drop)
+}
+
+/// Writes these packs again with what is needed alone.
+pub(super) fn rewrite(store: &Store, packs: &[PathBuf], needed: &HashSet<ObjectId>) -> io::Result<()> {
+    let layout = store.layout();
+    let untouched = merge(layout, packs, Some(needed))?;
+    if untouched.is_empty() {
         return Ok(());
     }
-    let chosen = choose(packs);
-    merge(layout, &chosen)
+    // Packs with deltas, which plain git writes: their objects are taken out one by one.
+    let writer = PackWriter::anew(layout);
+    let reader = store.reader();
+    for pack in &untouched {
+        let Ok(index) = gix_pack::index::File::at(pack.with_extension("idx"), gix_hash::Kind::Sha1) else { continue };
+        for entry in index.iter().filter(|entry| needed.contains(&entry.oid)) {
+            let (kind, bytes) = reader.read_any(&entry.oid).map_err(|problem| io::Error::other(problem.to_string()))?;
+            writer.put_object(kind, &bytes)?;
+        }
+    }
+    writer.finish()?;
+    untouched.iter().try_for_each(|pack| remove_pack(pack))
 }
 
 struct Candidate {
@@ -61,24 +90,32 @@ fn choose(packs: Vec<Candidate>) -> Vec<PathBuf> {
     chosen
 }
 
-fn merge(layout: &Layout, packs: &[PathBuf]) -> io::Result<()> {
+/// Makes one pack of many; gives back those that could not be copied as they are.
+fn merge(layout: &Layout, packs: &[PathBuf], needed: Option<&HashSet<ObjectId>>) -> io::Result<Vec<PathBuf>> {
     let mut body = Vec::new();
     let mut entries = Vec::new();
     let mut seen = HashSet::new();
     let mut merged = Vec::new();
+    let mut untouched = Vec::new();
     let directory = layout.packs();
     let (mut file, path) = private::create_temporary(&directory, "merged")?;
     let mut length = 12;
-    let result = (|| -> io::Result<PathBuf> {
+    let result = (|| -> io::Result<Option<PathBuf>> {
         private::write_all(&mut file, &[0; 12])?;
         for pack in packs {
-            let Some(copied) = copy_entries(pack, length, &mut seen, &mut entries, &mut body)? else { continue };
+            let Some(copied) = copy_entries(pack, length, needed, &mut seen, &mut entries, &mut body)? else {
+                untouched.push(pack.clone());
+                continue;
+            };
             length += copied;
             merged.push(pack);
             if body.len() > 4 << 20 {
                 private::write_all(&mut file, &body)?;
                 body.clear();
             }
+        }
+        if entries.is_empty() {
+            return Ok(None);
         }
         private::write_all(&mut file, &body)?;
         let header = gix_pack::data::header::encode(gix_pack::data::Version::V2, entries.len() as u32);
@@ -92,16 +129,24 @@ fn merge(layout: &Layout, packs: &[PathBuf]) -> io::Result<()> {
         private::rename(&path, &name.with_extension("pack"))?;
         let index = encode_index(std::mem::take(&mut entries), &checksum)?;
         private::replace(&name.with_extension("idx"), &index, private::Durability::Synced)?;
-        Ok(name)
+        Ok(Some(name))
     })();
     let name = result.inspect_err(|_| private::remove_leftover(&path))?;
-    // The index goes first: without it the pack is not looked at.
-    for pack in merged.into_iter().filter(|pack| pack.with_extension("") != name) {
-        private::remove(&pack.with_extension("idx"))?;
-        for extension in ["rev", "bitmap", "mtimes", "pack"] {
-            if private::exists(&pack.with_extension(extension)) {
-                private::remove(&pack.with_extension(extension))?;
-            }
+    if name.is_none() {
+        private::remove_leftover(&path);
+    }
+    for pack in merged.into_iter().filter(|pack| Some(pack.with_extension("")) != name) {
+        remove_pack(pack)?;
+    }
+    Ok(untouched)
+}
+
+/// The index goes first: without it the pack is not looked at.
+fn remove_pack(pack: &Path) -> io::Result<()> {
+    private::remove(&pack.with_extension("idx"))?;
+    for extension in ["rev", "bitmap", "mtimes", "pack"] {
+        if private::exists(&pack.with_extension(extension)) {
+            private::remove(&pack.with_extension(extension))?;
         }
     }
     Ok(())
@@ -109,8 +154,9 @@ fn merge(layout: &Layout, packs: &[PathBuf]) -> io::Result<()> {
 
 /// Copies the entries of one pack; none, and nothing copied, where it holds deltas or is damaged.
 fn copy_entries(
-    pack: &std::path::Path,
+    pack: &Path,
     start: u64,
+    needed: Option<&HashSet<ObjectId>>,
     seen: &mut HashSet<gix_hash::ObjectId>,
     entries: &mut Vec<IndexEntry>,
     body: &mut Vec<u8>,
@@ -138,7 +184,7 @@ fn copy_entries(
     }
     let mut length = 0;
     for (id, crc32, bytes) in copies {
-        if seen.insert(id) {
+        if needed.is_none_or(|needed| needed.contains(&id)) && seen.insert(id) {
             entries.push(IndexEntry { id, crc32, offset: start + length });
             body.extend_from_slice(bytes);
             length += bytes.len() as u64;

@@ -8,14 +8,15 @@ use std::{io, ops::Deref, path::Path, time::Duration};
 use gix_hash::ObjectId;
 
 use super::{
-    Area, FoundJournal, Journal, Layout, Operation, Record, State, Timeline,
+    Area, FoundJournal, Journal, Layout, Operation, Record, State, Timeline, compact,
     format::{self, Format, IdentityFile},
     journal,
     objects::{ObjectKind, ObjectProblem, ObjectReader, Objects, bytes_of, object_id},
     operations,
     pack::PackWriter,
     record::RecordedPaths,
-    refs, repack,
+    refs::{self, Removed},
+    repack,
     snapshot::{self, Snapshot, StoredEntry},
     state::StoredState,
     timeline,
@@ -126,6 +127,16 @@ impl Store {
             }
         };
         Ok(Record::clone(&record).into_checkpoint(entry.id, entry.pinned, changed))
+    }
+
+    /// What lies where the journal lies.
+    pub(crate) fn journal(&self) -> Result<FoundJournal> {
+        journal::read(&self.layout).or_fail("read", self.layout.journal())
+    }
+
+    /// How much room it takes.
+    pub(crate) fn bytes(&self) -> Result<u64> {
+        private::bytes_below(self.layout.root()).or_fail("read", self.layout.root())
     }
 
     pub(crate) fn damaged(&self, problem: ObjectProblem) -> Error {
@@ -296,11 +307,6 @@ impl Writer {
         Ok(Snapshot { ids, defaults })
     }
 
-    /// What lies where the journal lies.
-    pub(crate) fn journal(&self) -> Result<FoundJournal> {
-        journal::read(&self.layout).or_fail("read", self.layout.journal())
-    }
-
     /// Notes that a restore is under way, durably.
     pub(crate) fn open_journal(&self, journal: &Journal) -> Result<()> {
         journal::write(&self.layout, journal).or_fail("write", self.layout.journal())
@@ -311,10 +317,15 @@ impl Writer {
         journal::close(&self.layout).or_fail("remove", self.layout.journal())
     }
 
+    /// Was a journal that can't be read put out of the way?
+    pub(crate) fn has_damaged_journal(&self) -> bool {
+        private::exists(&self.layout.damaged_journal())
+    }
+
     /// Puts a journal that can't be read out of the way.
     pub(crate) fn set_journal_aside(&self) -> Result<()> {
         let path = self.layout.journal();
-        private::rename(&path, &path.with_extension("damaged")).or_fail("rename", path)
+        private::rename(&path, &self.layout.damaged_journal()).or_fail("rename", path)
     }
 
     /// Notes staging areas before they are made.
@@ -349,7 +360,32 @@ impl Writer {
         if timeline.loose_refs > MANY_REFS {
             refs::pack(&self.layout).or_fail("pack the refs of", self.layout.root())?;
         }
-        repack::merge_packs(&self.layout).or_fail("merge the packs of", self.layout.packs())
+        if repack::are_many(&self.layout).or_fail("read", self.layout.packs())? {
+            // What is gone needs no copy.
+            self.compact()?;
+            repack::merge_packs(&self.layout).or_fail("merge the packs of", self.layout.packs())?;
+        }
+        Ok(())
+    }
+
+    /// Reclaims the space of what no checkpoint needs.
+    pub(crate) fn compact(&self) -> Result<()> {
+        compact::compact(&self.store).or_fail("compact", self.layout.root())
+    }
+
+    /// Keeps a checkpoint from retention.
+    pub(crate) fn pin(&self, id: &CheckpointId) -> Result<()> {
+        refs::pin(&self.layout, id).or_fail("pin in", self.layout.pinned_refs())
+    }
+
+    /// Leaves it to retention again.
+    pub(crate) fn unpin(&self, id: &CheckpointId) -> Result<()> {
+        refs::remove(&self.layout, &[*id], Removed::Pins).or_fail("unpin in", self.layout.pinned_refs())
+    }
+
+    /// Makes checkpoints no longer exist; their traces are logged by now.
+    pub(crate) fn remove_refs(&self, ids: &[CheckpointId]) -> Result<()> {
+        refs::remove(&self.layout, ids, Removed::Checkpoints).or_fail("remove from", self.layout.checkpoint_refs())
     }
 }
 

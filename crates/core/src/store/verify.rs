@@ -41,8 +41,20 @@ pub(crate) fn verify(store: &Store) -> io::Result<Found> {
         found.damaged.push((id.to_string(), "its ref does not name it".into()));
     }
     check_log(store, &mut found)?;
+    check_journal(store, &mut found)?;
     check_packs(store, &mut found)?;
     Ok(found)
+}
+
+/// A journal is no damage: it says that a restore will be finished. One that can't be read is.
+fn check_journal(store: &Store, found: &mut Found) -> io::Result<()> {
+    if let super::FoundJournal::Damaged(why) = super::journal::read(store.layout())? {
+        found.damaged.push(("journal".into(), format!("the journal of an interrupted restore: {why}")));
+    }
+    if private::exists(&store.layout().damaged_journal()) {
+        found.damaged.push(("journal.damaged".into(), "a restore was interrupted and its journal lost".into()));
+    }
+    Ok(())
 }
 
 fn check_log(store: &Store, found: &mut Found) -> io::Result<()> {

@@ -210,3 +210,26 @@ fn two_workspaces_of_one_repository_have_histories_of_their_own() {
     assert!(!ws.save_with(&SaveRequest::default()).created);
     assert_ne!(other.store_directory(), ws.store());
 }
+
+#[test]
+fn a_store_that_several_make_at_once_is_made_once() {
+    for _ in 0..25 {
+        let ws = TestWorkspace::new();
+        let barrier = std::sync::Barrier::new(4);
+        let created: usize = std::thread::scope(|scope| {
+            let (root, stores) = (ws.root(), ws.stores());
+            let threads: Vec<_> = (0..4)
+                .map(|_| {
+                    let (root, stores, barrier) = (root.clone(), stores.clone(), &barrier);
+                    scope.spawn(move || {
+                        let workspace = open(root, stores, Duration::from_secs(60));
+                        barrier.wait();
+                        workspace.init(jiff::Timestamp::UNIX_EPOCH)
+                    })
+                })
+                .collect();
+            threads.into_iter().map(|thread| usize::from(thread.join().unwrap().unwrap())).sum()
+        });
+        assert_eq!(created, 1);
+    }
+}

@@ -16,6 +16,7 @@ mod modes;
 mod names;
 mod nested_repos;
 mod rebuildable;
+mod restore;
 mod special_files;
 mod stat_cache;
 mod store;

@@ -284,13 +284,13 @@ fn intent_to_add_and_skipped_files() {
 
 #[test]
 fn a_broken_repository_counts_as_none() {
-    let damages: [(&str, &dyn Fn(&TestWorkspace)); 6] = [
-        ("garbage index", &|ws| std::fs::write(ws.path(".git/index"), b"garbage").unwrap()),
-        ("empty index", &|ws| std::fs::write(ws.path(".git/index"), b"").unwrap()),
-        ("garbage HEAD", &|ws| std::fs::write(ws.path(".git/HEAD"), b"\xff\xfe\0").unwrap()),
-        ("garbage config", &|ws| std::fs::write(ws.path(".git/config"), b"[[[[\0").unwrap()),
-        ("no HEAD", &|ws| std::fs::remove_file(ws.path(".git/HEAD")).unwrap()),
-        ("a pointer to nowhere", &|ws| {
+    let damages: [(&str, fn(&TestWorkspace)); 6] = [
+        ("garbage index", |ws| std::fs::write(ws.path(".git/index"), b"garbage").unwrap()),
+        ("empty index", |ws| std::fs::write(ws.path(".git/index"), b"").unwrap()),
+        ("garbage HEAD", |ws| std::fs::write(ws.path(".git/HEAD"), b"\xff\xfe\0").unwrap()),
+        ("garbage config", |ws| std::fs::write(ws.path(".git/config"), b"[[[[\0").unwrap()),
+        ("no HEAD", |ws| std::fs::remove_file(ws.path(".git/HEAD")).unwrap()),
+        ("a pointer to nowhere", |ws| {
             ws.remove(".git");
             ws.write(".git", "gitdir: /nowhere/at/all\n");
         }),

@@ -1,0 +1,114 @@
+//! Looking after many workspaces: which there are, which are gone, and forgetting one.
+
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use jiff::Timestamp;
+
+use crate::{
+    disk::{self, private},
+    error::{Error, Result, While},
+    model::{Reason, Scope, Skipped},
+    store::{FoundJournal, IdentityFile, Layout, Store},
+    workspace::Workspace,
+};
+
+/// A workspace that has a store.
+#[derive(Debug, Clone)]
+pub struct WorkspaceEntry {
+    /// The workspace.
+    pub path: PathBuf,
+    /// Is it there?
+    pub exists: bool,
+    /// Is it gone for good, rather than on a disk that is not mounted?
+    pub is_gone: bool,
+    /// Its store.
+    pub store: PathBuf,
+    /// How large the store is.
+    pub bytes: u64,
+    /// How many checkpoints it has.
+    pub checkpoints: usize,
+    /// When the newest was taken.
+    pub newest: Option<Timestamp>,
+}
+
+/// Every workspace with a store in this directory, by path.
+pub fn workspaces(stores: &Path) -> Result<Vec<WorkspaceEntry>> {
+    let mut found = Vec::new();
+    for name in private::names(stores).or_fail("read", stores)? {
+        let directory = stores.join(name);
+        let Some(identity) = IdentityFile::read(&Layout::new(&directory)) else { continue };
+        let Some(path) = identity.path.to_path() else { continue };
+        // A store that can't be opened is listed all the same: it takes room, and can be forgotten.
+        let store = Store::open(&directory).ok().flatten();
+        let timeline = store.as_ref().and_then(|store| store.timeline().ok());
+        let newest = timeline.as_ref().and_then(|timeline| timeline.entries().last()).map(|entry| entry.time);
+        let exists = disk::is_directory(&path);
+        found.push(WorkspaceEntry {
+            is_gone: !exists && is_gone_for_good(&path, identity.device),
+            exists,
+            path,
+            bytes: private::bytes_below(&directory).or_fail("read", &directory)?,
+            checkpoints: timeline.as_ref().map_or(0, |timeline| timeline.entries().len()),
+            newest: newest.and_then(|time| Timestamp::from_millisecond(time).ok()),
+            store: directory,
+        });
+    }
+    found.sort_by(|a, b| a.path.cmp(&b.path));
+    Ok(found)
+}
+
+/// Its parent is there, on the disk that it was on: then it was deleted. A disk that is not mounted is not gone.
+fn is_gone_for_good(path: &Path, device: u64) -> bool {
+    let parent = path.parent().and_then(|parent| disk::stamp_following(parent).ok().flatten());
+    !private::exists(path) && parent.is_some_and(|parent| parent.device == device)
+}
+
+/// Removes a store with everything in it. The workspace itself is not touched.
+pub fn forget(store: &Path, patience: Duration) -> Result<()> {
+    let layout = Layout::new(store);
+    if !private::exists(&layout.format()) && !private::exists(&layout.own()) {
+        return Err(Error::NotAStore { path: store.to_owned() });
+    }
+    let _lock = Store::lock(store, store, patience)?;
+    // From here on it is no store: whoever comes in between starts anew.
+    private::remove(&layout.format()).or_fail("remove", layout.format())?;
+    private::remove_store(store).or_fail("remove", store)
+}
+
+impl Workspace {
+    /// The events of this workspace as they were kept, oldest first, one JSON object each.
+    pub fn events(&self) -> Result<Vec<String>> {
+        let path = Layout::new(self.store_directory()).events();
+        let bytes = private::read(&path).or_fail("read", path)?.unwrap_or_default();
+        let text = String::from_utf8_lossy(&bytes);
+        // A line that a crash tore is no event.
+        let is_whole = |line: &&str| serde_json::from_str::<serde::de::IgnoredAny>(line).is_ok();
+        Ok(text.lines().filter(is_whole).map(str::to_owned).collect())
+    }
+
+    /// What a checkpoint taken now would leave out, whole directories as one.
+    pub fn left_out(&self) -> Result<Vec<Skipped>> {
+        let store = self.store()?;
+        let present = self.scan_for_reading(store.as_ref(), &Scope::Whole)?;
+        let mut found = Vec::new();
+        present.root.walk(&mut |path, node| {
+            if let crate::model::Node::Skipped(reason, _) = node
+                && *reason != Reason::Git
+            {
+                found.push(Skipped { path: path.clone(), reason: *reason });
+            }
+        });
+        Ok(found)
+    }
+
+    /// Is there a restore that was interrupted and not finished yet?
+    pub fn has_interrupted_restore(&self) -> Result<bool> {
+        match self.store()? {
+            Some(store) => Ok(!matches!(store.journal()?, FoundJournal::Nothing)),
+            None => Ok(false),
+        }
+    }
+}
