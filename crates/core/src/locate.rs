@@ -102,7 +102,7 @@ fn moved_store(root: &Path, stores: &Path) -> Option<PathBuf> {
     private::names(stores).ok()?.into_iter().map(|name| stores.join(name)).find(|store| {
         IdentityFile::read(&Layout::new(store)).is_some_and(|identity| {
             (identity.device, identity.inode) == (stamp.device, stamp.inode)
-                && identity.path.to_path().is_some_and(|path| !private::exists(&path))
+                && identity.path.to_path().is_some_and(|path| path == root || !private::exists(&path))
         })
     })
 }

@@ -177,7 +177,9 @@ impl Workspace {
         let repository = self.user_repository();
         let outside = self.outside_rules(repository.as_ref());
         let index = repository.as_ref().and_then(UserRepository::index_stamp);
-        let mode_defaults = scan.id_defaults.unwrap_or_else(|| commonest_modes(&scan));
+        // The same usual bits as before: others would give the same tree another id.
+        let standing = || timeline.current().and_then(TimelineEntry::record).map(|record| record.modes);
+        let mode_defaults = scan.id_defaults.or_else(standing).unwrap_or_else(|| commonest_modes(&scan));
         let included = self.included_paths(timeline, include);
         let is_as_cached = scan.root.ids.is_some();
         Ok(Capture { is_as_cached, scan, mode_defaults, repository, outside, included, index })

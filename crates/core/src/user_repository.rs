@@ -152,6 +152,8 @@ impl UserRepository {
         let text = read_text(&self.git_dir.join("HEAD"))?;
         let text = text.trim();
         match text.strip_prefix("ref: ") {
+            // A repository with a reftable keeps its refs elsewhere.
+            Some("refs/heads/.invalid") => Some((None, None)),
             Some(name) => {
                 let branch = name.strip_prefix("refs/heads/").unwrap_or(name).to_owned();
                 Some((Some(branch), self.resolve(name)))

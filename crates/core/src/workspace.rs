@@ -214,7 +214,9 @@ impl Workspace {
             return Ok(());
         }
         let names = private::names(layout.root()).or_fail("read", layout.root())?;
-        if names.is_empty() { Ok(()) } else { Err(Error::NotAStore { path: layout.root().to_owned() }) }
+        // Another process may have begun to make it since the look above.
+        let is_fresh = names.is_empty() || names.iter().any(|name| name == "backtrail");
+        if is_fresh { Ok(()) } else { Err(Error::NotAStore { path: layout.root().to_owned() }) }
     }
 
     /// Two workspaces can't share a store: each would see the other's files as its own changes.

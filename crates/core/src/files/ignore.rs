@@ -63,7 +63,8 @@ struct PatternList {
 
 impl PatternList {
     fn parse(base: Vec<u8>, bytes: &[u8]) -> Self {
-        let patterns = gix_ignore::parse(bytes, false).map(|(pattern, _, _)| pattern).collect();
+        // Git takes the end of the file for the end of a line: a carriage return in front of it is no part of the rule.
+        let patterns = gix_ignore::parse(&[bytes, b"\n"].concat(), false).map(|(pattern, _, _)| pattern).collect();
         Self { base, patterns }
     }
 

@@ -451,7 +451,10 @@ impl<'a> Walker<'a> {
         }
         if place == Place::Ordinary
             && !self.options.settings.capture_rebuildable
-            && is_rebuildable(parent, name, &directory).map_err(fail)?
+            && match is_rebuildable(parent, name, &directory) {
+                Err(error) if is_shortage(&error) => return Err(fail(error)),
+                found => found.unwrap_or(false),
+            }
         {
             match self.exception(path, true, rules) {
                 Some(Exception::Named) if self.is_named(path) => place = Place::Named,

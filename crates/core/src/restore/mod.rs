@@ -89,6 +89,12 @@ impl Intent {
         let after = moves.then_some(request.target);
         Self { request: request.clone(), direction: Direction::Forward, after, made_by: None }
     }
+
+    /// Where the workspace stands afterwards; none where it stays. A checkpoint of some paths moves nothing.
+    fn lands_on(&self, plan: &RestorePlan) -> Option<CheckpointId> {
+        let moves = self.direction != Direction::Forward || plan.recorded_scope == Scope::Whole;
+        self.after.filter(|_| moves)
+    }
 }
 
 impl Workspace {
@@ -135,7 +141,7 @@ impl Workspace {
             safety: safety.id,
             scope: plan.recorded_scope.clone(),
             before: timeline.current().map(|entry| entry.id),
-            after: intent.after.or_else(|| timeline.current().map(|entry| entry.id)),
+            after: intent.lands_on(&plan).or_else(|| timeline.current().map(|entry| entry.id)),
             direction: intent.direction,
             workspace: crate::store::ExactText::of_path(self.root()),
             areas: stage.areas.clone(),
@@ -173,7 +179,7 @@ impl Workspace {
         intent: &Intent,
     ) -> Result<RestoreOutcome> {
         let before = timeline.current().map(|entry| entry.id);
-        let after = intent.after.or(before);
+        let after = intent.lands_on(&plan).or(before);
         if before != after || intent.direction != Direction::Forward {
             writer.log(&[Operation::Restored(Restored {
                 sequence: timeline.next_sequence(),

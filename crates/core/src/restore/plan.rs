@@ -8,7 +8,7 @@ use crate::{
     files::Scan,
     left_out::LeftOut,
     model::{Change, CheckpointId, Directory, Mode, Node, Reason, Scope, Side, WorkspacePath},
-    store::{ObjectReader, Snapshot, Step, Store, StoredEntry, StoredNode, Timeline, TimelineEntry},
+    store::{Direction, ObjectReader, Snapshot, Step, Store, StoredEntry, StoredNode, Timeline, TimelineEntry},
     workspace::Workspace,
 };
 
@@ -114,7 +114,9 @@ impl RestorePlan {
             conflicts: Vec::new(),
             widened: Vec::new(),
         };
-        builder.refuse_unknown_paths(&request.scope, &snapshot, &request.target)?;
+        if intent.direction == Direction::Forward {
+            builder.refuse_unknown_paths(&request.scope, &snapshot, &request.target)?;
+        }
         builder.root(&snapshot)?;
         let Builder { mut steps, mut changes, mut conflicts, widened, .. } = builder;
         steps.sort_by(|a, b| a.path.cmp(&b.path));

@@ -110,7 +110,9 @@ pub(super) fn mend(layout: &Layout) -> Result<()> {
     };
     mend(layout.config(), CONFIG, &|bytes| {
         let metadata = gix_config::file::Metadata::from(gix_config::Source::Local);
-        gix_config::File::from_bytes_no_includes(bytes, metadata, Default::default()).is_ok()
+        // Gitoxide parses more than git does; what still says that it is bare is taken for ours.
+        gix_config::File::from_bytes_no_includes(bytes, metadata, Default::default())
+            .is_ok_and(|config| matches!(config.boolean("core.bare"), Ok(Some(true))))
     })?;
     mend(layout.head(), HEAD, &|bytes| bytes.starts_with(b"ref: refs/") || bytes.len() == 41)
 }

@@ -210,32 +210,33 @@ fn a_parent_that_is_swapped_for_a_link_all_the_time_is_never_written_through() {
     }
     let outside = Manifest::of(&ws.outside());
     let is_done = AtomicBool::new(false);
+    let (root, target) = (ws.root(), ws.outside());
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            while !is_done.load(Ordering::SeqCst) {
-                if std::fs::rename(ws.path("d"), ws.path("aside")).is_ok() {
-                    drop(std::os::unix::fs::symlink(ws.outside(), ws.path("d")));
+            for round in 0.. {
+                if is_done.load(Ordering::SeqCst) {
+                    break;
+                }
+                if std::fs::rename(root.join("d"), root.join("aside")).is_ok() {
+                    drop(std::os::unix::fs::symlink(&target, root.join("d")));
                     std::thread::yield_now();
-                    drop(std::fs::remove_file(ws.path("d")));
+                    drop(std::fs::remove_file(root.join("d")));
                     // Where the restore has made a directory by now, that one stays.
-                    if std::fs::rename(ws.path("aside"), ws.path("d")).is_err() {
-                        drop(std::fs::rename(
-                            ws.path("aside"),
-                            ws.path(format!("aside-{}", ws.now().as_millisecond())),
-                        ));
+                    if std::fs::rename(root.join("aside"), root.join("d")).is_err() {
+                        drop(std::fs::rename(root.join("aside"), root.join(format!("aside-{round}"))));
                     }
                 }
             }
         });
         for _ in 0..10 {
             // Any answer will do, as long as nothing outside is touched.
-            drop(TestWorkspace::attach(&ws.base()).open().restore(&RestoreRequest::whole(one.id), one.timestamp));
-            drop(TestWorkspace::attach(&ws.base()).open().restore(&RestoreRequest::whole(two.id), two.timestamp));
+            drop(ws.open().restore(&RestoreRequest::whole(one.id), ws.now()));
+            drop(ws.open().restore(&RestoreRequest::whole(two.id), ws.now()));
         }
         is_done.store(true, Ordering::SeqCst);
     });
     outside.assert_same(&Manifest::of(&ws.outside()), "the outside");
-    drop(ws.open().recover(false, ws.now()).unwrap());
+    ws.open().recover(false, ws.now()).unwrap();
     ws.assert_store_is_sound();
 }
 
@@ -723,6 +724,7 @@ fn nested_repositories_get_their_files_back_and_keep_their_git() {
 #[test]
 fn files_and_state_can_be_restored_apart() {
     let ws = TestWorkspace::new();
+    ws.write("backtrail.toml", "[state]\nfeatures = \"feature_list.json\"\nprogress = \"progress.md\"\n");
     ws.write(".gitignore", "progress.md\n");
     ws.write("progress.md", "one\n");
     ws.write("feature_list.json", "[]");

@@ -284,7 +284,8 @@ fn intent_to_add_and_skipped_files() {
 
 #[test]
 fn a_broken_repository_counts_as_none() {
-    let damages: [(&str, fn(&TestWorkspace)); 6] = [
+    type Damage = fn(&TestWorkspace);
+    let damages: [(&str, Damage); 6] = [
         ("garbage index", |ws| std::fs::write(ws.path(".git/index"), b"garbage").unwrap()),
         ("empty index", |ws| std::fs::write(ws.path(".git/index"), b"").unwrap()),
         ("garbage HEAD", |ws| std::fs::write(ws.path(".git/HEAD"), b"\xff\xfe\0").unwrap()),
