@@ -195,7 +195,7 @@ fn sweep(
                     if point > points.len() {
                         break;
                     }
-                    for fault in [Fault::Kill, Fault::Error(if point % 2 == 0 { EIO } else { ENOSPC })] {
+                    for fault in [Fault::Kill, Fault::Error(if point.is_multiple_of(2) { EIO } else { ENOSPC })] {
                         let what = format!("{name}, {fault:?} at point {point} ({})", points[point - 1]);
                         let ws = make();
                         prepare(&ws);
