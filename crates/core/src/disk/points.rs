@@ -4,7 +4,7 @@
 //! process reaches it, it dies there as if killed, or the step fails with an error of the caller's choice.
 
 #[cfg(feature = "crash-points")]
-pub use armed::{Outcome, Passed, arm, count, record};
+pub use armed::{Outcome, Passed, arm, count, intrude, record};
 
 /// Called right before a step that changes something; `step` names it.
 #[cfg(not(feature = "crash-points"))]
@@ -48,6 +48,21 @@ mod armed {
         *lock(&ARMED) = Some((number, outcome));
     }
 
+    type Intrusion = Box<dyn FnOnce() + Send>;
+    static INTRUSION: Mutex<Option<(&'static str, Intrusion)>> = Mutex::new(None);
+
+    /// Runs `action` right before the first step of this name: somebody else who writes at the worst moment.
+    pub fn intrude(step: &'static str, action: impl FnOnce() + Send + 'static) {
+        *lock(&INTRUSION) = Some((step, Box::new(action)));
+    }
+
+    fn let_intruder_in(step: &'static str) {
+        let intrusion = lock(&INTRUSION).take_if(|(wanted, _)| *wanted == step);
+        if let Some((_, action)) = intrusion {
+            action();
+        }
+    }
+
     /// How many points have been passed.
     pub fn count() -> u64 {
         COUNT.load(Ordering::SeqCst)
@@ -67,6 +82,7 @@ mod armed {
     }
 
     pub(crate) fn pass(step: &'static str) -> io::Result<()> {
+        let_intruder_in(step);
         let number = COUNT.fetch_add(1, Ordering::SeqCst) + 1;
         if let Some(names) = lock(&NAMES).as_mut() {
             names.push((number, step));

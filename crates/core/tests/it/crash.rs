@@ -33,6 +33,11 @@ fn child() {
         let words: Vec<&str> = operation.split(' ').collect();
         match words.as_slice() {
             ["save"] => workspace.save(&SaveRequest::default(), now).map(drop),
+            ["intruded", step, path, name] => {
+                let (step, path) = (if *step == "exchange" { "exchange" } else { "move into place" }, ws.path(path));
+                backtrail::disk::points::intrude(step, move || std::fs::write(path, INTRUDER).unwrap());
+                workspace.restore(&RestoreRequest::whole(by_name(name)?.id), now).map(drop)
+            }
             ["restore", name] => workspace.restore(&RestoreRequest::whole(by_name(name)?.id), now).map(drop),
             ["restore", name, paths @ ..] => {
                 let scope = Scope::of_paths(paths.iter().map(|path| ws.workspace_path(path)).collect());
@@ -211,6 +216,39 @@ fn sweep(
             });
         }
     });
+}
+
+/// What somebody writes into a file right before the restore takes it away.
+const INTRUDER: &str = "written at the worst moment\n";
+
+fn an_intruder_loses_nothing(prepare: impl Fn(&TestWorkspace), step: &str) {
+    let ws = TestWorkspace::new();
+    ws.write("kept", "k\n");
+    prepare(&ws);
+    ws.write("file", "as the scan saw it\n");
+    let operation = format!("intruded {step} file one");
+    assert_eq!(DRIVER.run(&ws.base(), &operation, 0, Fault::Kill), Ended::Done, "{step}");
+    let is_kept =
+        ws.read("file").is_some_and(|bytes| bytes == INTRUDER.as_bytes()) || ws.is_in_store(INTRUDER.as_bytes());
+    assert!(is_kept, "{step}: what was written in between is lost");
+    assert!(ws.is_in_store(b"as the scan saw it\n"), "{step}: what the scan saw is lost");
+    ws.assert_store_is_sound();
+    assert_no_leftovers(&ws, step);
+}
+
+#[test]
+fn what_is_written_right_before_a_file_is_replaced_is_kept() {
+    let replaced = |ws: &TestWorkspace| {
+        ws.write("file", "one\n");
+        save_as(ws, "one");
+    };
+    an_intruder_loses_nothing(replaced, "exchange");
+}
+
+#[test]
+fn what_is_written_right_before_a_file_is_removed_is_kept() {
+    let removed = |ws: &TestWorkspace| drop(save_as(ws, "one"));
+    an_intruder_loses_nothing(removed, "move");
 }
 
 #[test]

@@ -132,7 +132,7 @@ fn child() {
 #[test]
 fn every_restore_gives_the_tree_that_the_model_gives_and_nothing_is_lost() {
     let is_long = std::env::var_os("BACKTRAIL_LONG").is_some();
-    let cases = if is_long { 1500 } else { 60 };
+    let cases = if is_long { 1500 } else { 120 };
     let config = Config { cases, failure_persistence: None, max_shrink_iters: 600, ..Config::default() };
     let mut runner = if is_long {
         TestRunner::new(config)
