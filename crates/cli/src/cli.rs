@@ -11,8 +11,8 @@ use clap::{
 };
 
 use crate::commands::{
-    cat, completions, demo, diff, export, history, init, list, man, recover, restore, rewind, save, show, status, undo,
-    verify,
+    cat, completions, delete, demo, diff, doctor, events, exclude, export, git, history, init, list, man, pin, prune,
+    recover, restore, rewind, save, show, status, undo, verify, workspaces,
 };
 
 /// Checkpoints of a workspace that can always be taken back.
@@ -96,7 +96,19 @@ pub(crate) enum Command {
     Redo(undo::RedoArgs),
     Recover(recover::RecoverArgs),
     Export(export::ExportArgs),
+    #[command(visible_alias = "rm")]
+    Delete(delete::DeleteArgs),
+    Prune(prune::PruneArgs),
+    Pin(pin::PinArgs),
+    Unpin(pin::UnpinArgs),
+    Exclude(exclude::ExcludeArgs),
     Verify(verify::VerifyArgs),
+    Doctor(doctor::DoctorArgs),
+    Events(events::EventsArgs),
+    Workspaces(workspaces::WorkspacesArgs),
+    #[command(hide = true)]
+    ForgetWorkspace(workspaces::ForgetArgs),
+    Git(git::GitArgs),
     Demo(demo::DemoArgs),
     Completions(completions::CompletionsArgs),
     Man(man::ManArgs),

@@ -174,6 +174,7 @@ fn hint_at(error: &Error) -> Option<String> {
         }
         Error::PathOutsideWorkspace { .. } => "name another workspace with -w DIR",
         Error::ProtectedDirectory { .. } => "name a directory below it with -w DIR, or insist with --force",
+        Error::FeatureCheckpoint { .. } => "delete it all the same with --force",
         Error::InvalidName { .. } => {
             "a name is not empty, not `latest`, not an id, and starts with none of @ - step: before: ago: at:"
         }

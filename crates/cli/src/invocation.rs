@@ -3,10 +3,14 @@
 use std::{
     path::{Path, PathBuf},
     process::ExitCode,
+    time::Duration,
 };
 
-use backtrail::{CheckpointId, Event, Location, Options, Scope, Settings, Start, Workspace, WorkspacePath, locate};
-use jiff::Zoned;
+use backtrail::{
+    CheckpointId, Error, Event, Location, Options, Scope, Settings, Start, Workspace, WorkspacePath, locate,
+    settings::parse_duration,
+};
+use jiff::{Timestamp, Zoned};
 
 use crate::{
     cli::{Command, GlobalOptions},
@@ -40,6 +44,19 @@ pub(crate) struct Invocation {
     pub(crate) output: Output,
     /// What now and here are.
     pub(crate) now: Zoned,
+}
+
+/// A workspace, and what its settings are made of.
+pub(crate) struct Survey {
+    pub(crate) workspace: Workspace,
+    pub(crate) location: Location,
+    pub(crate) defaults: Settings,
+    /// The defaults with the user's own file over them.
+    pub(crate) user: Settings,
+    /// Settings that can't be read.
+    pub(crate) problems: Vec<Failure>,
+    /// Why it is refused as a workspace, if it is.
+    pub(crate) protected: Option<Error>,
 }
 
 impl Invocation {
@@ -82,17 +99,25 @@ impl Invocation {
     }
 
     fn open(&self, location: Location, settings: Settings) -> Result<Workspace, Failure> {
-        let options = Options {
-            own_directories: self.environment.own_directories(&settings),
-            settings: settings.with_workspace(&location.root)?,
+        let own = settings.clone().with_workspace(&location.root)?;
+        Ok(Workspace::new(location, self.workspace_options(&settings, own)))
+    }
+
+    fn workspace_options(&self, user: &Settings, settings: Settings) -> Options {
+        Options {
+            own_directories: self.environment.own_directories(user),
+            settings,
             git: self.environment.git().clone(),
-            patience: self.options.patience(),
-        };
-        Ok(Workspace::new(location, options))
+            patience: self.patience(),
+        }
     }
 
     fn locate(&self) -> Result<(Location, Settings), Failure> {
         let settings = self.environment.user_settings()?;
+        Ok((self.locate_with(&settings)?, settings))
+    }
+
+    fn locate_with(&self, settings: &Settings) -> Result<Location, Failure> {
         let start = match &self.options.workspace {
             Some(named) => Start::At(self.environment.absolute(named)?),
             None => Start::Around(self.environment.current_directory()?.to_owned()),
@@ -100,9 +125,43 @@ impl Invocation {
         let store = self.options.store.as_ref().map(|store| self.environment.absolute(store)).transpose()?;
         let stores = match &store {
             Some(_) => PathBuf::new(),
-            None => self.environment.stores(&settings)?,
+            None => self.environment.stores(settings)?,
         };
-        Ok((locate(&start, &stores, store.as_deref())?, settings))
+        Ok(locate(&start, &stores, store.as_deref())?)
+    }
+
+    /// The workspace as far as it can be had, for a command that explains: settings that can't be read are replaced by
+    /// those below them.
+    pub(crate) fn survey(&self) -> Result<Survey, Failure> {
+        let mut problems = Vec::new();
+        let defaults = Settings::default();
+        let user = self.environment.user_settings().unwrap_or_else(|problem| {
+            problems.push(problem);
+            defaults.clone()
+        });
+        let location = self.locate_with(&user)?;
+        let settings = user.clone().with_workspace(&location.root).unwrap_or_else(|problem| {
+            problems.push(problem.into());
+            user.clone()
+        });
+        let workspace = Workspace::new(location.clone(), self.workspace_options(&user, settings));
+        let protected = workspace.refuse_protected(&self.environment.protected_places()).err();
+        Ok(Survey { workspace, location, defaults, user, problems, protected })
+    }
+
+    /// The directory that holds the stores.
+    pub(crate) fn stores(&self) -> Result<PathBuf, Failure> {
+        self.environment.stores(&self.environment.user_settings()?)
+    }
+
+    /// How long to wait for another process.
+    pub(crate) fn patience(&self) -> Duration {
+        self.options.patience()
+    }
+
+    /// The user's own settings file, whether it exists or not.
+    pub(crate) fn user_settings_file(&self) -> Option<&Path> {
+        self.environment.settings_file()
     }
 
     fn tell_where(&self, location: &Location) {
@@ -136,6 +195,17 @@ impl Invocation {
         }
         let paths = named.iter().map(|path| self.path(workspace, path)).collect::<Result<_, _>>()?;
         Ok(Scope::of_paths(paths))
+    }
+
+    /// A moment given as a duration up to now, or as a time.
+    pub(crate) fn moment(&self, text: &str) -> Result<Timestamp, Failure> {
+        if let Ok(duration) = parse_duration(text) {
+            return Ok(self.now.timestamp() - duration);
+        }
+        text.parse().map_err(|_| {
+            let hint = "write a duration such as 20m or 7d, or a time such as 2026-11-15T14:30:00Z";
+            Failure::usage(format!("{text:?} is no time"), Some(hint))
+        })
     }
 
     /// A file that the user named, inside the workspace or not.

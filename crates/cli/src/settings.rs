@@ -87,6 +87,11 @@ impl Environment {
         Ok(Settings::of_user(self.settings_file.as_deref())?)
     }
 
+    /// The user's own settings file, whether it exists or not.
+    pub(crate) fn settings_file(&self) -> Option<&Path> {
+        self.settings_file.as_deref()
+    }
+
     /// The directory that holds the stores.
     pub(crate) fn stores(&self, settings: &Settings) -> Result<PathBuf, Failure> {
         if let Some(named) = &settings.stores.dir {
@@ -133,6 +138,15 @@ impl Environment {
     /// The program that shows long output a screen at a time; none where the user wants none.
     pub(crate) fn pager(&self) -> Option<&OsString> {
         self.pager.as_ref().filter(|pager| !pager.is_empty() && *pager != "cat")
+    }
+}
+
+/// Keeps from another program what this process was told about git.
+pub(crate) fn hide_git_variables(command: &mut std::process::Command) {
+    use std::os::unix::ffi::OsStrExt;
+    let names = std::env::vars_os().map(|(name, _)| name);
+    for name in names.filter(|name| name.as_bytes().starts_with(b"GIT_")) {
+        command.env_remove(name);
     }
 }
 

@@ -1,13 +1,13 @@
 //! What counts as text, and as a line of it.
 
 /// Files larger than this are compared as a whole, not line by line.
-const MAX_TEXT_BYTES: usize = 16 << 20;
+pub(crate) const MAX_TEXT_BYTES: u64 = 16 << 20;
 /// Git takes a file for binary that has a NUL among so many first bytes.
 const BINARY_PROBE: usize = 8_000;
 
 /// Is this no text, as git tells it?
 pub(crate) fn is_binary(bytes: &[u8]) -> bool {
-    bytes.len() > MAX_TEXT_BYTES || memchr::memchr(0, &bytes[..bytes.len().min(BINARY_PROBE)]).is_some()
+    bytes.len() as u64 > MAX_TEXT_BYTES || memchr::memchr(0, &bytes[..bytes.len().min(BINARY_PROBE)]).is_some()
 }
 
 /// How many lines a text has; a last one without a newline counts.

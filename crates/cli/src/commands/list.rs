@@ -2,9 +2,8 @@
 
 use std::{path::PathBuf, process::ExitCode};
 
-use backtrail::{Checkpoint, Kind, ListFilter, Workspace, settings::parse_duration};
+use backtrail::{Checkpoint, Kind, ListFilter, Workspace};
 use clap::Args;
-use jiff::{Timestamp, Zoned};
 
 use crate::{
     cli::{kind, text},
@@ -66,20 +65,9 @@ fn filter(args: &ListArgs, workspace: &Workspace, invocation: &Invocation) -> Re
         session: args.session.clone(),
         path: args.path.as_ref().map(|path| invocation.path(workspace, path)).transpose()?,
         grep: args.grep.clone(),
-        since: args.since.as_ref().map(|text| moment(text, &invocation.now)).transpose()?,
+        since: args.since.as_ref().map(|text| invocation.moment(text)).transpose()?,
         turns: args.turns,
         hide_safety: is_for_people && !args.all && args.kind != Some(Kind::Safety),
-    })
-}
-
-/// A moment given as a duration up to now, or as a time.
-fn moment(text: &str, now: &Zoned) -> Result<Timestamp, Failure> {
-    if let Ok(duration) = parse_duration(text) {
-        return Ok(now.timestamp() - duration);
-    }
-    text.parse().map_err(|_| {
-        let hint = "write a duration such as 20m or 7d, or a time such as 2026-11-15T14:30:00Z";
-        Failure::usage(format!("{text:?} is no time"), Some(hint))
     })
 }
 

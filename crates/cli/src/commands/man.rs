@@ -49,7 +49,8 @@ fn whole_page(program: &Command) -> io::Result<Vec<u8>> {
         let name = command.get_name();
         page = page.replace(&format!("backtrail\\-{name}(1)"), &format!("backtrail {name}"));
     }
-    for command in program.get_subcommands().filter(|command| command.get_name() != "help") {
+    let is_shown = |command: &&Command| command.get_name() != "help" && !command.is_hide_set();
+    for command in program.get_subcommands().filter(is_shown) {
         page.push_str(&section(command)?);
     }
     Ok(page.into_bytes())

@@ -2,14 +2,21 @@
 
 pub(crate) mod cat;
 pub(crate) mod completions;
+pub(crate) mod delete;
 pub(crate) mod demo;
 pub(crate) mod diff;
+pub(crate) mod doctor;
+pub(crate) mod events;
+pub(crate) mod exclude;
 pub(crate) mod export;
+pub(crate) mod git;
 pub(crate) mod history;
 pub(crate) mod init;
 pub(crate) mod list;
 pub(crate) mod man;
 pub(crate) mod overview;
+pub(crate) mod pin;
+pub(crate) mod prune;
 pub(crate) mod recover;
 pub(crate) mod restore;
 pub(crate) mod rewind;
@@ -18,6 +25,7 @@ pub(crate) mod show;
 pub(crate) mod status;
 pub(crate) mod undo;
 pub(crate) mod verify;
+pub(crate) mod workspaces;
 
 use std::process::ExitCode;
 
@@ -41,7 +49,17 @@ pub(crate) fn run(command: Option<Command>, invocation: &Invocation) -> Result<E
         Some(Command::Recover(args)) => recover::run(&args, invocation),
         Some(Command::History(args)) => history::run(&args, invocation),
         Some(Command::Export(args)) => export::run(&args, invocation),
+        Some(Command::Delete(args)) => delete::run(&args, invocation),
+        Some(Command::Prune(args)) => prune::run(&args, invocation),
+        Some(Command::Pin(args)) => pin::pin(&args, invocation),
+        Some(Command::Unpin(args)) => pin::unpin(&args, invocation),
+        Some(Command::Exclude(args)) => exclude::run(&args, invocation),
         Some(Command::Verify(args)) => verify::run(&args, invocation),
+        Some(Command::Doctor(args)) => doctor::run(&args, invocation),
+        Some(Command::Events(args)) => events::run(&args, invocation),
+        Some(Command::Workspaces(args)) => workspaces::run(&args, invocation),
+        Some(Command::ForgetWorkspace(args)) => workspaces::forget(&args, invocation),
+        Some(Command::Git(args)) => git::run(&args, invocation),
         Some(Command::Demo(args)) => demo::run(&args, invocation),
         Some(Command::Completions(args)) => completions::run(&args, invocation),
         Some(Command::Man(args)) => man::run(&args, invocation),

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use backtrail::ListFilter;
+use backtrail::{Event, ListFilter, TimedEvent, Workspace};
 
 use super::list::timeline;
 use crate::{
@@ -23,8 +23,19 @@ pub(crate) fn run(invocation: &Invocation) -> Result<ExitCode, Failure> {
     let status = workspace.status(None);
     drop(progress);
     let newest = workspace.list(&ListFilter { limit: Some(NEWEST), hide_safety: true, ..ListFilter::default() })?;
-    let found =
-        Overview { workspace: workspace.root(), store: workspace.store_directory(), status: &status?, newest: &newest };
+    let found = Overview {
+        workspace: workspace.root(),
+        store: workspace.store_directory(),
+        status: &status?,
+        newest: &newest,
+        was_restored: was_restored(&workspace)?,
+    };
     invocation.output.text(&overview(&found, &timeline(&workspace, invocation)?))?;
     Ok(ExitCode::SUCCESS)
+}
+
+fn was_restored(workspace: &Workspace) -> Result<bool, Failure> {
+    let events = workspace.events()?;
+    let last = events.last().and_then(|line| serde_json::from_str::<TimedEvent>(line).ok());
+    Ok(last.is_some_and(|last| matches!(last.event, Event::CheckpointRestored { .. })))
 }

@@ -109,12 +109,7 @@ pub(crate) fn tell(
     if output.is_json() {
         output.json(&RestoreJson::from(done))?;
     } else {
-        let what = match direction {
-            Direction::Forward => "restored",
-            Direction::Undo => "took back",
-            Direction::Redo => "brought again",
-        };
-        output.done(&restored_text(done, what, &workspace.get(&done.target)?, output.paint))?;
+        output.done(&restored_text(done, direction, &workspace.get(&done.target)?, output.paint))?;
         if !done.changes.is_empty() {
             output.note(way_back(direction));
         }

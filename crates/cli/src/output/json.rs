@@ -297,7 +297,7 @@ fn changes(changes: &[Change]) -> Vec<ChangeJson> {
 }
 
 /// RFC 3339 in UTC, always to the millisecond.
-fn timestamp(time: Timestamp) -> String {
+pub(super) fn timestamp(time: Timestamp) -> String {
     format!("{time:.3}")
 }
 

@@ -1,7 +1,9 @@
 //! The only place that prints: data to stdout, talk to stderr.
 
 mod changes;
+mod doctor;
 mod graph;
+mod housekeeping;
 mod json;
 mod overview;
 mod pager;
@@ -27,6 +29,11 @@ use crate::{
 };
 pub(crate) use {
     changes::{change_list, name_status, shown_patch, stat},
+    doctor::{Check, DoctorJson, checks_text, settings_text},
+    housekeeping::{
+        DeletedJson, ExcludedJson, ForgottenJson, PinnedJson, PruneJson, WorkspacesJson, deleted_text, verdicts_text,
+        workspaces_text,
+    },
     json::{DiffJson, InitJson, SavedJson, ShownJson, StatusJson, TimelineJson, VerifyJson},
     overview::{Overview, overview},
     progress::ProgressLine,
@@ -116,6 +123,11 @@ impl Output {
         }
     }
 
+    /// The program that shows long output, where a person watches.
+    pub(crate) fn pager(&self) -> Option<&OsString> {
+        self.pager.as_ref().filter(|_| self.is_terminal())
+    }
+
     /// Is the answer one JSON document?
     pub(crate) fn is_json(&self) -> bool {
         self.reader == Reader::Program
@@ -161,9 +173,7 @@ impl Output {
 
     /// As [`Output::text`], a screen at a time where a person watches; the last thing that a command does.
     pub(crate) fn paged(&self, text: &str) -> Result<(), OutputError> {
-        if let Some(pager) = &self.pager
-            && self.is_terminal()
-        {
+        if let Some(pager) = self.pager() {
             // Comes back only where there is no pager to be had.
             pager::become_pager(pager, text);
         }

@@ -21,6 +21,8 @@ pub(crate) struct Overview<'a> {
     pub(crate) store: &'a Path,
     pub(crate) status: &'a Status,
     pub(crate) newest: &'a [Checkpoint],
+    /// Was a restore the last thing that happened?
+    pub(crate) was_restored: bool,
 }
 
 /// Puts the overview into words.
@@ -58,11 +60,20 @@ fn unsaved(status: &Status, now: &Zoned, paint: Paint) -> String {
 
 fn next_commands(found: &Overview<'_>, paint: Paint) -> String {
     let save = ("save \"what this is\"", "take a checkpoint");
-    let commands: &[(&str, &str)] = match (found.newest, found.status.changes.as_slice()) {
-        ([], _) => &[save, ("demo", "watch a save and an accident in a scratch directory")],
-        (_, []) => &[("list", "see all checkpoints"), ("show @", "see what the last one changed")],
-        _ => &[("diff", "see what is unsaved, line by line"), save, ("list", "see all checkpoints")],
+    let list = ("list", "see all checkpoints");
+    let mut commands = match (found.newest, found.status.changes.as_slice()) {
+        ([], _) => vec![save, ("demo", "watch a save and an accident in a scratch directory")],
+        (_, []) => vec![list, ("show @", "see what the last one changed")],
+        _ => vec![
+            ("diff", "see what is unsaved, line by line"),
+            save,
+            ("restore @", "set what is unsaved aside, and go back to the last checkpoint"),
+            list,
+        ],
     };
+    if found.was_restored {
+        commands.insert(0, ("undo", "take back the last restore"));
+    }
     let line =
         |(words, what): &(&str, &str)| format!("  {}  {what}\n", paint.command(format!("backtrail {words:<20}")));
     commands.iter().map(line).collect()

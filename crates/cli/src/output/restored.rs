@@ -85,12 +85,20 @@ pub(crate) fn plan_text(plan: &RestorePlan, target: &Checkpoint, paint: Paint) -
 }
 
 /// What was done, in a sentence, with the paths where they are few.
-pub(crate) fn restored_text(done: &RestoreOutcome, what: &str, target: &Checkpoint, paint: Paint) -> String {
+pub(crate) fn restored_text(done: &RestoreOutcome, direction: Direction, target: &Checkpoint, paint: Paint) -> String {
     let named = title(target);
     if done.changes.is_empty() {
-        return format!("nothing to do: the files are those of {named}");
+        return match direction {
+            Direction::Forward => format!("nothing to do: the files are those of {named}"),
+            Direction::Undo | Direction::Redo => "done: no file had to change".to_owned(),
+        };
     }
-    let mut text = format!("{what} {} to {named}: {}", plural(done.changes.len(), "path"), summary(&done.changes));
+    let sum = summary(&done.changes);
+    let mut text = match direction {
+        Direction::Forward => format!("restored {} to {named}: {sum}", plural(done.changes.len(), "path")),
+        Direction::Undo => format!("took back the last restore: {sum}"),
+        Direction::Redo => format!("took back the last undo: {sum}"),
+    };
     if done.changes.len() <= MAX_NAMED {
         text.push('\n');
         text.push_str(change_list(&done.changes, paint).trim_end_matches('\n'));

@@ -49,13 +49,34 @@ index [ID40]..[ID40] 100644
 -    return f"Hello, {name}!"
 +# TODO
 
-The files as they were are safe in the checkpoint:
+One command brings everything back:
+$ backtrail restore @
+restored 2 paths to [ID] "before the agent": 1 added, 1 modified
+  added     src/config.toml  +1
+  modified  src/greet.py  +2 −1
 $ backtrail cat @ src/config.toml
 language = "en"
-$ backtrail list
-@ [ID]  [WHEN] manual  before the agent  3 files +6
+
+And should that have been a mistake, it can be taken back as well:
+$ backtrail undo
+took back the last restore: 1 modified, 1 deleted
+  deleted   src/config.toml  −1
+  modified  src/greet.py  +1 −2
+$ backtrail redo
+took back the last undo: 1 added, 1 modified
+  added     src/config.toml  +1
+  modified  src/greet.py  +2 −1
+$ backtrail list --all
+◌     [ID]  [WHEN] safety  before redoing up to [ID] "before undoing back…  2 files +1 −3
+│ ◌   [ID]  [WHEN] safety  before undoing back to [ID] "before restoring …  0 files
+│ │ ◌ [ID]  [WHEN] safety  before restoring [ID] "before the agent"         2 files +1 −3
+├─┴─╯
+@     [ID]  [WHEN] manual  before the agent                                     3 files +6
 --- stderr
 see them with: backtrail diff; keep them with: backtrail save
+take it back with: backtrail undo
+take that back with: backtrail redo
+take it back with: backtrail undo
 the scratch directory is gone; start with: backtrail save
 --- exit 0
 

@@ -5,18 +5,27 @@
 #![expect(clippy::unwrap_used, reason = "a test may fail by it")]
 
 mod cat;
+mod delete;
 mod demo;
 mod diff;
+mod doctor;
 mod environment;
+mod events;
+mod exclude;
+mod git;
 mod init;
 mod list;
 mod overview;
 mod pages;
+mod pin;
 mod place;
+mod prune;
 mod reference;
 mod save;
 mod show;
 mod status;
+mod strace;
 mod terminal;
 mod usage;
 mod verify;
+mod workspaces;

@@ -56,6 +56,7 @@ checkpoints
 next
   backtrail diff                  see what is unsaved, line by line
   backtrail save "what this is"   take a checkpoint
+  backtrail restore @             set what is unsaved aside, and go back to the last checkpoint
   backtrail list                  see all checkpoints
 --- exit 0
 
@@ -95,6 +96,18 @@ next
 
 "#]]
     );
+}
+
+#[test]
+fn a_restore_can_be_taken_back() {
+    let place = Place::saved();
+    place.write("a.txt", "changed\n");
+    place.ok(["restore", "@"]);
+    let text = place.ok(NOTHING);
+    assert!(text.contains("next\n  backtrail undo "), "{text}");
+    place.ok(["save", "--allow-empty", "on"]);
+    let text = place.ok(NOTHING);
+    assert!(!text.contains("backtrail undo"), "{text}");
 }
 
 #[test]

@@ -9,7 +9,7 @@ use crate::{
     error::{Result, While},
     model::{Change, ContentId, Side, WorkspacePath},
     store::{ObjectReader, PackWriter, Store},
-    text::{is_binary, line_count},
+    text::{MAX_TEXT_BYTES, is_binary, line_count},
 };
 
 /// Where the contents of both sides of a change are read.
@@ -45,23 +45,25 @@ impl<'a> LineSource<'a> {
         Self { store: Some((store, store.reader())), older_place: Place::Disk(root), newer_place: Place::Stored }
     }
 
-    pub(super) fn older(&self, path: &WorkspacePath, side: Option<&Side>) -> Result<Vec<u8>> {
-        self.read(&self.older_place, path, side)
+    /// The older side's bytes; none where they are more than `most`.
+    pub(super) fn older(&self, path: &WorkspacePath, side: Option<&Side>, most: u64) -> Result<Option<Vec<u8>>> {
+        self.read(&self.older_place, path, side, most)
     }
 
-    pub(super) fn newer(&self, path: &WorkspacePath, side: Option<&Side>) -> Result<Vec<u8>> {
-        self.read(&self.newer_place, path, side)
+    /// The newer side's bytes; none where they are more than `most`.
+    pub(super) fn newer(&self, path: &WorkspacePath, side: Option<&Side>, most: u64) -> Result<Option<Vec<u8>>> {
+        self.read(&self.newer_place, path, side, most)
     }
 
-    fn read(&self, place: &Place<'_>, path: &WorkspacePath, side: Option<&Side>) -> Result<Vec<u8>> {
-        let (Some(side), Some(content)) = (side, side.and_then(Side::content)) else { return Ok(Vec::new()) };
+    fn read(&self, place: &Place<'_>, path: &WorkspacePath, side: Option<&Side>, most: u64) -> Result<Option<Vec<u8>>> {
+        let (Some(side), Some(content)) = (side, side.and_then(Side::content)) else { return Ok(Some(Vec::new())) };
         match place {
-            Place::Stored => self.stored_content(&content),
+            Place::Stored => self.stored_content(&content, most),
             Place::Pack(pack) => {
                 let back = pack.read_back(&content).or_fail("read back", "the new pack")?;
-                back.map_or_else(|| self.stored_content(&content), Ok)
+                back.map_or_else(|| self.stored_content(&content, most), |bytes| Ok(Some(bytes)))
             }
-            Place::Disk(root) => read_on_disk(root, path, side),
+            Place::Disk(root) => read_on_disk(root, path, side, most),
         }
     }
 
@@ -73,36 +75,44 @@ impl<'a> LineSource<'a> {
         }
     }
 
-    fn stored_content(&self, content: &ContentId) -> Result<Vec<u8>> {
+    fn stored_content(&self, content: &ContentId, most: u64) -> Result<Option<Vec<u8>>> {
         match &self.store {
-            Some((store, reader)) => store.content(reader, content),
-            None => Ok(Vec::new()),
+            Some((store, reader)) if store.content_size(reader, content)? > most => Ok(None),
+            Some((store, reader)) => store.content(reader, content).map(Some),
+            None => Ok(Some(Vec::new())),
         }
     }
 }
 
 /// Reads what a path holds now, by handles, never through a symlink. What vanished in between is empty.
-fn read_on_disk(root: &Path, path: &WorkspacePath, side: &Side) -> Result<Vec<u8>> {
-    let read = || -> std::io::Result<Vec<u8>> {
+fn read_on_disk(root: &Path, path: &WorkspacePath, side: &Side, most: u64) -> Result<Option<Vec<u8>>> {
+    let read = || -> std::io::Result<Option<Vec<u8>>> {
         let mut directory = Dir::open(root)?;
         let mut parts = path.parts().peekable();
         while let Some(part) = parts.next() {
             if parts.peek().is_some() {
                 directory = directory.open_dir(part)?;
             } else if matches!(side, Side::Symlink { .. }) {
-                return directory.read_link(part);
+                return directory.read_link(part).map(Some);
             } else {
                 let mut bytes = Vec::new();
-                directory.open_file(part)?.read_to_end(&mut bytes)?;
-                return Ok(bytes);
+                directory.open_file(part)?.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
+                return Ok((bytes.len() as u64 <= most).then_some(bytes));
             }
         }
-        Ok(Vec::new())
+        Ok(Some(Vec::new()))
     };
     match read() {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
+        Err(error) if is_elsewhere(&error) => Ok(Some(Vec::new())),
         result => result.or_fail("read", root.join(path.as_bstr().to_string())),
     }
+}
+
+/// Did somebody take the path away since it was scanned?
+fn is_elsewhere(error: &std::io::Error) -> bool {
+    use rustix::io::Errno;
+    let gone = [Errno::NOENT, Errno::NOTDIR, Errno::LOOP, Errno::INVAL];
+    error.raw_os_error().is_some_and(|code| gone.contains(&Errno::from_raw_os_error(code)))
 }
 
 /// Fills in lines and the binary flag of every change.
@@ -120,11 +130,13 @@ pub(crate) fn count_lines(changes: &mut [Change], source: &LineSource<'_>) -> Re
             change.insertions = counted.unwrap_or(0);
             continue;
         }
-        let old = source.older(&change.path, change.old.as_ref())?;
-        let new = source.newer(&change.path, change.new.as_ref())?;
-        change.binary = is_binary(&old) || is_binary(&new);
-        if !change.binary {
-            (change.insertions, change.deletions) = differing_lines(&old, &new);
+        let old = source.older(&change.path, change.old.as_ref(), MAX_TEXT_BYTES)?;
+        let new = source.newer(&change.path, change.new.as_ref(), MAX_TEXT_BYTES)?;
+        match (old, new) {
+            (Some(old), Some(new)) if !is_binary(&old) && !is_binary(&new) => {
+                (change.insertions, change.deletions) = differing_lines(&old, &new);
+            }
+            _ => change.binary = true,
         }
     }
     Ok(())

@@ -12,6 +12,8 @@ use crate::{
 };
 
 const CONTEXT: u32 = 3;
+/// Files larger than this are named in a patch, but not carried: it would have to be held in memory.
+const MAX_PATCHED_BYTES: u64 = 256 << 20;
 const NO_ID: ContentId = ContentId([0; 20]);
 
 /// The patch for these changes. Directories and permission bits beyond the executable one have no place in it.
@@ -20,8 +22,13 @@ pub(crate) fn patch(changes: &[Change], source: &LineSource<'_>) -> Result<Strin
     for change in changes.iter().filter(|change| !change.is_directory()) {
         let old = change.old.filter(|side| side.content().is_some());
         let new = change.new.filter(|side| side.content().is_some());
-        let before = source.older(&change.path, old.as_ref())?;
-        let after = source.newer(&change.path, new.as_ref())?;
+        let before = source.older(&change.path, old.as_ref(), MAX_PATCHED_BYTES)?;
+        let after = source.newer(&change.path, new.as_ref(), MAX_PATCHED_BYTES)?;
+        let (Some(before), Some(after)) = (before, after) else {
+            let (a, b) = (quote("a/", &change.path), quote("b/", &change.path));
+            line(&mut out, format_args!("diff --git {a} {b}\nBinary files {a} and {b} differ"));
+            continue;
+        };
         match (old, new) {
             // Git has no change of type: one goes, another comes.
             (Some(old), Some(new)) if is_link(&old) != is_link(&new) => {

@@ -1,0 +1,78 @@
+//! `delete`: forget checkpoints.
+
+use std::{process::ExitCode, time::Duration};
+
+use backtrail::{CheckpointId, Error, Kind, Workspace, settings::parse_duration};
+use clap::Args;
+
+use crate::{
+    cli::{kind, text},
+    failure::Failure,
+    invocation::{Invocation, Protection},
+    output::{DeletedJson, deleted_text},
+};
+
+/// Forget checkpoints
+///
+/// The files of the workspace stay as they are. The space is reclaimed by `backtrail prune`, or in time by itself.
+#[derive(Debug, Args)]
+pub(crate) struct DeleteArgs {
+    /// The checkpoints
+    #[arg(value_name = "ID", value_parser = text(), required_unless_present = "older_than")]
+    ids: Vec<String>,
+    /// All that are older, such as 7d; not where the workspace stands, and neither pinned nor feature ones
+    #[arg(long, value_name = "AGE", value_parser = parse_duration, conflicts_with = "ids")]
+    older_than: Option<Duration>,
+    /// Of the older ones, those of this kind
+    #[arg(long, value_parser = kind(), requires = "older_than", conflicts_with = "ids")]
+    kind: Option<Kind>,
+    /// Show what would go, and do nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Also feature checkpoints
+    #[arg(long)]
+    force: bool,
+}
+
+pub(crate) fn run(args: &DeleteArgs, invocation: &Invocation) -> Result<ExitCode, Failure> {
+    let workspace =
+        if args.dry_run { invocation.workspace()? } else { invocation.workspace_to_write(Protection::Waived)? };
+    let mut deleted = wanted(args, &workspace, invocation)?;
+    // Known before they are gone.
+    let checkpoints = deleted.iter().map(|id| workspace.get(id)).collect::<Result<Vec<_>, _>>()?;
+    if let Some(feature) = checkpoints.iter().find(|checkpoint| checkpoint.kind == Kind::Feature && !args.force) {
+        return Err(Error::FeatureCheckpoint { id: feature.id }.into());
+    }
+    if !args.dry_run && !deleted.is_empty() {
+        deleted = workspace.delete(&deleted, args.force, invocation.now.timestamp())?;
+    }
+    let output = &invocation.output;
+    if output.is_json() {
+        output.json(&DeletedJson::new(&deleted))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let text = deleted_text(&checkpoints, if args.dry_run { "would delete" } else { "deleted" }, output.paint);
+    if args.dry_run {
+        output.text(&format!("{text}\n"))?
+    } else {
+        output.done(&text)?
+    }
+    if !args.dry_run && !deleted.is_empty() {
+        output.note("reclaim the space now with: backtrail prune");
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn wanted(args: &DeleteArgs, workspace: &Workspace, invocation: &Invocation) -> Result<Vec<CheckpointId>, Failure> {
+    if let Some(age) = args.older_than {
+        return Ok(workspace.older_than(age, args.kind, args.force, invocation.now.timestamp())?);
+    }
+    let mut ids: Vec<CheckpointId> = Vec::new();
+    for word in &args.ids {
+        let id = invocation.checkpoint(workspace, word)?;
+        if !ids.contains(&id) {
+            ids.push(id);
+        }
+    }
+    Ok(ids)
+}

@@ -1,0 +1,213 @@
+//! `doctor`: explains the set-up. Only looks; before the first checkpoint, too.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
+
+use backtrail::{Error, Reason, Skipped, Workspace, settings::WORKSPACE_FILE};
+use clap::Args;
+use rustix::fs::{FlockOperation, flock, fstatfs, fstatvfs};
+
+use crate::{
+    failure::Failure,
+    invocation::{Invocation, Survey},
+    output::{Check, DoctorJson, bytes, checks_text, plural, settings_text, title, visible, when},
+};
+
+/// No more paths than this are named for one reason.
+const MAX_NAMED: usize = 5;
+
+/// Explain the set-up: where the store is, what is left out and why, what is wrong
+#[derive(Debug, Args)]
+pub(crate) struct DoctorArgs {}
+
+pub(crate) fn run(_: &DoctorArgs, invocation: &Invocation) -> Result<ExitCode, Failure> {
+    let survey = invocation.survey()?;
+    let checks = checks(&survey, invocation);
+    let output = &invocation.output;
+    if output.is_json() {
+        output.json(&DoctorJson::from(checks.as_slice()))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    output.text(&checks_text(&checks, output.paint))?;
+    let worth_a_look = checks.iter().filter(|check| !check.ok).count();
+    if worth_a_look > 0 {
+        output.note(&format!("{} marked LOOK", plural(worth_a_look, "line")));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn checks(survey: &Survey, invocation: &Invocation) -> Vec<Check> {
+    let workspace = &survey.workspace;
+    let progress = invocation.output.progress(workspace, "looking");
+    let left_out = workspace.left_out();
+    let entries = workspace.progress().entries();
+    let changes = captured(workspace, entries, invocation);
+    drop(progress);
+    let places = [("workspace files", workspace.root()), ("store files", workspace.store_directory())];
+    let mut checks = vec![place(survey), store(workspace, invocation)];
+    checks.extend(places.map(|(name, path)| file_system(name, path)));
+    checks.push(settings(survey, invocation));
+    checks.push(found("captured", changes));
+    checks.push(found("left out", left_out.map(|left_out| (is_readable(&left_out), by_reason(&left_out)))));
+    checks.push(git(workspace.root()));
+    checks.push(found("restore", interrupted(workspace)));
+    checks
+}
+
+/// What was found, or why it could not be.
+fn found(name: &'static str, outcome: Result<(bool, String), Error>) -> Check {
+    match outcome {
+        Ok((ok, detail)) => Check { name, ok, detail },
+        Err(error) => Check { name, ok: false, detail: error.to_string() },
+    }
+}
+
+fn place(survey: &Survey) -> Check {
+    let mut detail = survey.location.root.display().to_string();
+    if let Some(repository) = &survey.location.nearer_repository {
+        detail.push_str(&format!("\n{} has a .git of its own; to keep it apart: -w . there", repository.display()));
+    }
+    if let Some(refusal) = &survey.protected {
+        detail.push_str(&format!("\n{refusal}: a checkpoint of it needs --force"));
+    }
+    Check { name: "workspace", ok: survey.protected.is_none() && survey.location.nearer_repository.is_none(), detail }
+}
+
+fn store(workspace: &Workspace, invocation: &Invocation) -> Check {
+    let directory = workspace.store_directory().display();
+    let look = || -> Result<(bool, String), Error> {
+        if !workspace.has_store()? {
+            return Ok((true, format!("{directory}\nnot made yet: the first save makes it")));
+        }
+        let count = plural(workspace.list(&backtrail::ListFilter::default())?.len(), "checkpoint");
+        let size = bytes(workspace.plan_prune(invocation.now.timestamp())?.bytes);
+        Ok((true, format!("{directory}\n{count}, {size}; check all of it with: backtrail verify")))
+    };
+    found("store", look())
+}
+
+/// The file system below a path: what it is, what is free, and whether it has locks.
+fn file_system(name: &'static str, path: &Path) -> Check {
+    let there = path.ancestors().find(|ancestor| ancestor.is_dir()).unwrap_or(path);
+    let look = || -> std::io::Result<(bool, String)> {
+        let directory = fs::File::open(there)?;
+        let (kind, space) = (fstatfs(&directory)?.f_type as u64, fstatvfs(&directory)?);
+        let locks = match flock(&directory, FlockOperation::NonBlockingLockShared) {
+            Ok(()) | Err(rustix::io::Errno::WOULDBLOCK) => Ok("locks work".to_owned()),
+            Err(error) => Err(format!("no locks ({error}): keep the store on a local disk with --store DIR")),
+        };
+        let free = bytes(space.f_bavail.saturating_mul(space.f_frsize));
+        let is_ok = locks.is_ok();
+        let locks = locks.unwrap_or_else(|problem| problem);
+        Ok((is_ok, format!("{}, {free} free, {locks}", file_system_name(kind))))
+    };
+    found(name, look().map_err(|source| Error::Io { action: "look at", path: there.to_owned(), source }))
+}
+
+fn file_system_name(kind: u64) -> String {
+    let known = match kind {
+        0xef53 => "ext4",
+        0x5846_5342 => "xfs",
+        0x9123_683e => "btrfs",
+        0x0102_1994 => "tmpfs",
+        0xf2f5_2010 => "f2fs",
+        0x2fc1_2fc1 => "zfs",
+        0xca45_1a4e => "bcachefs",
+        0x794c_7630 => "overlay",
+        0x6969 => "nfs (network)",
+        0xff53_4d42 | 0xfe53_4d42 => "smb (network)",
+        0x0102_1997 => "9p",
+        0x6573_5546 => "fuse",
+        0x4d44 => "fat",
+        _ => return format!("file system {kind:#x}"),
+    };
+    known.to_owned()
+}
+
+fn settings(survey: &Survey, invocation: &Invocation) -> Check {
+    let workspace = &survey.workspace;
+    let own = workspace.root().join(WORKSPACE_FILE);
+    let files = [("the workspace's file", Some(own.as_path())), ("the user's file", invocation.user_settings_file())];
+    let mut lines: Vec<String> = survey.problems.iter().map(Failure::message).collect();
+    for (whose, path) in files {
+        let Some(path) = path else { continue };
+        let state = if path.exists() { "" } else { " (not there)" };
+        lines.push(format!("{whose}: {}{state}", path.display()));
+    }
+    lines.push(settings_text(&survey.defaults, &survey.user, workspace.settings()));
+    Check { name: "settings", ok: survey.problems.is_empty(), detail: lines.join("\n") }
+}
+
+fn captured(workspace: &Workspace, entries: u64, invocation: &Invocation) -> Result<(bool, String), Error> {
+    let status = workspace.status(None)?;
+    let changes = plural(status.changes.len(), "change");
+    let since = match &status.checkpoint {
+        Some(checkpoint) => {
+            format!("{changes} since {} ({})", title(checkpoint), when(checkpoint.time, &invocation.now))
+        }
+        None => format!("nothing saved yet: {} to save", plural(status.changes.len(), "path")),
+    };
+    Ok((true, format!("{entries} entries looked at; {since}")))
+}
+
+fn is_readable(left_out: &[Skipped]) -> bool {
+    !left_out.iter().any(|skipped| skipped.reason.breaks_completeness())
+}
+
+/// What is left out, a line for each reason.
+fn by_reason(left_out: &[Skipped]) -> String {
+    let mut reasons: Vec<Reason> = Vec::new();
+    for skipped in left_out.iter().filter(|skipped| skipped.reason != Reason::Own) {
+        if !reasons.contains(&skipped.reason) {
+            reasons.push(skipped.reason);
+        }
+    }
+    let line = |reason: &Reason| {
+        let paths: Vec<String> = left_out
+            .iter()
+            .filter(|skipped| skipped.reason == *reason)
+            .map(|skipped| visible(skipped.path.as_bytes()))
+            .collect();
+        let named = paths[..paths.len().min(MAX_NAMED)].join(", ");
+        let more = paths.len().saturating_sub(MAX_NAMED);
+        let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
+        format!("{}: {named}{rest}", reason.as_str())
+    };
+    if reasons.is_empty() { "nothing".into() } else { reasons.iter().map(line).collect::<Vec<_>>().join("\n") }
+}
+
+/// The user's own repository, as far as its files say.
+fn git(root: &Path) -> Check {
+    let top = root.ancestors().find(|ancestor| ancestor.join(".git").exists());
+    let detail = match top {
+        None => "no repository around the workspace".to_owned(),
+        Some(top) => match branch(&top.join(".git")) {
+            Some(branch) => format!("{}, {branch}; it is read and never written", top.display()),
+            None => format!("{}; it is read and never written", top.display()),
+        },
+    };
+    Check { name: "git", ok: true, detail }
+}
+
+fn branch(dot_git: &Path) -> Option<String> {
+    let git_dir = match fs::read_to_string(dot_git) {
+        Ok(link) => dot_git.parent()?.join(PathBuf::from(link.strip_prefix("gitdir:")?.trim())),
+        Err(_) => dot_git.to_owned(),
+    };
+    let head = fs::read_to_string(git_dir.join("HEAD")).ok()?;
+    match head.trim().strip_prefix("ref: refs/heads/") {
+        Some(branch) => Some(format!("on branch {branch}")),
+        None => Some("on no branch".into()),
+    }
+}
+
+fn interrupted(workspace: &Workspace) -> Result<(bool, String), Error> {
+    Ok(if workspace.has_interrupted_restore()? {
+        (false, "one was interrupted; finish it with: backtrail recover, or take it back with --abort".into())
+    } else {
+        (true, "none was interrupted".into())
+    })
+}

@@ -1,0 +1,53 @@
+//! `pin` and `unpin`: keep a checkpoint from retention, and leave it to it again.
+
+use std::process::ExitCode;
+
+use backtrail::Checkpoint;
+use clap::Args;
+
+use crate::{
+    cli::text,
+    failure::Failure,
+    invocation::{Invocation, Protection},
+    output::{PinnedJson, title},
+};
+
+/// Keep a checkpoint until it is deleted by hand
+#[derive(Debug, Args)]
+pub(crate) struct PinArgs {
+    /// The checkpoint
+    #[arg(value_name = "ID", value_parser = text())]
+    checkpoint: String,
+}
+
+/// Let retention take a pinned checkpoint again
+#[derive(Debug, Args)]
+pub(crate) struct UnpinArgs {
+    /// The checkpoint
+    #[arg(value_name = "ID", value_parser = text())]
+    checkpoint: String,
+}
+
+pub(crate) fn pin(args: &PinArgs, invocation: &Invocation) -> Result<ExitCode, Failure> {
+    let workspace = invocation.workspace_to_write(Protection::Waived)?;
+    let id = invocation.checkpoint(&workspace, &args.checkpoint)?;
+    let checkpoint = workspace.pin(&id, invocation.now.timestamp())?;
+    tell(&checkpoint, &format!("pinned {}: it stays until it is deleted by hand", title(&checkpoint)), invocation)
+}
+
+pub(crate) fn unpin(args: &UnpinArgs, invocation: &Invocation) -> Result<ExitCode, Failure> {
+    let workspace = invocation.workspace_to_write(Protection::Waived)?;
+    let id = invocation.checkpoint(&workspace, &args.checkpoint)?;
+    let checkpoint = workspace.unpin(&id, invocation.now.timestamp())?;
+    tell(&checkpoint, &format!("unpinned {}", title(&checkpoint)), invocation)
+}
+
+fn tell(checkpoint: &Checkpoint, sentence: &str, invocation: &Invocation) -> Result<ExitCode, Failure> {
+    let output = &invocation.output;
+    if output.is_json() {
+        output.json(&PinnedJson::from(checkpoint))?
+    } else {
+        output.done(sentence)?
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,63 @@
+//! `prune`: apply the retention policy now and reclaim space.
+
+use std::process::ExitCode;
+
+use clap::Args;
+
+use crate::{
+    failure::Failure,
+    invocation::{Invocation, Protection},
+    output::{PruneJson, bytes, plural, verdicts_text},
+};
+
+/// Forget the checkpoints that need not be kept, and reclaim space
+///
+/// How many of each kind are kept is set in [retention] of backtrail.toml. Never taken: manual, feature and pinned ones,
+/// and the one that the workspace stands on.
+#[derive(Debug, Args)]
+pub(crate) struct PruneArgs {
+    /// Show what would go and what would stay, with the reason, and do nothing
+    #[arg(long)]
+    dry_run: bool,
+}
+
+pub(crate) fn run(args: &PruneArgs, invocation: &Invocation) -> Result<ExitCode, Failure> {
+    if args.dry_run { preview(invocation) } else { prune(invocation) }
+}
+
+fn preview(invocation: &Invocation) -> Result<ExitCode, Failure> {
+    let workspace = invocation.workspace()?;
+    let plan = workspace.plan_prune(invocation.now.timestamp())?;
+    let output = &invocation.output;
+    if output.is_json() {
+        output.json(&PruneJson::from(&plan))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let checkpoints = plan.verdicts.iter().map(|verdict| workspace.get(&verdict.id)).collect::<Result<Vec<_>, _>>()?;
+    output.text(&verdicts_text(&plan.verdicts, &checkpoints, output.paint))?;
+    let gone = plan.verdicts.iter().filter(|verdict| !verdict.keep).count();
+    let kept = plan.verdicts.len() - gone;
+    output.note(&format!("would delete {gone} and keep {kept}; the store takes {}", bytes(plan.bytes)));
+    Ok(ExitCode::SUCCESS)
+}
+
+fn prune(invocation: &Invocation) -> Result<ExitCode, Failure> {
+    let workspace = invocation.workspace_to_write(Protection::Waived)?;
+    let progress = invocation.output.progress(&workspace, "pruning");
+    let pruned = workspace.prune(invocation.now.timestamp());
+    drop(progress);
+    let pruned = pruned?;
+    let output = &invocation.output;
+    if output.is_json() {
+        output.json(&PruneJson::from(&pruned))?;
+    } else {
+        output.done(&format!(
+            "deleted {}, kept {}; the store takes {}, before {}",
+            plural(pruned.deleted.len(), "checkpoint"),
+            pruned.kept,
+            bytes(pruned.bytes_after),
+            bytes(pruned.bytes_before)
+        ))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}

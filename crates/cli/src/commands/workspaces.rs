@@ -1,0 +1,123 @@
+//! `workspaces`: every workspace that has a store, and forgetting one.
+
+use std::{
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
+
+use backtrail::{Start, WorkspaceEntry, locate};
+use clap::Args;
+
+use crate::{
+    failure::Failure,
+    invocation::Invocation,
+    output::{ForgottenJson, WorkspacesJson, bytes, plural, shell_words, visible_path, workspaces_text},
+};
+
+/// List every workspace that has a store
+#[derive(Debug, Args)]
+pub(crate) struct WorkspacesArgs {
+    /// Remove the stores of workspaces that are gone for good; one on a disk that is not mounted is not gone
+    #[arg(long, conflicts_with = "forget")]
+    prune: bool,
+    /// Remove the store of this workspace, with all its checkpoints; the workspace itself is not touched
+    #[arg(long, value_name = "DIR")]
+    forget: Option<PathBuf>,
+    /// Yes, remove it
+    #[arg(long, requires = "forget")]
+    yes: bool,
+}
+
+/// Remove the store of a workspace, with all its checkpoints
+///
+/// An older word for `workspaces --forget DIR`. The workspace itself is not touched.
+#[derive(Debug, Args)]
+pub(crate) struct ForgetArgs {
+    /// The workspace
+    #[arg(value_name = "DIR")]
+    directory: PathBuf,
+    /// Yes, remove it
+    #[arg(long)]
+    yes: bool,
+}
+
+pub(crate) fn run(args: &WorkspacesArgs, invocation: &Invocation) -> Result<ExitCode, Failure> {
+    if let Some(directory) = &args.forget {
+        return forget_one(directory, args.yes, invocation);
+    }
+    let mut found = backtrail::workspaces(&invocation.stores()?)?;
+    if args.prune {
+        forget_gone(&mut found, invocation)?;
+    }
+    let output = &invocation.output;
+    if output.is_json() {
+        output.json(&WorkspacesJson::from(found.as_slice()))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    output.text(&workspaces_text(&found, &invocation.now, output.paint))?;
+    if found.is_empty() {
+        output.note("no workspace has a store yet; take a checkpoint with: backtrail save");
+    } else if found.iter().any(|entry| entry.is_gone) {
+        output.note("remove the stores of those that are gone with: backtrail workspaces --prune");
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+pub(crate) fn forget(args: &ForgetArgs, invocation: &Invocation) -> Result<ExitCode, Failure> {
+    forget_one(&args.directory, args.yes, invocation)
+}
+
+fn forget_gone(found: &mut Vec<WorkspaceEntry>, invocation: &Invocation) -> Result<(), Failure> {
+    for entry in found.extract_if(.., |entry| entry.is_gone) {
+        backtrail::forget(&entry.store, invocation.patience())?;
+        invocation.output.note(&format!("removed the store of {}: {}", entry.path.display(), extent(&entry)));
+    }
+    Ok(())
+}
+
+fn forget_one(directory: &Path, yes: bool, invocation: &Invocation) -> Result<ExitCode, Failure> {
+    let entry = find(directory, invocation)?;
+    if !yes {
+        let path = entry.path.to_string_lossy();
+        let hint = format!("go on with: backtrail {} --yes", shell_words(["workspaces", "--forget", &*path]));
+        let message = format!("this removes the store of {path} for good: {}", extent(&entry));
+        return Err(Failure::usage(message, Some(&hint)));
+    }
+    backtrail::forget(&entry.store, invocation.patience())?;
+    let output = &invocation.output;
+    if output.is_json() {
+        output.json(&ForgottenJson::new(&entry.path))?;
+    } else {
+        output.done(&format!("removed the store of {}: {}", visible_path(&entry.path), extent(&entry)))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn extent(entry: &WorkspaceEntry) -> String {
+    format!("{}, {}", plural(entry.checkpoints, "checkpoint"), bytes(entry.bytes))
+}
+
+/// The workspace that this directory is, or was.
+fn find(directory: &Path, invocation: &Invocation) -> Result<WorkspaceEntry, Failure> {
+    let stores = invocation.stores()?;
+    let path = one_spelling(&invocation.file(directory)?);
+    // One that was moved is known to its store under the old path.
+    let store = locate(&Start::At(path.clone()), &stores, None).ok().map(|location| location.store);
+    let entries = backtrail::workspaces(&stores)?;
+    let found = entries.into_iter().find(|entry| entry.path == path || Some(&entry.store) == store.as_ref());
+    found.ok_or_else(|| {
+        let message = format!("{} is no workspace that has a store", path.display());
+        Failure::usage(message, Some("see them with: backtrail workspaces"))
+    })
+}
+
+/// A path in the spelling that stores know; of one that is gone, as much as is there.
+fn one_spelling(path: &Path) -> PathBuf {
+    if let Ok(canonical) = path.canonicalize() {
+        return canonical;
+    }
+    match (path.parent(), path.file_name()) {
+        (Some(parent), Some(name)) => one_spelling(parent).join(name),
+        _ => path.to_owned(),
+    }
+}

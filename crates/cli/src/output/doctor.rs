@@ -1,0 +1,135 @@
+//! What `doctor` tells people and programs.
+
+use backtrail::Settings;
+use serde::Serialize;
+
+use super::{Paint, visible::visible, wording::bytes};
+
+/// One thing that was looked at.
+#[derive(Debug, Serialize)]
+pub(crate) struct Check {
+    pub(crate) name: &'static str,
+    pub(crate) ok: bool,
+    /// What was found; may have several lines.
+    pub(crate) detail: String,
+}
+
+/// What `doctor` answers.
+#[derive(Serialize)]
+pub(crate) struct DoctorJson<'a> {
+    checks: &'a [Check],
+}
+
+impl<'a> From<&'a [Check]> for DoctorJson<'a> {
+    fn from(checks: &'a [Check]) -> Self {
+        Self { checks }
+    }
+}
+
+/// Each check with what was found, further lines below it.
+pub(crate) fn checks_text(checks: &[Check], paint: Paint) -> String {
+    let width = checks.iter().map(|check| check.name.len()).max().unwrap_or(0);
+    let indent = " ".repeat("ok    ".len() + width + 2);
+    let text = |check: &Check| {
+        let word = if check.ok { paint.added("ok  ") } else { paint.warning("LOOK") };
+        let detail = check.detail.lines().map(visible).collect::<Vec<_>>().join(&format!("\n{indent}"));
+        format!("{word}  {}  {detail}\n", paint.heading(format!("{:<width$}", check.name)))
+    };
+    checks.iter().map(text).collect()
+}
+
+/// A setting as one writes it, with its value in these settings.
+struct Setting {
+    name: &'static str,
+    value: fn(&Settings) -> String,
+}
+
+const SETTINGS: &[Setting] = &[
+    Setting { name: "checkpoints.auto", value: |settings| settings.checkpoints.auto.to_string() },
+    Setting { name: "checkpoints.every_n_steps", value: |settings| settings.checkpoints.every_n_steps.to_string() },
+    Setting { name: "checkpoints.max_checkpoints", value: |settings| settings.checkpoints.max_checkpoints.to_string() },
+    Setting { name: "retention.automatic", value: |settings| settings.retention.automatic.to_string() },
+    Setting { name: "retention.session", value: |settings| settings.retention.session.to_string() },
+    Setting { name: "retention.turn", value: |settings| settings.retention.turn.to_string() },
+    Setting { name: "retention.step", value: |settings| settings.retention.step.to_string() },
+    Setting { name: "retention.safety", value: |settings| settings.retention.safety.to_string() },
+    Setting { name: "retention.max_age", value: |settings| or_none(settings.retention.max_age.map(duration)) },
+    Setting { name: "retention.max_bytes", value: |settings| or_none(settings.retention.max_bytes.map(bytes)) },
+    Setting { name: "scan.exclude", value: |settings| list(&settings.scan.exclude) },
+    Setting { name: "scan.include", value: |settings| list(&settings.scan.include) },
+    Setting { name: "scan.precious", value: |settings| list(&settings.scan.precious) },
+    Setting {
+        name: "scan.rebuildable",
+        value: |settings| if settings.scan.capture_rebuildable { "capture".into() } else { "skip".into() },
+    },
+    Setting { name: "scan.max_file_bytes", value: |settings| bytes(settings.scan.max_file_bytes) },
+    Setting {
+        name: "state.features",
+        value: |settings| or_none(settings.state.features.as_ref().map(|path| path.to_text().into_owned())),
+    },
+    Setting {
+        name: "state.progress",
+        value: |settings| or_none(settings.state.progress.as_ref().map(|path| path.to_text().into_owned())),
+    },
+    Setting {
+        name: "stores.dir",
+        value: |settings| or_none(settings.stores.dir.as_ref().map(|directory| directory.display().to_string())),
+    },
+    Setting { name: "stores.cache_size", value: |settings| settings.stores.cache_size.to_string() },
+];
+
+/// The settings in force, a line each, with where each comes from.
+pub(crate) fn settings_text(defaults: &Settings, user: &Settings, in_force: &Settings) -> String {
+    let width = SETTINGS.iter().map(|setting| setting.name.len()).max().unwrap_or(0);
+    let line = |setting: &Setting| {
+        let [default, of_user, value] = [defaults, user, in_force].map(setting.value);
+        let source = match () {
+            () if value != of_user => "the workspace's file",
+            () if value != default => "the user's file",
+            () => "default",
+        };
+        format!("{:<width$} = {value}  ({source})", setting.name)
+    };
+    SETTINGS.iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
+fn or_none(value: Option<String>) -> String {
+    value.unwrap_or_else(|| "none".into())
+}
+
+fn list(words: &[String]) -> String {
+    format!("{words:?}")
+}
+
+/// In the largest unit that leaves nothing over.
+fn duration(duration: std::time::Duration) -> String {
+    let seconds = duration.as_secs();
+    let units = [(86_400, "d"), (3_600, "h"), (60, "m")];
+    let fitting = units.into_iter().find(|(length, _)| seconds > 0 && seconds.is_multiple_of(*length));
+    fitting.map_or_else(|| format!("{seconds}s"), |(length, unit)| format!("{}{unit}", seconds / length))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn settings_say_where_they_come_from() {
+        let defaults = Settings::default();
+        let mut user = defaults.clone();
+        user.retention.max_age = Some(Duration::from_secs(30 * 86_400));
+        user.retention.step = 7;
+        let mut own = user.clone();
+        own.retention.step = 8;
+        let text = settings_text(&defaults, &user, &own);
+        let line = |name: &str| {
+            let line = text.lines().find(|line| line.starts_with(name)).unwrap();
+            line.split_whitespace().skip(2).collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(line("retention.max_age"), "30d (the user's file)");
+        assert_eq!(line("retention.step"), "8 (the workspace's file)");
+        assert_eq!(line("retention.turn"), "200 (default)");
+    }
+}

@@ -1,0 +1,202 @@
+//! What deleting, pruning, pinning, excluding and forgetting tell people and programs.
+
+use std::path::Path;
+
+use backtrail::{Checkpoint, CheckpointId, PrunePlan, Pruned, Verdict, WorkspaceEntry};
+use jiff::Zoned;
+use serde::Serialize;
+
+use super::{
+    Paint,
+    json::{CheckpointJson, timestamp},
+    visible::{columns, pad, visible, visible_path},
+    wording::{bytes, plural, title, when},
+};
+
+/// No more checkpoints than this are named one by one after the fact.
+const MAX_NAMED: usize = 20;
+
+/// What `delete` answers.
+#[derive(Serialize)]
+pub(crate) struct DeletedJson {
+    deleted: Vec<String>,
+}
+
+impl DeletedJson {
+    pub(crate) fn new(deleted: &[CheckpointId]) -> Self {
+        Self { deleted: texts(deleted.iter()) }
+    }
+}
+
+/// What `prune` answers.
+#[derive(Serialize)]
+pub(crate) struct PruneJson<'a> {
+    deleted: Vec<String>,
+    kept: usize,
+    bytes_before: u64,
+    bytes_after: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    verdicts: Option<Vec<VerdictJson<'a>>>,
+}
+
+#[derive(Serialize)]
+struct VerdictJson<'a> {
+    id: String,
+    keep: bool,
+    reason: &'a str,
+}
+
+impl<'a> From<&'a PrunePlan> for PruneJson<'a> {
+    fn from(plan: &'a PrunePlan) -> Self {
+        let gone = plan.verdicts.iter().filter(|verdict| !verdict.keep);
+        let deleted = texts(gone.map(|verdict| &verdict.id));
+        let verdict = |verdict: &'a Verdict| VerdictJson {
+            id: verdict.id.to_string(),
+            keep: verdict.keep,
+            reason: &verdict.reason,
+        };
+        Self {
+            kept: plan.verdicts.len() - deleted.len(),
+            deleted,
+            bytes_before: plan.bytes,
+            bytes_after: plan.bytes,
+            verdicts: Some(plan.verdicts.iter().map(verdict).collect()),
+        }
+    }
+}
+
+impl From<&Pruned> for PruneJson<'_> {
+    fn from(pruned: &Pruned) -> Self {
+        Self {
+            deleted: texts(pruned.deleted.iter()),
+            kept: pruned.kept,
+            bytes_before: pruned.bytes_before,
+            bytes_after: pruned.bytes_after,
+            verdicts: None,
+        }
+    }
+}
+
+fn texts<'i>(ids: impl Iterator<Item = &'i CheckpointId>) -> Vec<String> {
+    ids.map(CheckpointId::to_string).collect()
+}
+
+/// What `pin` and `unpin` answer.
+#[derive(Serialize)]
+pub(crate) struct PinnedJson<'a> {
+    checkpoint: CheckpointJson<'a>,
+}
+
+impl<'a> From<&'a Checkpoint> for PinnedJson<'a> {
+    fn from(checkpoint: &'a Checkpoint) -> Self {
+        Self { checkpoint: CheckpointJson::from(checkpoint) }
+    }
+}
+
+/// What `exclude` answers.
+#[derive(Serialize)]
+pub(crate) struct ExcludedJson<'a> {
+    file: String,
+    exclude: &'a [String],
+}
+
+impl<'a> ExcludedJson<'a> {
+    pub(crate) fn new(file: &Path, exclude: &'a [String]) -> Self {
+        Self { file: path_text(file), exclude }
+    }
+}
+
+/// What `workspaces` answers.
+#[derive(Serialize)]
+pub(crate) struct WorkspacesJson {
+    workspaces: Vec<WorkspaceJson>,
+}
+
+#[derive(Serialize)]
+struct WorkspaceJson {
+    path: String,
+    exists: bool,
+    store: String,
+    bytes: u64,
+    checkpoints: usize,
+    newest: Option<String>,
+}
+
+impl From<&[WorkspaceEntry]> for WorkspacesJson {
+    fn from(entries: &[WorkspaceEntry]) -> Self {
+        let workspace = |entry: &WorkspaceEntry| WorkspaceJson {
+            path: path_text(&entry.path),
+            exists: entry.exists,
+            store: path_text(&entry.store),
+            bytes: entry.bytes,
+            checkpoints: entry.checkpoints,
+            newest: entry.newest.map(timestamp),
+        };
+        Self { workspaces: entries.iter().map(workspace).collect() }
+    }
+}
+
+/// What forgetting a workspace answers.
+#[derive(Serialize)]
+pub(crate) struct ForgottenJson {
+    forgotten: String,
+}
+
+impl ForgottenJson {
+    pub(crate) fn new(path: &Path) -> Self {
+        Self { forgotten: path_text(path) }
+    }
+}
+
+fn path_text(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
+}
+
+/// What went, or would go, in a sentence; by name where they are few.
+pub(crate) fn deleted_text(checkpoints: &[Checkpoint], what: &str, paint: Paint) -> String {
+    match checkpoints {
+        [] => format!("{what} nothing"),
+        [one] => format!("{what} {}", painted_title(one, paint)),
+        many if many.len() > MAX_NAMED => format!("{what} {}", plural(many.len(), "checkpoint")),
+        many => {
+            let named = many.iter().map(|checkpoint| format!("\n  {}", painted_title(checkpoint, paint)));
+            format!("{what} {}{}", plural(many.len(), "checkpoint"), named.collect::<String>())
+        }
+    }
+}
+
+/// What retention says of each checkpoint, a line each.
+pub(crate) fn verdicts_text(verdicts: &[Verdict], checkpoints: &[Checkpoint], paint: Paint) -> String {
+    let width = verdicts.iter().map(|verdict| columns(&verdict.reason)).max().unwrap_or(0);
+    let line = |(verdict, checkpoint): (&Verdict, &Checkpoint)| {
+        let word = if verdict.keep { paint.faint("keep  ") } else { paint.removed("delete") };
+        let reason = pad(&visible(&verdict.reason), width);
+        format!("  {word}  {:<9}  {reason}  {}\n", verdict.kind.as_str(), painted_title(checkpoint, paint))
+    };
+    verdicts.iter().zip(checkpoints).map(line).collect()
+}
+
+fn painted_title(checkpoint: &Checkpoint, paint: Paint) -> String {
+    title(checkpoint).replacen(&checkpoint.id.short(), &paint.id(checkpoint.id.short()), 1)
+}
+
+/// One line for each workspace: how large its store is, when the newest checkpoint was taken, and where it lies.
+pub(crate) fn workspaces_text(entries: &[WorkspaceEntry], now: &Zoned, paint: Paint) -> String {
+    let cells = entries.iter().map(|entry| {
+        let newest = entry.newest.map_or_else(|| "-".to_owned(), |newest| when(newest, now));
+        [bytes(entry.bytes), plural(entry.checkpoints, "checkpoint"), newest]
+    });
+    let cells: Vec<[String; 3]> = cells.collect();
+    let widths: [usize; 3] =
+        std::array::from_fn(|column| cells.iter().map(|row| columns(&row[column])).max().unwrap_or(0));
+    let line = |(entry, [size, count, newest]): (&WorkspaceEntry, &[String; 3])| {
+        let state = match (entry.exists, entry.is_gone) {
+            (true, _) => String::new(),
+            (false, true) => format!("  {}", paint.removed("(gone)")),
+            (false, false) => format!("  {}", paint.warning("(not there now)")),
+        };
+        let size = format!("{}{size}", " ".repeat(widths[0].saturating_sub(columns(size))));
+        format!("{size}  {}  {}  {}{state}\n", pad(count, widths[1]), pad(newest, widths[2]), visible_path(&entry.path))
+    };
+    entries.iter().zip(&cells).map(line).collect()
+}

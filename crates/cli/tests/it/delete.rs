@@ -1,0 +1,124 @@
+use snapbox::str;
+
+use crate::place::{Place, assert_shown};
+
+/// One checkpoint of each of these kinds, oldest first; the workspace stands on the last.
+fn place_with(kinds: &[&str]) -> (Place, Vec<String>) {
+    let place = Place::new();
+    let save = |(number, kind): (usize, &&str)| {
+        place.write("a", format!("{number}\n"));
+        place.ok(["save", "--kind", kind, &format!("number {number}")]);
+        place.id("@")
+    };
+    let ids = kinds.iter().enumerate().map(save).collect();
+    (place, ids)
+}
+
+fn listed(place: &Place) -> Vec<String> {
+    let answer = place.json(["list"]);
+    answer["checkpoints"].as_array().unwrap().iter().map(|one| one["id"].as_str().unwrap().into()).collect()
+}
+
+#[test]
+fn one_by_its_address() {
+    let (place, ids) = place_with(&["manual", "manual"]);
+    assert_shown!(
+        place.run(["delete", "@~1"]),
+        str![[r#"
+deleted [ID] "number 0"
+--- stderr
+reclaim the space now with: backtrail prune
+--- exit 0
+
+"#]]
+    );
+    assert_eq!(listed(&place), ids[1..]);
+    assert_eq!(place.run(["show", &ids[0], "--json"]).error().0, 3);
+}
+
+#[test]
+fn several_at_once() {
+    let (place, ids) = place_with(&["manual", "step", "manual"]);
+    let answer = place.json(["rm", &ids[0], &ids[1][..8], &ids[0]]);
+    assert_eq!(answer, serde_json::json!({ "deleted": [ids[0], ids[1]] }));
+    assert_eq!(listed(&place), ids[2..]);
+}
+
+#[test]
+fn one_unknown_word_keeps_all() {
+    let (place, ids) = place_with(&["manual", "manual"]);
+    let (code, word, _) = place.run(["delete", &ids[0], "nonsense", "--json"]).error();
+    assert_eq!((code, word.as_str()), (3, "unknown_checkpoint"));
+    assert_eq!(listed(&place).len(), 2);
+}
+
+#[test]
+fn feature_ones_need_force() {
+    let (place, ids) = place_with(&["feature", "manual"]);
+    assert_shown!(
+        place.run(["delete", &ids[0]]),
+        str![[r#"
+--- stderr
+error: [ID] is a feature checkpoint, which stays for ever
+hint: delete it all the same with --force
+--- exit 6
+
+"#]]
+    );
+    assert_eq!(place.run(["delete", "--dry-run", &ids[0], "--json"]).error().1, "feature_checkpoint");
+    assert_eq!(place.json(["delete", "--older-than", "0s"])["deleted"], serde_json::json!([]));
+    assert_eq!(place.json(["delete", "--force", &ids[0]])["deleted"], serde_json::json!([ids[0]]));
+}
+
+#[test]
+fn by_age_and_kind() {
+    let (place, ids) = place_with(&["step", "manual", "step", "manual"]);
+    std::thread::sleep(std::time::Duration::from_millis(5));
+    assert_shown!(
+        place.run(["delete", "--older-than", "0s", "--kind", "step", "--dry-run"]),
+        str![[r#"
+would delete 2 checkpoints
+  [ID] "number 0"
+  [ID] "number 2"
+--- exit 0
+
+"#]]
+    );
+    assert_eq!(listed(&place).len(), 4);
+    assert_shown!(
+        place.run(["delete", "--older-than", "1h"]),
+        str![[r#"
+deleted nothing
+--- exit 0
+
+"#]]
+    );
+    let deleted = place.json(["delete", "--older-than", "0s", "--kind", "step"])["deleted"].clone();
+    assert_eq!(deleted, serde_json::json!([ids[0], ids[2]]));
+    assert_eq!(place.json(["delete", "--older-than", "0s"])["deleted"], serde_json::json!([ids[1]]));
+    assert_eq!(listed(&place), ids[3..], "where the workspace stands is never taken by age");
+}
+
+#[test]
+fn words_that_make_no_sense() {
+    let (place, ids) = place_with(&["manual", "manual"]);
+    for words in [
+        &["delete"][..],
+        &["delete", "--kind", "step"],
+        &["delete", &ids[0], "--kind", "step"],
+        &["delete", &ids[0], "--older-than", "1d"],
+        &["delete", "--older-than", "soon"],
+        &["delete", "--older-than", "1d", "--kind", "purple"],
+    ] {
+        assert_eq!(place.run(words.iter().chain(&["--json"])).error().1, "usage", "{words:?}");
+    }
+    assert_eq!(listed(&place).len(), 2);
+}
+
+#[test]
+fn before_the_first_checkpoint_nothing_is_made() {
+    let place = Place::new();
+    assert_eq!(place.json(["delete", "--older-than", "1d"])["deleted"], serde_json::json!([]));
+    assert_eq!(place.run(["delete", "@", "--json"]).error().0, 3);
+    assert!(!place.path("home/backtrail").exists());
+}

@@ -1,0 +1,100 @@
+use serde_json::Value;
+
+use crate::place::Place;
+
+fn checks(place: &Place) -> Vec<Value> {
+    let answer = place.json(["doctor"]);
+    let checks = answer["checks"].as_array().unwrap().clone();
+    for check in &checks {
+        let keys: Vec<_> = check.as_object().unwrap().keys().collect();
+        assert_eq!(keys, ["name", "ok", "detail"], "{check}");
+    }
+    checks
+}
+
+fn check(place: &Place, name: &str) -> (bool, String) {
+    let found = checks(place).into_iter().find(|check| check["name"] == name);
+    let found = found.unwrap_or_else(|| panic!("no check {name}"));
+    (found["ok"].as_bool().unwrap(), found["detail"].as_str().unwrap().into())
+}
+
+#[test]
+fn before_the_first_checkpoint_nothing_is_made() {
+    let place = Place::new();
+    place.write("a", "1\n");
+    assert!(checks(&place).iter().all(|check| check["ok"] == true));
+    let (_, store) = check(&place, "store");
+    assert!(store.contains("not made yet"), "{store}");
+    assert!(!place.path("home/backtrail").exists());
+}
+
+#[test]
+fn with_a_store() {
+    let place = Place::saved();
+    let (ok, store) = check(&place, "store");
+    assert!(ok && store.contains(place.store().to_str().unwrap()) && store.contains("1 checkpoint"), "{store}");
+    assert_eq!(check(&place, "workspace"), (true, place.path("ws").to_str().unwrap().into()));
+    let run = place.run(["doctor"]);
+    assert!(run.text().starts_with("ok    workspace  "), "{}", run.shown());
+    assert_eq!((run.code, run.stderr.as_str()), (0, ""));
+}
+
+#[test]
+fn what_is_left_out_and_why() {
+    let place = Place::saved();
+    place.write(".gitignore", "*.log\n");
+    for number in 0..7 {
+        place.write(format!("{number}.log"), "1\n");
+    }
+    place.write("package.json", "{}\n");
+    place.write("node_modules/x", "1\n");
+    let (ok, detail) = check(&place, "left out");
+    assert!(ok);
+    assert_eq!(
+        detail, "ignored: 0.log, 1.log, 2.log, 3.log, 4.log and 2 more\ncan be rebuilt: node_modules",
+        "{detail}"
+    );
+}
+
+#[test]
+fn settings_say_where_they_come_from() {
+    let mut place = Place::saved();
+    place.set("XDG_CONFIG_HOME", place.path("config").to_str().unwrap());
+    std::fs::create_dir_all(place.path("config/backtrail")).unwrap();
+    std::fs::write(place.path("config/backtrail/config.toml"), "[retention]\nstep = 7\nturn = 8\n").unwrap();
+    place.write("backtrail.toml", "[retention]\nturn = 9\n");
+    let (ok, detail) = check(&place, "settings");
+    assert!(ok);
+    let line = |name: &str| detail.lines().find(|line| line.starts_with(name)).unwrap().split(" = ").nth(1).unwrap();
+    assert_eq!(line("retention.step "), "7  (the user's file)");
+    assert_eq!(line("retention.turn "), "9  (the workspace's file)");
+    assert_eq!(line("retention.safety "), "20  (default)");
+}
+
+#[test]
+fn settings_that_cannot_be_read_are_explained() {
+    let place = Place::saved();
+    place.write("backtrail.toml", "[scan\n");
+    let (ok, detail) = check(&place, "settings");
+    assert!(!ok && detail.contains("backtrail.toml: line 1"), "{detail}");
+    assert_eq!(place.run(["status", "--json"]).error().1, "settings");
+}
+
+#[test]
+fn a_protected_directory() {
+    let place = Place::new();
+    let run = place.run_in(&place.path("home"), ["doctor", "--json"]);
+    let workspace = &run.json()["checks"][0];
+    assert_eq!(workspace["ok"], false);
+    assert!(workspace["detail"].as_str().unwrap().contains("--force"), "{workspace}");
+}
+
+#[test]
+fn a_store_that_cannot_be_read() {
+    let place = Place::saved();
+    let format = place.store().join("backtrail/format");
+    assert!(format.exists(), "the format file is somewhere else by now");
+    std::fs::write(&format, "nonsense").unwrap();
+    let (ok, detail) = check(&place, "store");
+    assert!(!ok, "{detail}");
+}

@@ -1,0 +1,58 @@
+use std::{
+    io::{BufRead, BufReader},
+    process::Stdio,
+};
+
+use serde_json::Value;
+
+use crate::place::Place;
+
+fn events(text: &str) -> Vec<Value> {
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+fn words(text: &str) -> Vec<String> {
+    events(text).iter().map(|event| event["event"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn one_json_object_a_line() {
+    let place = Place::saved();
+    let text = place.ok(["events"]);
+    assert_eq!(words(&text), ["initialized", "checkpoint_created"]);
+    assert_eq!(events(&text)[1]["checkpoint"], place.id("@"));
+    assert_eq!(place.ok(["events", "--json"]), text);
+}
+
+#[test]
+fn since_a_moment() {
+    let place = Place::saved();
+    assert_eq!(words(&place.ok(["events", "--since", "1h"])).len(), 2);
+    assert_eq!(place.ok(["events", "--since", "2999-01-01T00:00:00Z"]), "");
+    place.ok(["save", "--allow-empty", "second"]);
+    let time = events(&place.ok(["events"]))[2]["time"].as_str().unwrap().to_owned();
+    assert_eq!(words(&place.ok(["events", "--since", &time])), ["checkpoint_created"]);
+    assert_eq!(place.run(["events", "--since", "soon", "--json"]).error().1, "usage");
+}
+
+#[test]
+fn before_the_first_checkpoint() {
+    let place = Place::new();
+    assert_eq!(place.ok(["events"]), "");
+    assert!(!place.path("home/backtrail").exists());
+}
+
+#[test]
+fn a_follower_hears_what_happens() {
+    let place = Place::new();
+    let mut follower = place.command(&place.path("ws"), ["events", "--follow"]).stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(follower.stdout.take().unwrap()).lines();
+    let mut next = || words(&lines.next().unwrap().unwrap()).remove(0);
+    place.write("a", "1\n");
+    place.ok(["save", "x"]);
+    assert_eq!((next(), next()), ("initialized".into(), "checkpoint_created".into()));
+    place.ok(["delete", "@"]);
+    assert_eq!(next(), "checkpoint_deleted");
+    follower.kill().unwrap();
+    follower.wait().unwrap();
+}

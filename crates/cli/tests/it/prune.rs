@@ -1,0 +1,72 @@
+use snapbox::str;
+
+use crate::place::{Place, assert_shown};
+
+/// Three automatic checkpoints of which the settings keep one.
+fn place_to_prune() -> Place {
+    let place = Place::saved();
+    for number in 0..3 {
+        place.write("a.txt", format!("{number}\n"));
+        place.ok(["save", "--kind", "automatic", &format!("number {number}")]);
+    }
+    place.write("backtrail.toml", "[retention]\nautomatic = 1\n");
+    place
+}
+
+#[test]
+fn a_dry_run_gives_the_reasons() {
+    let place = place_to_prune();
+    let run = place.run(["prune", "--dry-run"]);
+    assert_eq!(run.code, 0, "{}", run.shown());
+    let lines: Vec<String> = run.text().lines().map(str::to_owned).collect();
+    assert_eq!(lines.len(), 4, "{}", run.shown());
+    let starts = ["  keep    automatic  ", "  delete  automatic  ", "  delete  automatic  ", "  keep    manual  "];
+    for (line, start) in lines.iter().zip(starts) {
+        assert!(line.starts_with(start), "{}", run.shown());
+    }
+    assert!(run.stderr.starts_with("would delete 2 and keep 2; the store takes "), "{}", run.stderr);
+    assert_eq!(place.json(["list"])["checkpoints"].as_array().unwrap().len(), 4);
+}
+
+#[test]
+fn a_dry_run_for_programs() {
+    let place = place_to_prune();
+    let [newest, middle] = [place.id("@"), place.id("@~1")];
+    let answer = place.json(["prune", "--dry-run"]);
+    let keys: Vec<_> = answer.as_object().unwrap().keys().cloned().collect();
+    assert_eq!(keys, ["deleted", "kept", "bytes_before", "bytes_after", "verdicts"]);
+    assert_eq!((&answer["kept"], answer["deleted"].as_array().unwrap().len()), (&2.into(), 2));
+    assert!(answer["deleted"].as_array().unwrap().contains(&middle.into()));
+    assert!(answer["bytes_before"].as_u64().unwrap() > 0);
+    assert_eq!(answer["bytes_before"], answer["bytes_after"]);
+    let first = &answer["verdicts"][0];
+    assert_eq!((&first["id"], &first["keep"]), (&newest.into(), &true.into()));
+    assert!(!first["reason"].as_str().unwrap().is_empty());
+}
+
+#[test]
+fn what_need_not_be_kept_goes() {
+    let place = place_to_prune();
+    let run = place.run(["prune"]);
+    assert!(run.text().starts_with("deleted 2 checkpoints, kept 2; the store takes "), "{}", run.shown());
+    let answer = place.json(["prune"]);
+    let keys: Vec<_> = answer.as_object().unwrap().keys().cloned().collect();
+    assert_eq!(keys, ["deleted", "kept", "bytes_before", "bytes_after"]);
+    assert_eq!((&answer["deleted"], &answer["kept"]), (&serde_json::json!([]), &2.into()));
+    assert_eq!(place.json(["verify"])["ok"], true);
+}
+
+#[test]
+fn before_the_first_checkpoint_nothing_is_made() {
+    let place = Place::new();
+    assert_shown!(
+        place.run(["prune"]),
+        str![[r#"
+deleted 0 checkpoints, kept 0; the store takes 0 B, before 0 B
+--- exit 0
+
+"#]]
+    );
+    place.ok(["prune", "--dry-run"]);
+    assert!(!place.path("home/backtrail").exists());
+}

@@ -1,0 +1,145 @@
+use std::fs;
+
+use snapbox::str;
+
+use crate::place::{Place, assert_shown};
+
+/// The workspace `ws` and another one, each with a checkpoint.
+fn two() -> Place {
+    let place = Place::saved();
+    let other = place.path("other");
+    fs::create_dir(&other).unwrap();
+    fs::write(other.join("b"), "1\n").unwrap();
+    assert_eq!(place.run_in(&other, ["save", "theirs"]).code, 0);
+    place
+}
+
+fn paths(place: &Place) -> Vec<String> {
+    let answer = place.json(["workspaces"]);
+    answer["workspaces"].as_array().unwrap().iter().map(|one| one["path"].as_str().unwrap().into()).collect()
+}
+
+fn text(place: &Place, name: &str) -> String {
+    place.path(name).to_str().unwrap().into()
+}
+
+#[test]
+fn all_that_have_a_store() {
+    let place = two();
+    let run = place.run(["workspaces"]);
+    let shown = run.shown();
+    let lines: Vec<&str> = shown.lines().collect();
+    assert!(lines[0].ends_with("1 checkpoint  [WHEN] [ROOT]/other"), "{shown}");
+    assert!(lines[1].ends_with("1 checkpoint  [WHEN] [ROOT]/ws"), "{shown}");
+    let answer = place.json(["workspaces"]);
+    let entry = answer["workspaces"][1].as_object().unwrap();
+    assert_eq!(
+        entry.keys().collect::<Vec<_>>(),
+        ["path", "exists", "store", "bytes", "checkpoints", "newest"],
+        "{answer}"
+    );
+    let store = fs::canonicalize(entry["store"].as_str().unwrap()).unwrap();
+    assert!(store.starts_with(place.path("home/backtrail/stores")));
+    assert_eq!(entry["newest"], place.json(["show", "@"])["checkpoint"]["timestamp"]);
+    assert_eq!((&entry["exists"], &entry["checkpoints"]), (&true.into(), &1.into()));
+}
+
+#[test]
+fn one_without_a_checkpoint() {
+    let place = Place::new();
+    place.ok(["init"]);
+    let answer = place.json(["workspaces"]);
+    assert_eq!(answer["workspaces"][0]["newest"], serde_json::Value::Null);
+    assert_eq!(answer["workspaces"][0]["checkpoints"], 0);
+}
+
+#[test]
+fn none_yet() {
+    let place = Place::new();
+    assert_shown!(
+        place.run(["workspaces"]),
+        str![[r#"
+--- stderr
+no workspace has a store yet; take a checkpoint with: backtrail save
+--- exit 0
+
+"#]]
+    );
+    assert_eq!(place.json(["workspaces", "--prune"]).to_string(), r#"{"workspaces":[]}"#);
+}
+
+#[test]
+fn those_that_are_gone_are_pruned() {
+    let place = two();
+    fs::remove_file(place.path("other/b")).unwrap();
+    fs::remove_dir(place.path("other")).unwrap();
+    let run = place.run(["workspaces"]);
+    assert!(run.text().lines().next().unwrap().ends_with("other  (gone)"), "{}", run.shown());
+    assert!(run.stderr.contains("workspaces --prune"), "{}", run.stderr);
+    assert_eq!(paths(&place).len(), 2, "listing removes nothing");
+    let run = place.run(["workspaces", "--prune", "--json"]);
+    assert_eq!(run.json()["workspaces"].as_array().unwrap().len(), 1);
+    assert!(run.stderr.contains("removed the store of"), "{}", run.stderr);
+    assert_eq!(paths(&place), [text(&place, "ws")]);
+    assert_eq!(place.json(["verify"])["checkpoints"], 1);
+}
+
+#[test]
+fn one_whose_parent_is_missing_too_is_not_gone() {
+    let place = Place::saved();
+    let inner = place.path("disk/inner");
+    fs::create_dir_all(&inner).unwrap();
+    assert_eq!(place.run_in(&inner, ["save", "x"]).code, 0);
+    fs::remove_dir(&inner).unwrap();
+    fs::remove_dir(place.path("disk")).unwrap();
+    let run = place.run(["workspaces", "--prune"]);
+    assert!(run.text().contains("inner  (not there now)"), "{}", run.shown());
+    assert_eq!(paths(&place).len(), 2);
+}
+
+#[test]
+fn forgetting_one() {
+    let place = two();
+    let other = text(&place, "other");
+    for words in [["workspaces", "--forget", "../other/"].as_slice(), &["forget-workspace", "../other"]] {
+        let run = place.run(words);
+        assert_eq!(run.code, 2, "{}", run.shown());
+        assert!(run.stderr.contains("1 checkpoint") && run.stderr.contains("--yes"), "{}", run.stderr);
+    }
+    assert_eq!(paths(&place).len(), 2);
+    let answer = place.json(["workspaces", "--forget", "../other/", "--yes"]);
+    assert_eq!(answer, serde_json::json!({ "forgotten": other }));
+    assert_eq!(paths(&place), [text(&place, "ws")]);
+    assert_eq!(fs::read(place.path("other/b")).unwrap(), b"1\n");
+    let (code, word, _) = place.run(["forget-workspace", "../other", "--yes", "--json"]).error();
+    assert_eq!((code, word.as_str()), (2, "usage"));
+}
+
+#[test]
+fn forgetting_one_that_is_not_there() {
+    let place = two();
+    let other = text(&place, "other");
+    std::os::unix::fs::symlink(place.path(""), place.path("link")).unwrap();
+    fs::remove_file(place.path("other/b")).unwrap();
+    fs::remove_dir(place.path("other")).unwrap();
+    let answer = place.json(["forget-workspace", "../link/other", "--yes"]);
+    assert_eq!(answer, serde_json::json!({ "forgotten": other }));
+}
+
+#[test]
+fn forgetting_one_that_was_moved() {
+    let place = two();
+    let other = text(&place, "other");
+    fs::rename(place.path("other"), place.path("moved")).unwrap();
+    let answer = place.json(["workspaces", "--forget", "../moved", "--yes"]);
+    assert_eq!(answer, serde_json::json!({ "forgotten": other }));
+    assert_eq!(paths(&place), [text(&place, "ws")]);
+}
+
+#[test]
+fn words_that_make_no_sense() {
+    let place = Place::saved();
+    for words in [&["workspaces", "--yes"][..], &["workspaces", "--prune", "--forget", "."], &["forget-workspace"]] {
+        assert_eq!(place.run(words.iter().chain(&["--json"])).error().1, "usage", "{words:?}");
+    }
+}
