@@ -44,6 +44,8 @@ fn child() {
                 let request = RestoreRequest { scope, only: Only::All, ..RestoreRequest::whole(by_name(name)?.id) };
                 workspace.restore(&request, now).map(drop)
             }
+            ["delete", name] => workspace.delete(&[by_name(name)?.id], false, now).map(drop),
+            ["prune"] => workspace.prune(now).map(drop),
             ["undo"] => workspace.undo(now).map(drop),
             ["redo"] => workspace.redo(now).map(drop),
             ["recover"] => workspace.recover(false, now).map(drop),
@@ -292,6 +294,16 @@ fn undo_and_redo_are_old_or_new_after_a_kill_at_every_point() {
         ws.open().undo(ws.now()).unwrap();
     };
     sweep("redo", &TestWorkspace::new, &undone, "redo");
+}
+
+#[test]
+fn delete_and_prune_survive_a_kill_at_every_point() {
+    sweep("delete", &TestWorkspace::new, &every_sort_of_change, "delete one");
+    let deleted = |ws: &TestWorkspace| {
+        every_sort_of_change(ws);
+        ws.open().delete(&[by_name(ws, "one").id], false, ws.now()).unwrap();
+    };
+    sweep("prune", &TestWorkspace::new, &deleted, "prune");
 }
 
 #[test]
