@@ -178,6 +178,9 @@ fn hint_at(error: &Error) -> Option<String> {
         Error::InvalidName { .. } => {
             "a name is not empty, not `latest`, not an id, and starts with none of @ - step: before: ago: at:"
         }
+        Error::Io { action: "find the workspace", .. } => {
+            "if it was deleted, make the directory again and bring it back there with: backtrail restore @"
+        }
         Error::PlanChanged => "look again with --dry-run",
         Error::Conflict { .. } => "move it away, or restore the rest with --skip-conflicts",
         Error::Unfinished { .. } => "the next command finishes it; take it back with: backtrail recover --abort",

@@ -36,6 +36,15 @@ impl Protection {
     }
 }
 
+/// What becomes of mistakes in the workspace's own settings file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mistakes {
+    /// The command ends there.
+    Refused,
+    /// They are told, and the file counts for nothing.
+    Told,
+}
+
 /// One run of the program.
 pub(crate) struct Invocation {
     options: GlobalOptions,
@@ -78,13 +87,27 @@ impl Invocation {
     /// The workspace, for looking at.
     pub(crate) fn workspace(&self) -> Result<Workspace, Failure> {
         let (location, settings) = self.locate()?;
-        self.open(location, settings)
+        let workspace = self.open(location, settings, Mistakes::Told)?;
+        if workspace.has_interrupted_restore()? {
+            let finish = "finish it with: backtrail recover, or take it back with: backtrail recover --abort";
+            self.output.warn(&format!("a restore was interrupted; {finish}"));
+        }
+        Ok(workspace)
     }
 
     /// The workspace, for a command that writes: says which one it is where that is not plain.
     pub(crate) fn workspace_to_write(&self, protection: Protection) -> Result<Workspace, Failure> {
+        self.workspace_for_writing(protection, Mistakes::Refused)
+    }
+
+    /// The workspace, for bringing files back: a settings file that something spoilt must not stand in the way.
+    pub(crate) fn workspace_to_restore(&self) -> Result<Workspace, Failure> {
+        self.workspace_for_writing(Protection::Waived, Mistakes::Told)
+    }
+
+    fn workspace_for_writing(&self, protection: Protection, mistakes: Mistakes) -> Result<Workspace, Failure> {
         let (location, settings) = self.locate()?;
-        let mut workspace = self.open(location.clone(), settings)?;
+        let mut workspace = self.open(location.clone(), settings, mistakes)?;
         if protection == Protection::Kept {
             workspace.refuse_protected(&self.environment.protected_places())?;
         }
@@ -98,8 +121,14 @@ impl Invocation {
         Ok(workspace)
     }
 
-    fn open(&self, location: Location, settings: Settings) -> Result<Workspace, Failure> {
-        let own = settings.clone().with_workspace(&location.root)?;
+    fn open(&self, location: Location, settings: Settings, mistakes: Mistakes) -> Result<Workspace, Failure> {
+        let own = match settings.clone().with_workspace(&location.root) {
+            Err(error @ Error::Settings { .. }) if mistakes == Mistakes::Told => {
+                self.output.warn(&format!("{error}; the file counts for nothing until that is mended"));
+                settings.clone()
+            }
+            own => own?,
+        };
         Ok(Workspace::new(location, self.workspace_options(&settings, own)))
     }
 

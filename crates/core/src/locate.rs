@@ -98,10 +98,10 @@ fn find_store(root: &Path, stores: &Path) -> PathBuf {
 
 /// The store of a workspace that was moved here: it knows this very directory, and its old path is gone.
 fn moved_store(root: &Path, stores: &Path) -> Option<PathBuf> {
-    let stamp = disk::stamp_following(root).ok()??;
+    let own = IdentityFile::of(root).ok()??;
     private::names(stores).ok()?.into_iter().map(|name| stores.join(name)).find(|store| {
         IdentityFile::read(&Layout::new(store)).is_some_and(|identity| {
-            (identity.device, identity.inode) == (stamp.device, stamp.inode)
+            identity.is_same_directory(&own)
                 && identity.path.to_path().is_some_and(|path| path == root || !private::exists(&path))
         })
     })

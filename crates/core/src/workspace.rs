@@ -20,7 +20,7 @@ use crate::{
     model::{ContentSink, OutsideRules, Scope, WorkspacePath},
     restore::Abort,
     settings::Settings,
-    store::{ExactText, HashOnly, IdentityFile, Layout, Store, Timeline, Writer},
+    store::{HashOnly, IdentityFile, Layout, Store, Timeline, Writer},
     user_repository::{GitEnvironment, UserRepository, global_excludes},
 };
 
@@ -182,6 +182,7 @@ impl Workspace {
 
     /// Like [`Self::writer`], with an interrupted restore left as it is.
     pub(crate) fn writer_as_it_is(&self, now: Timestamp) -> Result<(Writer, bool)> {
+        self.refuse_own_directory()?;
         self.refuse_foreign_directory()?;
         let lock = Store::lock(self.store_directory(), self.root(), self.options.patience)?;
         let identity = self.identity()?;
@@ -202,9 +203,17 @@ impl Workspace {
     }
 
     fn identity(&self) -> Result<IdentityFile> {
-        let stamp = disk::stamp_following(self.root()).or_fail("read", self.root())?;
-        let stamp = stamp.ok_or_else(|| Error::NotADirectory { path: self.root().to_owned() })?;
-        Ok(IdentityFile { path: ExactText::of_path(self.root()), device: stamp.device, inode: stamp.inode })
+        let identity = IdentityFile::of(self.root()).or_fail("read", self.root())?;
+        identity.ok_or_else(|| Error::NotADirectory { path: self.root().to_owned() })
+    }
+
+    /// The stores themselves are no workspace: restoring them would take checkpoints away from everybody else.
+    fn refuse_own_directory(&self) -> Result<()> {
+        let mut own = self.options.own_directories.iter().filter_map(|path| private::canonical(path).ok());
+        if own.any(|own| self.root().starts_with(own)) {
+            return Err(Error::ProtectedDirectory { path: self.root().to_owned() });
+        }
+        Ok(())
     }
 
     /// A directory that holds something else must not be filled with a store.
@@ -222,7 +231,7 @@ impl Workspace {
     /// Two workspaces can't share a store: each would see the other's files as its own changes.
     fn refuse_other_owner(&self, known: &IdentityFile, own: &IdentityFile) -> Result<()> {
         let Some(owner) = known.path.to_path() else { return Ok(()) };
-        let is_same = known.path == own.path || (known.device, known.inode) == (own.device, own.inode);
+        let is_same = known.path == own.path || known.is_same_directory(own);
         if is_same || !private::exists(&owner) {
             return Ok(());
         }

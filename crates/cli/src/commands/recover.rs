@@ -5,11 +5,7 @@ use std::process::ExitCode;
 use backtrail::Recovery;
 use clap::Args;
 
-use crate::{
-    failure::Failure,
-    invocation::{Invocation, Protection},
-    output::RecoverJson,
-};
+use crate::{failure::Failure, invocation::Invocation, output::RecoverJson};
 
 /// Finish a restore that was interrupted, or take it back
 ///
@@ -22,7 +18,7 @@ pub(crate) struct RecoverArgs {
 }
 
 pub(crate) fn run(args: &RecoverArgs, invocation: &Invocation) -> Result<ExitCode, Failure> {
-    let workspace = invocation.workspace_to_write(Protection::Waived)?;
+    let workspace = invocation.workspace_to_restore()?;
     let outcome = workspace.recover(args.abort, invocation.now.timestamp())?;
     let output = &invocation.output;
     if output.is_json() {

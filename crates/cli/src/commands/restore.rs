@@ -8,7 +8,7 @@ use clap::{Args, ValueEnum};
 use crate::{
     cli::text,
     failure::Failure,
-    invocation::{Invocation, Protection},
+    invocation::Invocation,
     output::{RestoreJson, plan_text, restored_text, restored_warnings, way_back},
     picker,
 };
@@ -60,8 +60,7 @@ impl From<OnlyWord> for Only {
 }
 
 pub(crate) fn run(args: &RestoreArgs, invocation: &Invocation) -> Result<ExitCode, Failure> {
-    let workspace =
-        if args.dry_run { invocation.workspace()? } else { invocation.workspace_to_write(Protection::Waived)? };
+    let workspace = if args.dry_run { invocation.workspace()? } else { invocation.workspace_to_restore()? };
     let target = match &args.id {
         Some(word) => invocation.checkpoint(&workspace, word)?,
         None => match picker::choose(&workspace, invocation)? {

@@ -5,11 +5,7 @@ use std::process::ExitCode;
 use backtrail::{CheckpointId, Direction, Error, Kind, ListFilter, RestoreRequest, Workspace};
 use clap::Args;
 
-use crate::{
-    commands::restore::tell,
-    failure::Failure,
-    invocation::{Invocation, Protection},
-};
+use crate::{commands::restore::tell, failure::Failure, invocation::Invocation};
 
 /// Go back N checkpoints from where the workspace stands
 #[derive(Debug, Args)]
@@ -23,7 +19,7 @@ pub(crate) struct RewindArgs {
 }
 
 pub(crate) fn run(args: &RewindArgs, invocation: &Invocation) -> Result<ExitCode, Failure> {
-    let workspace = invocation.workspace_to_write(Protection::Waived)?;
+    let workspace = invocation.workspace_to_restore()?;
     let target = if args.turn {
         turn(&workspace, args.steps)?
     } else {

@@ -5,12 +5,7 @@ use std::process::ExitCode;
 use backtrail::Direction;
 use clap::Args;
 
-use crate::{
-    commands::restore::tell,
-    failure::Failure,
-    invocation::{Invocation, Protection},
-    output::RestoreJson,
-};
+use crate::{commands::restore::tell, failure::Failure, invocation::Invocation, output::RestoreJson};
 
 /// Take back the last restore; again: the one before
 #[derive(Debug, Args)]
@@ -29,7 +24,7 @@ pub(crate) fn redo(_: &RedoArgs, invocation: &Invocation) -> Result<ExitCode, Fa
 }
 
 fn walk(direction: Direction, invocation: &Invocation) -> Result<ExitCode, Failure> {
-    let workspace = invocation.workspace_to_write(Protection::Waived)?;
+    let workspace = invocation.workspace_to_restore()?;
     let now = invocation.now.timestamp();
     let progress = invocation.output.progress(&workspace, "restoring");
     let done = match direction {

@@ -58,7 +58,8 @@ pub(crate) fn run(args: &WorkspacesArgs, invocation: &Invocation) -> Result<Exit
     if found.is_empty() {
         output.note("no workspace has a store yet; take a checkpoint with: backtrail save");
     } else if found.iter().any(|entry| entry.is_gone) {
-        output.note("remove the stores of those that are gone with: backtrail workspaces --prune");
+        output.note("one that was deleted comes back: make its directory again, and there: backtrail restore @");
+        output.note("remove the stores of those that are gone for good with: backtrail workspaces --prune");
     }
     Ok(ExitCode::SUCCESS)
 }

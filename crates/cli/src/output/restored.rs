@@ -89,6 +89,9 @@ pub(crate) fn restored_text(done: &RestoreOutcome, direction: Direction, target:
     let named = title(target);
     if done.changes.is_empty() {
         return match direction {
+            Direction::Forward if !target.complete => {
+                format!("nothing to bring back; {named} is incomplete, so nothing was removed (--exact would)")
+            }
             Direction::Forward => format!("nothing to do: the files are those of {named}"),
             Direction::Undo | Direction::Redo => "done: no file had to change".to_owned(),
         };

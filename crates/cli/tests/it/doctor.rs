@@ -77,7 +77,7 @@ fn settings_that_cannot_be_read_are_explained() {
     place.write("backtrail.toml", "[scan\n");
     let (ok, detail) = check(&place, "settings");
     assert!(!ok && detail.contains("backtrail.toml: line 1"), "{detail}");
-    assert_eq!(place.run(["status", "--json"]).error().1, "settings");
+    assert_eq!(place.run(["save", "--json"]).error().1, "settings");
 }
 
 #[test]

@@ -21,6 +21,7 @@ mod pin;
 mod place;
 mod prune;
 mod reference;
+mod restore;
 mod save;
 mod show;
 mod status;

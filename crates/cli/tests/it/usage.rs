@@ -91,6 +91,7 @@ fn a_workspace_that_is_not_there() {
         str![[r#"
 --- stderr
 error: can't find the workspace [ROOT]/ws/missing: there is nothing there
+hint: if it was deleted, make the directory again and bring it back there with: backtrail restore @
 --- exit 1
 
 "#]]

@@ -29,6 +29,19 @@ fn open_following(path: &Path) -> io::Result<Option<File>> {
     Ok(file.metadata()?.is_file().then_some(file))
 }
 
+/// When a file or directory was made, in nanoseconds; none where the file system does not keep it.
+pub(crate) fn birth_time(path: &Path) -> io::Result<Option<i64>> {
+    use rustix::fs::{AtFlags, CWD, StatxFlags};
+    let found = match rustix::fs::statx(CWD, path, AtFlags::empty(), StatxFlags::BTIME) {
+        Err(rustix::io::Errno::NOSYS) => return Ok(None),
+        found => found?,
+    };
+    let is_kept = StatxFlags::from_bits_retain(found.stx_mask).contains(StatxFlags::BTIME);
+    let nanoseconds =
+        found.stx_btime.tv_sec.wrapping_mul(1_000_000_000).wrapping_add(i64::from(found.stx_btime.tv_nsec));
+    Ok(is_kept.then_some(nanoseconds))
+}
+
 /// Is there a directory, links followed?
 pub(crate) fn is_directory(path: &Path) -> bool {
     path.is_dir()

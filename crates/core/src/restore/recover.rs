@@ -32,6 +32,11 @@ impl Recovery {
     }
 }
 
+/// Does the log of operations have it?
+fn is_noted(writer: &Writer, journal: &Journal) -> Result<bool> {
+    Ok(writer.timeline()?.operations.restores().any(|done| done.sequence == journal.sequence))
+}
+
 /// Which way an interrupted restore goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Abort {
@@ -73,8 +78,9 @@ impl Workspace {
                 return Ok(Recovery::Nothing);
             }
         };
-        let journal =
-            if abort == Abort::Yes && !journal.taken_back { self.turn_back(writer, journal)? } else { journal };
+        // Once it is in the log it is done but for the cleaning up: taking it back now would contradict the log.
+        let is_over = journal.taken_back || is_noted(writer, &journal)?;
+        let journal = if abort == Abort::Yes && !is_over { self.turn_back(writer, journal)? } else { journal };
         let outcome = if journal.taken_back { Recovery::TakenBack } else { Recovery::Finished };
         self.run_again(writer, &journal, now)?;
         self.emit(writer, Event::Recovered { outcome: outcome.as_str().into() }, now)?;
@@ -118,8 +124,7 @@ impl Workspace {
         now: Timestamp,
     ) -> Result<()> {
         self.keep_intruders(writer, journal, stage, conflicts, now)?;
-        let is_noted = writer.timeline()?.operations.restores().any(|done| done.sequence == journal.sequence);
-        if !journal.taken_back && !is_noted {
+        if !journal.taken_back && !is_noted(writer, journal)? {
             writer.log(&[Operation::Restored(Restored {
                 sequence: journal.sequence,
                 target: journal.target,

@@ -126,9 +126,24 @@ pub(crate) struct IdentityFile {
     pub(crate) device: u64,
     /// Its directory, however it is called.
     pub(crate) inode: u64,
+    /// When that directory was made, in nanoseconds: an inode number is given to another one day.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) born: Option<i64>,
 }
 
 impl IdentityFile {
+    /// Is this the very directory that the other one means, whatever it is called by now?
+    pub(crate) fn is_same_directory(&self, other: &Self) -> bool {
+        (self.device, self.inode) == (other.device, other.inode) && self.born.is_some() && self.born == other.born
+    }
+
+    /// The identity of a directory; none where there is none.
+    pub(crate) fn of(root: &std::path::Path) -> std::io::Result<Option<Self>> {
+        let Some(stamp) = crate::disk::stamp_following(root)? else { return Ok(None) };
+        let born = crate::disk::birth_time(root)?;
+        Ok(Some(Self { path: ExactText::of_path(root), device: stamp.device, inode: stamp.inode, born }))
+    }
+
     /// Reads it; none where it is missing or damaged.
     pub(crate) fn read(layout: &Layout) -> Option<Self> {
         let bytes = private::read(&layout.identity()).ok()??;

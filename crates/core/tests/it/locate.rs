@@ -210,3 +210,19 @@ fn directories_that_nobody_means_are_refused() {
         assert_eq!(error.code(), ErrorCode::ProtectedDirectory);
     }
 }
+
+/// A deleted project's inode number is given to the next directory on many file systems: with nothing but the number, a
+/// new project took over the history of the deleted one.
+#[test]
+fn another_directory_with_the_same_inode_number_is_not_the_moved_workspace() {
+    let ws = TestWorkspace::new();
+    ws.write("a", "1");
+    ws.save();
+    let moved = ws.base().join("moved");
+    std::fs::rename(ws.root(), &moved).unwrap();
+    let identity = ws.open_at(&moved).store_directory().join("backtrail/workspace");
+    let text = std::fs::read_to_string(&identity).unwrap();
+    let born = text.find("\"born\":").expect("the file system keeps birth times") + "\"born\":".len();
+    std::fs::write(&identity, format!("{}1{}", &text[..born], &text[born..])).unwrap();
+    assert_eq!(ws.open_at(&moved).current().unwrap(), None, "a directory made at another time is another one");
+}

@@ -1,0 +1,75 @@
+//! `restore`, `undo`, `redo`, `rewind`, `recover`: what is said, and what is refused.
+
+use crate::place::Place;
+
+fn changed() -> Place {
+    let place = Place::saved();
+    place.write("a.txt", "spoilt\n");
+    place
+}
+
+#[test]
+fn there_and_back() {
+    let place = changed();
+    let before = std::fs::read(place.path("ws/a.txt")).unwrap();
+    let restored = place.run(["restore", "@"]);
+    assert!(restored.text().contains("restored 1 path to"), "{}", restored.text());
+    assert_ne!(std::fs::read(place.path("ws/a.txt")).unwrap(), before);
+    assert!(place.ok(["undo"]).contains("took back the last restore: 1 modified"));
+    assert_eq!(std::fs::read(place.path("ws/a.txt")).unwrap(), before);
+    assert!(place.ok(["redo"]).contains("took back the last undo: 1 modified"));
+    assert!(place.ok(["redo"]).contains("no undo to take back"));
+}
+
+#[test]
+fn without_an_id_and_a_terminal() {
+    let place = changed();
+    let (exit, code, _) = place.run(["restore", "--json"]).error();
+    assert_eq!((exit, code.as_str()), (2, "usage"));
+    assert_eq!(std::fs::read(place.path("ws/a.txt")).unwrap(), b"spoilt\n");
+}
+
+/// A mangled settings file is just what people want to bring back: it must not stand in its own way.
+#[test]
+fn a_spoilt_settings_file_can_be_brought_back() {
+    let place = Place::saved();
+    place.write("backtrail.toml", "[scan]\nexclude = [\"*.log\"]\n");
+    place.ok(["save", "with settings"]);
+    place.write("backtrail.toml", "<<<garbage");
+    assert_eq!(place.run(["save", "--json"]).error().1, "settings");
+    assert!(place.ok(["list"]).contains("with settings"));
+    place.ok(["restore", "@"]);
+    assert_eq!(std::fs::read(place.path("ws/backtrail.toml")).unwrap(), b"[scan]\nexclude = [\"*.log\"]\n");
+}
+
+/// The stores as a workspace would take checkpoints away from everybody else when restored.
+#[test]
+fn the_stores_are_no_workspace() {
+    let place = Place::saved();
+    let stores = place.store().parent().unwrap().to_owned();
+    let (exit, code, _) = place.run_in(&stores, ["save", "--json", "x"]).error();
+    assert_eq!((exit, code.as_str()), (6, "protected_directory"));
+}
+
+#[test]
+fn an_interrupted_restore_is_told_of() {
+    let place = changed();
+    std::fs::write(place.store().join("backtrail/journal"), "garbage\n").unwrap();
+    let status = place.run(["status"]);
+    assert!(status.shown().contains("a restore was interrupted"), "{}", status.shown());
+    let (exit, code, _) = place.run(["save", "--json"]).error();
+    assert_eq!((exit, code.as_str()), (5, "store_damaged"));
+    assert_eq!(place.run(["verify", "--json"]).json()["ok"], false);
+    place.ok(["recover", "--abort"]);
+    place.ok(["save", "goes on"]);
+}
+
+#[test]
+fn a_preview_is_carried_out_only_while_it_holds() {
+    let place = changed();
+    let plan = place.json(["restore", "@", "--dry-run"])["plan"].as_str().unwrap().to_owned();
+    place.write("a.txt", "and again\n");
+    let (exit, code, _) = place.run(["restore", "@", "--plan", &plan, "--json"]).error();
+    assert_eq!((exit, code.as_str()), (4, "plan_changed"));
+    assert_eq!(std::fs::read(place.path("ws/a.txt")).unwrap(), b"and again\n");
+}
