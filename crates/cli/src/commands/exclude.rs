@@ -13,7 +13,7 @@ use crate::{
 
 /// Leave paths out of the checkpoints to come
 ///
-/// Adds patterns, written as in .gitignore, to [scan] exclude in the workspace's backtrail.toml; the rest of that file
+/// Adds patterns, written as in .gitignore, to the list exclude under scan in the workspace's backtrail.toml; the rest of that file
 /// stays as it is.
 #[derive(Debug, Args)]
 pub(crate) struct ExcludeArgs {

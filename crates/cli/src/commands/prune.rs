@@ -12,7 +12,7 @@ use crate::{
 
 /// Forget the checkpoints that need not be kept, and reclaim space
 ///
-/// How many of each kind are kept is set in [retention] of backtrail.toml. Never taken: manual, feature and pinned ones,
+/// How many of each kind are kept is set under retention in backtrail.toml. Never taken: manual, feature and pinned ones,
 /// and the one that the workspace stands on.
 #[derive(Debug, Args)]
 pub(crate) struct PruneArgs {
