@@ -18,7 +18,7 @@ const BROKEN_PIPE: u8 = 141;
 
 /// Why a command failed.
 #[derive(Debug)]
-pub(crate) enum Failure {
+pub enum Failure {
     /// The library says so.
     Operation(Error),
     /// The command line makes no sense.
@@ -51,7 +51,7 @@ impl Failure {
     }
 
     /// The stable word.
-    pub(crate) fn code(&self) -> ErrorCode {
+    pub fn code(&self) -> ErrorCode {
         match self {
             Self::Operation(error) => error.code(),
             Self::Usage { .. } => ErrorCode::Usage,
@@ -61,7 +61,7 @@ impl Failure {
     }
 
     /// What went wrong, in one sentence.
-    pub(crate) fn message(&self) -> String {
+    pub fn message(&self) -> String {
         match self {
             Self::Operation(error) => error.to_string(),
             Self::Usage { message, .. } => message.clone(),
@@ -70,7 +70,7 @@ impl Failure {
     }
 
     /// The next step, where there is one.
-    pub(crate) fn hint(&self) -> Option<String> {
+    pub fn hint(&self) -> Option<String> {
         match self {
             Self::Operation(error) => hint_at(error),
             Self::Usage { hint, .. } => hint.clone(),

@@ -1,4 +1,6 @@
-//! The process's own limits.
+//! The process's own limits, and how to start another like it.
+
+use std::{ffi::OsString, io, process::Command, sync::OnceLock};
 
 use rustix::process::{Resource, getrlimit, setrlimit};
 
@@ -8,4 +10,37 @@ pub(crate) fn raise_open_files() {
     limit.current = limit.maximum;
     // A refusal leaves the smaller limit, which most workspaces never reach.
     let _ = setrlimit(Resource::Nofile, limit);
+}
+
+/// How the command came to run, which says how to start it again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum StartedBy {
+    /// By a program of its own.
+    OwnProgram,
+    /// By another program that these words make run it: an interpreter, for instance.
+    Words(Vec<OsString>),
+}
+
+static STARTED_BY: OnceLock<StartedBy> = OnceLock::new();
+
+/// Keeps how the command came to run; the first call counts, because a process starts once.
+pub(crate) fn remember(started_by: StartedBy) {
+    STARTED_BY.get_or_init(|| started_by);
+}
+
+/// The words that start this program again, to put a command line behind.
+pub(crate) fn own_words() -> io::Result<Vec<OsString>> {
+    match STARTED_BY.get() {
+        Some(StartedBy::Words(words)) => Ok(words.clone()),
+        _ => Ok(vec![std::env::current_exe()?.into_os_string()]),
+    }
+}
+
+/// A process of this same program, to put a command line behind.
+pub(crate) fn own_command() -> io::Result<Command> {
+    let words = own_words()?;
+    let (program, rest) = words.split_first().ok_or(io::ErrorKind::NotFound)?;
+    let mut command = Command::new(program);
+    command.args(rest);
+    Ok(command)
 }

@@ -13,7 +13,7 @@ use crate::failure::Failure;
 
 /// What the process found around it.
 #[derive(Debug, Clone)]
-pub(crate) struct Environment {
+pub struct Environment {
     current_directory: Option<PathBuf>,
     home: Option<PathBuf>,
     backtrail_home: Option<PathBuf>,
@@ -24,7 +24,7 @@ pub(crate) struct Environment {
 
 impl Environment {
     /// That of this process.
-    pub(crate) fn of_process() -> Self {
+    pub fn of_process() -> Self {
         Self::read(std::env::current_dir().ok(), &|name| std::env::var_os(name))
     }
 
@@ -71,29 +71,29 @@ impl Environment {
     }
 
     /// The directory that relative paths start from.
-    pub(crate) fn current_directory(&self) -> Result<&Path, Failure> {
+    pub fn current_directory(&self) -> Result<&Path, Failure> {
         self.current_directory.as_deref().ok_or_else(|| {
             Failure::usage("the current directory is gone", Some("go to one that exists, or name it with -w DIR"))
         })
     }
 
     /// A path as the user wrote it, made absolute.
-    pub(crate) fn absolute(&self, path: &Path) -> Result<PathBuf, Failure> {
+    pub fn absolute(&self, path: &Path) -> Result<PathBuf, Failure> {
         if path.is_absolute() { Ok(path.to_owned()) } else { Ok(self.current_directory()?.join(path)) }
     }
 
     /// The user's own settings.
-    pub(crate) fn user_settings(&self) -> Result<Settings, Failure> {
+    pub fn user_settings(&self) -> Result<Settings, Failure> {
         Ok(Settings::of_user(self.settings_file.as_deref())?)
     }
 
     /// The user's own settings file, whether it exists or not.
-    pub(crate) fn settings_file(&self) -> Option<&Path> {
+    pub fn settings_file(&self) -> Option<&Path> {
         self.settings_file.as_deref()
     }
 
     /// The directory that holds the stores.
-    pub(crate) fn stores(&self, settings: &Settings) -> Result<PathBuf, Failure> {
+    pub fn stores(&self, settings: &Settings) -> Result<PathBuf, Failure> {
         if let Some(named) = &settings.stores.dir {
             return self.stores_by_settings(named);
         }
@@ -118,17 +118,17 @@ impl Environment {
     }
 
     /// The user's git configuration.
-    pub(crate) fn git(&self) -> &GitEnvironment {
+    pub fn git(&self) -> &GitEnvironment {
         &self.git
     }
 
     /// Directories of the program itself; where the stores can't be told, there are none to leave out.
-    pub(crate) fn own_directories(&self, settings: &Settings) -> Vec<PathBuf> {
+    pub fn own_directories(&self, settings: &Settings) -> Vec<PathBuf> {
         self.backtrail_home.iter().cloned().chain(self.stores(settings).ok()).collect()
     }
 
     /// Directories that hold so much that nobody means them as a workspace.
-    pub(crate) fn protected_places(&self) -> Vec<PathBuf> {
+    pub fn protected_places(&self) -> Vec<PathBuf> {
         let system = ["/", "/tmp", "/var", "/etc"].map(PathBuf::from);
         let of_home = ["", "Desktop", "Documents", "Downloads"];
         let home = self.home.iter().flat_map(|home| of_home.map(|name| home.join(name)));

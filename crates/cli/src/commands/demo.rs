@@ -12,7 +12,7 @@ use backtrail::Error;
 use clap::{Args, Parser};
 use tempfile::TempDir;
 
-use crate::{cli::Cli, failure::Failure, invocation::Invocation, output::shell_words, settings::Environment};
+use crate::{cli::Cli, failure::Failure, invocation::Invocation, output::shell_words, process, settings::Environment};
 
 /// See a save, an accident and a restore
 ///
@@ -141,22 +141,22 @@ impl Stage<'_> {
     fn kill_restore(&self, name: &str) -> Result<(), Failure> {
         let output = &self.invocation.output;
         output.text(&format!("{}\n", output.paint.command(format!("$ backtrail restore {name} & kill -9 $!"))))?;
-        let program = std::env::current_exe().map_err(|source| failed("find", "this program", source))?;
-        let mut command = std::process::Command::new(&program);
+        const PROGRAM: &str = "this program";
+        let mut command = process::own_command().map_err(|source| failed("find", PROGRAM, source))?;
         command.args(["-w", ".", "--quiet", "restore", name]).current_dir(&self.project);
         Environment::scratch(self.scratch, self.project.clone()).hand_over(&mut command);
         command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null());
-        let mut child = command.spawn().map_err(|source| failed("start", &program, source))?;
+        let mut child = command.spawn().map_err(|source| failed("start", PROGRAM, source))?;
         let stores = Environment::scratch(self.scratch, self.project.clone()).stores(&backtrail::Settings::default())?;
         loop {
-            let is_over = child.try_wait().map_err(|source| failed("watch", &program, source))?.is_some();
+            let is_over = child.try_wait().map_err(|source| failed("watch", PROGRAM, source))?.is_some();
             if is_over || has_journal(&stores) {
                 break;
             }
             std::thread::sleep(std::time::Duration::from_micros(200));
         }
         std::thread::sleep(std::time::Duration::from_millis(8));
-        child.kill().and_then(|()| child.wait()).map_err(|source| failed("kill", &program, source))?;
+        child.kill().and_then(|()| child.wait()).map_err(|source| failed("kill", PROGRAM, source))?;
         Ok(())
     }
 

@@ -50,7 +50,7 @@ pub(crate) use {
 
 /// What could not be printed to stdout.
 #[derive(Debug)]
-pub(crate) struct OutputError(io::Error);
+pub struct OutputError(io::Error);
 
 impl OutputError {
     /// Did the reader go away?

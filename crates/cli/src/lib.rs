@@ -1,0 +1,49 @@
+//! The `backtrail` command, to be run as a program or inside of another one.
+//!
+//! Every operation lives in the library `backtrail`; here the environment and the command line are read, the library is
+//! called, and the answer is printed.
+
+mod cli;
+mod commands;
+mod failure;
+mod invocation;
+mod output;
+mod picker;
+mod process;
+pub mod settings;
+
+use std::{ffi::OsString, process::ExitCode};
+
+use clap::Parser;
+
+use crate::{cli::Cli, invocation::Invocation, settings::Environment};
+pub use crate::{failure::Failure, output::OutputError, process::StartedBy};
+
+/// Runs one command and gives the exit status. `words` are those of the command line, the program's own name first.
+pub fn main(words: &[OsString], started_by: StartedBy) -> u8 {
+    process::remember(started_by);
+    process::raise_open_files();
+    let code = match Cli::try_parse_from(words) {
+        Ok(cli) => Invocation::new(cli.options, Environment::of_process()).run(cli.command),
+        Err(error) => failure::end_parsing(&error, words),
+    };
+    number_of(code)
+}
+
+/// The standard library compares exit codes, but tells nobody their number.
+fn number_of(code: ExitCode) -> u8 {
+    (0..=u8::MAX).find(|number| ExitCode::from(*number) == code).unwrap_or(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_exit_code_has_its_number() {
+        for number in 0..=u8::MAX {
+            assert_eq!(number_of(ExitCode::from(number)), number);
+        }
+        assert_eq!(number_of(ExitCode::SUCCESS), 0);
+    }
+}
