@@ -19,6 +19,7 @@ mod features;
 mod files;
 mod history;
 mod housekeeping;
+pub mod json;
 mod left_out;
 mod locate;
 pub mod model;

@@ -2,14 +2,14 @@
 
 use std::{path::PathBuf, process::ExitCode};
 
-use backtrail::Diff;
+use backtrail::{Diff, json::DiffJson};
 use clap::Args;
 
 use crate::{
     cli::text,
     failure::Failure,
     invocation::Invocation,
-    output::{DiffJson, name_status, shown_patch, stat},
+    output::{name_status, shown_patch, stat},
 };
 
 /// Show what differs between two checkpoints, or one and the files on disk
@@ -46,11 +46,11 @@ pub(crate) fn run(args: &DiffArgs, invocation: &Invocation) -> Result<ExitCode, 
     let progress = invocation.output.progress(&workspace, "comparing");
     let diff = workspace.diff(from, to, &scope);
     drop(progress);
-    show(&diff?, args, invocation)?;
+    show(diff?, args, invocation)?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn show(diff: &Diff, args: &DiffArgs, invocation: &Invocation) -> Result<(), Failure> {
+fn show(diff: Diff, args: &DiffArgs, invocation: &Invocation) -> Result<(), Failure> {
     let output = &invocation.output;
     if output.is_json() {
         return Ok(output.json(&DiffJson::from(diff))?);

@@ -2,13 +2,13 @@
 
 use std::{path::PathBuf, process::ExitCode};
 
-use backtrail::{ChangeStatus, Version, Workspace, WorkspacePath};
+use backtrail::{ChangeStatus, Version, Workspace, WorkspacePath, json::HistoryJson};
 use clap::Args;
 
 use crate::{
     failure::Failure,
     invocation::Invocation,
-    output::{HistoryJson, bytes, title, visible, when},
+    output::{bytes, title, visible, when},
 };
 
 /// Show every version of a file, newest first

@@ -2,14 +2,14 @@
 
 use std::{path::PathBuf, process::ExitCode};
 
-use backtrail::{Checkpoint, Kind, ListFilter, Workspace};
+use backtrail::{Checkpoint, Kind, ListFilter, Workspace, json::TimelineJson};
 use clap::Args;
 
 use crate::{
     cli::{kind, text},
     failure::Failure,
     invocation::Invocation,
-    output::{Timeline, TimelineJson, turns},
+    output::{Timeline, turns},
 };
 
 /// List the checkpoints, newest first

@@ -2,14 +2,14 @@
 
 use std::{path::PathBuf, process::ExitCode};
 
-use backtrail::{Direction, Only, RestoreOutcome, RestoreRequest, Workspace};
+use backtrail::{Direction, Only, RestoreOutcome, RestoreRequest, Workspace, json::RestoreJson};
 use clap::{Args, ValueEnum};
 
 use crate::{
     cli::text,
     failure::Failure,
     invocation::Invocation,
-    output::{RestoreJson, plan_text, restored_text, restored_warnings, way_back},
+    output::{plan_text, restored_text, restored_warnings, way_back},
     picker,
 };
 

@@ -2,14 +2,14 @@
 
 use std::{path::PathBuf, process::ExitCode};
 
-use backtrail::{Context, Error, Kind, SaveRequest, Saved, Workspace};
+use backtrail::{Context, Error, Kind, SaveRequest, Saved, Workspace, json::SavedJson};
 use clap::Args;
 
 use crate::{
     cli::{Assignment, assignment, kind_to_save, text},
     failure::Failure,
     invocation::{Invocation, Protection},
-    output::{SavedJson, exclude_commands, saved_sentence, saved_warnings},
+    output::{exclude_commands, saved_sentence, saved_warnings},
 };
 
 /// Take a checkpoint of the workspace

@@ -2,14 +2,10 @@
 
 use std::process::ExitCode;
 
+use backtrail::json::ShownJson;
 use clap::Args;
 
-use crate::{
-    cli::text,
-    failure::Failure,
-    invocation::Invocation,
-    output::{ShownJson, shown},
-};
+use crate::{cli::text, failure::Failure, invocation::Invocation, output::shown};
 
 /// Show one checkpoint with its changes
 #[derive(Debug, Args)]

@@ -2,14 +2,14 @@
 
 use std::process::ExitCode;
 
-use backtrail::Status;
+use backtrail::{Status, json::StatusJson};
 use clap::Args;
 
 use crate::{
     cli::text,
     failure::Failure,
     invocation::Invocation,
-    output::{StatusJson, change_list, plural, title, when},
+    output::{change_list, plural, title, when},
 };
 
 /// Before the first checkpoint everything is new: no more of it than this is named.

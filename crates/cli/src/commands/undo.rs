@@ -2,10 +2,10 @@
 
 use std::process::ExitCode;
 
-use backtrail::Direction;
+use backtrail::{Direction, json::RestoreJson};
 use clap::Args;
 
-use crate::{commands::restore::tell, failure::Failure, invocation::Invocation, output::RestoreJson};
+use crate::{commands::restore::tell, failure::Failure, invocation::Invocation};
 
 /// Take back the last restore; again: the one before
 #[derive(Debug, Args)]

@@ -2,13 +2,15 @@
 
 use std::path::Path;
 
-use backtrail::{Checkpoint, CheckpointId, PrunePlan, Pruned, Verdict, WorkspaceEntry};
+use backtrail::{
+    Checkpoint, CheckpointId, PrunePlan, Pruned, Verdict, WorkspaceEntry,
+    json::{CheckpointJson, timestamp},
+};
 use jiff::Zoned;
 use serde::Serialize;
 
 use super::{
     Paint,
-    json::{CheckpointJson, timestamp},
     visible::{columns, pad, visible, visible_path},
     wording::{bytes, plural, title, when},
 };
@@ -83,12 +85,12 @@ fn texts<'i>(ids: impl Iterator<Item = &'i CheckpointId>) -> Vec<String> {
 
 /// What `pin` and `unpin` answer.
 #[derive(Serialize)]
-pub(crate) struct PinnedJson<'a> {
-    checkpoint: CheckpointJson<'a>,
+pub(crate) struct PinnedJson {
+    checkpoint: CheckpointJson,
 }
 
-impl<'a> From<&'a Checkpoint> for PinnedJson<'a> {
-    fn from(checkpoint: &'a Checkpoint) -> Self {
+impl From<&Checkpoint> for PinnedJson {
+    fn from(checkpoint: &Checkpoint) -> Self {
         Self { checkpoint: CheckpointJson::from(checkpoint) }
     }
 }

@@ -1,76 +1,17 @@
 //! What restores tell people and programs.
 
-use backtrail::{Checkpoint, Conflict, Direction, RestoreOutcome, RestorePlan, Version, WorkspacePath};
+use backtrail::{Checkpoint, Direction, RestoreOutcome, RestorePlan};
 use serde::Serialize;
 
 use super::{
     Paint,
     changes::{change_list, summary},
-    json::ChangeJson,
     visible::visible,
     wording::{plural, title},
 };
 
 /// No more changes than this are named one by one after the fact.
 const MAX_NAMED: usize = 20;
-
-/// What `restore`, `rewind`, `undo` and `redo` answer.
-#[derive(Serialize)]
-pub(crate) struct RestoreJson {
-    plan: Option<String>,
-    changes: Vec<ChangeJson>,
-    applied: bool,
-    safety: Option<String>,
-    conflicts: Vec<ConflictJson>,
-}
-
-#[derive(Serialize)]
-struct ConflictJson {
-    path: String,
-    reason: String,
-    kept: Option<String>,
-}
-
-impl From<&Conflict> for ConflictJson {
-    fn from(conflict: &Conflict) -> Self {
-        Self {
-            path: conflict.path.to_text().into_owned(),
-            reason: conflict.reason.clone(),
-            kept: conflict.kept.map(|kept| kept.to_string()),
-        }
-    }
-}
-
-impl RestoreJson {
-    /// There was nothing to take back.
-    pub(crate) fn nothing() -> Self {
-        Self { plan: None, changes: Vec::new(), applied: false, safety: None, conflicts: Vec::new() }
-    }
-}
-
-impl From<&RestoreOutcome> for RestoreJson {
-    fn from(done: &RestoreOutcome) -> Self {
-        Self {
-            plan: Some(done.plan.clone()),
-            changes: done.changes.iter().map(ChangeJson::from).collect(),
-            applied: done.applied,
-            safety: done.safety.map(|safety| safety.to_string()),
-            conflicts: done.conflicts.iter().map(ConflictJson::from).collect(),
-        }
-    }
-}
-
-impl From<&RestorePlan> for RestoreJson {
-    fn from(plan: &RestorePlan) -> Self {
-        Self {
-            plan: Some(plan.hash.clone()),
-            changes: plan.changes.iter().map(ChangeJson::from).collect(),
-            applied: false,
-            safety: None,
-            conflicts: plan.conflicts.iter().map(ConflictJson::from).collect(),
-        }
-    }
-}
 
 /// What would happen.
 pub(crate) fn plan_text(plan: &RestorePlan, target: &Checkpoint, paint: Paint) -> String {
@@ -140,29 +81,4 @@ pub(crate) struct RecoverJson {
 pub(crate) struct ExportJson {
     pub(crate) directory: String,
     pub(crate) files: u64,
-}
-
-/// What `history` answers.
-#[derive(Serialize)]
-pub(crate) struct HistoryJson {
-    path: String,
-    versions: Vec<VersionJson>,
-}
-
-#[derive(Serialize)]
-struct VersionJson {
-    checkpoint: String,
-    status: &'static str,
-    bytes: Option<u64>,
-}
-
-impl HistoryJson {
-    pub(crate) fn new(path: &WorkspacePath, versions: &[Version]) -> Self {
-        let version = |version: &Version| VersionJson {
-            checkpoint: version.checkpoint.to_string(),
-            status: version.status.as_str(),
-            bytes: version.bytes,
-        };
-        Self { path: path.to_text().into_owned(), versions: versions.iter().map(version).collect() }
-    }
 }

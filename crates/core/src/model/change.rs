@@ -5,6 +5,7 @@ use super::{ContentId, Mode, WorkspacePath};
 /// How a path differs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum ChangeStatus {
     /// It was not there before.
     Added,

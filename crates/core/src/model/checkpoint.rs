@@ -9,6 +9,7 @@ use super::{CheckpointId, Scope, WorkspacePath};
 /// Why a checkpoint was taken, which decides how long it is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Kind {
     /// A person or an agent asked for it.
     Manual,

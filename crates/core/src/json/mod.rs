@@ -1,0 +1,13 @@
+//! The answers for programs, key by key as the contract writes them down.
+//!
+//! Every front end that speaks JSON shares these shapes. Printing them is left to whoever asked.
+
+mod answers;
+mod change;
+mod checkpoint;
+
+pub use answers::{
+    ConflictJson, DiffJson, HistoryJson, RestoreJson, SavedJson, ShownJson, StatusJson, TimelineJson, VersionJson,
+};
+pub use change::{ChangeJson, SkippedJson};
+pub use checkpoint::{AttachmentJson, CheckpointJson, ContextJson, FeatureStateJson, GitJson, timestamp};
