@@ -12,7 +12,7 @@ use clap::{
 
 use crate::commands::{
     cat, completions, delete, demo, diff, doctor, events, exclude, export, git, history, init, list, man, pin, prune,
-    recover, restore, rewind, save, show, status, undo, verify, workspaces,
+    recover, restore, rewind, save, show, status, step, undo, verify, workspaces,
 };
 
 /// Checkpoints of a workspace that can always be taken back.
@@ -82,6 +82,7 @@ pub(crate) enum Command {
     Init(init::InitArgs),
     #[command(visible_alias = "checkpoint")]
     Save(save::SaveArgs),
+    Step(step::StepArgs),
     #[command(visible_aliases = ["log", "ls"])]
     List(list::ListArgs),
     Show(show::ShowArgs),

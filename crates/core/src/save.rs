@@ -56,6 +56,15 @@ pub struct SaveRequest {
     pub allow_empty: bool,
 }
 
+/// What becomes of a request where the files are those of the checkpoint that the workspace stands on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unchanged {
+    /// A checkpoint is made where the request has something of its own to record.
+    AsRequested,
+    /// None is made.
+    NoCheckpoint,
+}
+
 /// The outcome of [`Workspace::save`].
 #[derive(Debug, Clone)]
 pub struct Saved {
@@ -78,39 +87,49 @@ impl Workspace {
     pub fn save(&self, request: &SaveRequest, now: Timestamp) -> Result<Saved> {
         request.validate()?;
         let (writer, _) = self.writer(now)?;
+        self.save_locked(&writer, request, Unchanged::AsRequested, now)
+    }
+
+    pub(crate) fn save_locked(
+        &self,
+        writer: &Writer,
+        request: &SaveRequest,
+        unchanged: Unchanged,
+        now: Timestamp,
+    ) -> Result<Saved> {
         let timeline = writer.timeline()?;
         let current = timeline.current();
         let standing = current.map(|entry| writer.snapshot(&entry.id)).transpose()?;
 
         let pack = writer.start_pack();
-        let mut capture = self.capture(&writer, &timeline, &request.include, &pack)?;
+        let mut capture = self.capture(writer, &timeline, &request.include, &pack)?;
         let snapshot = writer.write_snapshot(&pack, &mut capture.scan.root, &capture.mode_defaults)?;
         let is_unchanged = standing.as_ref() == Some(&snapshot);
         if let (true, Some(entry)) = (is_unchanged, current)
-            && !request.wants_new_beside(entry.kind)
+            && (unchanged == Unchanged::NoCheckpoint || !request.wants_new_beside(entry.kind))
         {
             if !capture.is_as_cached {
-                self.remember_scan(&writer, &capture, entry)?;
+                self.remember_scan(writer, &capture, entry)?;
             }
-            return self.nothing_to_save(&writer, &timeline, entry, capture);
+            return self.nothing_to_save(writer, &timeline, entry, capture);
         }
 
-        let changes = self.changes_against(&writer, standing.as_ref(), &capture, &pack)?;
+        let changes = self.changes_against(writer, standing.as_ref(), &capture, &pack)?;
         let (record, state) = self.describe(request, now, &timeline, &capture, &changes)?;
         let unpublished = writer.build(pack, &snapshot, &state, record)?;
         let id = writer.publish(unpublished)?;
 
         let timeline = writer.timeline()?;
         let entry = timeline.get(&id).ok_or_else(|| Error::Internal("a published checkpoint is not there".into()))?;
-        self.remember_scan(&writer, &capture, entry)?;
+        self.remember_scan(writer, &capture, entry)?;
         let checkpoint = writer.checkpoint(entry)?;
         let created = Event::CheckpointCreated {
             checkpoint: id,
             kind: checkpoint.kind.to_string(),
             message: checkpoint.message.clone(),
         };
-        self.emit(&writer, created, now)?;
-        self.retain(&writer, now)?;
+        self.emit(writer, created, now)?;
+        self.retain(writer, now)?;
         writer.tidy(&timeline)?;
         Ok(Saved {
             created: true,
@@ -206,7 +225,7 @@ impl Workspace {
         named
     }
 
-    fn is_on_disk(&self, path: &WorkspacePath) -> bool {
+    pub(crate) fn is_on_disk(&self, path: &WorkspacePath) -> bool {
         let look = || -> std::io::Result<bool> {
             let mut directory = Dir::open(self.root())?;
             let mut parts = path.parts().peekable();

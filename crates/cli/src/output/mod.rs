@@ -38,7 +38,7 @@ pub(crate) use {
     overview::{Overview, overview},
     progress::ProgressLine,
     restored::{ExportJson, RecoverJson, plan_text, restored_text, restored_warnings, way_back},
-    saved::{exclude_commands, saved_sentence, saved_warnings},
+    saved::{exclude_commands, saved_sentence, saved_warnings, stepped_sentence},
     shown::shown,
     style::Paint,
     timeline::{Timeline, turns},

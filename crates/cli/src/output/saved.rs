@@ -1,6 +1,6 @@
 //! What `save` tells people.
 
-use backtrail::{Reason, Saved, WorkspacePath};
+use backtrail::{Reason, Saved, Stepped, WorkspacePath};
 
 use super::{
     Paint,
@@ -27,6 +27,14 @@ pub(crate) fn saved_sentence(saved: &Saved, paint: Paint) -> String {
         files => format!("{}, {}", plural(files, "file"), lines(checkpoint.insertions, checkpoint.deletions)),
     };
     format!("saved {named} ({})", counts.trim_end_matches([',', ' ']))
+}
+
+/// What a step did, in a sentence.
+pub(crate) fn stepped_sentence(stepped: &Stepped, paint: Paint) -> String {
+    match &stepped.saved {
+        Some(saved) => format!("step {}: {}", stepped.step, saved_sentence(saved, paint)),
+        None => format!("step {}: no checkpoint", stepped.step),
+    }
 }
 
 /// What people should know about it beside that.

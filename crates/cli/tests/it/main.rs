@@ -25,6 +25,7 @@ mod restore;
 mod save;
 mod show;
 mod status;
+mod step;
 mod strace;
 mod terminal;
 mod usage;

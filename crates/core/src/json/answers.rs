@@ -11,6 +11,7 @@ use crate::{
     save::Saved,
     show::Shown,
     status::Status,
+    step::Stepped,
 };
 
 /// What `save` answers.
@@ -30,6 +31,27 @@ impl From<&Saved> for SavedJson {
             created: saved.created,
             checkpoint: CheckpointJson::from(&saved.checkpoint),
             skipped: saved.skipped.iter().map(SkippedJson::from).collect(),
+        }
+    }
+}
+
+/// What `step` answers.
+#[derive(Debug, Clone, Serialize)]
+pub struct SteppedJson {
+    /// Its number in its session, from 1.
+    pub step: u64,
+    /// Was a checkpoint taken?
+    pub created: bool,
+    /// That checkpoint.
+    pub checkpoint: Option<CheckpointJson>,
+}
+
+impl From<&Stepped> for SteppedJson {
+    fn from(stepped: &Stepped) -> Self {
+        Self {
+            step: stepped.step,
+            created: stepped.saved.is_some(),
+            checkpoint: stepped.checkpoint().map(CheckpointJson::from),
         }
     }
 }

@@ -61,6 +61,8 @@ impl Layout {
         staging_note = "backtrail/staging";
         /// Where files of a restore are made ready, each restore in a directory of its own.
         stage = "backtrail/stage";
+        /// How many steps each session has taken.
+        steps = "backtrail/steps";
         /// What happened, for people and scripts.
         events = "backtrail/events.jsonl";
     }

@@ -18,6 +18,7 @@ mod refs;
 mod repack;
 mod snapshot;
 mod state;
+mod steps;
 #[expect(clippy::module_inception, reason = "the store is the noun of this folder, and this file holds it")]
 mod store;
 mod timeline;

@@ -19,7 +19,7 @@ use super::{
     repack,
     snapshot::{self, Snapshot, StoredEntry},
     state::StoredState,
-    timeline,
+    steps, timeline,
 };
 use crate::{
     disk::{
@@ -286,6 +286,11 @@ impl Writer {
     /// Adds to the log of operations, durably.
     pub(crate) fn log(&self, operations: &[Operation]) -> Result<()> {
         operations::append(&self.layout, operations).or_fail("append to", self.layout.operations())
+    }
+
+    /// Counts one more step of a session that took `at_least` so many; gives its number, from 1.
+    pub(crate) fn count_step(&self, session: Option<&str>, at_least: u64) -> Result<u64> {
+        steps::count(&self.layout, session, at_least).or_fail("write", self.layout.steps())
     }
 
     /// Puts scanned paths into a stored snapshot, in place of what it has there.

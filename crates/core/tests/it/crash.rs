@@ -8,7 +8,7 @@ use std::{
     sync::atomic::{AtomicUsize, Ordering},
 };
 
-use backtrail::{Checkpoint, ListFilter, Only, RestoreRequest, SaveRequest, Scope};
+use backtrail::{Checkpoint, ListFilter, Only, RestoreRequest, SaveRequest, Scope, StepRequest};
 use backtrail_testkit::{
     Found, Manifest, TestWorkspace,
     crash::{self, Driver, Ended, Fault},
@@ -44,6 +44,7 @@ fn child() {
                 let request = RestoreRequest { scope, only: Only::All, ..RestoreRequest::whole(by_name(name)?.id) };
                 workspace.restore(&request, now).map(drop)
             }
+            ["step"] => workspace.step(&StepRequest::default(), now).map(drop),
             ["delete", name] => workspace.delete(&[by_name(name)?.id], false, now).map(drop),
             ["prune"] => workspace.prune(now).map(drop),
             ["undo"] => workspace.undo(now).map(drop),
@@ -267,6 +268,19 @@ fn the_very_first_save_survives_a_kill_at_every_point() {
         backtrail_testkit::git(&ws.path("nested"), &["init", "-q"]);
     };
     sweep("first save", &TestWorkspace::new, &prepare, "save");
+}
+
+#[test]
+fn a_step_survives_a_kill_at_every_point() {
+    let prepare = |ws: &TestWorkspace| {
+        ws.write("a", "1\n");
+        ws.write("nested/x", "2\n");
+        ws.git_init();
+        backtrail_testkit::git(&ws.path("nested"), &["init", "-q"]);
+        ws.save();
+        ws.write("a", "2\n");
+    };
+    sweep("step", &TestWorkspace::new, &prepare, "step");
 }
 
 #[test]

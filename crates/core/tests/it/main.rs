@@ -20,6 +20,7 @@ mod rebuildable;
 mod restore;
 mod special_files;
 mod stat_cache;
+mod steps;
 mod store;
 mod symlinks;
 mod unreadable;

@@ -1,0 +1,80 @@
+//! `step`: counts an agent's step, and takes a checkpoint where one is due.
+
+use std::{ffi::OsString, path::PathBuf, process::ExitCode};
+
+use backtrail::{StepRequest, Stepped, Workspace, json::SteppedJson};
+use clap::Args;
+
+use crate::{
+    cli::{Assignment, assignment, text},
+    failure::Failure,
+    invocation::{Invocation, Protection},
+    output::{saved_warnings, stepped_sentence},
+};
+
+/// Say that an agent is about to take a step
+///
+/// For hooks and scripts. Steps are counted for each session; every Nth, as `every_n_steps` in the settings says, takes
+/// a checkpoint of what changed. A PATH that the step is going to change is captured first, at once and even if it is
+/// ignored, unless the last checkpoint has it already.
+#[derive(Debug, Args)]
+pub(crate) struct StepArgs {
+    /// What the step is going to change; nothing has to be there yet
+    #[arg(value_name = "PATH")]
+    paths: Vec<PathBuf>,
+    /// The agent's session; steps are counted for each
+    #[arg(long, value_name = "ID", value_parser = text())]
+    session: Option<String>,
+    /// What the checkpoint is; without a message, one is made of the changed paths
+    #[arg(short, long, value_parser = text(), allow_hyphen_values = true)]
+    message: Option<String>,
+    /// The agent
+    #[arg(long, value_name = "NAME", value_parser = text())]
+    agent: Option<String>,
+    /// The number of the prompt in its session
+    #[arg(long, value_name = "N")]
+    turn: Option<u64>,
+    /// The prompt
+    #[arg(long, value_name = "TEXT", value_parser = text(), allow_hyphen_values = true)]
+    prompt: Option<String>,
+    /// The tool that is about to run
+    #[arg(long, value_name = "NAME", value_parser = text())]
+    tool: Option<String>,
+    /// Something to remember with the checkpoint; can be given several times
+    #[arg(long, value_name = "KEY=VALUE", value_parser = assignment::<OsString>())]
+    meta: Vec<Assignment<OsString>>,
+}
+
+pub(crate) fn run(args: StepArgs, invocation: &Invocation) -> Result<ExitCode, Failure> {
+    let workspace = invocation.workspace_to_write(Protection::Kept)?;
+    let request = request(args, &workspace, invocation)?;
+    let progress = invocation.output.progress(&workspace, "saving");
+    let stepped = workspace.step(&request, invocation.now.timestamp());
+    drop(progress);
+    report(&stepped?, invocation)
+}
+
+fn request(args: StepArgs, workspace: &Workspace, invocation: &Invocation) -> Result<StepRequest, Failure> {
+    let paths = args.paths.iter().map(|path| invocation.path(workspace, path));
+    Ok(StepRequest {
+        session: args.session,
+        agent: args.agent,
+        turn: args.turn,
+        prompt: args.prompt,
+        tool: args.tool,
+        message: args.message,
+        metadata: args.meta.into_iter().map(|meta| (meta.key, meta.value.to_string_lossy().into())).collect(),
+        paths: paths.collect::<Result<_, _>>()?,
+    })
+}
+
+fn report(stepped: &Stepped, invocation: &Invocation) -> Result<ExitCode, Failure> {
+    let output = &invocation.output;
+    if output.is_json() {
+        output.json(&SteppedJson::from(stepped))?;
+    } else {
+        output.done(&stepped_sentence(stepped, output.paint))?;
+    }
+    stepped.saved.iter().flat_map(saved_warnings).for_each(|warning| output.warn(&warning));
+    Ok(ExitCode::SUCCESS)
+}

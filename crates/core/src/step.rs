@@ -1,0 +1,131 @@
+//! A step of an agent: counted, and a checkpoint taken before it where one is due.
+
+use jiff::Timestamp;
+
+use crate::{
+    error::Result,
+    files::Scan,
+    left_out::HeldPaths,
+    model::{Checkpoint, Kind, Node, Reason, Scope, WorkspacePath},
+    save::{SaveRequest, Saved, Unchanged},
+    store::{Timeline, Writer},
+    workspace::Workspace,
+};
+
+/// What a caller says about a step that is about to happen.
+#[derive(Debug, Clone, Default)]
+pub struct StepRequest {
+    /// The agent's session; steps are counted for each.
+    pub session: Option<String>,
+    /// The agent.
+    pub agent: Option<String>,
+    /// The number of the prompt.
+    pub turn: Option<u64>,
+    /// The prompt.
+    pub prompt: Option<String>,
+    /// The tool that is about to run.
+    pub tool: Option<String>,
+    /// What the checkpoint is, should one be taken; without it, one is made of the changed paths.
+    pub message: Option<String>,
+    /// Free words.
+    pub metadata: serde_json::Map<String, serde_json::Value>,
+    /// Paths that the step is going to change: what stands there is captured first, also where a rule leaves it out,
+    /// and stays captured from then on. Nothing has to stand there.
+    pub paths: Vec<WorkspacePath>,
+}
+
+/// The outcome of [`Workspace::step`].
+#[derive(Debug, Clone)]
+pub struct Stepped {
+    /// Its number in its session, from 1.
+    pub step: u64,
+    /// The checkpoint that was taken; none where none was due, or nothing had changed.
+    pub saved: Option<Saved>,
+}
+
+impl Stepped {
+    /// The checkpoint that was taken.
+    pub fn checkpoint(&self) -> Option<&Checkpoint> {
+        self.saved.as_ref().map(|saved| &saved.checkpoint)
+    }
+}
+
+impl Workspace {
+    /// Counts a step that is about to happen. Takes a `step` checkpoint where the settings have one due, and always
+    /// where a path is named that the checkpoint under the workspace does not hold.
+    pub fn step(&self, request: &StepRequest, now: Timestamp) -> Result<Stepped> {
+        let (writer, _) = self.writer(now)?;
+        let timeline = writer.timeline()?;
+        let session = request.session.as_deref();
+        let step = writer.count_step(session, last_step(&timeline, session))?;
+        let settings = &self.settings().checkpoints;
+        if !settings.auto {
+            return Ok(Stepped { step, saved: None });
+        }
+        let uncaptured = self.uncaptured(&writer, &timeline, &request.paths)?;
+        if !uncaptured.is_any && !step.is_multiple_of(settings.every_n_steps) {
+            return Ok(Stepped { step, saved: None });
+        }
+        let save = request.to_save(step, uncaptured.left_out);
+        let saved = self.save_locked(&writer, &save, Unchanged::NoCheckpoint, now)?;
+        Ok(Stepped { step, saved: Some(saved).filter(|saved| saved.created) })
+    }
+
+    /// Which of these paths have something that the checkpoint under the workspace does not hold?
+    fn uncaptured(&self, writer: &Writer, timeline: &Timeline, paths: &[WorkspacePath]) -> Result<Uncaptured> {
+        let present: Vec<WorkspacePath> = paths.iter().filter(|path| self.is_on_disk(path)).cloned().collect();
+        if present.is_empty() {
+            return Ok(Uncaptured::default());
+        }
+        let scan = self.scan_for_reading(Some(writer), &Scope::of_paths(present.clone()))?;
+        let standing = timeline.current().map(|entry| writer.snapshot(&entry.id)).transpose()?;
+        let held = standing.map(|snapshot| HeldPaths::of(writer, snapshot));
+        let is_held = |path: &WorkspacePath| held.as_ref().is_some_and(|held| held.contains(path.as_bytes()));
+        let left_out: Vec<WorkspacePath> =
+            present.iter().filter(|path| is_left_out_by_rule(&scan, path)).cloned().collect();
+        let mut is_any = !left_out.is_empty();
+        scan.root.walk(&mut |path, node| is_any |= node.is_captured() && !is_held(path));
+        Ok(Uncaptured { is_any, left_out })
+    }
+}
+
+/// What a step's paths have that no checkpoint holds yet.
+#[derive(Debug, Default)]
+struct Uncaptured {
+    is_any: bool,
+    /// Those that a save takes only when it is asked to.
+    left_out: Vec<WorkspacePath>,
+}
+
+impl StepRequest {
+    fn to_save(&self, step: u64, include: Vec<WorkspacePath>) -> SaveRequest {
+        SaveRequest {
+            kind: Some(Kind::Step),
+            step: Some(step),
+            message: self.message.clone(),
+            session: self.session.clone(),
+            agent: self.agent.clone(),
+            turn: self.turn,
+            prompt: self.prompt.clone(),
+            tool: self.tool.clone(),
+            metadata: self.metadata.clone(),
+            include,
+            ..SaveRequest::default()
+        }
+    }
+}
+
+/// The highest number among a session's checkpoints: the count goes on from there, should its file be lost.
+fn last_step(timeline: &Timeline, session: Option<&str>) -> u64 {
+    let steps = timeline.entries().iter().filter(|entry| entry.kind == Kind::Step);
+    let records = steps.filter_map(|entry| entry.record());
+    let of_session = records.filter(|record| record.session.as_deref() == session);
+    of_session.filter_map(|record| record.step).max().unwrap_or(0)
+}
+
+/// Does a rule leave this path out, or a directory above it?
+fn is_left_out_by_rule(scan: &Scan, path: &WorkspacePath) -> bool {
+    let by_rule = |node: &Node| matches!(node, Node::Skipped(Reason::Ignored | Reason::Rebuildable, _));
+    let mut here = path.ancestors().chain([path.clone()]);
+    here.any(|path| scan.root.find(&path).is_some_and(by_rule))
+}

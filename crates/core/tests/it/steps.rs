@@ -1,0 +1,176 @@
+//! Steps of an agent: counted for each session, with a checkpoint where one is due.
+
+use backtrail::{Kind, ListFilter, Settings, StepRequest, Stepped, Workspace};
+use backtrail_testkit::TestWorkspace;
+
+fn with_settings(ws: &TestWorkspace, change: impl FnOnce(&mut Settings)) -> Workspace {
+    let mut settings = Settings::default();
+    change(&mut settings);
+    ws.open_with(&ws.root(), settings)
+}
+
+fn of_session(session: &str) -> StepRequest {
+    StepRequest { session: Some(session.into()), ..StepRequest::default() }
+}
+
+fn naming(ws: &TestWorkspace, paths: &[&str]) -> StepRequest {
+    let paths = paths.iter().map(|path| ws.workspace_path(path)).collect();
+    StepRequest { paths, ..StepRequest::default() }
+}
+
+fn is_held(ws: &TestWorkspace, stepped: &Stepped, path: &str) -> bool {
+    let id = stepped.checkpoint().expect("a checkpoint was taken").id;
+    ws.paths_in_store(&id).iter().any(|held| held == path)
+}
+
+#[test]
+fn each_session_has_a_count_of_its_own() {
+    let ws = TestWorkspace::new();
+    let mut seen = Vec::new();
+    for (number, session) in ["a", "a", "b", "a", "b"].into_iter().enumerate() {
+        ws.write("f", number.to_string());
+        let stepped = ws.open().step(&of_session(session), ws.now()).unwrap();
+        let checkpoint = stepped.checkpoint().unwrap();
+        assert_eq!((checkpoint.kind, checkpoint.step), (Kind::Step, Some(stepped.step)));
+        assert_eq!(checkpoint.session.as_deref(), Some(session));
+        seen.push(stepped.step);
+    }
+    assert_eq!(seen, [1, 2, 1, 3, 2]);
+    assert_eq!(ws.open().step(&StepRequest::default(), ws.now()).unwrap().step, 1, "without a session");
+}
+
+#[test]
+fn everything_that_a_hook_knows_is_recorded() {
+    let ws = TestWorkspace::new();
+    ws.write("f", "1");
+    let request = StepRequest {
+        session: Some("s".into()),
+        agent: Some("claude".into()),
+        turn: Some(4),
+        prompt: Some("do it".into()),
+        tool: Some("Edit".into()),
+        message: Some("before Edit".into()),
+        metadata: serde_json::from_str(r#"{"tool_use_id": "t1"}"#).unwrap(),
+        paths: Vec::new(),
+    };
+    let stepped = ws.open().step(&request, ws.now()).unwrap();
+    let made = stepped.checkpoint().unwrap();
+    assert_eq!((made.agent.as_deref(), made.turn, made.prompt.as_deref()), (Some("claude"), Some(4), Some("do it")));
+    assert_eq!((made.tool.as_deref(), made.message.as_str()), (Some("Edit"), "before Edit"));
+    assert_eq!(made.metadata["tool_use_id"], "t1");
+}
+
+#[test]
+fn a_due_step_without_a_change_takes_none() {
+    let ws = TestWorkspace::new();
+    ws.write("f", "1");
+    assert!(ws.open().step(&of_session("s"), ws.now()).unwrap().saved.is_some());
+    let with_words = StepRequest { message: Some("again".into()), tool: Some("Bash".into()), ..of_session("s") };
+    let stepped = ws.open().step(&with_words, ws.now()).unwrap();
+    assert_eq!((stepped.step, stepped.saved.is_some()), (2, false));
+    assert_eq!(ws.open().list(&ListFilter::default()).unwrap().len(), 1);
+}
+
+#[test]
+fn without_auto_steps_are_counted_and_nothing_is_taken() {
+    let ws = TestWorkspace::new();
+    ws.write(".gitignore", "ignored\n");
+    ws.write("ignored", "1");
+    let workspace = with_settings(&ws, |settings| settings.checkpoints.auto = false);
+    for number in 1..=3 {
+        ws.write("f", number.to_string());
+        let stepped = workspace.step(&naming(&ws, &["f", "ignored"]), ws.now()).unwrap();
+        assert_eq!((stepped.step, stepped.saved.is_some()), (number, false));
+    }
+}
+
+#[test]
+fn paths_are_captured_before_they_change_also_where_a_rule_leaves_them_out() {
+    let ws = TestWorkspace::new();
+    ws.write(".gitignore", "private/\n*.log\n");
+    ws.write("private/notes", "1");
+    ws.write("private/other", "1");
+    ws.write("plain", "1");
+    ws.write("node_modules/dep/index.js", "1");
+    ws.write("package.json", "{}");
+    ws.save();
+    let workspace = with_settings(&ws, |settings| settings.checkpoints.every_n_steps = 50);
+    let step = |paths: &[&str]| workspace.step(&naming(&ws, paths), ws.now()).unwrap();
+
+    assert!(step(&["plain"]).saved.is_none(), "the last checkpoint has it");
+    assert!(step(&["to/be/made", "new.log"]).saved.is_none(), "there is nothing yet");
+    let stepped = step(&["plain", "private/notes"]);
+    assert!(is_held(&ws, &stepped, "private/notes") && !is_held(&ws, &stepped, "private/other"));
+    assert!(step(&["private/notes"]).saved.is_none(), "it is captured by now");
+    let stepped = step(&["node_modules/dep/index.js"]);
+    assert!(is_held(&ws, &stepped, "node_modules/dep/index.js") && is_held(&ws, &stepped, "private/notes"));
+    ws.write("fresh", "made since the last checkpoint");
+    assert!(is_held(&ws, &step(&["fresh"]), "fresh"));
+    ws.mkdir("dir");
+    ws.write("dir/below", "1");
+    assert!(is_held(&ws, &step(&["dir"]), "dir/below"));
+}
+
+#[test]
+fn only_paths_that_a_rule_leaves_out_are_remembered_as_asked_for() {
+    let ws = TestWorkspace::new();
+    ws.write(".gitignore", "private\n");
+    ws.write("plain", "1");
+    ws.write("private", "1");
+    let stepped = ws.open().step(&naming(&ws, &["plain", "private"]), ws.now()).unwrap();
+    let id = stepped.checkpoint().unwrap().id.to_string();
+    let message = String::from_utf8(ws.store_git(&["log", "-1", "--format=%B", &id])).unwrap();
+    assert!(message.contains(r#""included":["private"]"#), "{message}");
+}
+
+#[test]
+fn what_no_checkpoint_can_hold_disturbs_nothing() {
+    let ws = TestWorkspace::new();
+    ws.write("f", "1");
+    ws.git_init();
+    ws.save();
+    rustix_fifo(&ws);
+    let workspace = with_settings(&ws, |settings| settings.checkpoints.every_n_steps = 50);
+    let stepped = workspace.step(&naming(&ws, &[".git/config", "fifo"]), ws.now()).unwrap();
+    assert!(stepped.saved.is_none());
+}
+
+fn rustix_fifo(ws: &TestWorkspace) {
+    let made = std::process::Command::new("mkfifo").arg(ws.path("fifo")).status().unwrap();
+    assert!(made.success());
+}
+
+/// Numbers that repeat make `step:N` name another checkpoint than meant: a lost count goes on from the timeline.
+#[test]
+fn the_count_goes_on_after_its_file_was_lost_or_torn() {
+    let ws = TestWorkspace::new();
+    for number in 1..=3 {
+        ws.write("f", number.to_string());
+        assert_eq!(ws.open().step(&of_session("s"), ws.now()).unwrap().step, number);
+    }
+    let file = ws.store().join("backtrail/steps");
+    std::fs::write(&file, "no checksum\n").unwrap();
+    ws.write("f", "4");
+    assert_eq!(ws.open().step(&of_session("s"), ws.now()).unwrap().step, 4);
+    std::fs::remove_file(&file).unwrap();
+    assert_eq!(ws.open().step(&of_session("s"), ws.now()).unwrap().step, 5);
+    assert_eq!(ws.open().step(&of_session("other"), ws.now()).unwrap().step, 1);
+}
+
+#[test]
+fn the_file_of_counts_does_not_grow_without_end() {
+    let ws = TestWorkspace::new();
+    let workspace = with_settings(&ws, |settings| settings.checkpoints.auto = false);
+    let file = ws.store().join("backtrail/steps");
+    let lines = || std::fs::read_to_string(&file).unwrap().lines().count();
+    for number in 0..200 {
+        workspace.step(&of_session(&format!("session {number}")), ws.now()).unwrap();
+    }
+    let full = lines();
+    assert_eq!(full, 200);
+    assert_eq!(workspace.step(&of_session("session 0"), ws.now()).unwrap().step, 2, "it is remembered");
+    assert_eq!(workspace.step(&of_session("one more"), ws.now()).unwrap().step, 1);
+    assert_eq!(lines(), full);
+    assert_eq!(workspace.step(&of_session("session 0"), ws.now()).unwrap().step, 3, "used lately, it stays");
+    assert_eq!(workspace.step(&of_session("session 1"), ws.now()).unwrap().step, 1, "not used for longest, it went");
+}
