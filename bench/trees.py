@@ -1,0 +1,84 @@
+"""Trees to measure on: the same bytes for the same size, with sizes, depths and compressibility as source trees have them."""
+
+import os
+import random
+import shutil
+from pathlib import Path
+
+# Files and megabytes of a small project, of a large one, and of a monorepo with its dependencies beside it.
+SIZES = {"S": (2_000, 25), "M": (31_000, 260), "L": (130_000, 960)}
+
+WORDS = [
+    "".join(chance.choice("etaoinshrdlucmfwypvbgk_") for _ in range(chance.randint(2, 11)))
+    for chance in [random.Random(5)]
+    for _ in range(6000)
+]
+INDENTS = ["", "    ", "        ", "            "]
+ENDS = [";", " {", "}", ",", ");", ""]
+
+
+def make(top, files, megabytes):
+    """Fills a directory: text of words drawn unevenly, and some files that do not compress."""
+    chance = random.Random(files)
+    text = source_text(chance, 4 << 20)
+    noise = chance.randbytes(4 << 20)
+    mean = megabytes * 1e6 / files
+    for directory, names in directories(chance, files):
+        path = top / directory
+        path.mkdir(parents=True, exist_ok=True)
+        for name in names:
+            length = min(int(chance.lognormvariate(0, 1.3) * mean * 0.43), 4_000_000)
+            is_noise = name.endswith((".png", ".woff"))
+            stock = noise if is_noise else text
+            start = chance.randrange(len(stock) - length)
+            # A number of its own keeps any two files apart.
+            head = b"" if is_noise else f"// {chance.getrandbits(64):x}\n".encode()
+            (path / name).write_bytes(head + stock[start:start + length])
+
+
+def directories(chance, files):
+    """Directories with their names: some have many, most have few; nested where others are."""
+    known = ["."]
+    left = files
+    while left:
+        parent = known[min(int(chance.expovariate(3 / len(known))), len(known) - 1)] if chance.random() < 0.6 else known[-1]
+        if parent.count("/") > 9:
+            parent = "."
+        directory = f"{parent}/{chance.choice(WORDS)}-{len(known)}"
+        known.append(directory)
+        count = min(left, max(1, int(chance.lognormvariate(1.5, 0.9))))
+        endings = [".rs", ".go", ".ts", ".md", ".json", ".py"] * 6 + [".png", ".woff"]
+        yield directory, [f"{chance.choice(WORDS)}{number}{chance.choice(endings)}" for number in range(count)]
+        left -= count
+
+
+def source_text(chance, length):
+    """Lines that look and compress like code."""
+    lines, size = [], 0
+    while size < length:
+        words = [WORDS[int(chance.paretovariate(0.7)) % len(WORDS)] for _ in range(chance.randint(1, 9))]
+        line = chance.choice(INDENTS) + " ".join(words) + chance.choice(ENDS)
+        lines.append(line)
+        size += len(line) + 1
+    return "\n".join(lines).encode()
+
+
+def files_of(top):
+    """Every file, in an order that has nothing to do with where it lies."""
+    found = [Path(base) / name for base, directories, names in os.walk(top) if ".git" not in Path(base).parts for name in names]
+    found.sort()
+    random.Random(7).shuffle(found)
+    return found
+
+
+def copy(source, target):
+    """Copies somebody's tree, so that theirs stays as it is; their repositories stay behind."""
+    shutil.copytree(source, target, symlinks=True, ignore=shutil.ignore_patterns(".git"))
+
+
+def size_of(directory):
+    """Bytes on disk, in megabytes."""
+    total = 0
+    for base, _, names in os.walk(directory):
+        total += sum(os.lstat(os.path.join(base, name)).st_blocks * 512 for name in names)
+    return total / 1e6
