@@ -158,6 +158,7 @@ fn exit_code(code: ErrorCode) -> u8 {
         | ErrorCode::PathOutsideWorkspace
         | ErrorCode::GitState => 6,
         ErrorCode::Busy => 7,
+        ErrorCode::Interrupted => 130,
     }
 }
 
@@ -206,7 +207,7 @@ mod tests {
 
     #[test]
     fn exit_codes_are_those_of_the_contract() {
-        let table: [(u8, &[ErrorCode]); 7] = [
+        let table: [(u8, &[ErrorCode]); 8] = [
             (1, &[ErrorCode::Io, ErrorCode::NoSpace, ErrorCode::Internal]),
             (2, &[ErrorCode::Usage, ErrorCode::Settings]),
             (3, &[ErrorCode::UnknownCheckpoint, ErrorCode::AmbiguousCheckpoint, ErrorCode::UnknownPath]),
@@ -214,6 +215,7 @@ mod tests {
             (5, &[ErrorCode::StoreDamaged, ErrorCode::StoreTooNew]),
             (6, &[ErrorCode::ProtectedDirectory, ErrorCode::FeatureCheckpoint, ErrorCode::PathOutsideWorkspace]),
             (7, &[ErrorCode::Busy]),
+            (130, &[ErrorCode::Interrupted]),
         ];
         for (expected, codes) in table {
             for code in codes {

@@ -43,6 +43,8 @@ pub enum ErrorCode {
     GitState,
     /// Another process holds the workspace.
     Busy,
+    /// It was asked to stop.
+    Interrupted,
 }
 
 impl ErrorCode {
@@ -66,6 +68,7 @@ impl ErrorCode {
             Self::PathOutsideWorkspace => "path_outside_workspace",
             Self::GitState => "git_state",
             Self::Busy => "busy",
+            Self::Interrupted => "interrupted",
         }
     }
 }
@@ -239,6 +242,9 @@ pub enum Error {
         /// The store.
         path: PathBuf,
     },
+    /// Whoever asked for it asked it to stop.
+    #[error("stopped on request before anything was changed")]
+    Stopped,
     /// A bug, or damage that nothing foresaw.
     #[error("internal error: {0}")]
     Internal(String),
@@ -270,6 +276,7 @@ impl Error {
             Self::StoreDamaged { .. } => ErrorCode::StoreDamaged,
             Self::StoreTooNew { .. } => ErrorCode::StoreTooNew,
             Self::Busy { .. } => ErrorCode::Busy,
+            Self::Stopped => ErrorCode::Interrupted,
             Self::Internal(_) => ErrorCode::Internal,
         }
     }

@@ -1,6 +1,6 @@
 //! What an operation tells while it works and when it is done.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use jiff::Timestamp;
 
@@ -62,11 +62,12 @@ pub struct TimedEvent {
     pub time: Timestamp,
 }
 
-/// How far a scan or a restore is; the front end looks whenever it likes.
+/// How far a scan or a restore is; the front end looks whenever it likes, and may ask it to stop.
 #[derive(Debug, Default)]
 pub struct Progress {
     entries: AtomicU64,
     bytes: AtomicU64,
+    is_stopped: AtomicBool,
 }
 
 impl Progress {
@@ -78,6 +79,16 @@ impl Progress {
     /// Bytes read so far.
     pub fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// Asks the operation to stop. It does as long as nothing was published or written; from then on it finishes.
+    pub fn stop(&self) {
+        self.is_stopped.store(true, Ordering::Relaxed);
+    }
+
+    /// Was it asked to stop?
+    pub fn is_stopped(&self) -> bool {
+        self.is_stopped.load(Ordering::Relaxed)
     }
 
     pub(crate) fn add_entries(&self, count: u64) {

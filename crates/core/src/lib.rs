@@ -23,6 +23,7 @@ pub mod json;
 mod left_out;
 mod locate;
 pub mod model;
+mod precious;
 mod restore;
 mod retention;
 mod save;
@@ -38,7 +39,7 @@ mod verify;
 mod workspace;
 
 pub use address::{Address, InvalidAddress, validate_name};
-pub use diff::Diff;
+pub use diff::{Diff, PatchLimits};
 pub use error::{Error, ErrorCode, Result};
 pub use events::{Event, Progress, TimedEvent};
 pub use history::Version;
@@ -48,6 +49,7 @@ pub use model::{
     Attachment, Change, ChangeStatus, Checkpoint, CheckpointId, Context, FeatureState, GitState, Kind, Reason, Scope,
     Skipped, WorkspacePath,
 };
+pub use precious::Precious;
 pub use restore::{Conflict, Only, Recovery, RestoreOutcome, RestorePlan, RestoreRequest};
 pub use retention::{PrunePlan, Pruned, Verdict};
 pub use save::{SaveRequest, Saved};

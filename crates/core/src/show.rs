@@ -7,7 +7,7 @@ use crate::{
     error::{Error, Result},
     files::Scan,
     model::{Change, ChangeStatus, Checkpoint, CheckpointId, Kind, Scope, WorkspacePath},
-    store::{RecordedPaths, Store, TimelineEntry},
+    store::{RecordedPaths, Store, Timeline, TimelineEntry},
     workspace::Workspace,
 };
 
@@ -30,6 +30,8 @@ pub struct ListFilter {
     pub turns: bool,
     /// Without those that restores made.
     pub hide_safety: bool,
+    /// Older than the one at this place in the order.
+    pub before_sequence: Option<u64>,
 }
 
 /// The outcome of [`Workspace::show`].
@@ -71,14 +73,25 @@ impl Workspace {
         let checkpoint = self.get(id)?;
         let store = self.existing_store()?;
         let timeline = store.timeline()?;
+        let (_, mut changes) = self.changes_of(&store, &timeline, &checkpoint)?;
+        count_lines(&mut changes, &LineSource::stored(&store))?;
+        Ok(Shown { checkpoint, changes })
+    }
+
+    /// What a checkpoint changed, with the one that it is compared with; lines are not counted yet.
+    pub(crate) fn changes_of(
+        &self,
+        store: &Store,
+        timeline: &Timeline,
+        checkpoint: &Checkpoint,
+    ) -> Result<(Option<CheckpointId>, Vec<Change>)> {
         let parent = checkpoint.parent.and_then(|parent| timeline.nearest(parent)).map(|entry| entry.id);
-        let mut changes = self.changes_between(&store, parent, *id)?;
+        let mut changes = self.changes_between(store, parent, checkpoint.id)?;
         if parent != checkpoint.parent {
             // The one before it is gone: an older one stands in, and only what changed since counts.
             changes.retain(|change| checkpoint.files_changed.contains(&change.path));
         }
-        count_lines(&mut changes, &LineSource::stored(&store))?;
-        Ok(Shown { checkpoint, changes })
+        Ok((parent, changes))
     }
 
     /// What differs between two checkpoints; what the newer one left out is not gone.
@@ -132,6 +145,7 @@ impl ListFilter {
         if self.kind.is_some_and(|kind| kind != entry.kind)
             || (self.turns && entry.kind != Kind::Turn)
             || (self.hide_safety && entry.kind == Kind::Safety)
+            || self.before_sequence.is_some_and(|before| entry.sequence >= before)
             || self.since.is_some_and(|since| entry.time < since.as_millisecond())
         {
             return Ok(false);

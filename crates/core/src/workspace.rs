@@ -307,6 +307,11 @@ impl Workspace {
         self.scan_into(&sources, &HashOnly)
     }
 
+    /// The last moment to stop: what follows is published or written.
+    pub(crate) fn refuse_if_stopped(&self) -> Result<()> {
+        if self.progress.is_stopped() { Err(Error::Stopped) } else { Ok(()) }
+    }
+
     /// Tells what happened, and keeps it.
     pub(crate) fn emit(&self, writer: &Writer, event: Event, now: Timestamp) -> Result<()> {
         let event = TimedEvent { event, time: now };

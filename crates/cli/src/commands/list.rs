@@ -68,6 +68,7 @@ fn filter(args: &ListArgs, workspace: &Workspace, invocation: &Invocation) -> Re
         since: args.since.as_ref().map(|text| invocation.moment(text)).transpose()?,
         turns: args.turns,
         hide_safety: is_for_people && !args.all && args.kind != Some(Kind::Safety),
+        before_sequence: None,
     })
 }
 

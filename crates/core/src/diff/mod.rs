@@ -6,13 +6,23 @@ mod patch;
 
 pub(crate) use compare::{Comparison, Tree, compare};
 pub(crate) use lines::{LineSource, count_lines};
-pub(crate) use patch::patch;
+use patch::{Patch, patch};
 
 use crate::{
     error::Result,
-    model::{Change, CheckpointId, Scope},
+    model::{Change, CheckpointId, Scope, WorkspacePath},
+    precious::Precious,
     workspace::Workspace,
 };
+
+/// How much of a difference is written out as a patch.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct PatchLimits<'a> {
+    /// Paths whose contents stay out of it.
+    pub hide: Option<&'a Precious>,
+    /// It ends with the last line before so many bytes. What is no text, or too large for one, is then only named.
+    pub max_bytes: Option<usize>,
+}
 
 /// The outcome of [`Workspace::diff`].
 #[derive(Debug, Clone)]
@@ -23,43 +33,70 @@ pub struct Diff {
     pub to: Option<CheckpointId>,
     /// What differs, in the order of the paths.
     pub changes: Vec<Change>,
-    /// A unified patch that `git apply` takes.
+    /// A unified patch that `git apply` takes, unless it was cut.
     pub patch: String,
+    /// Did the patch have to end before it was complete?
+    pub is_cut: bool,
+    /// Changed paths that the patch keeps silent about.
+    pub hidden: Vec<WorkspacePath>,
 }
 
 impl Workspace {
     /// What differs between two checkpoints, or one and the files on disk.
     pub fn diff(&self, from: Option<CheckpointId>, to: Option<CheckpointId>, scope: &Scope) -> Result<Diff> {
-        let (changes, patch) = match to {
-            Some(to) => self.diff_checkpoints(from, to, scope)?,
-            None => self.diff_disk(from, scope)?,
-        };
-        Ok(Diff { from, to, changes, patch })
+        self.diff_within(from, to, scope, &PatchLimits::default())
     }
 
-    fn diff_checkpoints(
+    /// As [`Workspace::diff`], with a patch within limits.
+    pub fn diff_within(
         &self,
         from: Option<CheckpointId>,
-        to: CheckpointId,
+        to: Option<CheckpointId>,
         scope: &Scope,
-    ) -> Result<(Vec<Change>, String)> {
-        let store = self.existing_store()?;
-        let mut changes = self.changes_between(&store, from, to)?;
-        changes.retain(|change| scope.contains(&change.path));
-        let source = LineSource::stored(&store);
-        count_lines(&mut changes, &source)?;
-        let text = patch(&changes, &source)?;
-        Ok((changes, text))
+        limits: &PatchLimits<'_>,
+    ) -> Result<Diff> {
+        let (changes, patch) = match to {
+            Some(to) => {
+                let store = self.existing_store()?;
+                let changes = self.changes_between(&store, from, to)?;
+                written(changes, scope, &LineSource::stored(&store), limits)?
+            }
+            None => self.diff_disk(from, scope, limits)?,
+        };
+        Ok(Diff { from, to, changes, patch: patch.text, is_cut: patch.is_cut, hidden: patch.hidden })
     }
 
-    fn diff_disk(&self, from: Option<CheckpointId>, scope: &Scope) -> Result<(Vec<Change>, String)> {
+    /// What a checkpoint changed against the one that it followed, with a patch within limits.
+    pub fn diff_of(&self, id: &CheckpointId, scope: &Scope, limits: &PatchLimits<'_>) -> Result<Diff> {
+        let checkpoint = self.get(id)?;
+        let store = self.existing_store()?;
+        let (from, changes) = self.changes_of(&store, &store.timeline()?, &checkpoint)?;
+        let (changes, patch) = written(changes, scope, &LineSource::stored(&store), limits)?;
+        Ok(Diff { from, to: Some(*id), changes, patch: patch.text, is_cut: patch.is_cut, hidden: patch.hidden })
+    }
+
+    fn diff_disk(
+        &self,
+        from: Option<CheckpointId>,
+        scope: &Scope,
+        limits: &PatchLimits<'_>,
+    ) -> Result<(Vec<Change>, Patch)> {
         let store = self.store()?;
         let present = self.scan_for_reading(store.as_ref(), scope)?;
-        let mut changes = self.changes_to_disk(store.as_ref(), from, &present)?;
-        changes.retain(|change| scope.contains(&change.path));
-        let source = LineSource::on_disk(store.as_ref(), self.root());
-        count_lines(&mut changes, &source)?;
-        let text = patch(&changes, &source)?;
-        Ok((changes, text))
+        let changes = self.changes_to_disk(store.as_ref(), from, &present)?;
+        written(changes, scope, &LineSource::on_disk(store.as_ref(), self.root()), limits)
     }
+}
+
+/// The changes within a scope, counted and written out.
+fn written(
+    mut changes: Vec<Change>,
+    scope: &Scope,
+    source: &LineSource<'_>,
+    limits: &PatchLimits<'_>,
+) -> Result<(Vec<Change>, Patch)> {
+    changes.retain(|change| scope.contains(&change.path));
+    count_lines(&mut changes, source)?;
+    let patch = patch(&changes, source, limits)?;
+    Ok((changes, patch))
 }

@@ -4,11 +4,11 @@ use std::fmt::Write;
 
 use imara_diff::{Algorithm, Diff, InternedInput, sources::byte_lines};
 
-use super::lines::LineSource;
+use super::{PatchLimits, lines::LineSource};
 use crate::{
     error::Result,
     model::{Change, ContentId, Side, WorkspacePath},
-    text::is_binary,
+    text::{MAX_TEXT_BYTES, is_binary},
 };
 
 const CONTEXT: u32 = 3;
@@ -16,29 +16,67 @@ const CONTEXT: u32 = 3;
 const MAX_PATCHED_BYTES: u64 = 256 << 20;
 const NO_ID: ContentId = ContentId([0; 20]);
 
+/// A patch, and what it lacks.
+#[derive(Debug, Default)]
+pub(super) struct Patch {
+    pub(super) text: String,
+    pub(super) is_cut: bool,
+    pub(super) hidden: Vec<WorkspacePath>,
+}
+
+/// What a patch has of bytes that are no text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Binary {
+    Written,
+    Named,
+}
+
 /// The patch for these changes. Directories and permission bits beyond the executable one have no place in it.
-pub(crate) fn patch(changes: &[Change], source: &LineSource<'_>) -> Result<String> {
-    let mut out = String::new();
-    for change in changes.iter().filter(|change| !change.is_directory()) {
-        let old = change.old.filter(|side| side.content().is_some());
-        let new = change.new.filter(|side| side.content().is_some());
-        let before = source.older(&change.path, old.as_ref(), MAX_PATCHED_BYTES)?;
-        let after = source.newer(&change.path, new.as_ref(), MAX_PATCHED_BYTES)?;
-        let (Some(before), Some(after)) = (before, after) else {
-            let (a, b) = (quote("a/", &change.path), quote("b/", &change.path));
-            line(&mut out, format_args!("diff --git {a} {b}\nBinary files {a} and {b} differ"));
-            continue;
-        };
-        match (old, new) {
-            // Git has no change of type: one goes, another comes.
-            (Some(old), Some(new)) if is_link(&old) != is_link(&new) => {
-                section(&mut out, &change.path, Some(&old), None, &before, &[]);
-                section(&mut out, &change.path, None, Some(&new), &[], &after);
-            }
-            _ => section(&mut out, &change.path, old.as_ref(), new.as_ref(), &before, &after),
+pub(super) fn patch(changes: &[Change], source: &LineSource<'_>, limits: &PatchLimits<'_>) -> Result<Patch> {
+    let is_hidden = |change: &Change| limits.hide.is_some_and(|hide| hide.contains(&change.path));
+    let (hidden, shown): (Vec<&Change>, Vec<&Change>) =
+        changes.iter().filter(|change| !change.is_directory()).partition(|change| is_hidden(change));
+    let mut patch = Patch { hidden: hidden.iter().map(|change| change.path.clone()).collect(), ..Patch::default() };
+    let (binary, most) = match limits.max_bytes {
+        Some(_) => (Binary::Named, MAX_TEXT_BYTES),
+        None => (Binary::Written, MAX_PATCHED_BYTES),
+    };
+    for change in shown {
+        file(&mut patch.text, change, source, binary, most)?;
+        if let Some(max_bytes) = limits.max_bytes.filter(|max_bytes| patch.text.len() > *max_bytes) {
+            patch.is_cut = true;
+            cut(&mut patch.text, max_bytes);
+            break;
         }
     }
-    Ok(out)
+    Ok(patch)
+}
+
+/// Ends a text with the last whole line before so many bytes.
+fn cut(text: &mut String, max_bytes: usize) {
+    let end = text.as_bytes()[..max_bytes].iter().rposition(|byte| *byte == b'\n').map_or(0, |newline| newline + 1);
+    text.truncate(end);
+}
+
+fn file(out: &mut String, change: &Change, source: &LineSource<'_>, form: Binary, most: u64) -> Result<()> {
+    let old = change.old.filter(|side| side.content().is_some());
+    let new = change.new.filter(|side| side.content().is_some());
+    let before = source.older(&change.path, old.as_ref(), most)?;
+    let after = source.newer(&change.path, new.as_ref(), most)?;
+    let (Some(before), Some(after)) = (before, after) else {
+        let (a, b) = (quote("a/", &change.path), quote("b/", &change.path));
+        line(out, format_args!("diff --git {a} {b}\nBinary files {a} and {b} differ"));
+        return Ok(());
+    };
+    match (old, new) {
+        // Git has no change of type: one goes, another comes.
+        (Some(old), Some(new)) if is_link(&old) != is_link(&new) => {
+            section(out, &change.path, (Some(&old), None), (&before, &[]), form);
+            section(out, &change.path, (None, Some(&new)), (&[], &after), form);
+        }
+        _ => section(out, &change.path, (old.as_ref(), new.as_ref()), (&before, &after), form),
+    }
+    Ok(())
 }
 
 fn is_link(side: &Side) -> bool {
@@ -57,10 +95,9 @@ fn git_mode(side: &Side) -> &'static str {
 fn section(
     out: &mut String,
     path: &WorkspacePath,
-    old: Option<&Side>,
-    new: Option<&Side>,
-    before: &[u8],
-    after: &[u8],
+    (old, new): (Option<&Side>, Option<&Side>),
+    (before, after): (&[u8], &[u8]),
+    form: Binary,
 ) {
     let is_same_content = old.and_then(Side::content) == new.and_then(Side::content);
     let modes = (old.map(git_mode), new.map(git_mode));
@@ -93,7 +130,10 @@ fn section(
         || std::str::from_utf8(before).is_err()
         || std::str::from_utf8(after).is_err()
     {
-        binary(out, before, after);
+        match form {
+            Binary::Written => binary(out, before, after),
+            Binary::Named => line(out, format_args!("Binary files {a} and {b} differ")),
+        }
     } else if before != after {
         let name = |side: Option<&Side>, quoted: &str| match side {
             // A tab ends a name that has a space in it.

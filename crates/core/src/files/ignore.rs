@@ -28,6 +28,26 @@ impl Verdict {
     }
 }
 
+/// Patterns that are asked one by one, whatever other rules say.
+#[derive(Debug, Clone)]
+pub(crate) struct PatternSet(Vec<Pattern>);
+
+impl PatternSet {
+    /// Takes patterns as an ignore file has them.
+    pub(crate) fn parse(patterns: &[String]) -> Self {
+        Self(PatternList::parse(Vec::new(), patterns.join("\n").as_bytes()).patterns)
+    }
+
+    /// Does any of them fit this file, or a directory above it, in whatever case it is written?
+    pub(crate) fn fits_within(&self, path: &[u8]) -> bool {
+        let ends = path.find_iter("/").chain([path.len()]);
+        ends.into_iter().any(|end| {
+            let is_directory = end < path.len();
+            self.0.iter().any(|pattern| fits_in(pattern, path[..end].as_bstr(), is_directory, Case::Fold))
+        })
+    }
+}
+
 /// The rules that hold in one directory: those of its ancestors and its own.
 #[derive(Debug, Clone)]
 pub(crate) struct IgnoreRules {
@@ -77,9 +97,13 @@ impl PatternList {
 }
 
 fn fits(pattern: &Pattern, path: &BStr, is_directory: bool) -> bool {
+    fits_in(pattern, path, is_directory, Case::Sensitive)
+}
+
+fn fits_in(pattern: &Pattern, path: &BStr, is_directory: bool, case: Case) -> bool {
     let name_start = path.rfind_byte(b'/').map(|slash| slash + 1);
     let mode = wildmatch::Mode::NO_MATCH_SLASH_LITERAL;
-    pattern.matches_repo_relative_path(path, name_start, Some(is_directory), Case::Sensitive, mode)
+    pattern.matches_repo_relative_path(path, name_start, Some(is_directory), case, mode)
 }
 
 impl IgnoreRules {

@@ -95,10 +95,11 @@ fn collect_skipped(directory: &Directory, path: &WorkspacePath, list_ignored: bo
 pub(crate) fn scan(root: &Path, options: &ScanOptions<'_>) -> Result<Scan> {
     let started = disk::coarse_now();
     let walker = Walker { options, is_reliable: Mutex::default() };
-    let fail = |source: Failure| Error::Io {
-        action: source.action,
-        path: root.join(source.path.to_path_lossy()),
-        source: source.source,
+    let fail = |source: Failure| match options.progress.is_stopped() {
+        true => Error::Stopped,
+        false => {
+            Error::Io { action: source.action, path: root.join(source.path.to_path_lossy()), source: source.source }
+        }
     };
     let walk = || -> Result<Directory, Failure> {
         let directory = Dir::open(root).map_err(|source| Failure::new("open", b"", source))?;
@@ -182,6 +183,9 @@ impl<'a> Walker<'a> {
         place: Place,
         cached: Option<CachedDirectory<'_>>,
     ) -> Result<Directory, Failure> {
+        if self.options.progress.is_stopped() {
+            return Err(Failure::new("go on reading", path, io::ErrorKind::Interrupted.into()));
+        }
         let rules = self.rules_in(directory, path, rules)?;
         let fingerprint = (rules.fingerprint() ^ place.salt()).wrapping_add(named_salt(self.options.exceptions.named));
         let within = self.scope_within(path);

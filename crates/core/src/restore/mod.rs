@@ -130,6 +130,7 @@ impl Workspace {
         }
         count_lines(&mut plan.changes, &LineSource::from_disk_to_store(writer, self.root()))?;
         self.check_plan(writer, &mut plan)?;
+        self.refuse_if_stopped()?;
         let stage = self.stage(writer, &mut plan, timeline.next_sequence())?;
 
         // Published before the first write: after a crash this is the only way back.
