@@ -11,8 +11,8 @@ use clap::{
 };
 
 use crate::commands::{
-    cat, completions, delete, demo, diff, doctor, events, exclude, export, git, history, init, list, man, pin, prune,
-    recover, restore, rewind, save, show, status, step, undo, verify, workspaces,
+    cat, completions, delete, demo, diff, doctor, events, exclude, export, git, history, init, install, list, man, pin,
+    prune, recover, restore, rewind, save, show, status, step, undo, verify, workspaces,
 };
 
 /// Checkpoints of a workspace that can always be taken back.
@@ -109,6 +109,8 @@ pub(crate) enum Command {
     Workspaces(workspaces::WorkspacesArgs),
     #[command(hide = true)]
     ForgetWorkspace(workspaces::ForgetArgs),
+    Install(install::InstallArgs),
+    Uninstall(install::UninstallArgs),
     Git(git::GitArgs),
     Demo(demo::DemoArgs),
     Completions(completions::CompletionsArgs),

@@ -188,6 +188,11 @@ impl Invocation {
         self.options.patience()
     }
 
+    /// What the process found around it.
+    pub(crate) fn environment(&self) -> &Environment {
+        &self.environment
+    }
+
     /// The user's own settings file, whether it exists or not.
     pub(crate) fn user_settings_file(&self) -> Option<&Path> {
         self.environment.settings_file()

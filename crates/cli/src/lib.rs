@@ -6,6 +6,8 @@
 mod cli;
 mod commands;
 mod failure;
+mod hooks;
+mod install;
 mod invocation;
 mod output;
 mod picker;

@@ -9,7 +9,7 @@ use std::{
 
 use backtrail::{Error, GitEnvironment, Settings};
 
-use crate::failure::Failure;
+use crate::{failure::Failure, install::Places};
 
 /// What the process found around it.
 #[derive(Debug, Clone)]
@@ -20,6 +20,17 @@ pub struct Environment {
     settings_file: Option<PathBuf>,
     git: GitEnvironment,
     pager: Option<OsString>,
+    programs: Option<OsString>,
+    config_home: Option<PathBuf>,
+    agents: AgentDirectories,
+}
+
+/// Directories that agents were told to use instead of their usual ones.
+#[derive(Debug, Clone, Default)]
+struct AgentDirectories {
+    claude: Option<PathBuf>,
+    codex: Option<PathBuf>,
+    copilot: Option<PathBuf>,
 }
 
 impl Environment {
@@ -37,6 +48,9 @@ impl Environment {
             settings_file: None,
             git: GitEnvironment::default(),
             pager: None,
+            programs: None,
+            config_home: None,
+            agents: AgentDirectories::default(),
         }
     }
 
@@ -63,11 +77,49 @@ impl Environment {
         Self {
             backtrail_home: named_home.or_else(|| data_home.map(|data| data.join("backtrail"))),
             settings_file: config_home.as_ref().map(|config| config.join("backtrail/config.toml")),
-            git: git_environment(variable, home.clone(), config_home),
+            git: git_environment(variable, home.clone(), config_home.clone()),
             pager: variable("BACKTRAIL_PAGER").or_else(|| variable("PAGER")).or_else(|| Some("less -FRX".into())),
+            programs: filled("PATH"),
+            config_home,
+            agents: AgentDirectories {
+                claude: absolute("CLAUDE_CONFIG_DIR"),
+                codex: absolute("CODEX_HOME"),
+                copilot: absolute("COPILOT_HOME"),
+            },
             current_directory,
             home,
         }
+    }
+
+    /// Where agents keep their files, for a project.
+    pub(crate) fn agent_places(&self, root: &Path) -> Result<Places, Failure> {
+        let no_home = || Failure::usage("can't tell where agents keep their files: HOME is not set", Some("set HOME"));
+        let home = self.home.clone().ok_or_else(no_home)?;
+        Ok(Places {
+            config_home: self.config_home.clone().unwrap_or_else(|| home.join(".config")),
+            home,
+            claude: self.agents.claude.clone(),
+            codex: self.agents.codex.clone(),
+            copilot: self.agents.copilot.clone(),
+            root: root.to_owned(),
+        })
+    }
+
+    /// The path under which a shell finds this program; none where it finds none, or another one.
+    pub(crate) fn path_in_shell(&self, program: &Path) -> Option<PathBuf> {
+        let (name, real) = (program.file_name()?, program.canonicalize().ok()?);
+        let found = std::env::split_paths(self.programs.as_ref()?).filter(|directory| directory.is_absolute());
+        let first = found.map(|directory| directory.join(name)).find(|path| path.is_file())?;
+        (first.canonicalize().ok()? == real).then_some(first)
+    }
+
+    /// A file or directory of the program's own, beside the stores.
+    pub(crate) fn own_file(&self, name: &str) -> Result<PathBuf, Failure> {
+        let no_home = || {
+            let hint = "set HOME or BACKTRAIL_HOME";
+            Failure::usage("can't tell where to keep things: neither HOME nor BACKTRAIL_HOME is set", Some(hint))
+        };
+        Ok(self.backtrail_home.as_ref().ok_or_else(no_home)?.join(name))
     }
 
     /// The directory that relative paths start from.

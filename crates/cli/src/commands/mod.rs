@@ -12,6 +12,7 @@ pub(crate) mod export;
 pub(crate) mod git;
 pub(crate) mod history;
 pub(crate) mod init;
+pub(crate) mod install;
 pub(crate) mod list;
 pub(crate) mod man;
 pub(crate) mod overview;
@@ -62,6 +63,8 @@ pub(crate) fn run(command: Option<Command>, invocation: &Invocation) -> Result<E
         Some(Command::Workspaces(args)) => workspaces::run(&args, invocation),
         Some(Command::ForgetWorkspace(args)) => workspaces::forget(&args, invocation),
         Some(Command::Git(args)) => git::run(&args, invocation),
+        Some(Command::Install(args)) => install::install(&args, invocation),
+        Some(Command::Uninstall(args)) => install::uninstall(&args, invocation),
         Some(Command::Demo(args)) => demo::run(&args, invocation),
         Some(Command::Completions(args)) => completions::run(&args, invocation),
         Some(Command::Man(args)) => man::run(&args, invocation),

@@ -4,6 +4,7 @@ mod changes;
 mod doctor;
 mod graph;
 mod housekeeping;
+mod installed;
 mod json;
 mod overview;
 mod pager;
@@ -34,6 +35,7 @@ pub(crate) use {
         DeletedJson, ExcludedJson, ForgottenJson, PinnedJson, PruneJson, WorkspacesJson, deleted_text, verdicts_text,
         workspaces_text,
     },
+    installed::{AgentListed, AgentsJson, InstalledJson, agents_text, installed_text},
     json::{InitJson, VerifyJson},
     overview::{Overview, overview},
     progress::ProgressLine,

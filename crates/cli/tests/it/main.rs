@@ -14,6 +14,8 @@ mod events;
 mod exclude;
 mod git;
 mod init;
+mod install;
+mod install_samples;
 mod list;
 mod overview;
 mod pages;

@@ -1,0 +1,193 @@
+//! `install` and `uninstall`: an agent's own files gain the hooks and the server, and lose them again.
+
+use std::{path::PathBuf, process::ExitCode};
+
+use backtrail::Error;
+use clap::{
+    Args,
+    builder::{PossibleValuesParser, TypedValueParser},
+};
+
+use crate::{
+    failure::Failure,
+    hooks::Agent,
+    install::{FileChange, Plan, Planner, Program, Reach, Receipts, has_uncommitted_files, wanted},
+    invocation::Invocation,
+    output::{AgentListed, AgentsJson, InstalledJson, agents_text, installed_text},
+};
+
+/// Let an agent take checkpoints by itself, at every prompt and around every tool call
+///
+/// Adds hooks and the MCP server to the agent's own configuration, and changes nothing else in it.
+#[derive(Debug, Args)]
+pub(crate) struct InstallArgs {
+    /// The agent
+    #[arg(value_parser = agent(), required_unless_present = "list")]
+    agent: Option<Agent>,
+    /// List the agents, and where they are installed
+    #[arg(long, conflicts_with_all = ["agent", "user", "project", "shared", "dry_run"])]
+    list: bool,
+    #[command(flatten)]
+    reach: ReachArgs,
+    /// Show the edit, and do nothing
+    #[arg(long)]
+    dry_run: bool,
+}
+
+/// Take the hooks and the server out of an agent's configuration again
+///
+/// Exactly what install added goes; a file that it made, and that nobody touched since, goes as well.
+#[derive(Debug, Args)]
+pub(crate) struct UninstallArgs {
+    /// The agent
+    #[arg(value_parser = agent())]
+    agent: Agent,
+    #[command(flatten)]
+    reach: ReachArgs,
+    /// Show the edit, and do nothing
+    #[arg(long)]
+    dry_run: bool,
+}
+
+#[derive(Debug, Clone, Copy, Args)]
+struct ReachArgs {
+    /// In your own configuration, for every project; this is what happens without an option
+    #[arg(long, conflicts_with_all = ["project", "shared"])]
+    user: bool,
+    /// In this project's configuration that is not committed
+    #[arg(long, conflicts_with = "shared")]
+    project: bool,
+    /// In this project's configuration that is committed, for everybody
+    #[arg(long)]
+    shared: bool,
+}
+
+impl ReachArgs {
+    fn reach(self) -> Reach {
+        match (self.project, self.shared) {
+            (true, _) => Reach::Project,
+            (_, true) => Reach::Shared,
+            _ => Reach::User,
+        }
+    }
+}
+
+/// Takes the name of an agent.
+fn agent() -> impl TypedValueParser<Value = Agent> {
+    PossibleValuesParser::new(Agent::ALL.map(Agent::name)).try_map(|word| word.parse::<Agent>())
+}
+
+pub(crate) fn install(args: &InstallArgs, invocation: &Invocation) -> Result<ExitCode, Failure> {
+    let Some(agent) = args.agent else { return list(invocation) };
+    let setting = Setting::new(agent, args.reach.reach(), invocation)?;
+    let mut plan = setting.planner().install(&setting.wanted())?;
+    if setting.reach == Reach::Project && !has_uncommitted_files(agent) {
+        let title = agent.title();
+        plan.notes.push(format!("{title} has no uncommitted files of a project: these are for everybody"));
+    }
+    if !args.dry_run {
+        plan.apply(&setting.receipts, &setting.receipts_file)?;
+    }
+    tell(&setting, &plan, args.dry_run, invocation)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+pub(crate) fn uninstall(args: &UninstallArgs, invocation: &Invocation) -> Result<ExitCode, Failure> {
+    let setting = Setting::new(args.agent, args.reach.reach(), invocation)?;
+    let mut plan = setting.planner().uninstall(&setting.wanted())?;
+    if !args.dry_run {
+        plan.apply(&setting.receipts, &setting.receipts_file)?;
+    }
+    let left = Receipts::read(&setting.receipts_file).unwrap_or_default();
+    let is_planned = |path: &std::path::Path| plan.files.iter().any(|file| file.path() == path);
+    let elsewhere: Vec<String> = left
+        .paths(args.agent)
+        .filter(|path| !is_planned(path) && path.exists())
+        .map(|path| path.display().to_string())
+        .collect();
+    if !elsewhere.is_empty() {
+        plan.notes.push(format!("still installed in {}", elsewhere.join(", ")));
+    }
+    tell(&setting, &plan, args.dry_run, invocation)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What an installation goes by.
+struct Setting {
+    agent: Agent,
+    reach: Reach,
+    program: Program,
+    places: crate::install::Places,
+    receipts: Receipts,
+    receipts_file: PathBuf,
+}
+
+impl Setting {
+    fn new(agent: Agent, reach: Reach, invocation: &Invocation) -> Result<Self, Failure> {
+        let environment = invocation.environment();
+        let root = invocation.survey()?.location.root;
+        let receipts_file = environment.own_file("installed.json")?;
+        let receipts = read_receipts(&receipts_file)?;
+        let program = program(reach, invocation)?;
+        Ok(Self { agent, reach, program, places: environment.agent_places(&root)?, receipts, receipts_file })
+    }
+
+    fn wanted(&self) -> Vec<crate::install::Wanted> {
+        wanted(self.agent, self.reach, &self.places, &self.program)
+    }
+
+    fn planner(&self) -> Planner<'_> {
+        Planner { agent: self.agent, program: &self.program, receipts: &self.receipts }
+    }
+}
+
+fn read_receipts(file: &std::path::Path) -> Result<Receipts, Failure> {
+    Receipts::read(file).map_err(|source| Error::Io { action: "read", path: file.to_owned(), source }.into())
+}
+
+/// The program as agents start it: by its path on this machine, by its name where others share the file.
+fn program(reach: Reach, invocation: &Invocation) -> Result<Program, Failure> {
+    if reach == Reach::Shared {
+        return Ok(Program("backtrail".into()));
+    }
+    let own = std::env::current_exe();
+    let own = own.map_err(|source| Error::Io { action: "find", path: "this program".into(), source })?;
+    let path = invocation.environment().path_in_shell(&own).unwrap_or(own);
+    match path.to_str() {
+        Some(path) => Ok(Program(path.to_owned())),
+        None => Err(Failure::usage(
+            format!("{} can't be written into a configuration: it is not UTF-8", path.display()),
+            Some("move the program to another directory"),
+        )),
+    }
+}
+
+fn list(invocation: &Invocation) -> Result<ExitCode, Failure> {
+    let receipts = read_receipts(&invocation.environment().own_file("installed.json")?)?;
+    let listed = |agent| AgentListed {
+        agent,
+        installed: receipts.paths(agent).filter(|path| path.exists()).map(ToOwned::to_owned).collect(),
+    };
+    let agents = Agent::ALL.map(listed);
+    let output = &invocation.output;
+    if output.is_json() {
+        output.json(&AgentsJson::from(&agents[..]))?;
+    } else {
+        output.text(&agents_text(&agents, output.paint))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn tell(setting: &Setting, plan: &Plan, dry_run: bool, invocation: &Invocation) -> Result<(), Failure> {
+    let output = &invocation.output;
+    if output.is_json() {
+        output.json(&InstalledJson::new(setting.agent, &plan.files, dry_run, &plan.notes))?;
+    } else {
+        output.text(&installed_text(&plan.files, dry_run, output.paint))?;
+        if plan.files.iter().all(|file| file.change == FileChange::Unchanged) {
+            output.note("nothing to change");
+        }
+    }
+    plan.notes.iter().for_each(|note| output.note(note));
+    Ok(())
+}

@@ -1,0 +1,202 @@
+//! A file of an agent's: read as it is, replaced in one step, through links, with its mode.
+
+use std::{
+    fs::{self, File, OpenOptions, Permissions},
+    io::{self, Write},
+    os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt},
+    path::{Path, PathBuf},
+};
+
+/// What some editors put in front of UTF-8.
+const BYTE_ORDER_MARK: &str = "\u{feff}";
+
+/// A file that may be there.
+#[derive(Debug, Clone)]
+pub(crate) struct ConfigFile {
+    /// As the agent spells it.
+    pub(crate) path: PathBuf,
+    /// Where it really lies: a link stays a link.
+    target: PathBuf,
+    bytes: Option<Vec<u8>>,
+    mode: Option<u32>,
+    owner: Option<(u32, u32)>,
+}
+
+/// Longer chains of links than this are taken for a circle.
+const MAX_LINKS: usize = 40;
+
+impl ConfigFile {
+    /// Reads it; a file that is not there is fine.
+    pub(crate) fn read(path: &Path) -> io::Result<Self> {
+        let target = behind_links(path)?;
+        let (bytes, metadata) = match fs::read(&target) {
+            Ok(bytes) => (Some(bytes), Some(fs::metadata(&target)?)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => (None, None),
+            Err(error) => return Err(error),
+        };
+        Ok(Self {
+            path: path.to_owned(),
+            target,
+            bytes,
+            mode: metadata.as_ref().map(|metadata| metadata.mode() & 0o7777),
+            owner: metadata.as_ref().map(|metadata| (metadata.uid(), metadata.gid())),
+        })
+    }
+
+    /// Is it there?
+    pub(crate) fn exists(&self) -> bool {
+        self.bytes.is_some()
+    }
+
+    /// Its text without a byte order mark; empty where it is not there, none where it is not UTF-8.
+    pub(crate) fn text(&self) -> Option<&str> {
+        let text = std::str::from_utf8(self.bytes.as_deref().unwrap_or_default()).ok()?;
+        Some(text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text))
+    }
+
+    fn has_mark(&self) -> bool {
+        self.bytes.as_ref().is_some_and(|bytes| bytes.starts_with(BYTE_ORDER_MARK.as_bytes()))
+    }
+
+    /// Puts this text in its place. Gives the directories that had to be made, outermost first.
+    pub(crate) fn write(&self, text: &str, is_executable: bool) -> io::Result<Vec<PathBuf>> {
+        let directory = self.target.parent().ok_or(io::ErrorKind::InvalidInput)?;
+        let made = make_directories(directory)?;
+        self.refuse_if_changed()?;
+        let usual = if is_executable { 0o777 } else { 0o666 };
+        let (mut file, temporary) = temporary_in(directory, self.mode.unwrap_or(usual))?;
+        let result = (|| {
+            if self.has_mark() {
+                file.write_all(BYTE_ORDER_MARK.as_bytes())?;
+            }
+            file.write_all(text.as_bytes())?;
+            if let Some(mode) = self.mode {
+                file.set_permissions(Permissions::from_mode(mode))?;
+            }
+            if let Some((user, group)) = self.owner {
+                // Only root can give files away; for everybody else it is theirs already.
+                drop(std::os::unix::fs::fchown(&file, Some(user), Some(group)));
+            }
+            file.sync_all()?;
+            fs::rename(&temporary, &self.target)
+        })();
+        if let Err(error) = result {
+            drop(fs::remove_file(&temporary));
+            return Err(error);
+        }
+        File::open(directory)?.sync_all()?;
+        Ok(made)
+    }
+
+    /// Removes it, and these directories where nothing else is in them.
+    pub(crate) fn remove(&self, directories: &[PathBuf]) -> io::Result<()> {
+        self.refuse_if_changed()?;
+        fs::remove_file(&self.target)?;
+        for directory in directories.iter().rev() {
+            if fs::remove_dir(directory).is_err() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts back what was read.
+    pub(crate) fn put_back(&self, made: &[PathBuf]) -> io::Result<()> {
+        let present = Self::read(&self.path)?;
+        match &self.bytes {
+            Some(_) => present.write(self.text().unwrap_or_default(), false).map(drop),
+            None if present.exists() => present.remove(made),
+            None => Ok(()),
+        }
+    }
+
+    /// The agent itself writes to its files, too.
+    fn refuse_if_changed(&self) -> io::Result<()> {
+        let present = match fs::read(&self.target) {
+            Ok(bytes) => Some(bytes),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(error),
+        };
+        if present == self.bytes {
+            return Ok(());
+        }
+        Err(io::Error::other("somebody else wrote to it at the same time; try again"))
+    }
+}
+
+/// Where a path leads, followed by hand so that a link to nothing is no error.
+fn behind_links(path: &Path) -> io::Result<PathBuf> {
+    let mut path = path.to_owned();
+    for _ in 0..MAX_LINKS {
+        match fs::read_link(&path) {
+            Ok(link) => path = path.parent().unwrap_or(Path::new("/")).join(link),
+            Err(_) => return Ok(path),
+        }
+    }
+    Err(io::Error::other("too many links"))
+}
+
+/// Makes a directory with its parents; gives those that were missing, outermost first.
+fn make_directories(path: &Path) -> io::Result<Vec<PathBuf>> {
+    let missing: Vec<PathBuf> =
+        path.ancestors().take_while(|ancestor| !ancestor.exists()).map(Path::to_owned).collect();
+    fs::create_dir_all(path)?;
+    Ok(missing.into_iter().rev().collect())
+}
+
+fn temporary_in(directory: &Path, mode: u32) -> io::Result<(File, PathBuf)> {
+    for attempt in 0..1_000 {
+        let path = directory.join(format!(".backtrail-{}-{attempt}.tmp", std::process::id()));
+        match OpenOptions::new().write(true).create_new(true).mode(mode).open(&path) {
+            Ok(file) => return Ok((file, path)),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Err(io::ErrorKind::AlreadyExists.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn links_modes_and_marks_stay() {
+        let place = tempfile::tempdir().unwrap();
+        let (real, link) = (place.path().join("real"), place.path().join("link"));
+        fs::write(&real, "\u{feff}one").unwrap();
+        fs::set_permissions(&real, Permissions::from_mode(0o604)).unwrap();
+        symlink("real", &link).unwrap();
+        let file = ConfigFile::read(&link).unwrap();
+        assert_eq!(file.text(), Some("one"));
+        file.write("two", false).unwrap();
+        assert_eq!(fs::read_link(&link).unwrap(), Path::new("real"));
+        assert_eq!(fs::read(&real).unwrap(), "\u{feff}two".as_bytes());
+        assert_eq!(fs::metadata(&real).unwrap().mode() & 0o777, 0o604);
+        assert_eq!(fs::read_dir(place.path()).unwrap().count(), 2);
+    }
+
+    #[test]
+    fn what_somebody_wrote_in_between_is_not_overwritten() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("file");
+        let file = ConfigFile::read(&path).unwrap();
+        fs::write(&path, "theirs").unwrap();
+        assert!(file.write("ours", false).is_err());
+        assert_eq!(fs::read(&path).unwrap(), b"theirs");
+        assert_eq!(fs::read_dir(place.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_link_to_nothing_is_filled_and_directories_go_again() {
+        let place = tempfile::tempdir().unwrap();
+        symlink("a/b/file", place.path().join("link")).unwrap();
+        let link = place.path().join("link");
+        let made = ConfigFile::read(&link).unwrap().write("x", false).unwrap();
+        assert_eq!(made, [place.path().join("a"), place.path().join("a/b")]);
+        ConfigFile::read(&link).unwrap().remove(&made).unwrap();
+        assert!(fs::symlink_metadata(&link).is_ok() && !place.path().join("a").exists());
+    }
+}

@@ -1,0 +1,152 @@
+//! Adds a table to TOML, and takes it out again, keeping everything else as it is.
+
+use toml_edit::{Document, DocumentMut, Item, Value, value};
+
+use super::{draft::Draft, json::Problem};
+
+/// A table with a program to start, under a key of a table at the top: `[table.key]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Server {
+    /// The table at the top.
+    pub(crate) table: &'static str,
+    /// The key in it.
+    pub(crate) key: &'static str,
+    /// The program.
+    pub(crate) command: String,
+    /// Its arguments.
+    pub(crate) args: Vec<String>,
+}
+
+fn parse(text: &str) -> Result<DocumentMut, Problem> {
+    text.parse().map_err(|error: toml_edit::TomlError| {
+        let message = error.to_string();
+        Problem(message.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join("; "))
+    })
+}
+
+/// What stands where the server would stand.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Present {
+    Nothing,
+    Server { command: String, args: Vec<String> },
+    SomethingElse,
+}
+
+/// Looks for a server.
+pub(crate) fn look(text: &str, server: &Server) -> Result<Present, Problem> {
+    let document = parse(text)?;
+    let Some(table) = document.get(server.table) else { return Ok(Present::Nothing) };
+    let table = table.as_table_like().ok_or_else(|| Problem(format!("{:?} is not a table", server.table)))?;
+    let Some(item) = table.get(server.key) else { return Ok(Present::Nothing) };
+    let Some(found) = item.as_table_like() else { return Ok(Present::SomethingElse) };
+    let command = found.get("command").and_then(Item::as_str);
+    let args = found.get("args").and_then(Item::as_array);
+    let args = args.map(|args| args.iter().filter_map(Value::as_str).map(str::to_owned).collect());
+    Ok(match command {
+        Some(command) => Present::Server { command: command.to_owned(), args: args.unwrap_or_default() },
+        None => Present::SomethingElse,
+    })
+}
+
+/// Adds the server, which must not be there.
+pub(crate) fn add(draft: &mut Draft, server: &Server) -> Result<(), Problem> {
+    parse(draft.text())?;
+    let text = draft.text();
+    let newline = if text.contains("\r\n") { "\r\n" } else { "\n" };
+    let apart = match text {
+        "" => String::new(),
+        text if text.ends_with('\n') => newline.to_owned(),
+        _ => format!("{newline}{newline}"),
+    };
+    let mut lines = DocumentMut::new();
+    lines["command"] = value(&server.command);
+    lines["args"] = value(server.args.iter().collect::<Value>());
+    let body = lines.to_string().replace('\n', newline);
+    let piece = format!("{apart}[{}.{}]{newline}{body}", server.table, server.key);
+    let appended = format!("{text}{piece}");
+    if parse(&appended).is_ok() {
+        draft.insert(text.len(), &piece);
+        return Ok(());
+    }
+    // The table at the top is written in one line, and can't be opened again: the server goes in front of its end.
+    let no_room = || Problem(format!("{:?} has no room for a server", server.table));
+    let document = Document::parse(text).map_err(|_| no_room())?;
+    let table = document.get(server.table).and_then(Item::as_inline_table).ok_or_else(no_room)?;
+    let end = table.span().ok_or_else(no_room)?.end;
+    let before = text[..end].strip_suffix('}').ok_or_else(no_room)?.trim_end_matches([' ', '\t']);
+    let comma = if before.ends_with(['{', ',']) { " " } else { ", " };
+    let args = server.args.iter().collect::<Value>();
+    let command = Value::from(server.command.as_str());
+    let piece = format!("{comma}{} = {{ command = {command}, args = {args} }}", server.key);
+    let at = before.len();
+    let grown = format!("{before}{piece}{}", &text[at..]);
+    parse(&grown).map_err(|_| no_room())?;
+    draft.insert(at, &piece);
+    Ok(())
+}
+
+/// Takes the server out, and the table around it where that is left empty and was not there before.
+pub(crate) fn take_out(text: &str, server: &Server, table_was_there: bool) -> Result<String, Problem> {
+    // The parser writes plain newlines; where every line ends otherwise, so does every line of the outcome.
+    let with_returns = text.contains("\r\n");
+    let mut document = parse(text)?;
+    let Some(table) = document.get_mut(server.table).and_then(Item::as_table_like_mut) else {
+        return Ok(text.to_owned());
+    };
+    table.remove(server.key);
+    if table.is_empty() && !table_was_there {
+        document.remove(server.table);
+    }
+    let text = document.to_string();
+    Ok(if with_returns && !text.contains('\r') { text.replace('\n', "\r\n") } else { text })
+}
+
+/// Is a table of this name there?
+pub(crate) fn has_table(text: &str, server: &Server) -> bool {
+    parse(text).is_ok_and(|document| document.get(server.table).and_then(Item::as_table_like).is_some())
+}
+
+/// Is nothing said any more?
+pub(crate) fn is_empty(text: &str) -> bool {
+    parse(text).is_ok_and(|document| document.as_table().is_empty()) && text.trim().is_empty()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::draft::without_pieces, *};
+
+    fn server() -> Server {
+        Server { table: "mcp_servers", key: "backtrail", command: "/b in/backtrail".into(), args: vec!["mcp".into()] }
+    }
+
+    #[test]
+    fn servers_are_added_beside_every_way_of_writing_tables() {
+        let texts = [
+            "",
+            "# only a comment",
+            "model = \"m\"  # odd\r\n[mcp_servers.docs]\r\ncommand='d'\r\n",
+            "[mcp_servers]\n",
+            "mcp_servers = { docs = { command = \"d\" } } # one line\n[profiles.x]\na = 1\n",
+            "mcp_servers = {}\n",
+            "mcp_servers.docs.command = \"d\"\nmodel = 'm'\n",
+            "[[other]]\na = 1\n[[other]]\na = 2",
+        ];
+        for text in texts {
+            let mut draft = Draft::of(text);
+            assert_eq!(look(text, &server()), Ok(Present::Nothing), "{text}");
+            add(&mut draft, &server()).unwrap();
+            let present = Present::Server { command: "/b in/backtrail".into(), args: vec!["mcp".into()] };
+            assert_eq!(look(draft.text(), &server()), Ok(present), "{}", draft.text());
+            assert_eq!(without_pieces(draft.text(), &draft.pieces()).as_deref(), Some(text));
+            let cleaned = take_out(draft.text(), &server(), has_table(text, &server())).unwrap();
+            assert_eq!(look(&cleaned, &server()), Ok(Present::Nothing), "{cleaned}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_table_is_refused() {
+        assert!(look("mcp_servers = 1\n", &server()).is_err());
+        assert!(look("mcp_servers = [\n", &server()).is_err());
+        assert_eq!(look("[mcp_servers]\nbacktrail = 1\n", &server()), Ok(Present::SomethingElse));
+    }
+}

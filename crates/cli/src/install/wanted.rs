@@ -1,0 +1,392 @@
+//! What each agent needs in which of its files.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use super::{json::Wish, toml::Server};
+use crate::{hooks::Agent, output::shell_words};
+
+/// Whose files are edited.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reach {
+    /// The user's own, for every project.
+    User,
+    /// Those of this project that are not committed, where the agent has such.
+    Project,
+    /// Those of this project that are committed, for everybody.
+    Shared,
+}
+
+/// The directories that agents keep their files in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Places {
+    /// The home directory.
+    pub(crate) home: PathBuf,
+    /// The user's configuration directory.
+    pub(crate) config_home: PathBuf,
+    /// Claude Code's own directory, where it was moved.
+    pub(crate) claude: Option<PathBuf>,
+    /// Codex's own directory, where it was moved.
+    pub(crate) codex: Option<PathBuf>,
+    /// Copilot's own directory, where it was moved.
+    pub(crate) copilot: Option<PathBuf>,
+    /// The project.
+    pub(crate) root: PathBuf,
+}
+
+/// The program, as agents are told to start it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Program(pub(crate) String);
+
+impl Program {
+    /// The line for a shell that hands a payload over.
+    pub(crate) fn hook(&self, agent: Agent) -> String {
+        format!("{} hook {agent}", shell_words([self.0.as_str()].into_iter()))
+    }
+
+    fn server(&self) -> Value {
+        json!({ "command": self.0, "args": ["mcp"] })
+    }
+}
+
+/// A file, and what must be in it.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Wanted {
+    /// Where.
+    pub(crate) path: PathBuf,
+    /// What.
+    pub(crate) content: Content,
+}
+
+/// What must be in a file.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Content {
+    /// Entries of a JSON document that others write to as well.
+    Json(Vec<Wish>),
+    /// A server in a TOML document that others write to as well.
+    Toml(Server),
+    /// All of the file.
+    Whole {
+        /// Its text.
+        text: String,
+        /// Is it a program?
+        is_executable: bool,
+    },
+}
+
+/// How long an agent waits for a hook before it gives up on it. The hook itself gives up earlier.
+const PATIENCE_SECONDS: u64 = 20;
+
+/// The tools of Claude Code that change files, or might.
+const CLAUDE_TOOLS: &str = "^(Write|Edit|MultiEdit|NotebookEdit|Bash|PowerShell|mcp__.*)$";
+
+/// The files of an agent, with what must be in them.
+pub(crate) fn wanted(agent: Agent, reach: Reach, places: &Places, program: &Program) -> Vec<Wanted> {
+    let hook = program.hook(agent);
+    match agent {
+        Agent::Claude => claude(reach, places, program, &hook),
+        Agent::Codex => codex(reach, places, program, &hook),
+        Agent::Gemini => vec![with_both(place(reach, places, ".gemini/settings.json"), gemini_hooks(&hook), program)],
+        Agent::Qwen => vec![with_both(place(reach, places, ".qwen/settings.json"), qwen_hooks(&hook), program)],
+        Agent::Cursor => cursor(reach, places, program, &hook),
+        Agent::Copilot => copilot(reach, places, program, &hook),
+        Agent::Cline => cline(reach, places, program, &hook),
+        Agent::Opencode => opencode(reach, places, program),
+    }
+}
+
+/// Has the agent files of a project that are not committed?
+pub(crate) fn has_uncommitted_files(agent: Agent) -> bool {
+    agent == Agent::Claude
+}
+
+fn place(reach: Reach, places: &Places, below: &str) -> PathBuf {
+    let top = if reach == Reach::User { &places.home } else { &places.root };
+    top.join(below)
+}
+
+fn json(path: PathBuf, wishes: Vec<Wish>) -> Wanted {
+    Wanted { path, content: Content::Json(wishes) }
+}
+
+fn keys(path: &[&str]) -> Vec<String> {
+    path.iter().map(|key| (*key).to_owned()).collect()
+}
+
+fn member(path: &[&str], key: &str, value: Value) -> Wish {
+    Wish::Member { path: keys(path), key: key.to_owned(), value }
+}
+
+fn server_in(path: &[&str], value: Value) -> Wish {
+    member(path, "backtrail", value)
+}
+
+fn with_both(path: PathBuf, mut hooks: Vec<Wish>, program: &Program) -> Wanted {
+    hooks.push(server_in(&["mcpServers"], program.server()));
+    json(path, hooks)
+}
+
+/// `{"hooks": {EVENT: [{"matcher": …, "hooks": [HOOK]}]}}`.
+fn grouped(events: &[(&str, Option<&str>)], hook: &Value) -> Vec<Wish> {
+    let group = |(event, matcher): &(&str, Option<&str>)| {
+        let value = match matcher {
+            Some(matcher) => json!({ "matcher": matcher, "hooks": [hook] }),
+            None => json!({ "hooks": [hook] }),
+        };
+        Wish::Element { path: keys(&["hooks", event]), value }
+    };
+    events.iter().map(group).collect()
+}
+
+/// `{"version": 1, "hooks": {EVENT: [HOOK]}}`.
+fn flat(events: &[&str], hook: &Value) -> Vec<Wish> {
+    let element = |event: &&str| Wish::Element { path: keys(&["hooks", event]), value: hook.clone() };
+    std::iter::once(member(&[], "version", json!(1))).chain(events.iter().map(element)).collect()
+}
+
+fn claude(reach: Reach, places: &Places, program: &Program, hook: &str) -> Vec<Wanted> {
+    let tools = Some(CLAUDE_TOOLS);
+    let events = [
+        ("SessionStart", None),
+        ("UserPromptSubmit", None),
+        ("PreToolUse", tools),
+        ("PostToolUse", tools),
+        ("PostToolUseFailure", tools),
+        ("Stop", None),
+        ("SubagentStop", None),
+        ("SessionEnd", None),
+    ];
+    let hooks = grouped(&events, &json!({ "type": "command", "command": hook, "timeout": PATIENCE_SECONDS }));
+    let own = places.claude.clone().unwrap_or_else(|| places.home.join(".claude"));
+    let document = places.claude.as_deref().unwrap_or(&places.home).join(".claude.json");
+    let server = json!({ "type": "stdio", "command": program.0, "args": ["mcp"] });
+    let project = places.root.to_string_lossy();
+    match reach {
+        Reach::User => {
+            vec![json(own.join("settings.json"), hooks), json(document, vec![server_in(&["mcpServers"], server)])]
+        }
+        Reach::Project => vec![
+            json(places.root.join(".claude/settings.local.json"), hooks),
+            json(document, vec![server_in(&["projects", &project, "mcpServers"], server)]),
+        ],
+        Reach::Shared => vec![
+            json(places.root.join(".claude/settings.json"), hooks),
+            json(places.root.join(".mcp.json"), vec![server_in(&["mcpServers"], server)]),
+        ],
+    }
+}
+
+fn codex(reach: Reach, places: &Places, program: &Program, hook: &str) -> Vec<Wanted> {
+    let events =
+        ["SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop", "SubagentStop", "SessionEnd"];
+    let hooks = grouped(
+        &events.map(|event| (event, None)),
+        &json!({ "type": "command", "command": hook, "timeout": PATIENCE_SECONDS }),
+    );
+    let own = match (reach, &places.codex) {
+        (Reach::User, Some(moved)) => moved.clone(),
+        _ => place(reach, places, ".codex"),
+    };
+    let server =
+        Server { table: "mcp_servers", key: "backtrail", command: program.0.clone(), args: vec!["mcp".to_owned()] };
+    vec![json(own.join("hooks.json"), hooks), Wanted { path: own.join("config.toml"), content: Content::Toml(server) }]
+}
+
+fn gemini_hooks(hook: &str) -> Vec<Wish> {
+    let events = ["SessionStart", "BeforeAgent", "BeforeTool", "AfterTool", "AfterAgent", "SessionEnd"];
+    // Counted in milliseconds there.
+    let hook = json!({ "type": "command", "name": "backtrail", "command": hook, "timeout": PATIENCE_SECONDS * 1_000 });
+    grouped(&events.map(|event| (event, None)), &hook)
+}
+
+fn qwen_hooks(hook: &str) -> Vec<Wish> {
+    let events = [
+        "SessionStart",
+        "UserPromptSubmit",
+        "PreToolUse",
+        "PostToolUse",
+        "PostToolUseFailure",
+        "Stop",
+        "SubagentStop",
+        "SessionEnd",
+    ];
+    let hook = json!({ "type": "command", "name": "backtrail", "command": hook, "timeout": PATIENCE_SECONDS });
+    grouped(&events.map(|event| (event, None)), &hook)
+}
+
+fn cursor(reach: Reach, places: &Places, program: &Program, hook: &str) -> Vec<Wanted> {
+    let events = [
+        "sessionStart",
+        "beforeSubmitPrompt",
+        "preToolUse",
+        "postToolUse",
+        "postToolUseFailure",
+        "subagentStart",
+        "subagentStop",
+        "stop",
+        "sessionEnd",
+    ];
+    let hooks = flat(&events, &json!({ "command": hook, "timeout": PATIENCE_SECONDS }));
+    vec![
+        json(place(reach, places, ".cursor/hooks.json"), hooks),
+        json(place(reach, places, ".cursor/mcp.json"), vec![server_in(&["mcpServers"], program.server())]),
+    ]
+}
+
+fn copilot(reach: Reach, places: &Places, program: &Program, hook: &str) -> Vec<Wanted> {
+    // Written with a capital, the events come with the same payloads as Claude Code's.
+    let events = [
+        "SessionStart",
+        "UserPromptSubmit",
+        "PreToolUse",
+        "PostToolUse",
+        "PostToolUseFailure",
+        "Stop",
+        "SubagentStop",
+        "SessionEnd",
+    ];
+    let hooks = flat(&events, &json!({ "type": "command", "bash": hook, "timeoutSec": PATIENCE_SECONDS }));
+    let own = places.copilot.clone().unwrap_or_else(|| places.home.join(".copilot"));
+    match reach {
+        Reach::User => {
+            let server = json!({ "type": "local", "command": program.0, "args": ["mcp"], "tools": ["*"] });
+            let servers = json(own.join("mcp-config.json"), vec![server_in(&["mcpServers"], server)]);
+            vec![json(own.join("hooks/backtrail.json"), hooks), servers]
+        }
+        // Servers are the user's alone there.
+        Reach::Project | Reach::Shared => vec![json(places.root.join(".github/hooks/backtrail.json"), hooks)],
+    }
+}
+
+fn cline(reach: Reach, places: &Places, program: &Program, hook: &str) -> Vec<Wanted> {
+    let events =
+        ["TaskStart", "TaskResume", "UserPromptSubmit", "PreToolUse", "PostToolUse", "TaskComplete", "TaskCancel"];
+    let hooks = match reach {
+        Reach::User => places.home.join(".cline/hooks"),
+        Reach::Project | Reach::Shared => places.root.join(".clinerules/hooks"),
+    };
+    let text = format!("#!/bin/sh\n# {OWN_MARK}: takes checkpoints\nexec {hook}\n");
+    let script = |event: &str| Wanted {
+        path: hooks.join(event),
+        content: Content::Whole { text: text.clone(), is_executable: true },
+    };
+    let mut wanted: Vec<Wanted> = events.into_iter().map(script).collect();
+    if reach == Reach::User {
+        let servers = places.home.join(".cline/data/settings/cline_mcp_settings.json");
+        wanted.push(json(servers, vec![server_in(&["mcpServers"], program.server())]));
+    }
+    wanted
+}
+
+/// Stands in files that are ours alone.
+pub(crate) const OWN_MARK: &str = "Installed by backtrail";
+
+/// The plugin that passes events on, with the program's name in it.
+const OPENCODE_PLUGIN: &str = include_str!("../../../../integrations/opencode/backtrail.ts");
+
+fn opencode(reach: Reach, places: &Places, program: &Program) -> Vec<Wanted> {
+    let (own, plugins) = match reach {
+        Reach::User => (places.config_home.join("opencode"), places.config_home.join("opencode/plugins")),
+        Reach::Project | Reach::Shared => (places.root.clone(), places.root.join(".opencode/plugins")),
+    };
+    let text = OPENCODE_PLUGIN.replacen("\"backtrail\"", &json!(program.0).to_string(), 1);
+    let document = ["opencode.jsonc", "opencode.json"].map(|name| own.join(name));
+    let document = document.iter().find(|path| path.exists()).unwrap_or(&document[1]);
+    let server = json!({ "type": "local", "command": [program.0, "mcp"], "enabled": true });
+    vec![
+        Wanted { path: plugins.join("backtrail.ts"), content: Content::Whole { text, is_executable: false } },
+        json(document.clone(), vec![server_in(&["mcp"], server)]),
+    ]
+}
+
+/// Is this entry one that an installation made, with this program or another copy of it?
+pub(crate) fn is_ours(value: &Value, agent: Agent, program: &Program) -> bool {
+    let Some(object) = value.as_object() else { return false };
+    let line = object.get("command").or_else(|| object.get("bash"));
+    let words: Vec<String> = match (line, object.get("args").and_then(Value::as_array)) {
+        (Some(Value::String(program)), Some(args)) => {
+            let args = args.iter().filter_map(Value::as_str);
+            std::iter::once(program.as_str()).chain(args).map(str::to_owned).collect()
+        }
+        (Some(Value::String(line)), None) => split_line(line),
+        (Some(Value::Array(words)), _) => words.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
+        _ => return false,
+    };
+    let is_call =
+        |words: &[String]| words == ["mcp"] || (words.len() == 2 && words[0] == "hook" && words[1] == agent.name());
+    words.split_first().is_some_and(|(first, rest)| is_program(first, program) && is_call(rest))
+}
+
+fn is_program(word: &str, program: &Program) -> bool {
+    let name = Path::new(word).file_name().map(|name| name.to_string_lossy().into_owned());
+    word == program.0 || name.is_some_and(|name| name == "backtrail" || name == "backtrail.exe")
+}
+
+/// The words of a line for a shell, as far as they are written plainly or in quotes.
+fn split_line(line: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    let mut word: Option<String> = None;
+    let mut quote: Option<char> = None;
+    let mut characters = line.chars();
+    while let Some(character) = characters.next() {
+        match (quote, character) {
+            (Some(open), _) if open == character => quote = None,
+            (None, '\'' | '"') => {
+                quote = Some(character);
+                word.get_or_insert_default();
+            }
+            (None, '\\') => word.get_or_insert_default().extend(characters.next()),
+            (None, _) if character.is_whitespace() => words.extend(word.take()),
+            _ => word.get_or_insert_default().push(character),
+        }
+    }
+    words.extend(word);
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn our_entries_are_known_however_the_program_is_spelled() {
+        let program = Program("/opt/my tools/bt's".into());
+        for program in [&program, &Program("backtrail".into()), &Program("/usr/bin/backtrail".into())] {
+            let hook = json!({ "type": "command", "command": program.hook(Agent::Claude), "timeout": 5 });
+            assert!(is_ours(&hook, Agent::Claude, program), "{hook}");
+            assert!(!is_ours(&hook, Agent::Codex, program), "{hook}");
+            assert!(is_ours(&program.server(), Agent::Claude, program));
+        }
+        let foreign = [
+            json!({ "command": "echo backtrail hook claude" }),
+            json!({ "command": "backtrail hook claude && rm x" }),
+            json!({ "command": "backtrail status" }),
+            json!({ "command": "backtrail", "args": ["mcp", "--http", "127.0.0.1:1"] }),
+            json!("backtrail hook claude"),
+        ];
+        for value in foreign {
+            assert!(!is_ours(&value, Agent::Claude, &program), "{value}");
+        }
+    }
+
+    #[test]
+    fn every_agent_has_its_hook_and_its_server() {
+        let places = Places {
+            home: "/h".into(),
+            config_home: "/h/.config".into(),
+            claude: None,
+            codex: None,
+            copilot: None,
+            root: "/w".into(),
+        };
+        for agent in Agent::ALL {
+            for reach in [Reach::User, Reach::Project, Reach::Shared] {
+                let wanted = format!("{:?}", wanted(agent, reach, &places, &Program("backtrail".into())));
+                let servers_are_the_users = matches!(agent, Agent::Cline | Agent::Copilot) && reach != Reach::User;
+                assert!(wanted.contains("\"mcp\"") || servers_are_the_users, "{agent}: {wanted}");
+                assert!(wanted.contains(&format!("hook {agent}")) || agent == Agent::Opencode, "{agent}: {wanted}");
+            }
+        }
+    }
+}

@@ -1,0 +1,325 @@
+//! `install` and `uninstall`: an agent's files gain our entries, lose nothing, and are the same again afterwards.
+
+use std::{
+    fs,
+    os::unix::fs::{PermissionsExt, symlink},
+    path::{Path, PathBuf},
+};
+
+use serde_json::Value;
+
+use crate::{install_samples::SAMPLES, place::Place};
+
+/// Every file below the home and the workspace, apart from the program's own.
+fn files(place: &Place) -> Vec<(PathBuf, Vec<u8>)> {
+    let mut found = Vec::new();
+    for top in ["home", "ws"] {
+        collect(&place.path(top), &mut found);
+    }
+    found.retain(|(path, _)| !path.starts_with(place.path("home/backtrail")));
+    found.sort();
+    found
+}
+
+fn collect(directory: &Path, found: &mut Vec<(PathBuf, Vec<u8>)>) {
+    for entry in fs::read_dir(directory).unwrap().flatten() {
+        let path = entry.path();
+        match entry.file_type().unwrap() {
+            kind if kind.is_dir() => {
+                found.push((path.clone(), b"directory".to_vec()));
+                collect(&path, found);
+            }
+            kind if kind.is_symlink() => {
+                found.push((path.clone(), fs::read_link(&path).unwrap().into_os_string().into_encoded_bytes()))
+            }
+            _ => found.push((path.clone(), fs::read(&path).unwrap())),
+        }
+    }
+}
+
+fn put(place: &Place, name: &str, bytes: impl AsRef<[u8]>) -> PathBuf {
+    let path = place.path(name);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(&path, bytes).unwrap();
+    path
+}
+
+/// Is every byte of one text in the other, in order?
+fn is_subsequence(old: &[u8], new: &[u8]) -> bool {
+    let mut rest = new.iter();
+    old.iter().all(|byte| rest.any(|other| other == byte))
+}
+
+/// A document without comments and trailing commas.
+fn json(bytes: &[u8]) -> Value {
+    let text = String::from_utf8(bytes.to_vec()).unwrap();
+    let text = text.trim_start_matches('\u{feff}');
+    let mut plain = String::new();
+    let mut rest = text;
+    while let Some(character) = rest.chars().next() {
+        let length = match character {
+            '"' => {
+                let mut escaped = false;
+                let end = rest[1..].find(|c| {
+                    let ends = c == '"' && !escaped;
+                    escaped = c == '\\' && !escaped;
+                    ends
+                });
+                let end = end.unwrap() + 2;
+                plain.push_str(&rest[..end]);
+                end
+            }
+            '/' if rest.starts_with("//") => rest.find('\n').unwrap_or(rest.len()),
+            '/' if rest.starts_with("/*") => rest.find("*/").unwrap() + 2,
+            '}' | ']' => {
+                let kept = plain.trim_end();
+                plain.truncate(kept.strip_suffix(',').unwrap_or(kept).len());
+                plain.push(character);
+                1
+            }
+            other => {
+                plain.push(other);
+                other.len_utf8()
+            }
+        };
+        rest = &rest[length..];
+    }
+    if plain.trim().is_empty() {
+        Value::Null
+    } else {
+        serde_json::from_str(&plain).unwrap_or_else(|error| panic!("{error}: {plain}"))
+    }
+}
+
+/// Does the new document hold everything that the old one held?
+fn includes(new: &Value, old: &Value) -> bool {
+    match (new, old) {
+        (_, Value::Null) => true,
+        (Value::Object(new), Value::Object(old)) => {
+            old.iter().all(|(key, value)| new.get(key).is_some_and(|other| includes(other, value)))
+        }
+        (Value::Array(new), Value::Array(old)) => {
+            let mut rest = new.iter();
+            old.iter().all(|value| rest.any(|other| includes(other, value)))
+        }
+        (new, old) => new == old,
+    }
+}
+
+#[test]
+fn install_and_uninstall_give_back_the_same_bytes() {
+    let variants: [(&str, fn(&str) -> String); 3] = [
+        ("as it is", str::to_owned),
+        ("with CRLF", |text| text.replace('\n', "\r\n")),
+        ("with a mark and no last newline", |text| format!("\u{feff}{}", text.trim_end())),
+    ];
+    for (agent, file, text) in SAMPLES {
+        for (variant, change) in variants {
+            let place = Place::new();
+            let text = change(text);
+            let path = put(&place, file, &text);
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+            let before = files(&place);
+            let about = format!("{agent}, {file}, {variant}:\n{text}");
+
+            place.ok(["install", agent]);
+            let installed = fs::read(&path).unwrap();
+            assert_ne!(installed, text.as_bytes(), "nothing added: {about}");
+            assert!(is_subsequence(text.as_bytes(), &installed), "{about}\n{}", String::from_utf8_lossy(&installed));
+            assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o640, "{about}");
+            if file.ends_with("json") {
+                assert!(includes(&json(&installed), &json(text.as_bytes())), "{about}");
+            }
+            if variant == "with CRLF" && text.matches('\n').count() > 1 {
+                let lone = String::from_utf8(installed.clone()).unwrap().replace("\r\n", "");
+                assert!(!lone.contains('\n'), "a lone newline: {about}\n{lone}");
+            }
+            let once = files(&place);
+            place.ok(["install", agent]);
+            assert!(once == files(&place), "the second time changed something: {about}");
+
+            place.ok(["uninstall", agent]);
+            assert!(before == files(&place), "{about}\n--- left ---\n{}", fs::read_to_string(&path).unwrap());
+            place.ok(["uninstall", agent]);
+            assert!(before == files(&place), "the second time: {about}");
+        }
+    }
+}
+
+#[test]
+fn there_are_enough_samples() {
+    assert!(SAMPLES.len() >= 30, "{}", SAMPLES.len());
+}
+
+#[test]
+fn every_agent_in_every_reach_leaves_nothing_behind() {
+    for agent in ["claude", "codex", "gemini", "qwen", "cursor", "copilot", "cline", "opencode"] {
+        for reach in ["--user", "--project", "--shared"] {
+            let place = Place::new();
+            let before = files(&place);
+            let answer = place.json(["install", agent, reach]);
+            let made: Vec<&str> =
+                answer["files"].as_array().unwrap().iter().map(|file| file["path"].as_str().unwrap()).collect();
+            assert!(!made.is_empty(), "{agent} {reach}");
+            let top = place.path(if reach == "--user" { "home" } else { "ws" });
+            assert!(made.iter().any(|path| Path::new(path).starts_with(&top)), "{agent} {reach}: {made:?}");
+            assert!(files(&place).iter().any(|(_, bytes)| {
+                let text = String::from_utf8_lossy(bytes);
+                text.contains(&format!("hook {agent}"))
+            }));
+            place.ok(["uninstall", agent, reach]);
+            assert!(before == files(&place), "{agent} {reach}");
+        }
+    }
+}
+
+#[test]
+fn without_a_receipt_entries_are_found_by_what_they_say() {
+    for (agent, file, text) in SAMPLES {
+        let place = Place::new();
+        let path = put(&place, file, text);
+        place.ok(["install", agent]);
+        fs::remove_file(place.path("home/backtrail/installed.json")).unwrap();
+        place.ok(["uninstall", agent]);
+        let left = fs::read(&path).unwrap();
+        assert!(!String::from_utf8_lossy(&left).contains("backtrail"), "{file}: {}", String::from_utf8_lossy(&left));
+        if file.ends_with("json") {
+            let (left, text) = (json(&left), json(text.as_bytes()));
+            let is_nothing = left.as_object().is_some_and(serde_json::Map::is_empty);
+            assert!(is_nothing || includes(&text, &left), "{file}: {left}");
+        }
+    }
+}
+
+#[test]
+fn what_the_user_wrote_since_stays() {
+    let place = Place::new();
+    let text = "{\n  // mine\n  \"model\": \"opus\" // best\n}\n";
+    let path = put(&place, "home/.claude/settings.json", text);
+    place.ok(["install", "claude"]);
+    let edited = fs::read_to_string(&path).unwrap().replacen("{\n", "{\n  \"theme\": \"dark\", // new\n", 1);
+    fs::write(&path, &edited).unwrap();
+    place.ok(["install", "claude"]);
+    assert_eq!(fs::read_to_string(&path).unwrap(), edited);
+    place.ok(["uninstall", "claude"]);
+    let expected = text.replacen("{\n", "{\n  \"theme\": \"dark\", // new\n", 1);
+    assert_eq!(fs::read_to_string(&path).unwrap(), expected);
+}
+
+#[test]
+fn a_hook_that_the_user_put_beside_ours_stays() {
+    let place = Place::new();
+    place.ok(["install", "claude"]);
+    let path = place.path("home/.claude/settings.json");
+    let mut document = json(&fs::read(&path).unwrap());
+    let mine = serde_json::json!({ "type": "command", "command": "./mine.sh" });
+    document["hooks"]["Stop"][0]["hooks"].as_array_mut().unwrap().push(mine.clone());
+    fs::write(&path, serde_json::to_string(&document).unwrap()).unwrap();
+    place.ok(["uninstall", "claude"]);
+    let left = json(&fs::read(&path).unwrap());
+    assert_eq!(left, serde_json::json!({ "hooks": { "Stop": [{ "hooks": [mine] }] } }));
+}
+
+#[test]
+fn a_program_that_moved_is_written_anew() {
+    let place = Place::new();
+    let path = put(&place, "home/.gemini/settings.json", "{\"a\": 1}\n");
+    place.ok(["install", "gemini"]);
+    let installed = fs::read_to_string(&path).unwrap();
+    let program = env!("CARGO_BIN_EXE_backtrail");
+    assert!(installed.contains(program));
+    fs::write(&path, installed.replace(program, "/old/place/backtrail")).unwrap();
+    place.ok(["install", "gemini"]);
+    let again = fs::read_to_string(&path).unwrap();
+    assert!(again.contains(program) && !again.contains("/old/place"), "{again}");
+    assert_eq!(again.matches("BeforeTool").count(), 1);
+    place.ok(["uninstall", "gemini"]);
+    assert_eq!(json(&fs::read(&path).unwrap()), serde_json::json!({ "a": 1 }));
+}
+
+#[test]
+fn a_linked_file_stays_a_link() {
+    let place = Place::new();
+    put(&place, "home/dotfiles/claude.json", "{\n\t\"a\": 1\n}");
+    fs::create_dir(place.path("home/.claude")).unwrap();
+    symlink("../dotfiles/claude.json", place.path("home/.claude/settings.json")).unwrap();
+    let before = files(&place);
+    place.ok(["install", "claude"]);
+    assert!(fs::read_to_string(place.path("home/dotfiles/claude.json")).unwrap().contains("hook claude"));
+    assert!(fs::symlink_metadata(place.path("home/.claude/settings.json")).unwrap().is_symlink());
+    place.ok(["uninstall", "claude"]);
+    assert!(before == files(&place));
+}
+
+#[test]
+fn broken_files_are_refused_and_nothing_is_written() {
+    let cases: [(&str, &str, &[u8]); 9] = [
+        ("claude", "home/.claude/settings.json", b"{\"hooks\": {\"PreToolUse\": ["),
+        ("claude", "home/.claude.json", b"{\"mcpServers\": {\"a\": 1,, }}"),
+        ("claude", "home/.claude/settings.json", b"[]"),
+        ("claude", "home/.claude/settings.json", b"{\"hooks\": []}"),
+        ("claude", "home/.claude/settings.json", b"{\"hooks\": {\"Stop\": {}}}"),
+        ("claude", "home/.claude/settings.json", b"{\"a\": \"\xff\"}"),
+        ("codex", "home/.codex/config.toml", b"[mcp_servers\n"),
+        ("codex", "home/.codex/config.toml", b"mcp_servers = 3\n"),
+        ("cline", "home/.cline/hooks/PreToolUse", b"#!/bin/sh\n./mine\n"),
+    ];
+    for (agent, file, bytes) in cases {
+        let place = Place::new();
+        put(&place, file, bytes);
+        let before = files(&place);
+        let run = place.run(["--json", "install", agent]);
+        let (code, word, message) = run.error();
+        assert_eq!((code, word.as_str()), (2, "settings"), "{message}");
+        assert!(message.contains(file.trim_start_matches("home/")), "{message}");
+        assert!(before == files(&place), "{file}");
+    }
+}
+
+#[test]
+fn a_server_of_the_users_own_is_left_alone() {
+    let place = Place::new();
+    let own = r#"{"mcpServers": {"backtrail": {"command": "my-own", "args": []}}}"#;
+    let path = put(&place, "home/.claude.json", own);
+    let answer = place.json(["install", "claude"]);
+    assert!(answer["notes"].to_string().contains("which stays"), "{answer}");
+    assert_eq!(fs::read_to_string(&path).unwrap(), own);
+    place.ok(["uninstall", "claude"]);
+    assert_eq!(fs::read_to_string(&path).unwrap(), own);
+}
+
+#[test]
+fn a_failure_half_way_leaves_nothing() {
+    let place = Place::new();
+    put(&place, "home/.codex/hooks.json", "{}");
+    // The second file can't be written: its name is taken by a directory.
+    fs::create_dir(place.path("home/.codex/config.toml")).unwrap();
+    let before = files(&place);
+    assert_eq!(place.run(["install", "codex"]).code, 1);
+    assert!(before == files(&place));
+}
+
+#[test]
+fn agents_are_listed_with_their_files() {
+    let place = Place::new();
+    place.ok(["install", "codex"]);
+    let answer = place.json(["install", "--list"]);
+    let agents = answer["agents"].as_array().unwrap();
+    let codex = agents.iter().find(|agent| agent["agent"] == "codex").unwrap();
+    assert_eq!(codex["installed"].as_array().unwrap().len(), 2, "{codex}");
+    let text = place.ok(["install", "--list"]);
+    assert!(text.contains("Claude Code") && text.contains(".codex/hooks.json"), "{text}");
+    let (code, word, message) = place.run(["--json", "install", "no-such-agent"]).error();
+    assert_eq!((code, word.as_str()), (2, "usage"), "{message}");
+    let (code, _, _) = place.run(["--json", "install"]).error();
+    assert_eq!(code, 2);
+}
+
+#[test]
+fn a_preview_shows_the_edit() {
+    let place = Place::new();
+    let before = files(&place);
+    let text = place.ok(["install", "claude", "--dry-run"]);
+    assert!(text.contains("would be created") && text.contains("hook claude"), "{text}");
+    assert!(before == files(&place));
+}
