@@ -5,7 +5,7 @@ import { spawn } from "node:child_process"
 
 import type { Plugin } from "@opencode-ai/plugin"
 
-const PROGRAM = "backtrail"
+const PROGRAM = ["backtrail"]
 const PATIENCE_MILLISECONDS = 20_000
 
 /** Ends when the program has taken its checkpoint, could not be started, or takes too long. */
@@ -17,7 +17,8 @@ function tell(payload: Record<string, unknown>): Promise<void> {
       resolve()
     }
     try {
-      const child = spawn(PROGRAM, ["hook", "opencode"], { stdio: ["pipe", "ignore", "ignore"] })
+      const [command, ...words] = PROGRAM
+      const child = spawn(command, [...words, "hook", "opencode"], { stdio: ["pipe", "ignore", "ignore"] })
       child.on("error", done)
       child.on("close", done)
       child.stdin.on("error", () => {})

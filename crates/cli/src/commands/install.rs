@@ -14,6 +14,7 @@ use crate::{
     install::{FileChange, Plan, Planner, Program, Reach, Receipts, has_uncommitted_files, wanted},
     invocation::Invocation,
     output::{AgentListed, AgentsJson, InstalledJson, agents_text, installed_text},
+    process,
 };
 
 /// Let an agent take checkpoints by itself, at every prompt and around every tool call
@@ -148,18 +149,21 @@ fn read_receipts(file: &std::path::Path) -> Result<Receipts, Failure> {
 /// The program as agents start it: by its path on this machine, by its name where others share the file.
 fn program(reach: Reach, invocation: &Invocation) -> Result<Program, Failure> {
     if reach == Reach::Shared {
-        return Ok(Program("backtrail".into()));
+        return Ok(Program(vec!["backtrail".into()]));
     }
-    let own = std::env::current_exe();
-    let own = own.map_err(|source| Error::Io { action: "find", path: "this program".into(), source })?;
-    let path = invocation.environment().path_in_shell(&own).unwrap_or(own);
-    match path.to_str() {
-        Some(path) => Ok(Program(path.to_owned())),
+    let words = process::own_words();
+    let words = words.map_err(|source| Error::Io { action: "find", path: "this program".into(), source })?;
+    let first = words.first().map(PathBuf::from).unwrap_or_default();
+    let first = invocation.environment().path_in_shell(&first).unwrap_or(first);
+    let words = std::iter::once(first.as_os_str()).chain(words.iter().skip(1).map(AsRef::as_ref));
+    let text = |word: &std::ffi::OsStr| match word.to_str() {
+        Some(word) => Ok(word.to_owned()),
         None => Err(Failure::usage(
-            format!("{} can't be written into a configuration: it is not UTF-8", path.display()),
+            format!("{} can't be written into a configuration: it is not UTF-8", word.display()),
             Some("move the program to another directory"),
         )),
-    }
+    };
+    Ok(Program(words.map(text).collect::<Result<_, _>>()?))
 }
 
 fn list(invocation: &Invocation) -> Result<ExitCode, Failure> {

@@ -69,11 +69,6 @@ impl Agent {
             _ => None,
         }
     }
-
-    /// Does it take nothing but JSON from a hook?
-    pub(crate) fn wants_json(self) -> bool {
-        matches!(self, Self::Gemini | Self::Cursor | Self::Cline)
-    }
 }
 
 impl fmt::Display for Agent {

@@ -168,32 +168,32 @@ impl Editor<'_> {
                 Some(value) => here = value,
                 None => {
                     let rest = rest_of(wish, depth + 1);
-                    return Ok(self.into_object(object, key, &rest));
+                    return Ok(self.insert_member(object, key, &rest));
                 }
             }
         }
         match (wish, here) {
-            (Wish::Member { key, value, .. }, here) => Ok(self.into_object(as_object(here, path)?, key, value)),
+            (Wish::Member { key, value, .. }, here) => Ok(self.insert_member(as_object(here, path)?, key, value)),
             (Wish::Element { value, .. }, Node::Array(array)) => {
                 let last = array.elements.last().map(Ranged::range);
-                Ok(self.into_container(array.range(), last, |indent| self.style.render(value, indent)))
+                Ok(self.insert_entry(array.range(), last, |indent| self.style.render(value, indent)))
             }
             (Wish::Element { .. }, _) => Err(wrong_kind(path, "an array")),
         }
     }
 
-    fn into_object(&self, object: &Object<'_>, key: &str, value: &Value) -> Insertions {
+    fn insert_member(&self, object: &Object<'_>, key: &str, value: &Value) -> Insertions {
         let member = |indent: &str| format!("{}{}{}", json!(key), self.style.colon(), self.style.render(value, indent));
-        self.into_container(object.range(), object.properties.last().map(Ranged::range), member)
+        self.insert_entry(object.range(), object.properties.last().map(Ranged::range), member)
     }
 
     /// Inserts behind the last entry of a container, or into an empty one.
-    fn into_container(&self, container: Range, last: Option<Range>, entry: impl Fn(&str) -> String) -> Insertions {
+    fn insert_entry(&self, container: Range, last: Option<Range>, entry: impl Fn(&str) -> String) -> Insertions {
         let newline = self.style.newline;
         let (unit, last) = match (&self.style.unit, last) {
             (None, Some(last)) => return self.beside(container, last, entry("")),
             (None, None) => return vec![(container.start + 1, entry(""))],
-            (Some(unit), None) => return self.into_empty(container, unit, entry),
+            (Some(unit), None) => return self.insert_first(container, unit, entry),
             (Some(unit), Some(last)) => (unit, last),
         };
         let begins_line = self.line_start(last.start) > container.start;
@@ -211,7 +211,7 @@ impl Editor<'_> {
         }
     }
 
-    fn into_empty(&self, container: Range, unit: &str, entry: impl Fn(&str) -> String) -> Insertions {
+    fn insert_first(&self, container: Range, unit: &str, entry: impl Fn(&str) -> String) -> Insertions {
         let newline = self.style.newline;
         let outer = indentation(&self.text[self.line_start(container.start)..]);
         let indent = format!("{outer}{unit}");

@@ -35,18 +35,30 @@ pub(crate) struct Places {
     pub(crate) root: PathBuf,
 }
 
-/// The program, as agents are told to start it.
+/// The program, as agents are told to start it: usually one word.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Program(pub(crate) String);
+pub(crate) struct Program(pub(crate) Vec<String>);
 
 impl Program {
+    /// The words that do something with it.
+    fn words<'w>(&'w self, rest: &[&'w str]) -> Vec<&'w str> {
+        self.0.iter().map(String::as_str).chain(rest.iter().copied()).collect()
+    }
+
     /// The line for a shell that hands a payload over.
     pub(crate) fn hook(&self, agent: Agent) -> String {
-        format!("{} hook {agent}", shell_words([self.0.as_str()].into_iter()))
+        shell_words(self.words(&["hook", agent.name()]))
+    }
+
+    /// The program and the arguments that start the server.
+    fn server_words(&self) -> (String, Vec<String>) {
+        let mut words = self.words(&["mcp"]).into_iter().map(str::to_owned);
+        (words.next().unwrap_or_default(), words.collect())
     }
 
     fn server(&self) -> Value {
-        json!({ "command": self.0, "args": ["mcp"] })
+        let (command, args) = self.server_words();
+        json!({ "command": command, "args": args })
     }
 }
 
@@ -160,7 +172,8 @@ fn claude(reach: Reach, places: &Places, program: &Program, hook: &str) -> Vec<W
     let hooks = grouped(&events, &json!({ "type": "command", "command": hook, "timeout": PATIENCE_SECONDS }));
     let own = places.claude.clone().unwrap_or_else(|| places.home.join(".claude"));
     let document = places.claude.as_deref().unwrap_or(&places.home).join(".claude.json");
-    let server = json!({ "type": "stdio", "command": program.0, "args": ["mcp"] });
+    let (command, args) = program.server_words();
+    let server = json!({ "type": "stdio", "command": command, "args": args });
     let project = places.root.to_string_lossy();
     match reach {
         Reach::User => {
@@ -188,8 +201,8 @@ fn codex(reach: Reach, places: &Places, program: &Program, hook: &str) -> Vec<Wa
         (Reach::User, Some(moved)) => moved.clone(),
         _ => place(reach, places, ".codex"),
     };
-    let server =
-        Server { table: "mcp_servers", key: "backtrail", command: program.0.clone(), args: vec!["mcp".to_owned()] };
+    let (command, args) = program.server_words();
+    let server = Server { table: "mcp_servers", key: "backtrail", command, args };
     vec![json(own.join("hooks.json"), hooks), Wanted { path: own.join("config.toml"), content: Content::Toml(server) }]
 }
 
@@ -250,7 +263,8 @@ fn copilot(reach: Reach, places: &Places, program: &Program, hook: &str) -> Vec<
     let own = places.copilot.clone().unwrap_or_else(|| places.home.join(".copilot"));
     match reach {
         Reach::User => {
-            let server = json!({ "type": "local", "command": program.0, "args": ["mcp"], "tools": ["*"] });
+            let (command, args) = program.server_words();
+            let server = json!({ "type": "local", "command": command, "args": args, "tools": ["*"] });
             let servers = json(own.join("mcp-config.json"), vec![server_in(&["mcpServers"], server)]);
             vec![json(own.join("hooks/backtrail.json"), hooks), servers]
         }
@@ -290,10 +304,10 @@ fn opencode(reach: Reach, places: &Places, program: &Program) -> Vec<Wanted> {
         Reach::User => (places.config_home.join("opencode"), places.config_home.join("opencode/plugins")),
         Reach::Project | Reach::Shared => (places.root.clone(), places.root.join(".opencode/plugins")),
     };
-    let text = OPENCODE_PLUGIN.replacen("\"backtrail\"", &json!(program.0).to_string(), 1);
+    let text = OPENCODE_PLUGIN.replacen("[\"backtrail\"]", &json!(program.0).to_string(), 1);
     let document = ["opencode.jsonc", "opencode.json"].map(|name| own.join(name));
     let document = document.iter().find(|path| path.exists()).unwrap_or(&document[1]);
-    let server = json!({ "type": "local", "command": [program.0, "mcp"], "enabled": true });
+    let server = json!({ "type": "local", "command": program.words(&["mcp"]), "enabled": true });
     vec![
         Wanted { path: plugins.join("backtrail.ts"), content: Content::Whole { text, is_executable: false } },
         json(document.clone(), vec![server_in(&["mcp"], server)]),
@@ -313,14 +327,16 @@ pub(crate) fn is_ours(value: &Value, agent: Agent, program: &Program) -> bool {
         (Some(Value::Array(words)), _) => words.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
         _ => return false,
     };
-    let is_call =
-        |words: &[String]| words == ["mcp"] || (words.len() == 2 && words[0] == "hook" && words[1] == agent.name());
-    words.split_first().is_some_and(|(first, rest)| is_program(first, program) && is_call(rest))
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let calls = [program.words(&["mcp"]), program.words(&["hook", agent.name()])];
+    let rest = words.split_first().map_or(&[][..], |(_, rest)| rest);
+    let is_copy = words.first().is_some_and(|first| is_named_like_us(first));
+    calls.contains(&words) || (is_copy && (rest == ["mcp"] || rest == ["hook", agent.name()]))
 }
 
-fn is_program(word: &str, program: &Program) -> bool {
-    let name = Path::new(word).file_name().map(|name| name.to_string_lossy().into_owned());
-    word == program.0 || name.is_some_and(|name| name == "backtrail" || name == "backtrail.exe")
+fn is_named_like_us(word: &str) -> bool {
+    let name = Path::new(word).file_name();
+    name.is_some_and(|name| name == "backtrail" || name == "backtrail.exe")
 }
 
 /// The words of a line for a shell, as far as they are written plainly or in quotes.
@@ -351,8 +367,8 @@ mod tests {
 
     #[test]
     fn our_entries_are_known_however_the_program_is_spelled() {
-        let program = Program("/opt/my tools/bt's".into());
-        for program in [&program, &Program("backtrail".into()), &Program("/usr/bin/backtrail".into())] {
+        let program = Program(vec!["/opt/my tools/bt's".into(), "-m".into()]);
+        for program in [&program, &Program(vec!["backtrail".into()]), &Program(vec!["/usr/bin/backtrail".into()])] {
             let hook = json!({ "type": "command", "command": program.hook(Agent::Claude), "timeout": 5 });
             assert!(is_ours(&hook, Agent::Claude, program), "{hook}");
             assert!(!is_ours(&hook, Agent::Codex, program), "{hook}");
@@ -382,7 +398,7 @@ mod tests {
         };
         for agent in Agent::ALL {
             for reach in [Reach::User, Reach::Project, Reach::Shared] {
-                let wanted = format!("{:?}", wanted(agent, reach, &places, &Program("backtrail".into())));
+                let wanted = format!("{:?}", wanted(agent, reach, &places, &Program(vec!["backtrail".into()])));
                 let servers_are_the_users = matches!(agent, Agent::Cline | Agent::Copilot) && reach != Reach::User;
                 assert!(wanted.contains("\"mcp\"") || servers_are_the_users, "{agent}: {wanted}");
                 assert!(wanted.contains(&format!("hook {agent}")) || agent == Agent::Opencode, "{agent}: {wanted}");

@@ -184,7 +184,9 @@ fn without_a_receipt_entries_are_found_by_what_they_say() {
         let left = fs::read(&path).unwrap();
         assert!(!String::from_utf8_lossy(&left).contains("backtrail"), "{file}: {}", String::from_utf8_lossy(&left));
         if file.ends_with("json") {
-            let (left, text) = (json(&left), json(text.as_bytes()));
+            let (mut left, text) = (json(&left), json(text.as_bytes()));
+            // Whose a version is, only a receipt can tell; it does no harm.
+            left.as_object_mut().unwrap().remove("version");
             let is_nothing = left.as_object().is_some_and(serde_json::Map::is_empty);
             assert!(is_nothing || includes(&text, &left), "{file}: {left}");
         }
