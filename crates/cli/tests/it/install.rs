@@ -106,9 +106,12 @@ fn includes(new: &Value, old: &Value) -> bool {
     }
 }
 
+/// The same file as another editor would have left it.
+type Rewrite = fn(&str) -> String;
+
 #[test]
 fn install_and_uninstall_give_back_the_same_bytes() {
-    let variants: [(&str, fn(&str) -> String); 3] = [
+    let variants: [(&str, Rewrite); 3] = [
         ("as it is", str::to_owned),
         ("with CRLF", |text| text.replace('\n', "\r\n")),
         ("with a mark and no last newline", |text| format!("\u{feff}{}", text.trim_end())),
