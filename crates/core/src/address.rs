@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use jiff::{Timestamp, Zoned, civil};
+use jiff::{SignedDuration, Timestamp, Zoned, civil};
 
 use crate::{
     error::{Error, Result},
@@ -31,7 +31,7 @@ pub enum Address {
     Before(Box<Address>),
     /// `ago:20m`.
     Ago(Duration),
-    /// `at:14:30`.
+    /// `at:14:30`: the last moment that the words still mean, here the end of that minute.
     At(Timestamp),
     /// A name, an id or the start of one.
     Word(String),
@@ -39,15 +39,23 @@ pub enum Address {
 
 /// The word has the shape of an address, but not its content.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} names no checkpoint")]
-pub struct InvalidAddress(pub String);
+#[error("{word:?} names no checkpoint: {expected}")]
+pub struct InvalidAddress {
+    /// What was written.
+    pub word: String,
+    /// How it would be right.
+    pub expected: &'static str,
+}
 
 impl Address {
     /// Takes a word apart; `now` says what today and here are.
     pub fn parse(word: &str, now: &Zoned) -> Result<Self, InvalidAddress> {
-        let invalid = || InvalidAddress(word.to_owned());
-        if word.is_empty() || word.starts_with('-') {
-            return Err(invalid());
+        let invalid = |expected| InvalidAddress { word: word.to_owned(), expected };
+        if word.is_empty() {
+            return Err(invalid("write an id, a name, or a word such as @"));
+        }
+        if word.starts_with('-') {
+            return Err(invalid("neither an id nor a name starts with a dash"));
         }
         if let Some(rest) = word.strip_prefix('@') {
             let back = match rest.strip_prefix('~') {
@@ -56,37 +64,61 @@ impl Address {
                 Some(number) => number.parse().ok(),
                 None => None,
             };
-            return back.map(|back| Self::Current { back }).ok_or_else(invalid);
+            return back.map(|back| Self::Current { back }).ok_or_else(|| invalid("write @, or @~N with a number"));
         }
         if word == "latest" {
             return Ok(Self::Latest);
         }
         if let Some(number) = word.strip_prefix("step:") {
-            return number.parse().map(Self::Step).map_err(|_| invalid());
+            return number.parse().map(Self::Step).map_err(|_| invalid("write a number behind step:"));
         }
         if let Some(rest) = word.strip_prefix("before:") {
             return Self::parse(rest, now).map(|address| Self::Before(Box::new(address)));
         }
         if let Some(text) = word.strip_prefix("ago:") {
-            return parse_duration(text).map(Self::Ago).map_err(|_| invalid());
+            let expected = "write a duration behind ago:, such as ago:20m, ago:36h or ago:7d";
+            return parse_duration(text).map(Self::Ago).map_err(|_| invalid(expected));
         }
         if let Some(text) = word.strip_prefix("at:") {
-            return parse_moment(text, now).map(Self::At).ok_or_else(invalid);
+            let expected = "write a time behind at:, such as at:14:30, at:2026-11-15 or at:2026-11-15T14:30";
+            return parse_moment(text, now).map(Self::At).ok_or_else(|| invalid(expected));
         }
         Ok(Self::Word(word.to_owned()))
     }
 }
 
-/// A moment: a time of today, or a date and time, both local; or one that says its zone.
+/// A moment: a time of today, a date, or both, all local; or one that says its zone.
+///
+/// Who says 14:30 means any time in that minute, so that this is the last millisecond of what the text spells out.
 fn parse_moment(text: &str, now: &Zoned) -> Option<Timestamp> {
-    if let Ok(moment) = text.parse::<Timestamp>() {
-        return Some(moment);
+    let zone = || now.time_zone().clone();
+    if let Ok(date) = text.parse::<civil::Date>()
+        && !text.contains(['T', 't', ' ', ':'])
+    {
+        let next_day = date.tomorrow().ok()?.to_zoned(zone()).ok()?;
+        return next_day.timestamp().checked_sub(MILLISECOND).ok();
     }
-    let local = match text.parse::<civil::Time>() {
-        Ok(time) => now.date().to_datetime(time),
-        Err(_) => text.parse::<civil::DateTime>().ok()?,
+    let start = match (text.parse::<Timestamp>(), text.parse::<civil::Time>()) {
+        (Ok(moment), _) => moment,
+        (_, Ok(time)) => now.date().to_datetime(time).to_zoned(zone()).ok()?.timestamp(),
+        _ => text.parse::<civil::DateTime>().ok()?.to_zoned(zone()).ok()?.timestamp(),
     };
-    local.to_zoned(now.time_zone().clone()).ok().map(|zoned| zoned.timestamp())
+    start.checked_add(spelled_out(text)).ok()
+}
+
+const MILLISECOND: SignedDuration = SignedDuration::from_millis(1);
+
+/// How long the time that a text spells out lasts, beyond its first millisecond.
+fn spelled_out(text: &str) -> SignedDuration {
+    let clock = text.split_once(['T', 't', ' ']).map_or(text, |(_, clock)| clock);
+    let clock = clock.split(['Z', 'z', '+', '-', '[']).next().unwrap_or_default();
+    let seconds = match clock.bytes().filter(u8::is_ascii_digit).count() {
+        _ if clock.contains(['.', ',']) => return SignedDuration::ZERO,
+        ..=2 => 3_600,
+        3..=4 => 60,
+        _ => 1,
+    };
+    SignedDuration::from_secs(seconds) - MILLISECOND
 }
 
 /// Refuses a name that would be read as another address.
@@ -117,9 +149,17 @@ impl Workspace {
 }
 
 pub(crate) fn resolve_in<'t>(timeline: &'t Timeline, word: &str, now: &Zoned) -> Result<&'t TimelineEntry> {
-    let unknown = || Error::UnknownCheckpoint { word: word.to_owned(), nearest: nearest_word(timeline, word) };
-    let address = Address::parse(word, now).map_err(|_| unknown())?;
-    find(timeline, &address, word, now)?.ok_or_else(unknown)
+    let malformed = |expected| Error::MalformedAddress { word: word.to_owned(), expected };
+    let address = Address::parse(word, now).map_err(|invalid| malformed(invalid.expected))?;
+    find(timeline, &address, word, now)?.ok_or_else(|| match address {
+        Address::Word(word) if is_too_short(&word) => malformed("write at least four characters of an id"),
+        _ => Error::UnknownCheckpoint { word: word.to_owned(), nearest: nearest_word(timeline, word) },
+    })
+}
+
+/// Is it the start of an id that says too little?
+fn is_too_short(word: &str) -> bool {
+    word.len() < SHORTEST_PREFIX && word.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 fn find<'t>(timeline: &'t Timeline, address: &Address, word: &str, now: &Zoned) -> Result<Option<&'t TimelineEntry>> {
@@ -197,14 +237,35 @@ mod tests {
         assert_eq!(parse("step:5"), Ok(Address::Step(5)));
         assert_eq!(parse("before:@"), Ok(Address::Before(Box::new(Address::Current { back: 0 }))));
         assert_eq!(parse("ago:20m"), Ok(Address::Ago(Duration::from_secs(1200))));
-        let moment = "2026-11-15T13:30:00Z".parse().unwrap();
-        assert_eq!(parse("at:14:30"), Ok(Address::At(moment)));
-        assert_eq!(parse("at:2026-11-15T14:30"), Ok(Address::At(moment)));
-        assert_eq!(parse("at:2026-11-15T13:30:00Z"), Ok(Address::At(moment)));
         assert_eq!(parse("abcd"), Ok(Address::Word("abcd".into())));
         for bad in ["", "-x", "@x", "@~x", "step:x", "before:", "ago:soon", "at:noon"] {
             assert!(parse(bad).is_err(), "{bad:?} was taken");
         }
+    }
+
+    #[test]
+    fn a_time_lasts_as_long_as_it_is_spelled_out() {
+        let moment = |word: &str| match parse(word) {
+            Ok(Address::At(moment)) => format!("{moment:.3}"),
+            other => panic!("{word:?} gave {other:?}"),
+        };
+        assert_eq!(moment("at:14:30"), "2026-11-15T13:30:59.999Z");
+        assert_eq!(moment("at:2026-11-15T14:30"), "2026-11-15T13:30:59.999Z");
+        assert_eq!(moment("at:2026-11-15 14:30"), "2026-11-15T13:30:59.999Z");
+        assert_eq!(moment("at:14:30:05"), "2026-11-15T13:30:05.999Z");
+        assert_eq!(moment("at:2026-11-15T13:30:00Z"), "2026-11-15T13:30:00.999Z");
+        assert_eq!(moment("at:2026-11-15T13:30Z"), "2026-11-15T13:30:59.999Z");
+        assert_eq!(moment("at:2026-11-15T14:30:00+01:00"), "2026-11-15T13:30:00.999Z");
+        assert_eq!(moment("at:2026-11-15T13:30:00.250Z"), "2026-11-15T13:30:00.250Z");
+        assert_eq!(moment("at:2026-11-14"), "2026-11-14T22:59:59.999Z");
+    }
+
+    #[test]
+    fn a_day_ends_where_the_next_one_begins() {
+        // Clocks are set back in that night: the day has 25 hours.
+        let now: Zoned = "2026-10-26T12:00:00+01:00[Europe/Berlin]".parse().unwrap();
+        let end = "2026-10-25T22:59:59.999Z".parse().unwrap();
+        assert_eq!(Address::parse("at:2026-10-25", &now), Ok(Address::At(end)));
     }
 
     #[test]

@@ -31,6 +31,12 @@ impl Workspace {
         found.ok_or_else(|| Error::UnknownAttachment { checkpoint: *id, name: name.to_owned() })
     }
 
+    /// Does a checkpoint hold something at this path?
+    pub fn holds(&self, id: &CheckpointId, path: &WorkspacePath) -> Result<bool> {
+        let store = self.existing_store()?;
+        Ok(find_stored(&store, store.snapshot(id)?, path)?.is_some())
+    }
+
     fn content_at(&self, store: &Store, id: &CheckpointId, path: &WorkspacePath) -> Result<ContentId> {
         let unknown = || Error::UnknownPath { path: path.clone(), place: format!("checkpoint {}", id.short()) };
         match find_stored(store, store.snapshot(id)?, path)? {

@@ -101,6 +101,14 @@ pub enum Error {
         /// A name or id that is nearly the same.
         nearest: Option<String>,
     },
+    /// The word has the shape of an address, but not its content.
+    #[error("no checkpoint fits {word:?}: {expected}")]
+    MalformedAddress {
+        /// What was asked for.
+        word: String,
+        /// How it would be right.
+        expected: &'static str,
+    },
     /// The parent of this checkpoint was deleted, or it never had one.
     #[error("there is nothing before {of}: {reason}")]
     NoEarlierCheckpoint {
@@ -228,6 +236,16 @@ pub enum Error {
         /// Which.
         path: PathBuf,
     },
+    /// What is written for somewhere else would land in the workspace, or in a store.
+    #[error("{} lies inside the {part} {}", path.display(), root.display())]
+    NotElsewhere {
+        /// Where it was to go.
+        path: PathBuf,
+        /// Workspace or store.
+        part: &'static str,
+        /// What that is part of.
+        root: PathBuf,
+    },
     /// Another process holds the workspace.
     #[error("another process is working on {} and did not let go within {seconds} s", path.display())]
     Busy {
@@ -259,7 +277,9 @@ impl Error {
         match self {
             Self::Io { source, .. } if is_no_space(source) => ErrorCode::NoSpace,
             Self::Io { .. } | Self::NotADirectory { .. } | Self::NoLocks { .. } => ErrorCode::Io,
-            Self::UnknownCheckpoint { .. } | Self::NoEarlierCheckpoint { .. } => ErrorCode::UnknownCheckpoint,
+            Self::UnknownCheckpoint { .. } | Self::MalformedAddress { .. } | Self::NoEarlierCheckpoint { .. } => {
+                ErrorCode::UnknownCheckpoint
+            }
             Self::AmbiguousCheckpoint { .. } => ErrorCode::AmbiguousCheckpoint,
             Self::UnknownPath { .. } | Self::UnknownAttachment { .. } => ErrorCode::UnknownPath,
             Self::PathOutsideWorkspace { .. } | Self::InvalidPath(_) => ErrorCode::PathOutsideWorkspace,
@@ -271,7 +291,7 @@ impl Error {
             Self::Unfinished { source } => source.code(),
             Self::PlanChanged => ErrorCode::PlanChanged,
             Self::Conflict { .. } => ErrorCode::Conflict,
-            Self::NotEmpty { .. } => ErrorCode::Usage,
+            Self::NotEmpty { .. } | Self::NotElsewhere { .. } => ErrorCode::Usage,
             Self::Settings { .. } => ErrorCode::Settings,
             Self::StoreDamaged { .. } => ErrorCode::StoreDamaged,
             Self::StoreTooNew { .. } => ErrorCode::StoreTooNew,

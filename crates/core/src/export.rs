@@ -1,13 +1,16 @@
 //! Writing a checkpoint's files into a directory elsewhere.
 
-use std::{io, path::Path};
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
 
 use crate::{
     disk::{self, Dir, private, set_mode},
     error::{Error, Result, While},
     model::{CheckpointId, Mode, WorkspacePath},
     store::{ObjectReader, Snapshot, Store, StoredNode},
-    workspace::Workspace,
+    workspace::{Workspace, normalize},
 };
 
 impl Workspace {
@@ -15,6 +18,7 @@ impl Workspace {
     pub fn export(&self, id: &CheckpointId, directory: &Path) -> Result<u64> {
         let store = self.existing_store()?;
         let snapshot = store.snapshot(id)?;
+        self.refuse_own_places(directory)?;
         if private::exists(directory) {
             let is_empty =
                 disk::is_directory(directory) && private::names(directory).or_fail("read", directory)?.is_empty();
@@ -29,6 +33,20 @@ impl Workspace {
         export.directory(&target, &WorkspacePath::root(), &snapshot)?;
         disk::sync_filesystem(&target).or_fail("sync", directory)?;
         Ok(export.files)
+    }
+
+    /// In the workspace the files would be taken for new ones of its own, in the store for nothing at all.
+    fn refuse_own_places(&self, directory: &Path) -> Result<()> {
+        // As it is spelled, and as far as it is there without its links.
+        let there = directory.ancestors().find_map(|ancestor| private::canonical(ancestor).ok());
+        let places: Vec<PathBuf> = there.into_iter().chain(normalize(directory)).collect();
+        for (part, root) in [("workspace", self.root()), ("store", self.store_directory())] {
+            let own = private::canonical(root).or_fail("find", root)?;
+            if places.iter().any(|place| place.starts_with(&own)) {
+                return Err(Error::NotElsewhere { path: directory.to_owned(), part, root: root.to_owned() });
+            }
+        }
+        Ok(())
     }
 }
 

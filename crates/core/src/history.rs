@@ -2,8 +2,9 @@
 
 use crate::{
     cat::find_stored,
+    diff::{LineSource, count_lines},
     error::{Error, Result},
-    model::{ChangeStatus, CheckpointId, Kind, WorkspacePath},
+    model::{Change, ChangeStatus, CheckpointId, Kind, Side, WorkspacePath},
     store::{RecordedPaths, Store, StoredNode, Timeline, TimelineEntry},
     workspace::Workspace,
 };
@@ -17,6 +18,12 @@ pub struct Version {
     pub status: ChangeStatus,
     /// How many bytes it has; none where it is gone or a directory.
     pub bytes: Option<u64>,
+    /// Lines that came.
+    pub insertions: u64,
+    /// Lines that went.
+    pub deletions: u64,
+    /// Are the bytes no text?
+    pub binary: bool,
 }
 
 impl Workspace {
@@ -58,12 +65,16 @@ fn version_at(
         Some(parent) => find_stored(store, store.snapshot(&parent.id)?, path)?,
         None => None,
     };
+    if before == now {
+        return Ok(None);
+    }
+    let mut changes = [Change::between(path.clone(), before.as_ref().map(side), now.as_ref().map(side))];
+    count_lines(&mut changes, &LineSource::stored(store))?;
+    let [change] = changes;
     let status = match (&before, &now) {
-        (None, None) => return Ok(None),
-        (Some(before), Some(now)) if before == now => return Ok(None),
-        (None, Some(_)) => ChangeStatus::Added,
-        (Some(_), None) => ChangeStatus::Deleted,
-        (Some(before), Some(now)) => status_between(before, now),
+        // Something in it differs, or its permission bits.
+        (Some(StoredNode::Directory { .. }), Some(StoredNode::Directory { .. })) => ChangeStatus::Modified,
+        _ => change.status,
     };
     let bytes = match now {
         Some(StoredNode::File { content, .. } | StoredNode::Symlink { target: content }) => {
@@ -71,17 +82,14 @@ fn version_at(
         }
         _ => None,
     };
-    Ok(Some(Version { checkpoint: entry.id, status, bytes }))
+    let Change { insertions, deletions, binary, .. } = change;
+    Ok(Some(Version { checkpoint: entry.id, status, bytes, insertions, deletions, binary }))
 }
 
-fn status_between(before: &StoredNode, now: &StoredNode) -> ChangeStatus {
-    match (before, now) {
-        (StoredNode::File { content: before, .. }, StoredNode::File { content: now, .. }) if before == now => {
-            ChangeStatus::ModeChanged
-        }
-        (StoredNode::File { .. }, StoredNode::File { .. })
-        | (StoredNode::Symlink { .. }, StoredNode::Symlink { .. })
-        | (StoredNode::Directory { .. }, StoredNode::Directory { .. }) => ChangeStatus::Modified,
-        _ => ChangeStatus::TypeChanged,
+fn side(node: &StoredNode) -> Side {
+    match node {
+        StoredNode::File { content, mode } => Side::File { content: *content, mode: *mode },
+        StoredNode::Symlink { target } => Side::Symlink { target: *target },
+        StoredNode::Directory { mode, .. } => Side::Directory { mode: *mode },
     }
 }

@@ -74,6 +74,8 @@ pub struct Saved {
     pub checkpoint: Checkpoint,
     /// What was left out, ignored paths aside.
     pub skipped: Vec<Skipped>,
+    /// The files among them that are too large, with their bytes.
+    pub oversized: Vec<(WorkspacePath, u64)>,
     /// Is it the first of this workspace?
     pub is_first: bool,
     /// The largest directories of a first checkpoint, with their bytes.
@@ -137,6 +139,7 @@ impl Workspace {
             is_first: current.is_none(),
             largest: if current.is_none() { capture.largest_directories() } else { Vec::new() },
             bytes: capture.bytes(),
+            oversized: capture.oversized(),
             skipped: capture.reported(),
             checkpoint,
         })
@@ -156,6 +159,7 @@ impl Workspace {
             is_first: false,
             largest: Vec::new(),
             bytes: capture.bytes(),
+            oversized: capture.oversized(),
             skipped: capture.reported(),
         })
     }
@@ -382,6 +386,16 @@ impl Capture {
     /// What was left out, for callers.
     fn reported(&self) -> Vec<Skipped> {
         self.scan.skipped().into_iter().filter(|skipped| skipped.reason != Reason::Ignored).collect()
+    }
+
+    /// What was left out because of its size.
+    fn oversized(&self) -> Vec<(WorkspacePath, u64)> {
+        let skipped = self.scan.skipped().into_iter().map(|skipped| skipped.path);
+        let sized = skipped.filter_map(|path| match self.scan.root.find(&path) {
+            Some(Node::Skipped(Reason::TooLarge, stamp)) => Some((path, stamp.size)),
+            _ => None,
+        });
+        sized.collect()
     }
 
     /// What was left out, for the checkpoint itself: also paths that the one before held, or left out, and that are

@@ -17,7 +17,7 @@ use crate::{
     events::{Event, Progress, TimedEvent},
     files::{Exceptions, Scan, ScanOptions, StatCache, scan},
     locate::Location,
-    model::{ContentSink, OutsideRules, Scope, WorkspacePath},
+    model::{ContentSink, OutsideRules, Scope, Unwritable, WorkspacePath},
     restore::Abort,
     settings::Settings,
     store::{HashOnly, IdentityFile, Layout, Store, Timeline, Writer},
@@ -144,7 +144,7 @@ impl Workspace {
 }
 
 /// Without `.` and `..`, taken by the letter; none where it leads above the top.
-fn normalize(path: &Path) -> Option<PathBuf> {
+pub(crate) fn normalize(path: &Path) -> Option<PathBuf> {
     let mut out = PathBuf::new();
     for component in path.components() {
         match component {
@@ -262,7 +262,7 @@ impl Workspace {
         let is_tracked = |path: &[u8]| sources.repository.is_some_and(|repository| repository.is_tracked(path));
         let index = sources.repository.and_then(UserRepository::index_stamp);
         let own = self.own_directories();
-        scan(
+        let scanned = scan(
             self.root(),
             &ScanOptions {
                 settings: &self.options.settings.scan,
@@ -280,7 +280,18 @@ impl Workspace {
                 sink,
                 progress: &self.progress,
             },
-        )
+        );
+        scanned.map_err(|error| self.blame_store(error))
+    }
+
+    /// Where it was the store that failed while a file was read, the store is named, not the file.
+    fn blame_store(&self, error: Error) -> Error {
+        match error {
+            Error::Io { source, .. } if Unwritable::is_marked(&source) => {
+                Error::Io { action: "write into the store", path: self.store_directory().to_owned(), source }
+            }
+            other => other,
+        }
     }
 
     fn own_directories(&self) -> Vec<(u64, u64)> {
@@ -342,4 +353,48 @@ pub(crate) struct ScanSources<'a> {
     pub(crate) is_held: Option<&'a PathTest<'a>>,
     pub(crate) scope: &'a Scope,
     pub(crate) cache: Option<&'a StatCache>,
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use super::*;
+    use crate::{
+        error::ErrorCode,
+        locate::{Start, locate},
+        model::{ContentId, Contents},
+    };
+
+    /// Where contents go when the disk of the store is full.
+    struct FullDisk;
+
+    impl ContentSink for FullDisk {
+        fn put(&self, _: Contents<'_>) -> io::Result<Option<ContentId>> {
+            Err(io::Error::from_raw_os_error(rustix::io::Errno::NOSPC.raw_os_error()))
+        }
+    }
+
+    /// A full disk was told as if the file that was read had been at fault.
+    #[test]
+    fn a_full_store_is_named_rather_than_the_file() {
+        let place = tempfile::tempdir().unwrap();
+        std::fs::create_dir(place.path().join("ws")).unwrap();
+        std::fs::write(place.path().join("ws/innocent"), "x").unwrap();
+        let location = locate(&Start::At(place.path().join("ws")), &place.path().join("stores"), None).unwrap();
+        let workspace = Workspace::new(location, Options::default());
+        let outside = OutsideRules::default();
+        let sources = ScanSources {
+            repository: None,
+            outside: &outside,
+            named: &[],
+            is_held: None,
+            scope: &Scope::Whole,
+            cache: None,
+        };
+        let error = workspace.scan_into(&sources, &FullDisk).unwrap_err();
+        assert_eq!(error.code(), ErrorCode::NoSpace);
+        let store = workspace.store_directory().display();
+        assert_eq!(error.to_string(), format!("can't write into the store {store}: no space left on the disk"));
+    }
 }

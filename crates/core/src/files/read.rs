@@ -4,7 +4,7 @@ use std::{fs::File, io, io::Read, time::Duration};
 
 use crate::{
     disk::{Dir, FileType, stamp_of},
-    model::{ContentId, ContentSink, Contents, FileEntry, Node, Reason, Stamp, Unreadable, is_shortage},
+    model::{ContentId, ContentSink, Contents, FileEntry, Node, Reason, Stamp, Unreadable, Unwritable, is_shortage},
 };
 
 /// Files up to this size are read in one piece.
@@ -64,7 +64,7 @@ fn put_contents(
     buffer: &mut Vec<u8>,
 ) -> io::Result<Option<ContentId>> {
     if stamp.size > WHOLE_BYTES {
-        return sink.put(Contents::Stream { file, bytes: stamp.size });
+        return sink.put(Contents::Stream { file, bytes: stamp.size }).map_err(Unwritable::mark);
     }
     buffer.clear();
     // One byte more than announced tells a file that grew.
@@ -72,7 +72,7 @@ fn put_contents(
     if read as u64 != stamp.size {
         return Ok(None);
     }
-    sink.put(Contents::Whole(buffer))
+    sink.put(Contents::Whole(buffer)).map_err(Unwritable::mark)
 }
 
 /// Reads a symlink.
@@ -88,7 +88,7 @@ pub(super) fn read_link(directory: &Dir, name: &[u8], sink: &dyn ContentSink) ->
             Err(error) if error.kind() == io::ErrorKind::InvalidInput => continue,
             Err(error) => return refusal(directory, name, error).map(Some),
         };
-        if let Some(content) = sink.put(Contents::Whole(&target))? {
+        if let Some(content) = sink.put(Contents::Whole(&target)).map_err(Unwritable::mark)? {
             let after = directory.try_stamp_at(name)?;
             if after == Some(before) {
                 return Ok(Some(Node::Symlink(FileEntry { content, stamp: before })));

@@ -47,6 +47,33 @@ impl std::fmt::Display for Unreadable {
 
 impl std::error::Error for Unreadable {}
 
+/// A failure of the place where contents go, so that it is told from a failure of the file that they come from.
+#[derive(Debug)]
+pub struct Unwritable(io::Error);
+
+impl Unwritable {
+    /// Marks an error of the sink, unless it is one of reading.
+    pub fn mark(error: io::Error) -> io::Error {
+        if Unreadable::is_marked(&error) || is_shortage(&error) {
+            return error;
+        }
+        io::Error::new(error.kind(), Self(error))
+    }
+
+    /// Was this error marked?
+    pub fn is_marked(error: &io::Error) -> bool {
+        error.get_ref().is_some_and(|inner| inner.is::<Self>())
+    }
+}
+
+impl std::fmt::Display for Unwritable {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl std::error::Error for Unwritable {}
+
 /// Has the system run out of something that has nothing to do with this file?
 pub fn is_shortage(error: &io::Error) -> bool {
     use rustix::io::Errno;

@@ -13,7 +13,7 @@ mod scope;
 
 pub use change::{Change, ChangeStatus, Side};
 pub use checkpoint::{Attachment, Checkpoint, Context, FeatureState, GitState, Kind, UnknownKind};
-pub use contents::{ContentSink, Contents, Unreadable, is_shortage};
+pub use contents::{ContentSink, Contents, Unreadable, Unwritable, is_shortage};
 pub use entry::{
     Directory, DirectoryIds, Entry, Exception, FileEntry, Mode, ModeDefaults, Node, Reason, Skipped, Stamp,
 };

@@ -42,6 +42,35 @@ fn places_counted_from_where_the_workspace_stands() {
     assert!(matches!(resolve(&ws, &first), Err(Error::NoEarlierCheckpoint { .. })));
 }
 
+/// Who saw 10:40 on a clock means that minute, not its first millisecond.
+#[test]
+fn a_clock_time_means_all_of_its_minute() {
+    let ws = TestWorkspace::new();
+    let at = |number: usize, time: &str| {
+        ws.write("a", format!("{number}"));
+        ws.open().save(&SaveRequest::default(), time.parse().unwrap()).unwrap().checkpoint.id
+    };
+    let first = at(1, "2026-11-15T08:40:20Z");
+    let second = at(2, "2026-11-15T08:40:40.500Z");
+    let third = at(3, "2026-11-15T08:41:00Z");
+    let fourth = at(4, "2026-11-16T01:00:00Z");
+    let now = zoned("2026-11-15T20:00:00Z".parse().unwrap());
+    for (word, expected) in [
+        ("at:10:40", second),
+        ("at:10:40:20", first),
+        ("at:10:40:40", second),
+        ("at:10:40:40.100", first),
+        ("at:10:41", third),
+        ("at:2026-11-15", third),
+        ("at:2026-11-16", fourth),
+        ("at:2026-11-15T10:40", second),
+        ("at:2026-11-15T08:40:20Z", first),
+    ] {
+        assert_eq!(ws.open().resolve(word, &now).unwrap(), expected, "{word}");
+    }
+    assert!(ws.open().resolve("at:10:39", &now).is_err());
+}
+
 #[test]
 fn steps_and_names_mean_the_newest() {
     let ws = TestWorkspace::new();
