@@ -21,6 +21,13 @@ const BROKEN_PIPE: u8 = 141;
 pub enum Failure {
     /// The library says so.
     Operation(Error),
+    /// The library says so, and here more is known about the next step.
+    Hinted {
+        /// What it says.
+        error: Error,
+        /// What to do about it.
+        hint: String,
+    },
     /// The command line makes no sense.
     Usage {
         /// What is wrong.
@@ -50,10 +57,19 @@ impl Failure {
         Self::Usage { message: message.into(), hint: hint.map(str::to_owned) }
     }
 
+    /// The same failure with another hint.
+    pub(crate) fn with_hint(self, hint: impl Into<String>) -> Self {
+        match self {
+            Self::Operation(error) | Self::Hinted { error, .. } => Self::Hinted { error, hint: hint.into() },
+            Self::Usage { message, .. } => Self::Usage { message, hint: Some(hint.into()) },
+            other @ Self::Output(_) => other,
+        }
+    }
+
     /// The stable word.
     pub fn code(&self) -> ErrorCode {
         match self {
-            Self::Operation(error) => error.code(),
+            Self::Operation(error) | Self::Hinted { error, .. } => error.code(),
             Self::Usage { .. } => ErrorCode::Usage,
             Self::Output(error) if error.is_no_space() => ErrorCode::NoSpace,
             Self::Output(_) => ErrorCode::Io,
@@ -63,7 +79,7 @@ impl Failure {
     /// What went wrong, in one sentence.
     pub fn message(&self) -> String {
         match self {
-            Self::Operation(error) => error.to_string(),
+            Self::Operation(error) | Self::Hinted { error, .. } => error.to_string(),
             Self::Usage { message, .. } => message.clone(),
             Self::Output(error) => error.to_string(),
         }
@@ -73,6 +89,7 @@ impl Failure {
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Operation(error) => hint_at(error),
+            Self::Hinted { hint, .. } => Some(hint.clone()),
             Self::Usage { hint, .. } => hint.clone(),
             Self::Output(_) => None,
         }
@@ -167,7 +184,9 @@ pub(crate) const DAMAGED: u8 = 5;
 
 fn hint_at(error: &Error) -> Option<String> {
     let hint = match error {
-        Error::UnknownCheckpoint { .. } | Error::NoEarlierCheckpoint { .. } => "see them with: backtrail list",
+        Error::UnknownCheckpoint { .. } | Error::MalformedAddress { .. } | Error::NoEarlierCheckpoint { .. } => {
+            "see them with: backtrail list"
+        }
         Error::AmbiguousCheckpoint { .. } => "write more characters of the id",
         Error::UnknownPath { .. } => "paths are relative to the current directory",
         Error::UnknownAttachment { checkpoint, .. } => {
@@ -186,6 +205,7 @@ fn hint_at(error: &Error) -> Option<String> {
         Error::Conflict { .. } => "move it away, or restore the rest with --skip-conflicts",
         Error::Unfinished { .. } => "the next command finishes it; take it back with: backtrail recover --abort",
         Error::NotEmpty { .. } => "name a directory that is new or empty",
+        Error::NotElsewhere { .. } => "name a directory outside of it",
         Error::StoreDamaged { .. } => "see what is affected with: backtrail verify",
         Error::StoreTooNew { .. } => "update backtrail to the version that wrote it",
         Error::NotAStore { .. } => "name a directory that is new or empty with --store DIR",
@@ -193,7 +213,7 @@ fn hint_at(error: &Error) -> Option<String> {
         Error::Busy { .. } => "try again, or wait longer with --wait SECONDS",
         Error::NoLocks { .. } => "keep the store on a local disk with --store DIR",
         Error::Io { .. } if error.code() == ErrorCode::NoSpace => {
-            "free some space, or keep the store on another disk with --store DIR"
+            "free some space on that disk and try again; a store can lie on another disk with --store DIR"
         }
         Error::Internal(_) => "please report this, with what you did before",
         _ => return None,

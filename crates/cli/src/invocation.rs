@@ -7,7 +7,7 @@ use std::{
 };
 
 use backtrail::{
-    CheckpointId, Error, Event, Location, Options, Scope, Settings, Start, Workspace, WorkspacePath, locate,
+    CheckpointId, Error, ErrorCode, Event, Location, Options, Scope, Settings, Start, Workspace, WorkspacePath, locate,
     settings::parse_duration,
 };
 use jiff::{Timestamp, Zoned};
@@ -16,7 +16,7 @@ use crate::{
     cli::{Command, GlobalOptions},
     commands,
     failure::{self, Failure},
-    output::Output,
+    output::{Output, shell_path},
     settings::Environment,
 };
 
@@ -91,6 +91,19 @@ impl Invocation {
         if workspace.has_interrupted_restore()? {
             let finish = "finish it with: backtrail recover, or take it back with: backtrail recover --abort";
             self.output.warn(&format!("a restore was interrupted; {finish}"));
+        }
+        Ok(workspace)
+    }
+
+    /// The workspace, for looking at all of its files. A protected place that nobody took a checkpoint of is no workspace
+    /// that anybody means, and reading all of it takes long.
+    pub(crate) fn workspace_to_scan(&self) -> Result<Workspace, Failure> {
+        let workspace = self.workspace()?;
+        if !workspace.has_store()? {
+            workspace.refuse_protected(&self.environment.protected_places()).map_err(|error| {
+                let hint = "go to the directory of a project, or name it with -w DIR".to_owned();
+                Failure::Hinted { error, hint }
+            })?;
         }
         Ok(workspace)
     }
@@ -214,6 +227,34 @@ impl Invocation {
     /// The checkpoint that a word names.
     pub(crate) fn checkpoint(&self, workspace: &Workspace, word: &str) -> Result<CheckpointId, Failure> {
         Ok(workspace.resolve(word, &self.now)?)
+    }
+
+    /// As [`Self::checkpoint`], for a word that may be a path by mistake: then `meant`, followed by that path and `more`, is
+    /// the command to hint at.
+    pub(crate) fn checkpoint_not_path(
+        &self,
+        workspace: &Workspace,
+        word: &str,
+        meant: &str,
+        more: &[PathBuf],
+    ) -> Result<CheckpointId, Failure> {
+        match self.checkpoint(workspace, word) {
+            Err(failure) if failure.code() == ErrorCode::UnknownCheckpoint && self.is_path(workspace, word) => {
+                let paths = std::iter::once(Path::new(word)).chain(more.iter().map(PathBuf::as_path));
+                let paths = paths.map(shell_path).collect::<Vec<_>>().join(" ");
+                Err(failure.with_hint(format!("that is a path; perhaps: backtrail {meant} {paths}")))
+            }
+            found => found,
+        }
+    }
+
+    /// Does it name something on disk, or in the checkpoint that the workspace stands on?
+    fn is_path(&self, workspace: &Workspace, word: &str) -> bool {
+        let Ok(path) = self.path(workspace, Path::new(word)) else { return false };
+        let is_on_disk = self.file(Path::new(word)).is_ok_and(|file| file.symlink_metadata().is_ok());
+        // Only the hint depends on it: what can't be read is not held.
+        let is_held = || workspace.current().ok()?.map(|id| workspace.holds(&id, &path).unwrap_or(false));
+        !path.is_root() && (is_on_disk || is_held() == Some(true))
     }
 
     /// A path that the user named, as one inside the workspace.

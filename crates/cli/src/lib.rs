@@ -12,6 +12,7 @@ mod invocation;
 mod output;
 mod picker;
 mod process;
+mod question;
 pub mod settings;
 
 use std::{ffi::OsString, process::ExitCode};

@@ -1,7 +1,5 @@
 //! Choosing a checkpoint on a terminal, with a look at what restoring it would change.
 
-use std::io::{self, BufRead, IsTerminal};
-
 use backtrail::{CheckpointId, ListFilter, RestoreRequest, Workspace};
 
 use crate::{
@@ -9,6 +7,7 @@ use crate::{
     failure::Failure,
     invocation::Invocation,
     output::{plan_text, title},
+    question::{ask, can_be_asked, is_yes},
 };
 
 /// How many checkpoints are offered.
@@ -17,7 +16,7 @@ const OFFERED: usize = 20;
 /// Lets the user choose; none where they think better of it.
 pub(crate) fn choose(workspace: &Workspace, invocation: &Invocation) -> Result<Option<CheckpointId>, Failure> {
     let output = &invocation.output;
-    if output.is_json() || !io::stdin().is_terminal() || !output.is_terminal() {
+    if !can_be_asked(invocation) {
         let hint = "see them with: backtrail list; then: backtrail restore ID";
         return Err(Failure::usage("restore needs the ID of a checkpoint", Some(hint)));
     }
@@ -49,20 +48,11 @@ pub(crate) fn choose(workspace: &Workspace, invocation: &Invocation) -> Result<O
         let target = workspace.get(&chosen)?;
         output.text(&plan_text(&plan, &target, output.paint))?;
         let question = format!("restore {}? (y/n) ", title(&target));
-        match ask(&question, invocation)?.as_deref() {
-            Some("y" | "yes") => return Ok(Some(chosen)),
-            None => return Ok(None),
-            Some(_) => {}
+        let answer = ask(&question, invocation)?;
+        if is_yes(answer.as_deref()) {
+            return Ok(Some(chosen));
+        } else if answer.is_none() {
+            return Ok(None);
         }
-    }
-}
-
-/// One line of the user's; none at the end of input.
-fn ask(question: &str, invocation: &Invocation) -> Result<Option<String>, Failure> {
-    invocation.output.text(question)?;
-    let mut line = String::new();
-    match io::stdin().lock().read_line(&mut line) {
-        Ok(0) | Err(_) => Ok(None),
-        Ok(_) => Ok(Some(line.trim().to_owned())),
     }
 }

@@ -9,7 +9,7 @@ use crate::{
     cli::text,
     failure::Failure,
     invocation::Invocation,
-    output::{name_status, shown_patch, stat},
+    output::{name_status, shell_words, shown_patch, stat},
 };
 
 /// Show what differs between two checkpoints, or one and the files on disk
@@ -36,12 +36,18 @@ pub(crate) struct DiffArgs {
 }
 
 pub(crate) fn run(args: &DiffArgs, invocation: &Invocation) -> Result<ExitCode, Failure> {
-    let workspace = invocation.workspace()?;
+    let workspace = invocation.workspace_to_scan()?;
     let from = match &args.from {
-        Some(word) => Some(invocation.checkpoint(&workspace, word)?),
+        Some(word) => Some(invocation.checkpoint_not_path(&workspace, word, "diff --", &[])?),
         None => workspace.current()?,
     };
-    let to = args.to.as_ref().map(|word| invocation.checkpoint(&workspace, word)).transpose()?;
+    let to = match (&args.from, &args.to) {
+        (Some(from), Some(word)) => {
+            let meant = format!("diff {} --", shell_words([from]));
+            Some(invocation.checkpoint_not_path(&workspace, word, &meant, &[])?)
+        }
+        _ => None,
+    };
     let scope = invocation.scope(&workspace, &args.paths)?;
     let progress = invocation.output.progress(&workspace, "comparing");
     let diff = workspace.diff(from, to, &scope);

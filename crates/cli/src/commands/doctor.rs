@@ -13,7 +13,7 @@ use rustix::fs::{FlockOperation, flock, fstatfs, fstatvfs};
 use crate::{
     failure::Failure,
     invocation::{Invocation, Survey},
-    output::{Check, DoctorJson, bytes, checks_text, plural, settings_text, title, visible, when},
+    output::{Check, DoctorJson, bytes, checks_text, plural, set_bytes, settings_text, title, visible, when},
 };
 
 /// No more paths than this are named for one reason.
@@ -41,20 +41,29 @@ pub(crate) fn run(_: &DoctorArgs, invocation: &Invocation) -> Result<ExitCode, F
 
 fn checks(survey: &Survey, invocation: &Invocation) -> Vec<Check> {
     let workspace = &survey.workspace;
+    let places = [("workspace files", workspace.root()), ("store files", workspace.store_directory())];
+    let mut checks = vec![place(survey), store(workspace, invocation)];
+    checks.extend(places.map(|(name, path)| file_system(name, path)));
+    checks.push(settings(survey, invocation));
+    // Nobody means it, and reading all of it takes long.
+    if survey.protected.is_none() || workspace.has_store().unwrap_or(true) {
+        checks.extend(files(workspace, invocation));
+    }
+    checks.push(git(workspace.root()));
+    checks.push(found("restore", interrupted(workspace)));
+    checks
+}
+
+/// What is captured and what is not.
+fn files(workspace: &Workspace, invocation: &Invocation) -> [Check; 2] {
     let progress = invocation.output.progress(workspace, "looking");
     let left_out = workspace.left_out();
     let entries = workspace.progress().entries();
     let changes = captured(workspace, entries, invocation);
     drop(progress);
-    let places = [("workspace files", workspace.root()), ("store files", workspace.store_directory())];
-    let mut checks = vec![place(survey), store(workspace, invocation)];
-    checks.extend(places.map(|(name, path)| file_system(name, path)));
-    checks.push(settings(survey, invocation));
-    checks.push(found("captured", changes));
-    checks.push(found("left out", left_out.map(|left_out| (is_readable(&left_out), by_reason(&left_out)))));
-    checks.push(git(workspace.root()));
-    checks.push(found("restore", interrupted(workspace)));
-    checks
+    let max_file_bytes = workspace.settings().scan.max_file_bytes;
+    let left_out = left_out.map(|left_out| (is_readable(&left_out), by_reason(&left_out, max_file_bytes)));
+    [found("captured", changes), found("left out", left_out)]
 }
 
 /// What was found, or why it could not be.
@@ -158,7 +167,7 @@ fn is_readable(left_out: &[Skipped]) -> bool {
 }
 
 /// What is left out, a line for each reason.
-fn by_reason(left_out: &[Skipped]) -> String {
+fn by_reason(left_out: &[Skipped], max_file_bytes: u64) -> String {
     let mut reasons: Vec<Reason> = Vec::new();
     for skipped in left_out.iter().filter(|skipped| skipped.reason != Reason::Own) {
         if !reasons.contains(&skipped.reason) {
@@ -174,7 +183,11 @@ fn by_reason(left_out: &[Skipped]) -> String {
         let named = paths[..paths.len().min(MAX_NAMED)].join(", ");
         let more = paths.len().saturating_sub(MAX_NAMED);
         let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
-        format!("{}: {named}{rest}", reason.as_str())
+        let limit = match reason {
+            Reason::TooLarge => format!(" (max_file_bytes is {})", set_bytes(max_file_bytes)),
+            _ => String::new(),
+        };
+        format!("{}{limit}: {named}{rest}", reason.as_str())
     };
     if reasons.is_empty() { "nothing".into() } else { reasons.iter().map(line).collect::<Vec<_>>().join("\n") }
 }

@@ -7,18 +7,19 @@ use std::{
     io,
     os::unix::{ffi::OsStrExt, process::CommandExt},
     path::Path,
-    process::{Command, ExitCode},
+    process::{Command, ExitCode, Stdio},
 };
 
-use backtrail::Error;
+use backtrail::{Error, ListFilter, Workspace};
 use clap::Args;
 
 use crate::{failure::Failure, invocation::Invocation, settings::hide_git_variables};
 
 /// Run git on the store, for reading
 ///
-/// For instance: backtrail git log --all, backtrail git show ID:path. Commands and options that write something or run other
-/// programs are refused.
+/// For instance: backtrail git log, backtrail git show @:path, backtrail git diff @~1 @. Without a revision, log lists all
+/// checkpoints; @ and @~N are those of backtrail, alone or before a colon. Commands and options that write something or run
+/// other programs are refused.
 #[derive(Debug, Args)]
 pub(crate) struct GitArgs {
     /// What git is to do
@@ -33,10 +34,21 @@ struct Reader {
     short: &'static [u8],
     /// Given to it in any case.
     with: &'static [&'static str],
+    /// What it starts from where no revision is named.
+    default: Option<Default>,
+}
+
+/// What a command starts from.
+#[derive(Debug, Clone, Copy)]
+enum Default {
+    /// Every checkpoint.
+    All,
+    /// The one that the workspace stands on.
+    Current,
 }
 
 const fn reader(name: &'static str) -> Reader {
-    Reader { name, long: &[], short: &[], with: &[] }
+    Reader { name, long: &[], short: &[], with: &[], default: None }
 }
 
 /// A command that shows differences.
@@ -55,13 +67,13 @@ const READERS: &[Reader] = &[
     reader("for-each-ref"),
     Reader { long: &["--lost-found"], ..reader("fsck") },
     Reader { long: &["--open-files-in-pager"], short: b"O", ..reader("grep") },
-    differ("log"),
+    Reader { default: Some(Default::All), ..differ("log") },
     reader("ls-tree"),
     reader("name-rev"),
-    reader("rev-list"),
+    Reader { default: Some(Default::All), ..reader("rev-list") },
     reader("rev-parse"),
-    reader("shortlog"),
-    differ("show"),
+    Reader { default: Some(Default::All), ..reader("shortlog") },
+    Reader { default: Some(Default::Current), ..differ("show") },
     reader("show-ref"),
     reader("verify-pack"),
 ];
@@ -83,12 +95,71 @@ pub(crate) fn run(args: &GitArgs, invocation: &Invocation) -> Result<ExitCode, F
     if !store.is_dir() {
         return Err(Failure::usage("there is no store yet", Some("take the first checkpoint with: backtrail save")));
     }
-    let source = command(store, reader, rest, invocation.output.pager().map(OsString::as_os_str)).exec();
+    let rest = rest.iter().map(|word| with_own_address(word, &workspace, invocation)).collect::<Result<Vec<_>, _>>()?;
+    let Some(mut words) = default_revisions(store, reader, &rest, &workspace)? else {
+        invocation.output.note("nothing saved yet; take the first checkpoint with: backtrail save");
+        return Ok(ExitCode::SUCCESS);
+    };
+    words.extend(rest);
+    let source = command(store, reader, &words, invocation.output.pager().map(OsString::as_os_str)).exec();
     let source = match source.kind() {
         io::ErrorKind::NotFound => io::Error::other("it is not installed, or not on PATH"),
         _ => source,
     };
     Err(Error::Io { action: "run", path: "git".into(), source }.into())
+}
+
+/// A word that starts with an address of this program, such as `@~2:path`, with the id in its place: for git itself `@` is
+/// a branch, which a store does not have.
+fn with_own_address(word: &OsStr, workspace: &Workspace, invocation: &Invocation) -> Result<OsString, Failure> {
+    let bytes = word.as_bytes();
+    let end = bytes.iter().position(|byte| *byte == b':').unwrap_or(bytes.len());
+    let Some(address) = own_address(&bytes[..end]) else { return Ok(word.to_owned()) };
+    let mut replaced = OsString::from(invocation.checkpoint(workspace, address)?.to_string());
+    replaced.push(OsStr::from_bytes(&bytes[end..]));
+    Ok(replaced)
+}
+
+fn own_address(bytes: &[u8]) -> Option<&str> {
+    let address = std::str::from_utf8(bytes).ok()?;
+    let steps = address.strip_prefix('@')?;
+    let is_steps = |steps: &str| steps.bytes().all(|byte| byte.is_ascii_digit());
+    (steps.is_empty() || steps.strip_prefix('~').is_some_and(is_steps)).then_some(address)
+}
+
+/// What a command starts from where no revision was named: git would take a branch, which a store does not have. None
+/// where there is no checkpoint to start from.
+fn default_revisions(
+    store: &Path,
+    reader: &Reader,
+    words: &[OsString],
+    workspace: &Workspace,
+) -> Result<Option<Vec<OsString>>, Failure> {
+    let Some(default) = reader.default else { return Ok(Some(Vec::new())) };
+    if names_revision(store, words) {
+        return Ok(Some(Vec::new()));
+    }
+    let Some(current) = workspace.current()? else { return Ok(None) };
+    Ok(Some(match default {
+        Default::All => {
+            let ids = workspace.list(&ListFilter::default())?.into_iter().map(|checkpoint| checkpoint.id.to_string());
+            // Walking on would lead from a checkpoint to what it keeps beside its files; a graph can't do without.
+            let has_graph = words.iter().any(|word| word.as_bytes().starts_with(b"--graph"));
+            // In the order of the timeline: git knows the second alone, and steps of an agent follow each other fast.
+            let order = (!has_graph).then(|| "--no-walk=unsorted".to_owned());
+            order.into_iter().chain(ids).map(OsString::from).collect()
+        }
+        Default::Current => vec![current.to_string().into()],
+    }))
+}
+
+/// Asks git itself which of the words are revisions; it has too many ways of writing them.
+fn names_revision(store: &Path, words: &[OsString]) -> bool {
+    let judge = Reader { with: &["--revs-only", "--no-flags"], ..reader("rev-parse") };
+    let mut command = command(store, &judge, words, None);
+    command.stdin(Stdio::null()).stderr(Stdio::null());
+    // Without git the command itself says so.
+    command.output().is_ok_and(|answer| !answer.stdout.is_empty())
 }
 
 fn refused(words: &str) -> Failure {

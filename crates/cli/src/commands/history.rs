@@ -2,16 +2,18 @@
 
 use std::{path::PathBuf, process::ExitCode};
 
-use backtrail::{ChangeStatus, Version, Workspace, WorkspacePath, json::HistoryJson};
+use backtrail::{ChangeStatus, Scope, Version, Workspace, WorkspacePath, json::HistoryJson};
 use clap::Args;
 
 use crate::{
     failure::Failure,
     invocation::Invocation,
-    output::{bytes, title, visible, when},
+    output::{history_text, shell_path},
 };
 
 /// Show every version of a file, newest first
+///
+/// Each with the checkpoint that has it first, when that was taken, and the lines that came and went.
 #[derive(Debug, Args)]
 pub(crate) struct HistoryArgs {
     /// The file
@@ -28,22 +30,27 @@ pub(crate) fn run(args: &HistoryArgs, invocation: &Invocation) -> Result<ExitCod
         output.json(&HistoryJson::new(&path, &versions))?;
         return Ok(ExitCode::SUCCESS);
     }
-    for version in &versions {
-        output.text(&line(&workspace, version, invocation)?)?;
-    }
-    if let Some(last) = versions.iter().find(|version| version.status != ChangeStatus::Deleted) {
-        output.note(&format!("bring one back with: backtrail restore {} {}", last.checkpoint.short(), shown(&path)));
+    let checkpoints =
+        versions.iter().map(|version| workspace.get(&version.checkpoint)).collect::<Result<Vec<_>, _>>()?;
+    output.text(&history_text(&versions, &checkpoints, &invocation.now, output.paint))?;
+    if let Some(wanted) = last_good(&workspace, &path, &versions)? {
+        let id = wanted.checkpoint.short();
+        let named = shell_path(&args.path);
+        output.note(&format!("bring back the one before the last change with: backtrail restore {id} {named}"));
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn line(workspace: &Workspace, version: &Version, invocation: &Invocation) -> Result<String, Failure> {
-    let checkpoint = workspace.get(&version.checkpoint)?;
-    let size = version.bytes.map_or_else(|| "-".to_owned(), bytes);
-    let status = version.status.as_str().replace('_', " ");
-    Ok(format!("{:<16} {status:<12} {size:>8}  {}\n", when(checkpoint.time, &invocation.now), title(&checkpoint)))
-}
-
-fn shown(path: &WorkspacePath) -> String {
-    visible(path.as_bytes())
+/// The version before the last change: what somebody wants back who looks for one. Where the file on disk was changed
+/// since it was last saved, that is the newest; none where there is only what is on disk.
+fn last_good<'v>(
+    workspace: &Workspace,
+    path: &WorkspacePath,
+    versions: &'v [Version],
+) -> Result<Option<&'v Version>, Failure> {
+    let Some(newest) = versions.first() else { return Ok(None) };
+    let scope = Scope::of_paths(vec![path.clone()]);
+    let is_on_disk = workspace.diff(Some(newest.checkpoint), None, &scope)?.changes.is_empty();
+    let earlier = &versions[usize::from(is_on_disk)..];
+    Ok(earlier.iter().find(|version| version.status != ChangeStatus::Deleted))
 }

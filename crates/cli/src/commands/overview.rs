@@ -18,7 +18,7 @@ pub(crate) fn run(invocation: &Invocation) -> Result<ExitCode, Failure> {
         let hint = "for programs there are: backtrail status --json, backtrail list --json";
         return Err(Failure::usage("the overview is for people", Some(hint)));
     }
-    let workspace = invocation.workspace()?;
+    let workspace = invocation.workspace_to_scan()?;
     let progress = invocation.output.progress(&workspace, "comparing");
     let status = workspace.status(None);
     drop(progress);

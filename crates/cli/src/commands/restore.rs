@@ -62,7 +62,7 @@ impl From<OnlyWord> for Only {
 pub(crate) fn run(args: &RestoreArgs, invocation: &Invocation) -> Result<ExitCode, Failure> {
     let workspace = if args.dry_run { invocation.workspace()? } else { invocation.workspace_to_restore()? };
     let target = match &args.id {
-        Some(word) => invocation.checkpoint(&workspace, word)?,
+        Some(word) => invocation.checkpoint_not_path(&workspace, word, "restore @", &args.paths)?,
         None => match picker::choose(&workspace, invocation)? {
             Some(target) => target,
             None => return Ok(ExitCode::SUCCESS),

@@ -9,7 +9,7 @@ use crate::{
     cli::{Assignment, assignment, kind_to_save, text},
     failure::Failure,
     invocation::{Invocation, Protection},
-    output::{exclude_commands, saved_sentence, saved_warnings},
+    output::{capture_larger, exclude_commands, saved_sentence, saved_warnings},
 };
 
 /// Take a checkpoint of the workspace
@@ -73,7 +73,7 @@ pub(crate) fn run(args: SaveArgs, invocation: &Invocation) -> Result<ExitCode, F
     let progress = invocation.output.progress(&workspace, "saving");
     let saved = workspace.save(&request, invocation.now.timestamp());
     drop(progress);
-    report(&saved?, gave_message, invocation)?;
+    report(&saved?, gave_message, &workspace, invocation)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -108,7 +108,7 @@ fn read_attachment(attachment: &Assignment<PathBuf>, invocation: &Invocation) ->
     }
 }
 
-fn report(saved: &Saved, gave_message: bool, invocation: &Invocation) -> Result<(), Failure> {
+fn report(saved: &Saved, gave_message: bool, workspace: &Workspace, invocation: &Invocation) -> Result<(), Failure> {
     let output = &invocation.output;
     if output.is_json() {
         output.json(&SavedJson::from(saved))?;
@@ -119,6 +119,7 @@ fn report(saved: &Saved, gave_message: bool, invocation: &Invocation) -> Result<
         }
     }
     saved_warnings(saved).iter().for_each(|warning| output.warn(warning));
+    capture_larger(saved, workspace.settings().scan.max_file_bytes).iter().for_each(|hint| output.note(hint));
     exclude_commands(saved).iter().for_each(|command| output.note(command));
     Ok(())
 }

@@ -27,7 +27,7 @@ pub(crate) struct StatusArgs {
 }
 
 pub(crate) fn run(args: &StatusArgs, invocation: &Invocation) -> Result<ExitCode, Failure> {
-    let workspace = invocation.workspace()?;
+    let workspace = invocation.workspace_to_scan()?;
     let since = args.since.as_ref().map(|word| invocation.checkpoint(&workspace, word)).transpose()?;
     let progress = invocation.output.progress(&workspace, "comparing");
     let status = workspace.status(since);

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use backtrail::{Direction, json::RestoreJson};
+use backtrail::{Direction, Workspace, json::RestoreJson};
 use clap::Args;
 
 use crate::{commands::restore::tell, failure::Failure, invocation::Invocation};
@@ -34,11 +34,11 @@ fn walk(direction: Direction, invocation: &Invocation) -> Result<ExitCode, Failu
     drop(progress);
     match done? {
         Some(done) => tell(&workspace, &done, direction, invocation),
-        None => nothing(direction, invocation),
+        None => nothing(&workspace, direction, invocation),
     }
 }
 
-fn nothing(direction: Direction, invocation: &Invocation) -> Result<ExitCode, Failure> {
+fn nothing(workspace: &Workspace, direction: Direction, invocation: &Invocation) -> Result<ExitCode, Failure> {
     let output = &invocation.output;
     if output.is_json() {
         output.json(&RestoreJson::nothing())?;
@@ -46,6 +46,9 @@ fn nothing(direction: Direction, invocation: &Invocation) -> Result<ExitCode, Fa
         let what = if direction == Direction::Redo { "no undo to take back" } else { "no restore to take back" };
         output.done(what)?;
     }
-    output.note("to go back to the last checkpoint: backtrail restore @");
+    output.note(match workspace.current()? {
+        Some(_) => "to go back to the last checkpoint: backtrail restore @",
+        None => "nothing saved yet; take the first checkpoint with: backtrail save",
+    });
     Ok(ExitCode::SUCCESS)
 }

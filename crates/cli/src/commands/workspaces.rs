@@ -11,7 +11,8 @@ use clap::Args;
 use crate::{
     failure::Failure,
     invocation::Invocation,
-    output::{ForgottenJson, WorkspacesJson, bytes, plural, shell_words, visible_path, workspaces_text},
+    output::{ForgottenJson, WorkspacesJson, bytes, plural, shell_path, visible_path, workspaces_text},
+    question::{ask, can_be_asked, is_yes},
 };
 
 /// List every workspace that has a store
@@ -23,8 +24,8 @@ pub(crate) struct WorkspacesArgs {
     /// Remove the store of this workspace, with all its checkpoints; the workspace itself is not touched
     #[arg(long, value_name = "DIR")]
     forget: Option<PathBuf>,
-    /// Yes, remove it
-    #[arg(long, requires = "forget")]
+    /// Yes, remove it, without a question
+    #[arg(long)]
     yes: bool,
 }
 
@@ -45,8 +46,11 @@ pub(crate) fn run(args: &WorkspacesArgs, invocation: &Invocation) -> Result<Exit
     if let Some(directory) = &args.forget {
         return forget_one(directory, args.yes, invocation);
     }
+    if args.yes && !args.prune {
+        return Err(Failure::usage("--yes says yes to nothing here", Some("it goes with --prune or --forget DIR")));
+    }
     let mut found = backtrail::workspaces(&invocation.stores()?)?;
-    if args.prune {
+    if args.prune && may_forget_gone(&found, args.yes, invocation)? {
         forget_gone(&mut found, invocation)?;
     }
     let output = &invocation.output;
@@ -68,6 +72,24 @@ pub(crate) fn forget(args: &ForgetArgs, invocation: &Invocation) -> Result<ExitC
     forget_one(&args.directory, args.yes, invocation)
 }
 
+/// On a terminal somebody is shown what goes and asked; a script that says `--prune` means it.
+fn may_forget_gone(found: &[WorkspaceEntry], yes: bool, invocation: &Invocation) -> Result<bool, Failure> {
+    let gone: Vec<&WorkspaceEntry> = found.iter().filter(|entry| entry.is_gone).collect();
+    if yes || gone.is_empty() || !can_be_asked(invocation) {
+        return Ok(true);
+    }
+    let listed = gone.iter().map(|entry| format!("  {}: {}\n", visible_path(&entry.path), extent(entry)));
+    let what = plural(gone.len(), "store");
+    let text = format!("their workspaces are gone:\n{}", listed.collect::<String>());
+    invocation.output.text(&text)?;
+    let answer = ask(&format!("remove {what}, with all checkpoints? (y/n) "), invocation)?;
+    if is_yes(answer.as_deref()) {
+        return Ok(true);
+    }
+    invocation.output.note("nothing was removed");
+    Ok(false)
+}
+
 fn forget_gone(found: &mut Vec<WorkspaceEntry>, invocation: &Invocation) -> Result<(), Failure> {
     for entry in found.extract_if(.., |entry| entry.is_gone) {
         backtrail::forget(&entry.store, invocation.patience())?;
@@ -79,9 +101,8 @@ fn forget_gone(found: &mut Vec<WorkspaceEntry>, invocation: &Invocation) -> Resu
 fn forget_one(directory: &Path, yes: bool, invocation: &Invocation) -> Result<ExitCode, Failure> {
     let entry = find(directory, invocation)?;
     if !yes {
-        let path = entry.path.to_string_lossy();
-        let hint = format!("go on with: backtrail {} --yes", shell_words(["workspaces", "--forget", &*path]));
-        let message = format!("this removes the store of {path} for good: {}", extent(&entry));
+        let hint = format!("go on with: backtrail workspaces --forget {} --yes", shell_path(&entry.path));
+        let message = format!("this removes the store of {} for good: {}", entry.path.display(), extent(&entry));
         return Err(Failure::usage(message, Some(&hint)));
     }
     backtrail::forget(&entry.store, invocation.patience())?;

@@ -3,7 +3,7 @@
 use backtrail::Settings;
 use serde::Serialize;
 
-use super::{Paint, visible::visible, wording::bytes};
+use super::{Paint, visible::visible, wording::set_bytes};
 
 /// One thing that was looked at.
 #[derive(Debug, Serialize)]
@@ -54,7 +54,7 @@ const SETTINGS: &[Setting] = &[
     Setting { name: "retention.step", value: |settings| settings.retention.step.to_string() },
     Setting { name: "retention.safety", value: |settings| settings.retention.safety.to_string() },
     Setting { name: "retention.max_age", value: |settings| or_none(settings.retention.max_age.map(duration)) },
-    Setting { name: "retention.max_bytes", value: |settings| or_none(settings.retention.max_bytes.map(bytes)) },
+    Setting { name: "retention.max_bytes", value: |settings| or_none(settings.retention.max_bytes.map(set_bytes)) },
     Setting { name: "scan.exclude", value: |settings| list(&settings.scan.exclude) },
     Setting { name: "scan.include", value: |settings| list(&settings.scan.include) },
     Setting { name: "scan.precious", value: |settings| list(&settings.scan.precious) },
@@ -62,7 +62,7 @@ const SETTINGS: &[Setting] = &[
         name: "scan.rebuildable",
         value: |settings| if settings.scan.capture_rebuildable { "capture".into() } else { "skip".into() },
     },
-    Setting { name: "scan.max_file_bytes", value: |settings| bytes(settings.scan.max_file_bytes) },
+    Setting { name: "scan.max_file_bytes", value: |settings| set_bytes(settings.scan.max_file_bytes) },
     Setting {
         name: "state.features",
         value: |settings| or_none(settings.state.features.as_ref().map(|path| path.to_text().into_owned())),

@@ -39,13 +39,13 @@ pub(crate) use {
     json::{InitJson, VerifyJson},
     overview::{Overview, overview},
     progress::ProgressLine,
-    restored::{ExportJson, RecoverJson, plan_text, restored_text, restored_warnings, way_back},
-    saved::{exclude_commands, saved_sentence, saved_warnings, stepped_sentence},
+    restored::{ExportJson, RecoverJson, history_text, plan_text, restored_text, restored_warnings, way_back},
+    saved::{capture_larger, exclude_commands, saved_sentence, saved_warnings, stepped_sentence},
     shown::shown,
     style::Paint,
     timeline::{Timeline, turns},
     visible::{visible, visible_path},
-    wording::{bytes, plural, shell_words, title, when},
+    wording::{bytes, plural, set_bytes, shell_path, shell_words, title, when},
 };
 
 /// What could not be printed to stdout.

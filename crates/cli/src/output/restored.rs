@@ -1,13 +1,14 @@
 //! What restores tell people and programs.
 
-use backtrail::{Checkpoint, Direction, RestoreOutcome, RestorePlan};
+use backtrail::{Checkpoint, Direction, RestoreOutcome, RestorePlan, Version};
+use jiff::Zoned;
 use serde::Serialize;
 
 use super::{
     Paint,
     changes::{change_list, summary},
-    visible::visible,
-    wording::{plural, title},
+    visible::{columns, pad, visible},
+    wording::{bytes, clock, lines, plural, title},
 };
 
 /// No more changes than this are named one by one after the fact.
@@ -81,4 +82,23 @@ pub(crate) struct RecoverJson {
 pub(crate) struct ExportJson {
     pub(crate) directory: String,
     pub(crate) files: u64,
+}
+
+/// One line for each version of a path: when, what happened, how large it is, and in which checkpoint.
+pub(crate) fn history_text(versions: &[Version], checkpoints: &[Checkpoint], now: &Zoned, paint: Paint) -> String {
+    let row = |(version, checkpoint): (&Version, &Checkpoint)| {
+        let counts = if version.binary { "binary".into() } else { lines(version.insertions, version.deletions) };
+        let size = version.bytes.map_or_else(|| "-".to_owned(), bytes);
+        [clock(checkpoint.time, now), version.status.as_str().replace('_', " "), counts, size]
+    };
+    let rows: Vec<[String; 4]> = versions.iter().zip(checkpoints).map(row).collect();
+    let widths: [usize; 4] =
+        std::array::from_fn(|column| rows.iter().map(|row| columns(&row[column])).max().unwrap_or(0));
+    let line = |([time, status, counts, size], checkpoint): (&[String; 4], &Checkpoint)| {
+        let time = paint.faint(pad(time, widths[0]));
+        let size = format!("{}{size}", " ".repeat(widths[3].saturating_sub(columns(size))));
+        let named = title(checkpoint).replacen(&checkpoint.id.short(), &paint.id(checkpoint.id.short()), 1);
+        format!("{time}  {}  {}  {size}  {named}\n", pad(status, widths[1]), pad(counts, widths[2]))
+    };
+    rows.iter().zip(checkpoints).map(line).collect()
 }

@@ -5,7 +5,7 @@ use backtrail::{Reason, Saved, Stepped, WorkspacePath};
 use super::{
     Paint,
     visible::visible,
-    wording::{bytes, lines, plural, quoted, title},
+    wording::{bytes, ignore_pattern, lines, plural, set_bytes, shell_words, title},
 };
 
 /// A first checkpoint that holds more names its largest directories.
@@ -56,17 +56,32 @@ pub(crate) fn exclude_commands(saved: &Saved) -> Vec<String> {
     if !saved.is_first || saved.bytes <= MUCH_BYTES {
         return Vec::new();
     }
-    let command = |(path, size): &(WorkspacePath, u64)| {
-        format!("{:>8}: backtrail exclude {}", bytes(*size), quoted(&format!("{}/", path.to_text())))
-    };
+    let command =
+        |(path, size): &(WorkspacePath, u64)| format!("{:>8}: backtrail {}", bytes(*size), exclude_command(path));
     saved.largest.iter().map(command).collect()
+}
+
+fn exclude_command(path: &WorkspacePath) -> String {
+    shell_words([&b"exclude"[..], &ignore_pattern(path.as_bytes())])
+}
+
+/// How to capture what was left out for its size.
+pub(crate) fn capture_larger(saved: &Saved, max_file_bytes: u64) -> Option<String> {
+    (!saved.oversized.is_empty()).then(|| {
+        let limit = set_bytes(max_file_bytes);
+        format!("to capture larger files, raise max_file_bytes, now {limit}, under [scan] in backtrail.toml")
+    })
 }
 
 fn left_out(saved: &Saved) -> Vec<String> {
     // Directories that can be rebuilt are left out every time: once is enough to hear of it.
     let told = saved.skipped.iter().filter(|skipped| skipped.reason != Reason::Rebuildable || saved.is_first);
     let lines: Vec<String> = told
-        .map(|skipped| format!("left out {}: {}", visible(skipped.path.as_bytes()), skipped.reason.as_str()))
+        .map(|skipped| {
+            let size = saved.oversized.iter().find(|(path, _)| *path == skipped.path);
+            let size = size.map(|(_, size)| format!(" ({})", bytes(*size))).unwrap_or_default();
+            format!("left out {}: {}{size}", visible(skipped.path.as_bytes()), skipped.reason.as_str())
+        })
         .collect();
     let more = lines.len().saturating_sub(MAX_NAMED);
     let rest = (more > 0).then(|| format!("and {more} more were left out"));

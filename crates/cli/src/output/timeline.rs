@@ -10,8 +10,12 @@ use super::{
     wording::{lines, plural, when},
 };
 
-/// A message is not cut below so many columns, however narrow the terminal.
+/// A message gets so many columns before anything else does.
 const NARROWEST_TEXT: usize = 20;
+/// So much of a message is shown, however narrow the terminal.
+const LAST_OF_TEXT: usize = 8;
+/// Between two columns.
+const GAP: usize = 2;
 
 /// How a timeline is drawn.
 pub(crate) struct Timeline<'a> {
@@ -61,29 +65,19 @@ impl Timeline<'_> {
     }
 
     fn lay_out(&self, rows: &[Row]) -> String {
-        let widest = |column: fn(&Row) -> &str| rows.iter().map(|row| columns(column(row))).max().unwrap_or(0);
-        let graph = widest(|row| &row.graph.cells);
-        let (when, cause, counts) = (widest(|row| &row.when), widest(|row| &row.cause), widest(|row| &row.counts));
-        let id = widest(|row| &row.id);
-        let beside = graph + id + 2 + when + 2 + cause + 2 + 2 + counts;
-        let room = self.width.saturating_sub(beside).max(NARROWEST_TEXT);
-        let text = widest(|row| &row.text).min(room);
+        let widths = Widths::fitting(rows, self.width);
         let mut out = String::new();
         for row in rows {
             if let Some(fork) = &row.graph.fork {
                 out.push_str(fork.trim_end());
                 out.push('\n');
             }
-            let line = format!(
-                "{}{}  {}  {}  {}  {}",
-                pad(&row.graph.cells, graph),
-                self.paint.id(&row.id),
-                self.paint.faint(pad(&row.when, when)),
-                pad(&row.cause, cause),
-                pad(&cut(&row.text, text), text),
-                row.counts
-            );
-            out.push_str(line.trim_end());
+            let mut cells = vec![format!("{}{}", pad(&row.graph.cells, widths.graph), self.paint.id(&row.id))];
+            cells.extend(widths.when.map(|width| self.paint.faint(pad(&row.when, width))));
+            cells.extend(widths.cause.map(|width| pad(&row.cause, width)));
+            cells.push(pad(&cut(&row.text, widths.text), widths.text));
+            cells.extend(widths.counts.map(|_| row.counts.clone()));
+            out.push_str(cells.join("  ").trim_end());
             out.push('\n');
         }
         out
@@ -99,6 +93,37 @@ impl Timeline<'_> {
             std::iter::once(plain(turn.prompt, "")).chain(steps).collect::<Vec<_>>()
         });
         self.lay_out(&rows.collect::<Vec<_>>())
+    }
+}
+
+/// How wide the columns are; none for one that there is no room for.
+struct Widths {
+    graph: usize,
+    when: Option<usize>,
+    cause: Option<usize>,
+    text: usize,
+    counts: Option<usize>,
+}
+
+impl Widths {
+    fn fitting(rows: &[Row], width: usize) -> Self {
+        let widest = |column: fn(&Row) -> &str| rows.iter().map(|row| columns(column(row))).max().unwrap_or(0);
+        let graph = widest(|row| &row.graph.cells);
+        let wanted = widest(|row| &row.text);
+        let fixed = graph + widest(|row| &row.id) + GAP;
+        let mut beside = [widest(|row| &row.when), widest(|row| &row.cause), widest(|row| &row.counts)].map(Some);
+        let room = |beside: &[Option<usize>]| {
+            let taken: usize = beside.iter().flatten().map(|width| width + GAP).sum();
+            width.saturating_sub(fixed + taken)
+        };
+        // What says least goes first: counts, then causes, then times.
+        for column in (0..beside.len()).rev() {
+            if room(&beside) < wanted.min(NARROWEST_TEXT) {
+                beside[column] = None;
+            }
+        }
+        let [when, cause, counts] = beside;
+        Self { graph, when, cause, counts, text: wanted.min(room(&beside).max(LAST_OF_TEXT)) }
     }
 }
 
@@ -231,6 +256,25 @@ mod tests {
             .raw()
         );
         assert!(drawn.lines().all(|line| columns(line) <= 80), "{drawn}");
+    }
+
+    #[test]
+    fn narrow_terminals_show_what_says_most() {
+        let message = "a message that is rather long";
+        let checkpoints = [checkpoint('b', Some('a'), message), checkpoint('a', None, message)];
+        for width in 20..120 {
+            let drawn = draw(&checkpoints, width);
+            assert!(drawn.lines().all(|line| columns(line) <= width), "{width}:\n{drawn}");
+            assert!(drawn.contains("a messa"), "{width}:\n{drawn}");
+        }
+        let parts = |width: usize| {
+            let drawn = draw(&checkpoints, width);
+            ["file", "manual", "min ago"].map(|part| drawn.contains(part))
+        };
+        assert_eq!(parts(100), [true, true, true]);
+        assert_eq!(parts(60), [false, true, true]);
+        assert_eq!(parts(45), [false, false, true]);
+        assert_eq!(parts(30), [false, false, false]);
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! Numbers, times and names as people say them.
 
+use std::{os::unix::ffi::OsStrExt, path::Path};
+
 use backtrail::Checkpoint;
 use jiff::{Timestamp, Zoned};
 
@@ -53,6 +55,26 @@ pub(crate) fn when(time: Timestamp, now: &Zoned) -> String {
     }
 }
 
+/// `today 14:58:07`, `yesterday 14:30:00`, `12 Nov 14:30:00`: the moment itself, for those who compare several.
+pub(crate) fn clock(time: Timestamp, now: &Zoned) -> String {
+    let local = time.to_zoned(now.time_zone().clone());
+    let days = (now.date() - local.date()).get_days();
+    let day = match days {
+        0 => "today".to_owned(),
+        1 => "yesterday".to_owned(),
+        _ if local.year() == now.year() => local.strftime("%-d %b").to_string(),
+        _ => local.strftime("%Y-%m-%d").to_string(),
+    };
+    format!("{day} {}", local.strftime("%H:%M:%S"))
+}
+
+/// A size as one writes it into a settings file: `100MiB`.
+pub(crate) fn set_bytes(count: u64) -> String {
+    let units = [(1 << 30, "GiB"), (1_000_000_000, "GB"), (1 << 20, "MiB"), (1_000_000, "MB"), (1 << 10, "KiB")];
+    let fitting = units.into_iter().find(|(unit, _)| count > 0 && count.is_multiple_of(*unit));
+    fitting.map_or_else(|| count.to_string(), |(unit, name)| format!("{}{name}", count / unit))
+}
+
 /// A checkpoint in a sentence: `3f9c2a1b "before the agent"`.
 pub(crate) fn title(checkpoint: &Checkpoint) -> String {
     let message = first_line(&checkpoint.message);
@@ -61,24 +83,60 @@ pub(crate) fn title(checkpoint: &Checkpoint) -> String {
 }
 
 /// Words as one would write them in a shell.
-pub(crate) fn shell_words<'w>(words: impl IntoIterator<Item = &'w str>) -> String {
-    words.into_iter().map(shell_word).collect::<Vec<_>>().join(" ")
+pub(crate) fn shell_words<W: AsRef<[u8]>>(words: impl IntoIterator<Item = W>) -> String {
+    words.into_iter().map(|word| shell_word(word.as_ref())).collect::<Vec<_>>().join(" ")
 }
 
-fn shell_word(word: &str) -> String {
-    let is_plain = |c: char| c.is_alphanumeric() || "-_./:=@~+,".contains(c);
-    if !word.is_empty() && word.chars().all(is_plain) {
-        return word.to_owned();
-    }
-    if !word.contains(['"', '$', '`', '\\', '!']) {
-        return format!("\"{word}\"");
-    }
-    quoted(word)
+/// A path as one would write it in a shell: none is taken for an option.
+pub(crate) fn shell_path(path: &Path) -> String {
+    let bytes = path.as_os_str().as_bytes();
+    if bytes.starts_with(b"-") { shell_word(&[b"./", bytes].concat()) } else { shell_word(bytes) }
 }
 
-/// A word that no shell takes apart.
-pub(crate) fn quoted(word: &str) -> String {
-    format!("'{}'", word.replace('\'', r"'\''"))
+fn shell_word(word: &[u8]) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "-_./:=@+,".contains(c);
+    let Some(text) = std::str::from_utf8(word).ok().filter(|text| visible(text) == **text) else {
+        return spelled_out(word);
+    };
+    // A tilde in front would become the home directory.
+    let is_tilde_inside = |(position, c): (usize, char)| c == '~' && position > 0;
+    if !text.is_empty() && text.char_indices().all(|(at, c)| is_plain(c) || is_tilde_inside((at, c))) {
+        return text.to_owned();
+    }
+    if !text.contains(['"', '$', '`', '\\', '!']) {
+        return format!("\"{text}\"");
+    }
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+/// A word with bytes that would do something to a terminal, or are no text.
+fn spelled_out(word: &[u8]) -> String {
+    let mut out = String::from("$'");
+    for byte in word {
+        match byte {
+            b'\n' => out.push_str("\\n"),
+            b'\t' => out.push_str("\\t"),
+            b'\'' | b'\\' => out.extend(['\\', char::from(*byte)]),
+            b' '..=b'~' => out.push(char::from(*byte)),
+            // Three octal digits: a digit behind them is none of theirs.
+            _ => out.push_str(&format!("\\{byte:03o}")),
+        }
+    }
+    out.push('\'');
+    out
+}
+
+/// A path as a pattern of an ignore file that means it alone.
+pub(crate) fn ignore_pattern(path: &[u8]) -> Vec<u8> {
+    let mut pattern = vec![b'/'];
+    for byte in path {
+        if b"*?[\\".contains(byte) {
+            pattern.push(b'\\');
+        }
+        pattern.push(*byte);
+    }
+    pattern.push(b'/');
+    pattern
 }
 
 #[cfg(test)]
@@ -111,5 +169,44 @@ mod tests {
     fn words_are_quoted_where_a_shell_needs_it() {
         assert_eq!(shell_words(["save", "before the agent"]), "save \"before the agent\"");
         assert_eq!(shell_words(["cat", "it's $x"]), r"cat 'it'\''s $x'");
+        assert_eq!(shell_words(["@~2", "~", ""]), r#"@~2 "~" """#);
+        assert_eq!(shell_words([&b"two\nlines\x1b[2J\xff'"[..]]), r"$'two\nlines\033[2J\377\''");
+        assert_eq!(shell_words(["a\u{202e}b"]), r"$'a\342\200\256b'");
+        assert_eq!(shell_path(Path::new("-rf")), "./-rf");
+        assert_eq!(shell_path(Path::new("-r f")), "\"./-r f\"");
+    }
+
+    #[test]
+    fn shells_read_back_what_was_written() {
+        let words: [&[u8]; 8] =
+            [b"a b", b"it's", b"-rf", b"two\nlines", b"\xff\x01x1", b"$HOME `id` \\ \"!", b"", b"*?[a]{b,c};&|<>()#~"];
+        let command = format!("printf '%s\\0' {}", shell_words(words));
+        let Ok(done) = std::process::Command::new("bash").args(["-c", &command]).output() else { return };
+        let expected: Vec<u8> = words.iter().flat_map(|word| [word, &b"\0"[..]].concat()).collect();
+        assert_eq!(done.stdout, expected, "{command}");
+    }
+
+    #[test]
+    fn a_pattern_means_one_directory_alone() {
+        assert_eq!(ignore_pattern(b"data"), b"/data/");
+        assert_eq!(ignore_pattern(br"-a*[\"), br"/-a\*\[\\/");
+    }
+
+    #[test]
+    fn clock_times_for_those_who_compare() {
+        let now: Zoned = "2026-11-15T16:00:00+01:00[+01:00]".parse().unwrap();
+        let said = |time: &str| clock(time.parse().unwrap(), &now);
+        assert_eq!(said("2026-11-15T14:58:07Z"), "today 15:58:07");
+        assert_eq!(said("2026-11-14T13:30:01Z"), "yesterday 14:30:01");
+        assert_eq!(said("2026-11-01T23:30:00Z"), "2 Nov 00:30:00");
+        assert_eq!(said("2025-12-31T13:30:00Z"), "2025-12-31 14:30:00");
+    }
+
+    #[test]
+    fn sizes_as_one_sets_them() {
+        assert_eq!(
+            [0, 1_000, 100 << 20, 3 << 30, 2_000_000_000].map(set_bytes),
+            ["0", "1000", "100MiB", "3GiB", "2GB"]
+        );
     }
 }

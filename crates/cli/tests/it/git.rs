@@ -16,6 +16,65 @@ fn plain_git_reads_the_store() {
     assert!(patch.contains("+two\n"), "{patch}");
 }
 
+/// Plain git starts from a branch, and a store has none.
+#[test]
+fn without_a_revision_every_checkpoint_is_meant() {
+    let place = Place::saved();
+    place.write("a.txt", "changed\n");
+    fs::set_permissions(place.path("ws/a.txt"), std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    place.ok(["save", "second"]);
+    let subjects = |words: &[&str]| place.ok(["git", "log", "--format=%s"].iter().chain(words));
+    assert_eq!(subjects(&[]), "second\nfirst\n");
+    assert_eq!(subjects(&["-n", "1"]), "second\n");
+    assert_eq!(subjects(&["--author", "Backtrail", "--", "a.txt"]), "second\nfirst\n");
+    assert_eq!(subjects(&[&place.id("@~1")]), "first\n", "one that is named is meant alone");
+    assert!(place.ok(["git", "log", "--graph", "--format=%s"]).contains("* second\n"));
+    assert_eq!(place.ok(["git", "rev-list"]).lines().count(), 2);
+    assert!(place.ok(["git", "show", "--stat", "--format=%s"]).starts_with("second\n"));
+    assert_ne!(place.run(["git", "log", "no-such-revision"]).code, 0);
+    let empty = Place::new();
+    empty.ok(["init"]);
+    assert_eq!(empty.ok(["git", "log"]), "");
+}
+
+#[test]
+fn own_addresses_are_understood() {
+    let place = Place::saved();
+    place.write("a.txt", "changed\n");
+    place.ok(["save", "second"]);
+    assert_eq!(place.ok(["git", "show", "@:a.txt"]), "changed\n");
+    assert_eq!(place.ok(["git", "show", "@~1:a.txt"]), "one\ntwo\n");
+    assert_eq!(place.ok(["git", "diff", "--name-only", "@~", "@"]), "a.txt\n");
+    assert_eq!(place.run(["git", "show", "@~7"]).code, 3);
+}
+
+/// Whatever git does to a store on its own, no checkpoint is lost.
+#[test]
+fn git_may_collect_its_garbage() {
+    let place = Place::saved();
+    place.write("a.txt", "changed\n");
+    place.ok(["save", "second"]);
+    place.write("a.txt", "again\n");
+    place.ok(["restore", "@~1"]);
+    let store = place.store();
+    let git = |words: &[&str]| {
+        let mut command = std::process::Command::new("git");
+        command.arg("--git-dir").arg(&store).args(words).env("GIT_CONFIG_GLOBAL", "/dev/null");
+        let done = command.output().unwrap();
+        assert!(done.status.success(), "{words:?}: {}", String::from_utf8_lossy(&done.stderr));
+        String::from_utf8(done.stdout).unwrap()
+    };
+    let expected = place.ok(["list", "--all", "--json"]);
+    git(&["gc", "-q", "--prune=now", "--aggressive"]);
+    assert_eq!(git(&["fsck", "--full", "--strict", "--no-dangling"]), "");
+    assert_eq!(place.ok(["list", "--all", "--json"]), expected);
+    assert_eq!(place.json(["verify"])["ok"], true);
+    place.ok(["undo"]);
+    assert_eq!(fs::read(place.path("ws/a.txt")).unwrap(), b"again\n");
+    place.ok(["save", "third"]);
+    assert_eq!(git(&["fsck", "--full", "--strict", "--no-dangling"]), "");
+}
+
 #[test]
 fn words_are_passed_on_as_they_are() {
     let place = Place::saved();
@@ -106,7 +165,7 @@ hint: take the first checkpoint with: backtrail save
     place.ok(["init"]);
     place.set("PATH", "/nonexistent");
     assert_shown!(
-        place.run(["git", "log"]),
+        place.run(["git", "fsck"]),
         str![[r#"
 --- stderr
 error: can't run git: it is not installed, or not on PATH

@@ -26,6 +26,22 @@ next
     assert!(!place.path("home/backtrail").exists(), "the overview made a store");
 }
 
+/// Looking at all of `/` took minutes, and nobody means it.
+#[test]
+fn protected_places_are_not_looked_at() {
+    let place = Place::new();
+    for words in [&["-w", "/"][..], &["status", "-w", "/"], &["diff", "-w", "/"]] {
+        let run = place.run(words);
+        assert_eq!(run.code, 6, "{words:?}: {}", run.shown());
+        assert!(run.stderr.contains("go to the directory of a project"), "{}", run.stderr);
+    }
+    let doctor = place.run(["doctor", "-w", "/"]);
+    assert!(doctor.text().contains("protected") && !doctor.text().contains("captured"), "{}", doctor.shown());
+    let home = place.path("home");
+    assert_eq!(place.run_in(&home, ["save", "--force"]).code, 0);
+    assert_eq!(place.run_in(&home, ["status"]).code, 0, "who insisted once need not again");
+}
+
 #[test]
 fn with_unsaved_work() {
     let place = Place::saved();

@@ -83,6 +83,14 @@ impl Place {
         command
     }
 
+    /// A shell in the workspace that runs a script.
+    pub(crate) fn shell(&self, script: &str) -> Command {
+        let mut command = Command::new("bash");
+        command.args(["--norc", "-c", script]).current_dir(self.path("ws")).env_clear().stdin(Stdio::null());
+        command.envs(self.variables.iter().map(|(name, value)| (name, value)));
+        command
+    }
+
     /// Runs the program in the workspace.
     pub(crate) fn run(&self, words: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Run {
         self.run_in(&self.path("ws"), words)
@@ -200,6 +208,17 @@ fn steady_times(text: &str) -> String {
         text = text.replace("[WHEN]  ", "[WHEN] ");
     }
     text
+}
+
+/// `today 14:58:07` becomes one word.
+pub(crate) fn steady_clock(text: &str) -> String {
+    let mut out = text.to_owned();
+    for day in ["today ", "yesterday "] {
+        while let Some(start) = out.find(day) {
+            out.replace_range(start..start + day.len() + "14:58:07".len(), "[CLOCK]");
+        }
+    }
+    out
 }
 
 /// A name that is not UTF-8.

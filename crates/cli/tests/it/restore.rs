@@ -29,6 +29,39 @@ fn without_an_id_and_a_terminal() {
     assert_eq!(std::fs::read(place.path("ws/a.txt")).unwrap(), b"spoilt\n");
 }
 
+#[test]
+fn nothing_to_take_back_and_nothing_saved() {
+    let place = Place::new();
+    for command in ["undo", "redo"] {
+        let run = place.run([command]);
+        assert!(run.stderr.contains("backtrail save") && !run.stderr.contains("restore @"), "{}", run.shown());
+        assert_eq!(run.code, 0);
+    }
+    let place = changed();
+    assert!(place.run(["undo"]).stderr.contains("backtrail restore @"));
+}
+
+/// `git checkout FILE` has taught people to leave the commit out.
+#[test]
+fn a_path_in_the_place_of_an_id() {
+    let place = changed();
+    let hint = |words: &[&str]| {
+        let run = place.run(words);
+        assert_eq!(run.code, 3, "{}", run.shown());
+        run.stderr.lines().last().unwrap().to_owned()
+    };
+    assert_eq!(
+        hint(&["restore", "a.txt", "dir/b.txt"]),
+        "hint: that is a path; perhaps: backtrail restore @ a.txt dir/b.txt"
+    );
+    assert_eq!(hint(&["diff", "a.txt"]), "hint: that is a path; perhaps: backtrail diff -- a.txt");
+    assert_eq!(hint(&["diff", "@", "a.txt"]), "hint: that is a path; perhaps: backtrail diff @ -- a.txt");
+    place.remove("a.txt");
+    assert_eq!(hint(&["restore", "./a.txt"]), "hint: that is a path; perhaps: backtrail restore @ ./a.txt");
+    assert_eq!(hint(&["restore", "missing.txt"]), "hint: see them with: backtrail list");
+    assert!(!place.path("ws/a.txt").exists(), "a hint restores nothing");
+}
+
 /// A mangled settings file is just what people want to bring back: it must not stand in its own way.
 #[test]
 fn a_spoilt_settings_file_can_be_brought_back() {

@@ -169,12 +169,13 @@ fn left_out_files_are_told_up_to_five() {
         str![[r#"
 saved [ID] "x" (no files)
 --- stderr
-warning: left out backtrail.toml: too large
-warning: left out large0\n: too large
-warning: left out large1\n: too large
-warning: left out large2\n: too large
-warning: left out large3\n: too large
+warning: left out backtrail.toml: too large (27 B)
+warning: left out large0\n: too large (19 B)
+warning: left out large1\n: too large (19 B)
+warning: left out large2\n: too large (19 B)
+warning: left out large3\n: too large (19 B)
 warning: and 3 more were left out
+to capture larger files, raise max_file_bytes, now 10, under [scan] in backtrail.toml
 --- exit 0
 
 "#]]
@@ -208,13 +209,33 @@ fn a_large_first_checkpoint_names_its_largest_directories() {
 saved [ID] "large" (4 files)
 --- stderr
 warning: this first checkpoint holds 240 MB; what need not be kept can be left out
-  160 MB: backtrail exclude 'data/'
-   80 MB: backtrail exclude 'it'\''s/'
-  1.0 kB: backtrail exclude 'small/'
+  160 MB: backtrail exclude /data/
+   80 MB: backtrail exclude "/it's/"
+  1.0 kB: backtrail exclude /small/
 --- exit 0
 
 "#]]
     );
+}
+
+#[test]
+fn what_is_too_large_comes_with_its_size_and_the_setting() {
+    let place = Place::new();
+    place.write("backtrail.toml", "[scan]\nmax_file_bytes = \"1KiB\"\n");
+    place.write("big.bin", vec![7; 2_500]);
+    assert_shown!(
+        place.run(["save", "x"]),
+        str![[r#"
+saved [ID] "x" (1 file, +2)
+--- stderr
+warning: left out big.bin: too large (2.5 kB)
+to capture larger files, raise max_file_bytes, now 1KiB, under [scan] in backtrail.toml
+--- exit 0
+
+"#]]
+    );
+    let doctor = place.ok(["doctor"]);
+    assert!(doctor.contains("too large (max_file_bytes is 1KiB): big.bin"), "{doctor}");
 }
 
 #[test]

@@ -89,6 +89,40 @@ fn without_a_pager_the_answer_is_printed() {
 }
 
 #[test]
+fn stores_are_removed_on_a_terminal_only_after_a_yes() {
+    let place = Place::saved();
+    let gone = place.path("gone");
+    let remake = || {
+        std::fs::create_dir(&gone).unwrap();
+        assert_eq!(place.run_in(&gone, ["save", "--allow-empty", "x"]).code, 0);
+        std::fs::remove_dir(&gone).unwrap();
+    };
+    let answer = |text: &str, words: &[&str]| {
+        use std::io::Write;
+        let (mut screen, terminal) = terminal();
+        let mut command = place.command(&place.path("ws"), words);
+        command.stdin(terminal.try_clone().unwrap()).stdout(terminal.try_clone().unwrap()).stderr(terminal);
+        screen.write_all(text.as_bytes()).unwrap();
+        watch(command, screen).0
+    };
+    let count = || place.json(["workspaces"])["workspaces"].as_array().unwrap().len();
+    remake();
+    let shown = answer("n\n", &["workspaces", "--prune"]);
+    assert!(shown.contains("their workspaces are gone:\n  ") && shown.contains("gone: 1 checkpoint"), "{shown}");
+    assert!(
+        shown.contains("remove 1 store, with all checkpoints? (y/n)") && shown.contains("nothing was removed"),
+        "{shown}"
+    );
+    assert_eq!(count(), 2);
+    assert!(answer("yes\n", &["workspaces", "--prune"]).contains("removed the store of"));
+    assert_eq!(count(), 1);
+    remake();
+    assert!(!answer("", &["workspaces", "--prune", "--yes"]).contains("(y/n)"));
+    assert_eq!(count(), 1);
+    assert!(!answer("", &["workspaces", "--prune"]).contains("(y/n)"), "there is nothing to ask about");
+}
+
+#[test]
 fn who_waits_sees_progress() {
     let place = changed();
     let held = place.hold_lock();

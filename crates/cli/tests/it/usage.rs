@@ -109,6 +109,22 @@ error: [ROOT]/ws/a.txt is not a directory
 }
 
 #[test]
+fn words_of_a_known_shape_say_what_is_expected() {
+    let place = Place::saved();
+    for (word, expected) in [
+        ("ago:soon", "such as ago:20m"),
+        ("at:noon", "such as at:14:30"),
+        ("step:x", "a number behind step:"),
+        ("@x", "@~N with a number"),
+        ("before:ago:x", "such as ago:20m"),
+        ("", "an id, a name, or a word such as @"),
+    ] {
+        let (code, _, message) = place.run(["--json", "show", word]).error();
+        assert!(code == 3 && message.contains(expected), "{word:?}: {message}");
+    }
+}
+
+#[test]
 fn errors_stay_on_one_line() {
     let place = Place::saved();
     let run = place.run(["show", "two\nlines\x1b[31m"]);
@@ -120,7 +136,8 @@ fn errors_stay_on_one_line() {
 fn three_characters_of_an_id_are_too_few() {
     let place = Place::saved();
     let id = place.id("@");
-    let (code, word, _) = place.run(["show", &id[..3], "--json"]).error();
+    let (code, word, message) = place.run(["show", &id[..3], "--json"]).error();
     assert_eq!((code, word.as_str()), (3, "unknown_checkpoint"));
+    assert!(message.ends_with("write at least four characters of an id"), "{message}");
     assert_eq!(place.id(&id[..4]), id);
 }

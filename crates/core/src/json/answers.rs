@@ -231,11 +231,24 @@ pub struct VersionJson {
     pub status: ChangeStatus,
     /// How many bytes it has; null where it is gone or a directory.
     pub bytes: Option<u64>,
+    /// Lines that came.
+    pub insertions: u64,
+    /// Lines that went.
+    pub deletions: u64,
+    /// Are the bytes no text?
+    pub binary: bool,
 }
 
 impl From<&Version> for VersionJson {
     fn from(version: &Version) -> Self {
-        Self { checkpoint: version.checkpoint.to_string(), status: version.status, bytes: version.bytes }
+        Self {
+            checkpoint: version.checkpoint.to_string(),
+            status: version.status,
+            bytes: version.bytes,
+            insertions: version.insertions,
+            deletions: version.deletions,
+            binary: version.binary,
+        }
     }
 }
 

@@ -1,0 +1,39 @@
+use std::fs;
+
+use snapbox::str;
+
+use crate::place::{Place, assert_shown};
+
+#[test]
+fn into_a_directory_elsewhere() {
+    let place = Place::saved();
+    place.remove("a.txt");
+    let answer = place.json(["export", "@", "../out/new"]);
+    assert_eq!(answer["files"], 2);
+    assert_eq!(fs::read(place.path("out/new/a.txt")).unwrap(), b"one\ntwo\n");
+    assert!(!place.path("ws/a.txt").exists());
+}
+
+/// The next checkpoint would have taken the exported files for new ones of the workspace.
+#[test]
+fn the_workspace_and_the_store_are_not_elsewhere() {
+    let place = Place::saved();
+    assert_shown!(
+        place.run(["export", "@", "copy"]),
+        str![[r#"
+--- stderr
+error: [ROOT]/ws/copy lies inside the workspace [ROOT]/ws
+hint: name a directory outside of it
+--- exit 2
+
+"#]]
+    );
+    std::os::unix::fs::symlink(place.path("ws"), place.path("link")).unwrap();
+    let store = place.store().join("copy");
+    for target in [".", "dir/deep/er", "../link/copy", "../not-there/../ws/copy", store.to_str().unwrap()] {
+        let (code, word, _) = place.run(["export", "@", target, "--json"]).error();
+        assert_eq!((code, word.as_str()), (2, "usage"), "{target}");
+    }
+    assert_eq!(place.json(["status"])["changes"].as_array().unwrap().len(), 0);
+    assert!(!place.path("not-there").exists());
+}
