@@ -8,7 +8,7 @@ use std::{
     sync::atomic::{AtomicUsize, Ordering},
 };
 
-use backtrail::{Checkpoint, ListFilter, Only, RestoreRequest, SaveRequest, Scope, StepRequest};
+use backtrail::{Checkpoint, ListFilter, Only, Recovery, RestoreRequest, SaveRequest, Scope, StepRequest};
 use backtrail_testkit::{
     Found, Manifest, TestWorkspace,
     crash::{self, Driver, Ended, Fault},
@@ -36,6 +36,14 @@ fn child() {
             ["intruded", step, path, name] => {
                 let (step, path) = (if *step == "exchange" { "exchange" } else { "move into place" }, ws.path(path));
                 backtrail::disk::points::intrude(step, move || std::fs::write(path, INTRUDER).unwrap());
+                workspace.restore(&RestoreRequest::whole(by_name(name)?.id), now).map(drop)
+            }
+            ["swapped", directory, name] => {
+                let (directory, aside, link) = (ws.path(directory), ws.path("aside"), ws.outside());
+                backtrail::disk::points::intrude("exchange", move || {
+                    std::fs::rename(&directory, aside).unwrap();
+                    std::os::unix::fs::symlink(link, &directory).unwrap();
+                });
                 workspace.restore(&RestoreRequest::whole(by_name(name)?.id), now).map(drop)
             }
             ["restore", name] => workspace.restore(&RestoreRequest::whole(by_name(name)?.id), now).map(drop),
@@ -252,6 +260,54 @@ fn what_is_written_right_before_a_file_is_replaced_is_kept() {
 fn what_is_written_right_before_a_file_is_removed_is_kept() {
     let removed = |ws: &TestWorkspace| drop(save_as(ws, "one"));
     an_intruder_loses_nothing(removed, "move");
+}
+
+#[test]
+fn a_directory_that_becomes_a_link_in_the_middle_of_a_restore_is_not_followed() {
+    let ws = TestWorkspace::new();
+    for name in ["d/a", "d/b"] {
+        ws.write(name, "one\n");
+    }
+    save_as(&ws, "one");
+    for name in ["d/a", "d/b"] {
+        ws.write(name, "unsaved\n");
+    }
+    for name in ["a", "b"] {
+        std::fs::write(ws.outside().join(name), "outside\n").unwrap();
+    }
+    let outside = Manifest::of(&ws.outside());
+    assert_eq!(DRIVER.run(&ws.base(), "swapped d one", 0, Fault::Kill), Ended::Done);
+    outside.assert_same(&Manifest::of(&ws.outside()), "what the link leads to");
+    // The first file's directory was open when it was moved; the second was not reached, and nothing of it is lost.
+    assert_eq!(ws.read("aside/a").unwrap(), b"one\n");
+    assert_eq!(ws.read("aside/b").unwrap(), b"unsaved\n");
+    assert!(ws.is_in_store(b"unsaved\n"));
+    ws.assert_store_is_sound();
+}
+
+#[test]
+fn a_restore_that_ends_while_its_files_are_made_ready_has_not_begun() {
+    let probe = TestWorkspace::new();
+    every_sort_of_change(&probe);
+    let points = DRIVER.points(&probe.base(), "restore one");
+    let staging = ["create file", "write file", "create symlink"];
+    let numbers: Vec<usize> =
+        (1..=points.len()).filter(|number| staging.contains(&points[number - 1].as_str())).collect();
+    assert!(numbers.len() > 6, "files and links are made ready: {points:?}");
+    for number in numbers {
+        for fault in [Fault::Kill, Fault::Error(ENOSPC)] {
+            let what = format!("{fault:?} at point {number} ({})", points[number - 1]);
+            let ws = TestWorkspace::new();
+            every_sort_of_change(&ws);
+            let before = ws.manifest();
+            assert_ne!(DRIVER.run(&ws.base(), "restore one", number, fault), Ended::Done, "{what}");
+            before.assert_same(&ws.manifest(), &what);
+            let recovered = ws.open().recover(false, ws.now()).unwrap();
+            assert_eq!(recovered, Recovery::Nothing, "{what}");
+            before.assert_same(&ws.manifest(), &what);
+            assert_no_leftovers(&ws, &what);
+        }
+    }
 }
 
 #[test]
