@@ -13,13 +13,19 @@ use crate::{
         Attachment, Change, Checkpoint, Context, FeatureState, Kind, ModeDefaults, Node, Reason, Scope, Skipped,
         WorkspacePath,
     },
-    store::{PackWriter, Record, RecordedPaths, Snapshot, State, Timeline, TimelineEntry, Writer},
+    store::{
+        NewAttachment, PackWriter, Pieces, Record, RecordedPaths, Snapshot, State, Store, Timeline, TimelineEntry,
+        Writer,
+    },
     user_repository::UserRepository,
     workspace::{ScanSources, Workspace},
 };
 
 /// More changed paths than this are kept in the state rather than in the record.
 const MAX_RECORDED_PATHS: usize = 500;
+
+/// How many checkpoints back an attachment's earlier bytes are looked for.
+const ATTACHMENT_REACH: usize = 500;
 
 /// What a caller says about the checkpoint that it wants.
 #[derive(Debug, Clone, Default)]
@@ -303,7 +309,7 @@ impl Workspace {
             outside: capture.outside.clone(),
             settings: self.settings().scan.clone(),
             changed: Vec::new(),
-            attachments: request.attachments.clone(),
+            attachments: self.new_attachments(request, timeline)?,
         };
         record.changed = if paths.len() > MAX_RECORDED_PATHS {
             let in_state = paths.len() as u64;
@@ -313,6 +319,19 @@ impl Workspace {
             RecordedPaths::Here(paths)
         };
         Ok((record, state))
+    }
+
+    /// What was handed over, each with how an earlier checkpoint keeps its beginning.
+    fn new_attachments(&self, request: &SaveRequest, timeline: &Timeline) -> Result<Vec<NewAttachment>> {
+        if request.attachments.is_empty() {
+            return Ok(Vec::new());
+        }
+        let store = self.existing_store()?;
+        let attachments = request.attachments.iter().map(|(name, bytes)| {
+            let earlier = earlier_attachment(&store, timeline, name, request.session.as_deref());
+            NewAttachment { name: name.clone(), bytes: bytes.clone(), earlier }
+        });
+        Ok(attachments.collect())
     }
 
     /// What the feature list says, where the settings name one and it has that shape.
@@ -368,6 +387,19 @@ impl SaveRequest {
             || !self.attachments.is_empty()
             || self.kind.unwrap_or(Kind::Manual).permanence() > present.permanence()
     }
+}
+
+/// How the newest checkpoint that has an attachment of this name keeps it, one of the same session first.
+fn earlier_attachment(store: &Store, timeline: &Timeline, name: &str, session: Option<&str>) -> Pieces {
+    let has_it = |entry: &&TimelineEntry| {
+        entry.record().is_some_and(|record| record.attachments.iter().any(|held| held.name == name))
+    };
+    let holders: Vec<&TimelineEntry> = timeline.entries().iter().rev().take(ATTACHMENT_REACH).filter(has_it).collect();
+    let is_of_session = |entry: &&&TimelineEntry| entry.record().is_some_and(|r| r.session.as_deref() == session);
+    let Some(entry) = holders.iter().find(is_of_session).or(holders.first()) else { return Pieces::default() };
+    let pieces = store.state(&entry.id).ok().and_then(|state| state.attachment_pieces(&store.reader(), name).ok());
+    // One that can't be read costs no more than room: everything is written anew.
+    pieces.unwrap_or_default()
 }
 
 /// The workspace as a checkpoint will hold it.

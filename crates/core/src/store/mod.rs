@@ -3,6 +3,7 @@
 //! The only part that knows git's object formats. `docs/store-format.md` describes what is written, in which order, and
 //! what a crash at each point leaves behind.
 
+mod attachments;
 mod compact;
 mod exact;
 mod format;
@@ -24,6 +25,7 @@ mod store;
 mod timeline;
 mod verify;
 
+pub(crate) use attachments::{NewAttachment, Pieces};
 pub(crate) use exact::ExactText;
 pub(crate) use format::IdentityFile;
 pub(crate) use journal::{Area, Found as FoundJournal, Journal, Step};

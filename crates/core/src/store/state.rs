@@ -8,6 +8,7 @@ use gix_object::tree::EntryKind;
 
 use super::{
     ExactText,
+    attachments::{self, NewAttachment, Pieces},
     objects::{ObjectKind, ObjectProblem, ObjectReader, object_id},
     pack::PackWriter,
     snapshot::{TreeLine, put_tree},
@@ -16,9 +17,6 @@ use crate::{
     model::{ModesId, OutsideRules, Skipped, WorkspacePath},
     settings::ScanSettings,
 };
-
-/// Attachments larger than this are kept in pieces of this size, so that one that grows costs little.
-const PIECE_BYTES: usize = 1 << 20;
 
 /// The state of one checkpoint.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -31,8 +29,8 @@ pub(crate) struct State {
     pub(crate) settings: ScanSettings,
     /// The changed paths, where they are too many for the record.
     pub(crate) changed: Vec<WorkspacePath>,
-    /// Names and bytes handed over.
-    pub(crate) attachments: Vec<(String, Vec<u8>)>,
+    /// What was handed over.
+    pub(crate) attachments: Vec<NewAttachment>,
 }
 
 #[derive(serde::Serialize, serde::Deserialize)]
@@ -49,7 +47,7 @@ impl State {
     pub(super) fn write(&self, modes: Option<ModesId>, sink: &PackWriter) -> io::Result<Option<ObjectId>> {
         let mut lines = Vec::new();
         if !self.attachments.is_empty() {
-            lines.push(TreeLine::new(EntryKind::Tree, b"attachments", self.write_attachments(sink)?));
+            lines.push(TreeLine::new(EntryKind::Tree, b"attachments", attachments::write(&self.attachments, sink)?));
         }
         if !self.changed.is_empty() {
             let blob = put_json_lines(&self.changed, sink)?;
@@ -84,29 +82,6 @@ impl State {
             scan: self.settings.clone(),
         }
     }
-
-    fn write_attachments(&self, sink: &PackWriter) -> io::Result<ObjectId> {
-        let mut lines = Vec::new();
-        let names: Vec<String> = self.attachments.iter().map(|(name, _)| encode_name(name)).collect();
-        for ((_, bytes), name) in self.attachments.iter().zip(&names) {
-            let line = if bytes.len() <= PIECE_BYTES {
-                TreeLine::new(EntryKind::Blob, name.as_bytes(), sink.put_object(ObjectKind::Blob, bytes)?)
-            } else {
-                TreeLine::new(EntryKind::Tree, name.as_bytes(), put_pieces(bytes, sink)?)
-            };
-            lines.push(line);
-        }
-        put_tree(lines, sink)
-    }
-}
-
-fn put_pieces(bytes: &[u8], sink: &PackWriter) -> io::Result<ObjectId> {
-    let names: Vec<String> = (0..bytes.len().div_ceil(PIECE_BYTES)).map(|number| format!("{number:08}")).collect();
-    let mut lines = Vec::new();
-    for (name, piece) in names.iter().zip(bytes.chunks(PIECE_BYTES)) {
-        lines.push(TreeLine::new(EntryKind::Blob, name.as_bytes(), sink.put_object(ObjectKind::Blob, piece)?));
-    }
-    put_tree(lines, sink)
 }
 
 fn put_json_lines<T: serde::Serialize>(items: &[T], sink: &PackWriter) -> io::Result<ObjectId> {
@@ -116,18 +91,6 @@ fn put_json_lines<T: serde::Serialize>(items: &[T], sink: &PackWriter) -> io::Re
         text.push(b'\n');
     }
     sink.put_object(ObjectKind::Blob, &text)
-}
-
-/// An attachment's name as the name of a tree entry: anything else than plain characters is escaped.
-fn encode_name(name: &str) -> String {
-    let mut out = String::from("@");
-    for byte in name.bytes() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'.' | b'_' | b'-' => out.push(char::from(byte)),
-            _ => out.push_str(&format!("%{byte:02x}")),
-        }
-    }
-    out
 }
 
 /// A stored state, read piece by piece as it is asked for.
@@ -191,30 +154,18 @@ impl StoredState {
     /// The bytes of an attachment; none where there is none of this name.
     pub(crate) fn attachment(&self, reader: &ObjectReader, name: &str) -> Result<Option<Vec<u8>>, ObjectProblem> {
         let Some(tree) = self.attachments else { return Ok(None) };
-        let wanted = encode_name(name);
-        let bytes = reader.read(&tree, ObjectKind::Tree)?;
-        for entry in gix_object::TreeRefIter::from_bytes(&bytes, gix_hash::Kind::Sha1) {
-            let entry = entry.map_err(|error| ObjectProblem::Damaged(tree, error.to_string()))?;
-            if entry.filename != wanted.as_str() {
-                continue;
-            }
-            return match entry.mode.kind() {
-                EntryKind::Tree => read_pieces(reader, entry.oid.to_owned()).map(Some),
-                _ => reader.read(entry.oid, ObjectKind::Blob).map(Some),
-            };
-        }
-        Ok(None)
+        let found = attachments::find(reader, tree, name)?;
+        found.map(|found| attachments::read(reader, found)).transpose()
     }
-}
 
-fn read_pieces(reader: &ObjectReader, tree: ObjectId) -> Result<Vec<u8>, ObjectProblem> {
-    let mut content = Vec::new();
-    let bytes = reader.read(&tree, ObjectKind::Tree)?;
-    for entry in gix_object::TreeRefIter::from_bytes(&bytes, gix_hash::Kind::Sha1) {
-        let entry = entry.map_err(|error| ObjectProblem::Damaged(tree, error.to_string()))?;
-        content.extend_from_slice(&reader.read(entry.oid, ObjectKind::Blob)?);
+    /// How an attachment is kept; nothing where there is none of this name.
+    pub(crate) fn attachment_pieces(&self, reader: &ObjectReader, name: &str) -> Result<Pieces, ObjectProblem> {
+        let Some(tree) = self.attachments else { return Ok(Pieces::default()) };
+        match attachments::find(reader, tree, name)? {
+            Some(found) => Pieces::read(reader, found),
+            None => Ok(Pieces::default()),
+        }
     }
-    Ok(content)
 }
 
 fn read_json_lines<T: serde::de::DeserializeOwned>(

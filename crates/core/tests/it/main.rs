@@ -4,6 +4,7 @@
 #![allow(clippy::print_stdout, reason = "a sweep says how many points it had, and a test why it could not be tried")]
 
 mod addresses;
+mod attachments;
 mod capture;
 mod concurrency;
 mod crash;

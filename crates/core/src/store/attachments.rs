@@ -1,0 +1,228 @@
+//! Bytes that are kept beside the files under a name.
+//!
+//! Most of them grow: a conversation gets a few lines with every step. A large one is a tree of pieces, in order. Where
+//! an earlier checkpoint has the first part already, its pieces are named again, and only the rest is written.
+
+use std::io;
+
+use gix_hash::ObjectId;
+use gix_object::tree::EntryKind;
+
+use super::{
+    objects::{ObjectKind, ObjectProblem, ObjectReader, hash_object},
+    pack::PackWriter,
+    snapshot::{TreeLine, put_tree},
+};
+
+/// Up to this size an attachment is one blob.
+const WHOLE_BYTES: usize = 64 << 10;
+/// No piece is larger.
+const PIECE_BYTES: usize = 1 << 20;
+/// Pieces of one size class at the end are joined when there are so many: each byte is written again only a few times,
+/// and there are never many pieces.
+const RUN: usize = 16;
+/// Pieces below this size are of the lowest class; each class is [`RUN`] times the one below.
+const LOWEST_CLASS: usize = 16 << 10;
+
+/// An attachment of a checkpoint that is being built.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct NewAttachment {
+    pub(crate) name: String,
+    pub(crate) bytes: Vec<u8>,
+    /// How an earlier checkpoint keeps the attachment of this name.
+    pub(crate) earlier: Pieces,
+}
+
+/// The parts of a stored attachment, in order, with their lengths.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Pieces(Vec<(usize, ObjectId)>);
+
+pub(super) fn write(attachments: &[NewAttachment], sink: &PackWriter) -> io::Result<ObjectId> {
+    let names: Vec<String> = attachments.iter().map(|attachment| encode_name(&attachment.name)).collect();
+    let mut lines = Vec::new();
+    for (attachment, name) in attachments.iter().zip(&names) {
+        let bytes = attachment.bytes.as_slice();
+        let line = if bytes.len() <= WHOLE_BYTES {
+            TreeLine::new(EntryKind::Blob, name.as_bytes(), sink.put_object(ObjectKind::Blob, bytes)?)
+        } else {
+            TreeLine::new(EntryKind::Tree, name.as_bytes(), put_pieces(bytes, &attachment.earlier, sink)?)
+        };
+        lines.push(line);
+    }
+    put_tree(lines, sink)
+}
+
+fn put_pieces(bytes: &[u8], earlier: &Pieces, sink: &PackWriter) -> io::Result<ObjectId> {
+    let known = earlier.beginning_of(bytes)?;
+    let lengths = split(known, bytes.len());
+    let kept = lengths.iter().zip(known).take_while(|(length, (known, _))| *length == known).count();
+    let mut ids: Vec<ObjectId> = known[..kept].iter().map(|(_, id)| *id).collect();
+    let mut at = lengths[..kept].iter().sum();
+    for length in &lengths[kept..] {
+        ids.push(sink.put_object(ObjectKind::Blob, &bytes[at..at + length])?);
+        at += length;
+    }
+    let names: Vec<String> = (0..ids.len()).map(|number| format!("{number:08}")).collect();
+    put_tree(
+        names.iter().zip(ids).map(|(name, id)| TreeLine::new(EntryKind::Blob, name.as_bytes(), id)).collect(),
+        sink,
+    )
+}
+
+impl Pieces {
+    /// The pieces that these bytes begin with.
+    fn beginning_of(&self, bytes: &[u8]) -> io::Result<&[(usize, ObjectId)]> {
+        let mut at = 0;
+        for (count, (length, id)) in self.0.iter().enumerate() {
+            let held = bytes.get(at..at + length);
+            if !matches!(held.map(|held| hash_object(ObjectKind::Blob, held)).transpose()?, Some(found) if found == *id)
+            {
+                return Ok(&self.0[..count]);
+            }
+            at += length;
+        }
+        Ok(&self.0)
+    }
+
+    pub(super) fn read(reader: &ObjectReader, entry: StoredAttachment) -> Result<Self, ObjectProblem> {
+        let ids = match entry {
+            StoredAttachment::Whole(id) => vec![id],
+            StoredAttachment::InPieces(tree) => piece_ids(reader, tree)?,
+        };
+        let sized = ids.into_iter().map(|id| {
+            let length = usize::try_from(reader.size(&id)?);
+            Ok((length.map_err(|_| ObjectProblem::Damaged(id, "a piece is too large".into()))?, id))
+        });
+        Ok(Self(sized.collect::<Result<_, ObjectProblem>>()?))
+    }
+}
+
+/// The lengths of the pieces of `total` bytes that begin with the `known` ones. The first lengths are those of known
+/// pieces for as far as these are kept.
+fn split(known: &[(usize, ObjectId)], total: usize) -> Vec<usize> {
+    let mut lengths: Vec<usize> = known.iter().map(|(length, _)| *length).collect();
+    let mut rest = total - lengths.iter().sum::<usize>();
+    while rest > 0 {
+        let length = rest.min(PIECE_BYTES);
+        lengths.push(length);
+        rest -= length;
+        join_run(&mut lengths);
+    }
+    lengths
+}
+
+/// Joins the last pieces, where they are many of one class.
+fn join_run(lengths: &mut Vec<usize>) {
+    while let Some(class) = lengths.last().map(|last| class_of(*last)) {
+        let run =
+            lengths.iter().rev().take_while(|length| **length < PIECE_BYTES && class_of(**length) == class).count();
+        if run < RUN {
+            return;
+        }
+        let mut joined: usize = lengths.drain(lengths.len() - run..).sum();
+        while joined > 0 {
+            let length = joined.min(PIECE_BYTES);
+            lengths.push(length);
+            joined -= length;
+        }
+    }
+}
+
+fn class_of(length: usize) -> u32 {
+    (length / LOWEST_CLASS).max(1).ilog(RUN)
+}
+
+/// Where a stored attachment lies.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum StoredAttachment {
+    Whole(ObjectId),
+    InPieces(ObjectId),
+}
+
+/// The attachment of this name in the tree of attachments.
+pub(super) fn find(
+    reader: &ObjectReader,
+    tree: ObjectId,
+    name: &str,
+) -> Result<Option<StoredAttachment>, ObjectProblem> {
+    let wanted = encode_name(name);
+    let bytes = reader.read(&tree, ObjectKind::Tree)?;
+    for entry in gix_object::TreeRefIter::from_bytes(&bytes, gix_hash::Kind::Sha1) {
+        let entry = entry.map_err(|error| ObjectProblem::Damaged(tree, error.to_string()))?;
+        if entry.filename == wanted.as_str() {
+            let id = entry.oid.to_owned();
+            return Ok(Some(match entry.mode.kind() {
+                EntryKind::Tree => StoredAttachment::InPieces(id),
+                _ => StoredAttachment::Whole(id),
+            }));
+        }
+    }
+    Ok(None)
+}
+
+pub(super) fn read(reader: &ObjectReader, entry: StoredAttachment) -> Result<Vec<u8>, ObjectProblem> {
+    match entry {
+        StoredAttachment::Whole(id) => reader.read(&id, ObjectKind::Blob),
+        StoredAttachment::InPieces(tree) => {
+            let mut content = Vec::new();
+            for id in piece_ids(reader, tree)? {
+                content.extend_from_slice(&reader.read(&id, ObjectKind::Blob)?);
+            }
+            Ok(content)
+        }
+    }
+}
+
+fn piece_ids(reader: &ObjectReader, tree: ObjectId) -> Result<Vec<ObjectId>, ObjectProblem> {
+    let bytes = reader.read(&tree, ObjectKind::Tree)?;
+    let mut ids = Vec::new();
+    for entry in gix_object::TreeRefIter::from_bytes(&bytes, gix_hash::Kind::Sha1) {
+        ids.push(entry.map_err(|error| ObjectProblem::Damaged(tree, error.to_string()))?.oid.to_owned());
+    }
+    Ok(ids)
+}
+
+/// An attachment's name as the name of a tree entry: anything else than plain characters is escaped.
+fn encode_name(name: &str) -> String {
+    let mut out = String::from("@");
+    for byte in name.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'.' | b'_' | b'-' => out.push(char::from(byte)),
+            _ => out.push_str(&format!("%{byte:02x}")),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn grown(step: usize, steps: usize) -> Vec<usize> {
+        let mut known: Vec<(usize, ObjectId)> = Vec::new();
+        for number in 1..=steps {
+            let lengths = split(&known, number * step);
+            assert_eq!(lengths.iter().sum::<usize>(), number * step);
+            assert!(lengths.iter().all(|length| (1..=PIECE_BYTES).contains(length)));
+            known = lengths.into_iter().map(|length| (length, ObjectId::null(gix_hash::Kind::Sha1))).collect();
+        }
+        known.into_iter().map(|(length, _)| length).collect()
+    }
+
+    #[test]
+    fn what_grows_by_a_little_stays_in_few_pieces() {
+        for (step, steps) in [(1, 5_000), (700, 20_000), (40_000, 500), (300_000, 100), (PIECE_BYTES, 40)] {
+            let lengths = grown(step, steps);
+            let least = (step * steps).div_ceil(PIECE_BYTES);
+            assert!(lengths.len() <= 2 * least + 4 * RUN, "{step} × {steps}: {} pieces", lengths.len());
+        }
+    }
+
+    #[test]
+    fn what_is_known_is_cut_where_it_was() {
+        let id = ObjectId::null(gix_hash::Kind::Sha1);
+        let known = [(PIECE_BYTES, id), (300, id)];
+        assert_eq!(split(&known, PIECE_BYTES + 1_000), [PIECE_BYTES, 300, 700]);
+        assert_eq!(split(&[], 2 * PIECE_BYTES + 5), [PIECE_BYTES, PIECE_BYTES, 5]);
+    }
+}

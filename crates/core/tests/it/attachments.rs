@@ -1,0 +1,96 @@
+//! Bytes kept beside the files: they come back exactly, and one that grows costs what it grew by.
+
+use backtrail::{Checkpoint, SaveRequest};
+use backtrail_testkit::{Random, TestWorkspace};
+
+fn attach(ws: &TestWorkspace, session: &str, bytes: &[u8]) -> Checkpoint {
+    let attachments = vec![("conversation".to_owned(), bytes.to_vec())];
+    ws.save_with(&SaveRequest { attachments, session: Some(session.into()), ..SaveRequest::default() }).checkpoint
+}
+
+fn store_bytes(ws: &TestWorkspace) -> u64 {
+    let mut bytes = 0;
+    let mut directories = vec![ws.store()];
+    while let Some(directory) = directories.pop() {
+        for entry in std::fs::read_dir(directory).unwrap() {
+            let entry = entry.unwrap();
+            match entry.file_type().unwrap().is_dir() {
+                true => directories.push(entry.path()),
+                false => bytes += entry.metadata().unwrap().len(),
+            }
+        }
+    }
+    bytes
+}
+
+#[test]
+fn one_that_grows_costs_what_it_grew_by() {
+    let ws = TestWorkspace::new();
+    ws.write("file", "1\n");
+    let mut random = Random::new(7);
+    let mut bytes = random.bytes(5 << 20);
+    attach(&ws, "s", &bytes);
+    let before = store_bytes(&ws);
+    let mut held = Vec::new();
+    let mut grown = 0;
+    for _ in 0..12 {
+        let tail = random.bytes(20_000);
+        grown += tail.len() as u64;
+        bytes.extend(tail);
+        held.push((attach(&ws, "s", &bytes).id, bytes.clone()));
+    }
+    let cost = store_bytes(&ws) - before;
+    assert!(cost < 2 * grown, "{grown} bytes more cost {cost}");
+    for (id, bytes) in held {
+        assert!(ws.open().attachment(&id, "conversation").unwrap() == bytes);
+    }
+    ws.assert_store_is_sound();
+}
+
+#[test]
+fn two_sessions_in_turn_do_not_write_each_others_bytes_again() {
+    let ws = TestWorkspace::new();
+    ws.write("file", "1\n");
+    let mut random = Random::new(8);
+    let mut conversations = [random.bytes(1 << 20), random.bytes(1 << 20)];
+    for (name, bytes) in ["a", "b"].iter().zip(&conversations) {
+        attach(&ws, name, bytes);
+    }
+    let before = store_bytes(&ws);
+    for _ in 0..4 {
+        for (name, bytes) in ["a", "b"].iter().zip(&mut conversations) {
+            bytes.extend(random.bytes(1_000));
+            let id = attach(&ws, name, bytes).id;
+            assert!(ws.open().attachment(&id, "conversation").unwrap() == *bytes);
+        }
+    }
+    assert!(store_bytes(&ws) - before < 200_000);
+}
+
+#[test]
+fn one_that_is_cut_edited_or_replaced_comes_back_exactly() {
+    let ws = TestWorkspace::new();
+    ws.write("file", "1\n");
+    let mut random = Random::new(9);
+    let mut bytes = random.bytes(100_000);
+    let mut held = Vec::new();
+    for round in 0..60 {
+        match random.below(6) {
+            0 => bytes.truncate(random.below(bytes.len() + 1)),
+            1 if !bytes.is_empty() => {
+                let at = random.below(bytes.len());
+                bytes[at] ^= 1;
+            }
+            2 => bytes = random.bytes(1_300_000),
+            _ => {
+                let length = random.below(200_000);
+                bytes.extend(random.bytes(length));
+            }
+        }
+        held.push((round, attach(&ws, "s", &bytes).id, bytes.clone()));
+    }
+    for (round, id, bytes) in held {
+        assert!(ws.open().attachment(&id, "conversation").unwrap() == bytes, "round {round}");
+    }
+    ws.assert_store_is_sound();
+}
