@@ -201,6 +201,7 @@ fn hint_at(error: &Error) -> Option<String> {
         Error::Io { action: "find the workspace", .. } => {
             "if it was deleted, make the directory again and bring it back there with: backtrail restore @"
         }
+        Error::GitState { .. } => "bring back the files alone, without --git",
         Error::PlanChanged => "look again with --dry-run",
         Error::Conflict { .. } => "move it away, or restore the rest with --skip-conflicts",
         Error::Unfinished { .. } => "the next command finishes it; take it back with: backtrail recover --abort",

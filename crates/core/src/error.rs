@@ -117,6 +117,12 @@ pub enum Error {
         /// Why.
         reason: &'static str,
     },
+    /// The user's repository can't be moved safely.
+    #[error("can't move the git repository: {reason}")]
+    GitState {
+        /// Why.
+        reason: String,
+    },
     /// Several checkpoints fit the word.
     #[error("{word:?} fits several checkpoints: {}", candidates.iter().map(CheckpointId::short).collect::<Vec<_>>().join(", "))]
     AmbiguousCheckpoint {
@@ -275,6 +281,7 @@ impl Error {
     /// The stable word.
     pub fn code(&self) -> ErrorCode {
         match self {
+            Self::GitState { .. } => ErrorCode::GitState,
             Self::Io { source, .. } if is_no_space(source) => ErrorCode::NoSpace,
             Self::Io { .. } | Self::NotADirectory { .. } | Self::NoLocks { .. } => ErrorCode::Io,
             Self::UnknownCheckpoint { .. } | Self::MalformedAddress { .. } | Self::NoEarlierCheckpoint { .. } => {

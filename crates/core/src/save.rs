@@ -310,6 +310,7 @@ impl Workspace {
             settings: self.settings().scan.clone(),
             changed: Vec::new(),
             attachments: self.new_attachments(request, timeline)?,
+            git: Vec::new(),
         };
         record.changed = if paths.len() > MAX_RECORDED_PATHS {
             let in_state = paths.len() as u64;

@@ -69,7 +69,8 @@ impl Takeable {
             Some(safety) => (safety, self.scope.clone()),
             None => (self.before.unwrap_or(self.target), Scope::Paths(Vec::new())),
         };
-        let request = RestoreRequest { target, scope, only: Only::All, exact: true, skip_conflicts: true, plan: None };
+        let request =
+            RestoreRequest { target, scope, only: Only::All, exact: true, skip_conflicts: true, git: true, plan: None };
         Intent { request, direction, after: self.before, made_by: Some(self.target) }
     }
 }

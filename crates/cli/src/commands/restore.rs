@@ -37,6 +37,9 @@ pub(crate) struct RestoreArgs {
     /// Leave out what something stands in the way of, rather than refuse
     #[arg(long)]
     skip_conflicts: bool,
+    /// Also move the git repository's HEAD, branch and index back to where they were
+    #[arg(long, conflicts_with = "paths")]
+    git: bool,
     /// Go on only where the plan is still the one that --dry-run showed
     #[arg(long, value_name = "HASH")]
     plan: Option<String>,
@@ -74,6 +77,7 @@ pub(crate) fn run(args: &RestoreArgs, invocation: &Invocation) -> Result<ExitCod
         only: args.only.into(),
         exact: args.exact,
         skip_conflicts: args.skip_conflicts,
+        git: args.git,
         plan: args.plan.clone(),
     };
     if args.dry_run {

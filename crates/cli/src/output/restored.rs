@@ -1,6 +1,6 @@
 //! What restores tell people and programs.
 
-use backtrail::{Checkpoint, Direction, RestoreOutcome, RestorePlan, Version};
+use backtrail::{Checkpoint, Direction, GitState, RestoreOutcome, RestorePlan, Version};
 use jiff::Zoned;
 use serde::Serialize;
 
@@ -16,10 +16,15 @@ const MAX_NAMED: usize = 20;
 
 /// What would happen.
 pub(crate) fn plan_text(plan: &RestorePlan, target: &Checkpoint, paint: Paint) -> String {
+    let git = plan.git().map(|git| format!("git would stand on {}\n", standing(git))).unwrap_or_default();
     if plan.changes.is_empty() && plan.conflicts.is_empty() {
+        if !git.is_empty() {
+            return git;
+        }
         return format!("nothing to do: the files are those of {}\n", title(target));
     }
     let mut text = format!("restoring {} would change:\n{}", title(target), change_list(&plan.changes, paint));
+    text.push_str(&git);
     for conflict in &plan.conflicts {
         text.push_str(&format!("  in the way  {}: {}\n", visible(conflict.path.as_bytes()), conflict.reason));
     }
@@ -29,6 +34,9 @@ pub(crate) fn plan_text(plan: &RestorePlan, target: &Checkpoint, paint: Paint) -
 /// What was done, in a sentence, with the paths where they are few.
 pub(crate) fn restored_text(done: &RestoreOutcome, direction: Direction, target: &Checkpoint, paint: Paint) -> String {
     let named = title(target);
+    if let (true, Some(git)) = (done.changes.is_empty(), &done.git) {
+        return format!("no file had to change; git stands on {}", standing(git));
+    }
     if done.changes.is_empty() {
         return match direction {
             Direction::Forward if !target.complete => {
@@ -48,7 +56,19 @@ pub(crate) fn restored_text(done: &RestoreOutcome, direction: Direction, target:
         text.push('\n');
         text.push_str(change_list(&done.changes, paint).trim_end_matches('\n'));
     }
+    if let Some(git) = &done.git {
+        text.push_str(&format!("\ngit stands on {}", standing(git)));
+    }
     text
+}
+
+/// A branch and a commit, for people.
+fn standing(git: &GitState) -> String {
+    let commit: String = git.commit.as_deref().unwrap_or("no commit").chars().take(12).collect();
+    match &git.branch {
+        Some(branch) => format!("{} at {commit}", visible(branch)),
+        None => format!("{commit}, on no branch"),
+    }
 }
 
 /// The command that takes it back.

@@ -83,6 +83,17 @@ impl Place {
         command
     }
 
+    /// Runs stock git in the workspace, with a user and a branch of its own.
+    pub(crate) fn git(&self, words: &[&str]) -> String {
+        let settings = ["-c", "user.name=A", "-c", "user.email=a@localhost", "-c", "init.defaultBranch=main"];
+        let mut command = Command::new("git");
+        command.args(settings).args(words).current_dir(self.path("ws")).env_clear();
+        command.envs(self.variables.iter().map(|(name, value)| (name, value)));
+        let done = command.output().unwrap();
+        assert!(done.status.success(), "git {words:?}: {}", String::from_utf8_lossy(&done.stderr));
+        String::from_utf8(done.stdout).unwrap()
+    }
+
     /// A shell in the workspace that runs a script.
     pub(crate) fn shell(&self, script: &str) -> Command {
         let mut command = Command::new("bash");

@@ -106,3 +106,28 @@ fn a_preview_is_carried_out_only_while_it_holds() {
     assert_eq!((exit, code.as_str()), (4, "plan_changed"));
     assert_eq!(std::fs::read(place.path("ws/a.txt")).unwrap(), b"and again\n");
 }
+
+#[test]
+fn git_goes_back_with_the_files_where_asked() {
+    let place = Place::saved();
+    let git = |words: &[&str]| place.git(words);
+    git(&["init", "-q"]);
+    git(&["add", "-A"]);
+    git(&["commit", "-q", "-m", "first"]);
+    place.ok(["save", "at the first commit", "--name", "first"]);
+    place.write("a.txt", "second\n");
+    git(&["commit", "-q", "-a", "-m", "second"]);
+    let (exit, code, _) = place.run(["restore", "first", "a.txt", "--git", "--json"]).error();
+    assert_eq!((exit, code.as_str()), (2, "usage"));
+    assert!(place.ok(["restore", "first", "--git", "--dry-run"]).contains("git would stand on main at"));
+    assert_eq!(git(&["log", "--format=%s"]), "second\nfirst\n");
+    let restored = place.ok(["restore", "first", "--git"]);
+    assert!(restored.contains("git stands on main at"), "{restored}");
+    assert_eq!(git(&["log", "--format=%s"]), "first\n");
+    assert_eq!(git(&["status", "--porcelain"]), "");
+    place.ok(["undo"]);
+    assert_eq!(git(&["log", "--format=%s"]), "second\nfirst\n");
+    place.write(".git/MERGE_HEAD", "x\n");
+    let (exit, code, message) = place.run(["restore", "first", "--git", "--json"]).error();
+    assert_eq!((exit, code.as_str()), (6, "git_state"), "{message}");
+}

@@ -6,6 +6,7 @@
 
 mod dir;
 mod filesystem;
+pub(crate) mod git_file;
 pub(crate) mod lock;
 pub mod points;
 pub(crate) mod private;

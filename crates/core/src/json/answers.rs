@@ -6,7 +6,7 @@ use super::{ChangeJson, CheckpointJson, SkippedJson};
 use crate::{
     diff::Diff,
     history::Version,
-    model::{Change, ChangeStatus, Checkpoint, WorkspacePath},
+    model::{Change, ChangeStatus, Checkpoint, GitState, WorkspacePath},
     restore::{Conflict, RestoreOutcome, RestorePlan},
     save::Saved,
     show::Shown,
@@ -150,12 +150,29 @@ pub struct RestoreJson {
     pub safety: Option<String>,
     /// What stood in the way, or changed meanwhile.
     pub conflicts: Vec<ConflictJson>,
+    /// Where the user's repository was moved to; null where it was left alone.
+    pub git: Option<MovedJson>,
+}
+
+/// Where the user's repository was moved to.
+#[derive(Debug, Clone, Serialize)]
+pub struct MovedJson {
+    /// The commit.
+    pub commit: Option<String>,
+    /// The branch; null where HEAD is detached.
+    pub branch: Option<String>,
+}
+
+impl From<&GitState> for MovedJson {
+    fn from(git: &GitState) -> Self {
+        Self { commit: git.commit.clone(), branch: git.branch.clone() }
+    }
 }
 
 impl RestoreJson {
     /// There was nothing to take back.
     pub fn nothing() -> Self {
-        Self { plan: None, changes: Vec::new(), applied: false, safety: None, conflicts: Vec::new() }
+        Self { plan: None, changes: Vec::new(), applied: false, safety: None, conflicts: Vec::new(), git: None }
     }
 }
 
@@ -167,6 +184,7 @@ impl From<&RestoreOutcome> for RestoreJson {
             applied: done.applied,
             safety: done.safety.map(|safety| safety.to_string()),
             conflicts: done.conflicts.iter().map(ConflictJson::from).collect(),
+            git: done.git.as_ref().map(MovedJson::from),
         }
     }
 }
@@ -179,6 +197,7 @@ impl From<&RestorePlan> for RestoreJson {
             applied: false,
             safety: None,
             conflicts: plan.conflicts.iter().map(ConflictJson::from).collect(),
+            git: plan.git().map(MovedJson::from),
         }
     }
 }

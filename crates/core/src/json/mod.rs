@@ -7,8 +7,8 @@ mod change;
 mod checkpoint;
 
 pub use answers::{
-    ConflictJson, DiffJson, HistoryJson, RestoreJson, SavedJson, ShownJson, StatusJson, SteppedJson, TimelineJson,
-    VersionJson,
+    ConflictJson, DiffJson, HistoryJson, MovedJson, RestoreJson, SavedJson, ShownJson, StatusJson, SteppedJson,
+    TimelineJson, VersionJson,
 };
 pub use change::{ChangeJson, SkippedJson};
 pub use checkpoint::{AttachmentJson, CheckpointJson, ContextJson, FeatureStateJson, GitJson, timestamp};

@@ -6,6 +6,7 @@
 
 use std::{collections::BTreeSet, io, path::PathBuf};
 
+use jiff::Timestamp;
 use rustix::io::Errno;
 
 use super::{
@@ -51,10 +52,13 @@ impl Workspace {
         journal: &Journal,
         stage: &Stage,
         attempt: Attempt,
+        now: Timestamp,
     ) -> Result<Vec<Conflict>> {
         let root = Dir::open(self.root()).or_fail("open", self.root())?;
         let run = Run { workspace: self, writer, journal, stage, attempt, root, conflicts: Vec::new() };
-        run.all()
+        let mut conflicts = run.all()?;
+        conflicts.extend(self.apply_git(writer, journal, now)?);
+        Ok(conflicts)
     }
 }
 

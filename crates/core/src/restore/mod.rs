@@ -5,6 +5,7 @@
 
 mod apply;
 mod check;
+mod git;
 mod kept;
 mod plan;
 mod recover;
@@ -25,7 +26,7 @@ use crate::{
     events::Event,
     files::Scan,
     left_out::HeldPaths,
-    model::{Change, CheckpointId, ContentSink, Scope},
+    model::{Change, CheckpointId, ContentSink, GitState, Scope},
     store::{Direction, HashOnly, Journal, Operation, Restored, Store, Timeline, Writer},
     workspace::{ScanSources, Workspace},
 };
@@ -43,6 +44,8 @@ pub struct RestoreRequest {
     pub exact: bool,
     /// Leave out what something stands in the way of, rather than refuse.
     pub skip_conflicts: bool,
+    /// Move the user's repository back, too: its HEAD, branch and index.
+    pub git: bool,
     /// Go on only where the plan is still this one.
     pub plan: Option<String>,
 }
@@ -50,7 +53,15 @@ pub struct RestoreRequest {
 impl RestoreRequest {
     /// The whole tree of a checkpoint.
     pub fn whole(target: CheckpointId) -> Self {
-        Self { target, scope: Scope::Whole, only: Only::All, exact: false, skip_conflicts: false, plan: None }
+        Self {
+            target,
+            scope: Scope::Whole,
+            only: Only::All,
+            exact: false,
+            skip_conflicts: false,
+            git: false,
+            plan: None,
+        }
     }
 }
 
@@ -71,6 +82,8 @@ pub struct RestoreOutcome {
     pub conflicts: Vec<Conflict>,
     /// How many of the paths that went had no other checkpoint than the safety one.
     pub unsaved: usize,
+    /// Where the user's repository was moved to; none where it was left alone.
+    pub git: Option<GitState>,
 }
 
 /// Where a restore leads and how it came about.
@@ -125,13 +138,15 @@ impl Workspace {
         let mut plan = RestorePlan::between(self, writer, &timeline, &scan, intent)?;
         plan.refuse_if_changed(intent.request.plan.as_deref())?;
         plan.refuse_conflicts(intent.request.skip_conflicts)?;
-        if plan.steps.is_empty() {
+        if plan.steps.is_empty() && plan.git.is_none() {
             return self.nothing_to_restore(writer, &timeline, plan, intent);
         }
         count_lines(&mut plan.changes, &LineSource::from_disk_to_store(writer, self.root()))?;
         self.check_plan(writer, &mut plan)?;
         self.refuse_if_stopped()?;
         let stage = self.stage(writer, &mut plan, timeline.next_sequence())?;
+
+        let (_, git) = plan.git.as_ref().map(git::files_and_steps).transpose()?.unwrap_or_default();
 
         // Published before the first write: after a crash this is the only way back.
         let (safety, unsaved) = self.publish_safety(writer, &timeline, Present { scan, pack }, &plan, intent, now)?;
@@ -147,11 +162,13 @@ impl Workspace {
             workspace: crate::store::ExactText::of_path(self.root()),
             areas: stage.areas.clone(),
             steps: plan.steps.clone(),
+            git,
+            git_logs: plan.git.as_ref().map(git::logs).unwrap_or_default(),
             taken_back: false,
         };
         // The commit point: from here on the restore will be finished, by this process or the next.
         writer.open_journal(&journal)?;
-        let mut conflicts = match self.apply_journal(writer, &journal, &stage, Attempt::First) {
+        let mut conflicts = match self.apply_journal(writer, &journal, &stage, Attempt::First, now) {
             Ok(conflicts) => conflicts,
             Err(error) => return Err(self.take_back_after(writer, journal, error, now)),
         };
@@ -169,6 +186,7 @@ impl Workspace {
             safety: Some(safety.id),
             conflicts,
             unsaved,
+            git: plan.git.map(|git| git.after),
         })
     }
 
@@ -200,6 +218,7 @@ impl Workspace {
             safety: None,
             conflicts: plan.conflicts,
             unsaved: 0,
+            git: None,
         })
     }
 

@@ -7,8 +7,9 @@ use crate::{
     error::{Error, Result},
     files::Scan,
     left_out::LeftOut,
-    model::{Change, CheckpointId, Directory, Mode, Node, Reason, Scope, Side, WorkspacePath},
+    model::{Change, CheckpointId, Directory, GitState, Mode, Node, Reason, Scope, Side, WorkspacePath},
     store::{Direction, ObjectReader, Snapshot, Step, Store, StoredEntry, StoredNode, Timeline, TimelineEntry},
+    user_repository::GitMove,
     workspace::Workspace,
 };
 
@@ -46,6 +47,8 @@ pub struct RestorePlan {
     /// What stands in the way.
     pub conflicts: Vec<Conflict>,
     pub(crate) steps: Vec<Step>,
+    /// What happens to the user's repository.
+    pub(crate) git: Option<GitMove>,
     /// The paths that it touches, as undo will need them.
     pub(crate) recorded_scope: Scope,
 }
@@ -117,6 +120,7 @@ impl RestorePlan {
         if intent.direction == Direction::Forward {
             builder.refuse_unknown_paths(&request.scope, &snapshot, &request.target)?;
         }
+        let git = workspace.plan_git(store, target, intent)?;
         builder.root(&snapshot)?;
         let Builder { mut steps, mut changes, mut conflicts, widened, .. } = builder;
         steps.sort_by(|a, b| a.path.cmp(&b.path));
@@ -126,8 +130,13 @@ impl RestorePlan {
             Scope::Whole => Scope::Whole,
             Scope::Paths(paths) => Scope::of_paths(paths.iter().chain(&widened).cloned().collect()),
         };
-        let hash = hash_of(workspace, request, &scope, &steps, &conflicts);
-        Ok(Self { hash, changes, conflicts, steps, recorded_scope })
+        let hash = hash_of(workspace, request, &scope, &steps, git.as_ref(), &conflicts);
+        Ok(Self { hash, changes, conflicts, steps, git, recorded_scope })
+    }
+
+    /// Where the user's repository will stand; none where it is left alone.
+    pub fn git(&self) -> Option<&GitState> {
+        self.git.as_ref().map(|git| &git.after)
     }
 
     pub(super) fn refuse_if_changed(&self, expected: Option<&str>) -> Result<()> {
@@ -154,6 +163,7 @@ fn hash_of(
     request: &RestoreRequest,
     scope: &Scope,
     steps: &[Step],
+    git: Option<&GitMove>,
     conflicts: &[Conflict],
 ) -> String {
     use std::os::unix::ffi::OsStrExt;
@@ -170,6 +180,14 @@ fn hash_of(
         add(step.path.as_bytes());
         for side in [&step.old, &step.new] {
             add(&side_bytes(side.as_ref()));
+        }
+    }
+    add(&[u8::from(git.is_some())]);
+    for edit in git.iter().flat_map(|git| &git.edits) {
+        add(edit.path.as_os_str().as_bytes());
+        for side in [&edit.old, &edit.new] {
+            add(&[u8::from(side.is_some())]);
+            add(side.as_deref().unwrap_or_default());
         }
     }
     for conflict in conflicts {

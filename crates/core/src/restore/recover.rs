@@ -90,7 +90,9 @@ impl Workspace {
     /// Writes the journal that leads back, in place of the one that led forward.
     fn turn_back(&self, writer: &Writer, journal: Journal) -> Result<Journal> {
         let steps = journal.steps.iter().map(crate::store::Step::reversed).collect();
-        let back = Journal { steps, taken_back: true, ..journal };
+        // The last step of the repository's is the first one back.
+        let git = journal.git.iter().rev().map(crate::store::GitStep::reversed).collect();
+        let back = Journal { steps, git, taken_back: true, ..journal };
         writer.open_journal(&back)?;
         Ok(back)
     }
@@ -100,7 +102,7 @@ impl Workspace {
             self.make_area(writer.layout(), area)?;
         }
         let stage = self.open_stage(writer, journal.areas.clone())?;
-        let mut conflicts = self.apply_journal(writer, journal, &stage, Attempt::Again)?;
+        let mut conflicts = self.apply_journal(writer, journal, &stage, Attempt::Again, now)?;
         self.finish_journal(writer, journal, &stage, &mut conflicts, now)
     }
 

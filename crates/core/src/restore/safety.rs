@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::{Intent, RestorePlan};
+use super::{Intent, RestorePlan, git::files_and_steps};
 use crate::{
     diff::{Comparison, LineSource, Tree, compare, count_lines},
     error::{Error, Result},
@@ -52,7 +52,10 @@ impl Workspace {
             kind: Some(Kind::Safety),
             ..SaveRequest::default()
         };
-        let (mut record, state) = self.describe(&request, now, timeline, &capture, &found)?;
+        let (mut record, mut state) = self.describe(&request, now, timeline, &capture, &found)?;
+        if let Some(git) = &plan.git {
+            (state.git, _) = files_and_steps(git)?;
+        }
         record.scope = scope.clone();
         let sequence = record.sequence;
         let unpublished = writer.build(pack, &snapshot, &state, record)?;

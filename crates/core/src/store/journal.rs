@@ -8,7 +8,7 @@ use std::io;
 use super::{ExactText, Layout, lines, operations::Direction};
 use crate::{
     disk::private::{self, Durability},
-    model::{CheckpointId, Scope, Side, WorkspacePath},
+    model::{CheckpointId, ContentId, Scope, Side, WorkspacePath},
 };
 
 /// A path, what stood there and what shall stand there.
@@ -54,6 +54,21 @@ impl Step {
     }
 }
 
+/// A file of the user's repository, what it held and what it shall hold; the contents are in the safety checkpoint.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub(crate) struct GitStep {
+    pub(crate) path: ExactText,
+    pub(crate) old: Option<ContentId>,
+    pub(crate) new: Option<ContentId>,
+}
+
+impl GitStep {
+    /// The step that leads back.
+    pub(crate) fn reversed(&self) -> Self {
+        Self { path: self.path.clone(), old: self.new, new: self.old }
+    }
+}
+
 /// A directory where files are made ready and set aside, on the same mount as the paths that it serves.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(tag = "in", rename_all = "snake_case")]
@@ -87,6 +102,12 @@ pub(crate) struct Journal {
     pub(crate) workspace: ExactText,
     pub(crate) areas: Vec<Area>,
     pub(crate) steps: Vec<Step>,
+    /// The files of the user's repository that change with them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) git: Vec<GitStep>,
+    /// The logs of its refs that get a line: the file, the commits before and after.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) git_logs: Vec<(ExactText, String, String)>,
     /// It is being taken back: the steps lead to how it was.
     #[serde(default)]
     pub(crate) taken_back: bool,

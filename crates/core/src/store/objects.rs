@@ -122,6 +122,11 @@ impl ContentSink for HashOnly {
     }
 }
 
+/// The id that these bytes have as the contents of a file; none where they can't be hashed.
+pub(crate) fn content_id(bytes: &[u8]) -> Option<ContentId> {
+    hash_object(ObjectKind::Blob, bytes).ok().map(|id| ContentId(bytes_of(&id)))
+}
+
 /// The objects of a store.
 #[derive(Clone)]
 pub(crate) struct Objects {

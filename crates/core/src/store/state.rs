@@ -31,6 +31,15 @@ pub(crate) struct State {
     pub(crate) changed: Vec<WorkspacePath>,
     /// What was handed over.
     pub(crate) attachments: Vec<NewAttachment>,
+    /// What a restore needs to move the user's repository, and to move it back.
+    pub(crate) git: Vec<NewGitFile>,
+}
+
+/// A file of the user's repository that is kept, or something about it.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct NewGitFile {
+    pub(crate) name: String,
+    pub(crate) bytes: Vec<u8>,
 }
 
 #[derive(serde::Serialize, serde::Deserialize)]
@@ -52,6 +61,14 @@ impl State {
         if !self.changed.is_empty() {
             let blob = put_json_lines(&self.changed, sink)?;
             lines.push(TreeLine::new(EntryKind::Blob, b"changed", blob));
+        }
+        if !self.git.is_empty() {
+            let mut files = Vec::new();
+            for file in &self.git {
+                let blob = sink.put_object(ObjectKind::Blob, &file.bytes)?;
+                files.push(TreeLine::new(EntryKind::Blob, file.name.as_bytes(), blob));
+            }
+            lines.push(TreeLine::new(EntryKind::Tree, b"git", put_tree(files, sink)?));
         }
         if let Some(modes) = modes {
             lines.push(TreeLine::new(EntryKind::Tree, b"modes", object_id(modes.as_bytes())));
@@ -98,6 +115,7 @@ fn put_json_lines<T: serde::Serialize>(items: &[T], sink: &PackWriter) -> io::Re
 pub(crate) struct StoredState {
     attachments: Option<ObjectId>,
     changed: Option<ObjectId>,
+    git: Option<ObjectId>,
     rules: Option<ObjectId>,
     skipped: Option<ObjectId>,
     pub(crate) modes: Option<ModesId>,
@@ -114,6 +132,7 @@ impl StoredState {
             match entry.filename.as_ref() as &[u8] {
                 b"attachments" => state.attachments = Some(id),
                 b"changed" => state.changed = Some(id),
+                b"git" => state.git = Some(id),
                 b"rules" => state.rules = Some(id),
                 b"skipped" => state.skipped = Some(id),
                 b"modes" => state.modes = Some(ModesId(super::objects::bytes_of(&id))),
@@ -149,6 +168,19 @@ impl StoredState {
             })
         };
         Ok((outside().ok_or_else(damaged)?, file.scan))
+    }
+
+    /// What is kept of the user's repository under this name.
+    pub(crate) fn git_file(&self, reader: &ObjectReader, name: &str) -> Result<Option<Vec<u8>>, ObjectProblem> {
+        let Some(tree) = self.git else { return Ok(None) };
+        let bytes = reader.read(&tree, ObjectKind::Tree)?;
+        for entry in gix_object::TreeRefIter::from_bytes(&bytes, gix_hash::Kind::Sha1) {
+            let entry = entry.map_err(|error| ObjectProblem::Damaged(tree, error.to_string()))?;
+            if entry.filename == name {
+                return reader.read(entry.oid, ObjectKind::Blob).map(Some);
+            }
+        }
+        Ok(None)
     }
 
     /// The bytes of an attachment; none where there is none of this name.

@@ -46,6 +46,10 @@ fn child() {
                 });
                 workspace.restore(&RestoreRequest::whole(by_name(name)?.id), now).map(drop)
             }
+            ["restore-with-git", name] => {
+                let request = RestoreRequest { git: true, ..RestoreRequest::whole(by_name(name)?.id) };
+                workspace.restore(&request, now).map(drop)
+            }
             ["restore", name] => workspace.restore(&RestoreRequest::whole(by_name(name)?.id), now).map(drop),
             ["restore", name, paths @ ..] => {
                 let scope = Scope::of_paths(paths.iter().map(|path| ws.workspace_path(path)).collect());
@@ -305,6 +309,54 @@ fn a_restore_that_ends_while_its_files_are_made_ready_has_not_begun() {
             let recovered = ws.open().recover(false, ws.now()).unwrap();
             assert_eq!(recovered, Recovery::Nothing, "{what}");
             before.assert_same(&ws.manifest(), &what);
+            assert_no_leftovers(&ws, &what);
+        }
+    }
+}
+
+#[test]
+fn a_restore_with_git_is_old_or_new_after_a_kill_at_every_point() {
+    use crate::restore_git::{standing, two_commits_in};
+    // A timestamp that the index holds differs from one workspace to the next: what git says of it does not.
+    let prepared = || {
+        let ws = TestWorkspace::new();
+        two_commits_in(&ws);
+        ws.write("file", "unsaved\n");
+        ws
+    };
+    let of = |ws: &TestWorkspace| {
+        let [head, _, refs, index, status] = standing(ws);
+        let kinds = refs.lines().map(|line| line.split_whitespace().last().unwrap_or_default().to_owned());
+        let subject = backtrail_testkit::git(&ws.root(), &["log", "--format=%s"]);
+        (head, kinds.collect::<Vec<_>>(), index, status, subject, ws.manifest())
+    };
+    let probe = prepared();
+    let old = of(&probe);
+    let points = DRIVER.points(&probe.base(), "restore-with-git one");
+    let new = of(&probe);
+    assert!(points.iter().any(|point| point == "rename git file"), "{points:?}");
+    let first = points.iter().position(|point| point.contains("git")).unwrap();
+    for number in first..=points.len() {
+        for fault in [Fault::Kill, Fault::Error(EIO)] {
+            let what = format!("{fault:?} at point {number} ({})", points[number - 1]);
+            let ws = prepared();
+            let ended = DRIVER.run(&ws.base(), "restore-with-git one", number, fault);
+            let recovered = ws.open().recover(false, ws.now()).unwrap_or_else(|error| panic!("{what}: {error}"));
+            let found = of(&ws);
+            let same = |wanted: &(String, Vec<String>, String, String, Vec<u8>, Manifest)| {
+                (&wanted.0, &wanted.1, &wanted.2, &wanted.3, &wanted.4)
+                    == (&found.0, &found.1, &found.2, &found.3, &found.4)
+                    && wanted.5.differences(&found.5).is_empty()
+            };
+            assert!(same(&old) || same(&new), "{what}: {ended:?}, {recovered:?}: {:?}", (found.0, found.3, found.4));
+            let names = std::fs::read_dir(ws.path(".git")).unwrap().map(|entry| entry.unwrap().file_name());
+            let left: Vec<_> = names
+                .filter(|name| {
+                    let name = name.to_string_lossy();
+                    name.ends_with(".lock") || name.starts_with("backtrail-")
+                })
+                .collect();
+            assert!(left.is_empty(), "{what}: {left:?} in the repository");
             assert_no_leftovers(&ws, &what);
         }
     }

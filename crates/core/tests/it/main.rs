@@ -20,6 +20,7 @@ mod names;
 mod nested_repos;
 mod rebuildable;
 mod restore;
+mod restore_git;
 mod special_files;
 mod stat_cache;
 mod steps;

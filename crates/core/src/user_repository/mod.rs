@@ -3,12 +3,16 @@
 //! Read from its files alone. No hook, filter or helper that its configuration names is looked at, and a repository that
 //! can't be made sense of counts as none.
 
+mod position;
+
 use std::{
     path::{Path, PathBuf},
     sync::OnceLock,
 };
 
 use bstr::ByteSlice;
+
+pub(crate) use position::{Destination, GitMove, Position};
 
 use crate::{
     disk,
@@ -55,6 +59,11 @@ impl UserRepository {
             return Some(Self { git_dir, common_dir, prefix, top: top.to_owned(), index: OnceLock::new() });
         }
         None
+    }
+
+    /// Where its own files lie.
+    pub(crate) fn git_dir(&self) -> &Path {
+        &self.git_dir
     }
 
     /// Does the repository track this path of the workspace, or something below it?

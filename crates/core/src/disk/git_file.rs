@@ -1,0 +1,133 @@
+//! Writing one file of the user's own repository, as git itself does: under its `.lock`, in one step.
+//!
+//! Git's lock is a file that a killed process leaves behind. Ours is a second name of a file with a name of our own, so
+//! that whoever finds both after a crash knows that the lock is nobody's.
+
+use std::{
+    ffi::OsString,
+    fs::{File, OpenOptions},
+    io::{self, Write},
+    os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt},
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use super::points;
+
+/// How often a lock that another process holds is tried again, and how long to wait in between.
+const TRIES: u32 = 40;
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// A file of the user's repository that is about to change.
+pub(crate) struct GitFile<'a> {
+    /// Where it is.
+    pub(crate) path: &'a Path,
+    /// The name of our own, in a directory where git does not mind it.
+    pub(crate) own: &'a Path,
+}
+
+/// What became of a change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Replaced {
+    /// It is done, now or before.
+    Done,
+    /// Somebody else wrote something else: it is left as it is.
+    Changed,
+    /// Another process kept the lock.
+    Locked,
+}
+
+impl GitFile<'_> {
+    /// Gives the file its new bytes, or takes it away, where it still has the old ones.
+    pub(crate) fn replace(&self, old: Option<&[u8]>, new: Option<&[u8]>) -> io::Result<Replaced> {
+        if self.read()?.as_deref() == new {
+            self.clear()?;
+            return Ok(Replaced::Done);
+        }
+        let directory = self.path.parent().ok_or(io::ErrorKind::InvalidInput)?;
+        points::pass("make git directory")?;
+        std::fs::create_dir_all(directory)?;
+        self.clear()?;
+        self.write_own(new.unwrap_or_default())?;
+        if !self.take_lock()? {
+            self.clear()?;
+            return Ok(Replaced::Locked);
+        }
+        let present = self.read()?;
+        if present.as_deref() != old {
+            self.clear()?;
+            return Ok(Replaced::Changed);
+        }
+        match new {
+            Some(_) => {
+                points::pass("rename git file")?;
+                std::fs::rename(self.lock(), self.path)?;
+            }
+            None => {
+                points::pass("remove git file")?;
+                std::fs::remove_file(self.path)?;
+            }
+        }
+        File::open(directory)?.sync_all()?;
+        self.clear()?;
+        Ok(Replaced::Done)
+    }
+
+    fn read(&self) -> io::Result<Option<Vec<u8>>> {
+        super::private::read(self.path)
+    }
+
+    fn lock(&self) -> PathBuf {
+        let mut name = OsString::from(self.path);
+        name.push(".lock");
+        name.into()
+    }
+
+    fn write_own(&self, bytes: &[u8]) -> io::Result<()> {
+        points::pass("write git file")?;
+        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o666).open(self.own)?;
+        if let Ok(present) = std::fs::metadata(self.path) {
+            file.set_permissions(std::fs::Permissions::from_mode(present.mode() & 0o777))?;
+        }
+        file.write_all(bytes)?;
+        points::pass("sync git file")?;
+        file.sync_all()
+    }
+
+    fn take_lock(&self) -> io::Result<bool> {
+        for _ in 0..TRIES {
+            points::pass("lock git file")?;
+            match std::fs::hard_link(self.own, self.lock()) {
+                Ok(()) => return Ok(true),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => std::thread::sleep(PAUSE),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(false)
+    }
+
+    /// Takes away the file under our own name, and a lock that is the same file.
+    pub(crate) fn clear(&self) -> io::Result<()> {
+        let own = match std::fs::symlink_metadata(self.own) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            other => other?,
+        };
+        let is_ours = |found: std::fs::Metadata| (found.dev(), found.ino()) == (own.dev(), own.ino());
+        if std::fs::symlink_metadata(self.lock()).is_ok_and(is_ours) {
+            points::pass("unlock git file")?;
+            std::fs::remove_file(self.lock())?;
+        }
+        points::pass("remove own git file")?;
+        std::fs::remove_file(self.own)
+    }
+}
+
+/// Adds a line to a file of the repository that is there already.
+pub(crate) fn append_line(path: &Path, line: &str) -> io::Result<()> {
+    points::pass("append to git file")?;
+    let mut file = match OpenOptions::new().append(true).open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        file => file?,
+    };
+    file.write_all(line.as_bytes())
+}

@@ -1,0 +1,128 @@
+//! Moving the user's repository back with the files: HEAD, its branch and the index, only where somebody asked.
+//!
+//! The move is part of the journal: what each file of the repository holds and shall hold lies in the state of the safety
+//! checkpoint, so that it is finished or taken back like any other step.
+
+use std::{
+    os::unix::ffi::OsStrExt,
+    path::{Path, PathBuf},
+};
+
+use jiff::Timestamp;
+
+use super::{Conflict, Intent, Only};
+use crate::{
+    disk::git_file::{self, GitFile, Replaced},
+    error::{Error, Result, While},
+    model::{Scope, WorkspacePath},
+    store::{Direction, ExactText, GitStep, Journal, NewGitFile, Store, TimelineEntry, Writer},
+    user_repository::{Destination, GitMove, Position},
+    workspace::Workspace,
+};
+
+/// The parts of a safety checkpoint's state that `undo` needs.
+const POSITION: &str = "position";
+const INDEX: &str = "index";
+
+impl Workspace {
+    /// What a restore does to the user's repository; none where it leaves it alone.
+    pub(super) fn plan_git(&self, store: &Store, target: &TimelineEntry, intent: &Intent) -> Result<Option<GitMove>> {
+        let request = &intent.request;
+        if !request.git {
+            return Ok(None);
+        }
+        let refuse = |reason: &str| Err(Error::GitState { reason: reason.to_owned() });
+        let Some(repository) = self.user_repository() else { return refuse("there is no git repository here") };
+        if intent.direction != Direction::Forward {
+            let state = store.state(&target.id)?;
+            let read = |name| state.git_file(&store.reader(), name).map_err(|problem| store.damaged(problem));
+            let position = read(POSITION)?.and_then(|bytes| serde_json::from_slice::<Position>(&bytes).ok());
+            let Some(position) = position else { return Ok(None) };
+            return repository.plan_move(&Destination::Back(&position, read(INDEX)?));
+        }
+        if request.scope != Scope::Whole || request.only == Only::State {
+            return Err(Error::Usage("git's own state goes back with the whole tree, not with a part of it".into()));
+        }
+        let Some(recorded) = target.record().and_then(|record| record.git.clone()) else {
+            return refuse("there was no git repository when the checkpoint was taken");
+        };
+        repository.plan_move(&Destination::Recorded(&recorded))
+    }
+
+    /// Carries out the git part of a journal; what somebody changed in between is left, and told.
+    pub(super) fn apply_git(&self, writer: &Writer, journal: &Journal, now: Timestamp) -> Result<Vec<Conflict>> {
+        let mut conflicts = Vec::new();
+        for step in &journal.git {
+            let path = place(&step.path)?;
+            let own = self.own_name(journal, &path)?;
+            let file = GitFile { path: &path, own: &own };
+            let content =
+                |id: Option<crate::model::ContentId>| id.map(|id| writer.content(&writer.reader(), &id)).transpose();
+            let replaced = file.replace(content(step.old)?.as_deref(), content(step.new)?.as_deref());
+            let reason = match replaced.or_fail("write", &path)? {
+                Replaced::Done => continue,
+                Replaced::Changed => "somebody changed it in the meantime",
+                Replaced::Locked => "another git process held it all the time",
+            };
+            let shown = path.strip_prefix(self.root()).ok().map(|below| below.as_os_str().as_bytes());
+            let path = shown.and_then(|below| WorkspacePath::new(below).ok()).unwrap_or_default();
+            conflicts.push(Conflict { path, reason: reason.to_owned(), kept: None });
+        }
+        if conflicts.is_empty() {
+            self.note_in_logs(journal, now);
+        }
+        Ok(conflicts)
+    }
+
+    /// Where a file waits under a name of our own: beside HEAD, where git looks for nothing.
+    /// The same going forward and back, so that either finds what the other left.
+    fn own_name(&self, journal: &Journal, path: &Path) -> Result<PathBuf> {
+        let missing = || Error::GitState { reason: "the repository is gone".into() };
+        let repository = self.user_repository().ok_or_else(missing)?;
+        let hash = xxhash_rust::xxh3::xxh3_64(path.as_os_str().as_bytes());
+        Ok(repository.git_dir().join(format!("backtrail-{}-{hash:016x}", journal.sequence)))
+    }
+
+    /// Adds to the logs of refs, as git does. They are a convenience: a log that can't be written stops nothing.
+    fn note_in_logs(&self, journal: &Journal, now: Timestamp) {
+        let what = if journal.taken_back { "taken back" } else { "restore" };
+        for (path, old, new) in &journal.git_logs {
+            let (old, new) = if journal.taken_back { (new, old) } else { (old, new) };
+            let Ok(path) = place(path) else { continue };
+            let seconds = now.as_second();
+            let who = "Backtrail <backtrail@localhost>";
+            let line = format!("{old} {new} {who} {seconds} +0000\tbacktrail: {what} {}\n", journal.target.short());
+            drop(git_file::append_line(&path, &line));
+        }
+    }
+}
+
+fn place(path: &ExactText) -> Result<PathBuf> {
+    path.to_path().ok_or_else(|| Error::Internal("a path in the journal can't be read".into()))
+}
+
+/// The files that a safety checkpoint keeps for a move, and the steps of the journal that name them.
+pub(super) fn files_and_steps(git: &GitMove) -> Result<(Vec<NewGitFile>, Vec<GitStep>)> {
+    let position = serde_json::to_vec(&git.before).map_err(|error| Error::Internal(error.to_string()))?;
+    let mut files = vec![NewGitFile { name: POSITION.into(), bytes: position }];
+    if let Some(index) = &git.index {
+        files.push(NewGitFile { name: INDEX.into(), bytes: index.clone() });
+    }
+    let mut steps = Vec::new();
+    for (number, edit) in git.edits.iter().enumerate() {
+        let mut keep = |side: &str, bytes: &Option<Vec<u8>>| {
+            let bytes = bytes.clone()?;
+            let id = crate::store::content_id(&bytes);
+            files.push(NewGitFile { name: format!("{number}-{side}"), bytes });
+            id
+        };
+        let (old, new) = (keep("old", &edit.old), keep("new", &edit.new));
+        steps.push(GitStep { path: ExactText::of_path(&edit.path), old, new });
+    }
+    Ok((files, steps))
+}
+
+/// The lines for the logs of refs.
+pub(super) fn logs(git: &GitMove) -> Vec<(ExactText, String, String)> {
+    git.logs.iter().map(|(path, old, new)| (ExactText::of_path(path), old.clone(), new.clone())).collect()
+}

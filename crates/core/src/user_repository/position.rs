@@ -1,0 +1,354 @@
+//! Where the user's repository stands, and what it takes to stand elsewhere: HEAD, one branch, the index.
+//!
+//! Only planned here; `restore/git.rs` carries it out, and only where somebody asked for it.
+
+use std::path::{Path, PathBuf};
+
+use gix_hash::ObjectId;
+use gix_index::entry::{Flags, Mode, Stage};
+
+use super::{UserRepository, read_text};
+use crate::{
+    disk,
+    error::{Error, Result},
+    model::GitState,
+};
+
+/// How many commits back a commit is looked for before it counts as one that nothing else keeps.
+const MAX_COMMITS: usize = 10_000;
+
+/// What is under way in a repository where one of these exists.
+const UNDER_WAY: [(&str, &str); 7] = [
+    ("MERGE_HEAD", "a merge is under way"),
+    ("CHERRY_PICK_HEAD", "a cherry-pick is under way"),
+    ("REVERT_HEAD", "a revert is under way"),
+    ("rebase-merge", "a rebase is under way"),
+    ("rebase-apply", "a rebase is under way"),
+    ("sequencer", "a cherry-pick or revert of several commits is under way"),
+    ("BISECT_LOG", "a bisection is under way"),
+];
+
+/// Where a repository stood, exactly.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub(crate) struct Position {
+    /// The branch that HEAD named, with its `refs/heads/`; none where it named a commit.
+    pub(crate) branch: Option<String>,
+    /// The commit that was checked out.
+    pub(crate) commit: Option<String>,
+    /// The branch that the move concerned, and the commit that it had; no commit where there was no such branch.
+    pub(crate) moved: Option<(String, Option<String>)>,
+}
+
+/// One file of the repository, what it holds and what it shall hold.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct GitEdit {
+    pub(crate) path: PathBuf,
+    pub(crate) old: Option<Vec<u8>>,
+    pub(crate) new: Option<Vec<u8>>,
+}
+
+/// A move of the repository.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct GitMove {
+    pub(crate) edits: Vec<GitEdit>,
+    /// Where it stands now.
+    pub(crate) before: Position,
+    /// The bytes of the index as they are now.
+    pub(crate) index: Option<Vec<u8>>,
+    /// Where it will stand.
+    pub(crate) after: GitState,
+    /// The logs of refs that git keeps, each with the commits before and after.
+    pub(crate) logs: Vec<(PathBuf, String, String)>,
+}
+
+/// Where a move leads.
+pub(crate) enum Destination<'a> {
+    /// To what a checkpoint recorded, with a fresh index.
+    Recorded(&'a GitState),
+    /// Back to where it stood before a move, with the index of that time.
+    Back(&'a Position, Option<Vec<u8>>),
+}
+
+fn refuse<T>(reason: impl Into<String>) -> Result<T> {
+    Err(Error::GitState { reason: reason.into() })
+}
+
+impl UserRepository {
+    /// What it takes to get there; none where the repository stands there already.
+    pub(crate) fn plan_move(&self, to: &Destination<'_>) -> Result<Option<GitMove>> {
+        self.refuse_what_is_under_way()?;
+        let Some((branch, commit)) = self.head() else { return refuse("its HEAD can't be read") };
+        let branch = branch.map(|name| format!("refs/heads/{name}"));
+        let wanted = self.wanted(to)?;
+        if let Some(name) = &wanted.branch {
+            self.refuse_branch_elsewhere(name)?;
+        }
+        let moved = wanted.moved.as_ref().map(|(name, _)| (name.clone(), self.resolve(name)));
+        let before = Position { branch, commit, moved };
+        let index = disk::read_following(&self.git_dir.join("index")).ok().flatten();
+
+        let mut edits = Vec::new();
+        if let (Some((name, now)), Some((_, then))) = (&before.moved, &wanted.moved)
+            && now != then
+        {
+            self.keep_commit(now.as_deref(), wanted.commit.as_deref(), &mut edits)?;
+            self.edit_ref(name, then.as_deref(), &mut edits)?;
+        }
+        if before.branch != wanted.branch || (wanted.branch.is_none() && before.commit != wanted.commit) {
+            if before.branch.is_none() {
+                self.keep_commit(before.commit.as_deref(), wanted.commit.as_deref(), &mut edits)?;
+            }
+            self.edit_head(&wanted, &mut edits)?;
+        }
+        if let Some(commit) = &wanted.commit {
+            self.release_commit(commit, &mut edits)?;
+        }
+        self.edit_index(to, &wanted, index.clone(), &mut edits)?;
+        edits.retain(|edit| edit.old != edit.new);
+        if edits.is_empty() {
+            return Ok(None);
+        }
+        let after = GitState {
+            commit: wanted.commit.clone(),
+            branch: wanted.branch.as_deref().map(|name| name.strip_prefix("refs/heads/").unwrap_or(name).to_owned()),
+            dirty_files: Vec::new(),
+        };
+        let logs = self.logs(&before, &wanted);
+        Ok(Some(GitMove { edits, before, index, after, logs }))
+    }
+
+    fn wanted(&self, to: &Destination<'_>) -> Result<Position> {
+        match to {
+            Destination::Back(position, _) => Ok((*position).clone()),
+            Destination::Recorded(state) => {
+                let Some(commit) = state.commit.clone() else {
+                    return refuse("the checkpoint was taken before the repository's first commit");
+                };
+                let branch = state.branch.as_ref().map(|name| format!("refs/heads/{name}"));
+                let moved = branch.clone().map(|name| (name, Some(commit.clone())));
+                Ok(Position { branch, commit: Some(commit), moved })
+            }
+        }
+    }
+
+    fn refuse_what_is_under_way(&self) -> Result<()> {
+        if !self.prefix.is_empty() {
+            return refuse(format!("the workspace is only a part of the repository at {}", self.top.display()));
+        }
+        if self.object_hash() != gix_hash::Kind::Sha1 {
+            return refuse("the repository's ids are not SHA-1");
+        }
+        let is_there = |path: PathBuf| disk::private::exists(&path);
+        if is_there(self.common_dir.join("reftable")) {
+            return refuse("the repository keeps its refs in a reftable");
+        }
+        for (name, what) in UNDER_WAY {
+            if is_there(self.git_dir.join(name)) {
+                return refuse(format!("{what}; finish or abort it first"));
+            }
+        }
+        for name in ["index.lock", "HEAD.lock"] {
+            let path = self.git_dir.join(name);
+            if is_there(path.clone()) {
+                return refuse(format!("another git process is at work: {} exists", path.display()));
+            }
+        }
+        Ok(())
+    }
+
+    /// A branch that another work tree stands on is not moved under its feet.
+    fn refuse_branch_elsewhere(&self, name: &str) -> Result<()> {
+        let others = disk::private::names(&self.common_dir.join("worktrees")).unwrap_or_default();
+        let mut heads: Vec<PathBuf> = others.into_iter().map(|at| self.common_dir.join("worktrees").join(at)).collect();
+        heads.push(self.common_dir.clone());
+        for git_dir in heads.into_iter().filter(|git_dir| *git_dir != self.git_dir) {
+            let head = read_text(&git_dir.join("HEAD"));
+            if head.is_some_and(|text| text.trim().strip_prefix("ref: ") == Some(name)) {
+                return refuse(format!("{name} is checked out in another work tree ({})", git_dir.display()));
+            }
+        }
+        Ok(())
+    }
+
+    fn edit_ref(&self, name: &str, commit: Option<&str>, edits: &mut Vec<GitEdit>) -> Result<()> {
+        if commit.is_none() && self.resolve_packed(name).is_some() {
+            return refuse(format!("{name} was packed by now; delete it with git"));
+        }
+        edits.push(edit_of(self.common_dir.join(name), commit.map(line)));
+        Ok(())
+    }
+
+    fn edit_head(&self, wanted: &Position, edits: &mut Vec<GitEdit>) -> Result<()> {
+        let text = match (&wanted.branch, &wanted.commit) {
+            (Some(name), _) => line(&format!("ref: {name}")),
+            (None, Some(commit)) => line(commit),
+            (None, None) => return refuse("the checkpoint names neither a branch nor a commit"),
+        };
+        edits.push(edit_of(self.git_dir.join("HEAD"), Some(text)));
+        Ok(())
+    }
+
+    /// A commit that nothing would name any more gets a ref of its own.
+    fn keep_commit(&self, left: Option<&str>, wanted: Option<&str>, edits: &mut Vec<GitEdit>) -> Result<()> {
+        let (Some(left), Some(wanted)) = (left, wanted) else { return Ok(()) };
+        if !self.is_ancestor(left, wanted)? {
+            edits.push(edit_of(self.kept_ref(left), Some(line(left))));
+        }
+        Ok(())
+    }
+
+    /// What is checked out again needs no ref of its own.
+    fn release_commit(&self, commit: &str, edits: &mut Vec<GitEdit>) -> Result<()> {
+        let path = self.kept_ref(commit);
+        if !edits.is_empty() && disk::private::exists(&path) {
+            edits.push(edit_of(path, None));
+        }
+        Ok(())
+    }
+
+    fn kept_ref(&self, commit: &str) -> PathBuf {
+        self.common_dir.join("refs/backtrail").join(commit)
+    }
+
+    fn edit_index(
+        &self,
+        to: &Destination<'_>,
+        wanted: &Position,
+        present: Option<Vec<u8>>,
+        edits: &mut Vec<GitEdit>,
+    ) -> Result<()> {
+        let new = match to {
+            Destination::Back(_, index) => index.clone(),
+            Destination::Recorded(_) => {
+                let Some(commit) = &wanted.commit else { return Ok(()) };
+                self.index_of_commit(commit)?
+            }
+        };
+        if let Some(new) = new {
+            edits.push(GitEdit { path: self.git_dir.join("index"), old: present, new: Some(new) });
+        }
+        Ok(())
+    }
+
+    /// The index that `git reset --mixed` to this commit leaves; none where the present one says the same.
+    fn index_of_commit(&self, commit: &str) -> Result<Option<Vec<u8>>> {
+        let problem = |what: String| Error::GitState { reason: what };
+        let objects = self.objects()?;
+        let tree = self.tree_of(&objects, commit)?;
+        let mut state = gix_index::State::from_tree(&tree, &objects, Default::default())
+            .map_err(|error| problem(format!("the tree of commit {commit} can't be read: {error}")))?;
+        if let Some(present) = self.index() {
+            if present.is_sparse() {
+                return refuse("the repository has a sparse index; `git sparse-checkout disable` makes it a full one");
+            }
+            if says_the_same(present, &state) {
+                return Ok(None);
+            }
+            take_over(&mut state, present);
+        }
+        let mut bytes = Vec::new();
+        let file = gix_index::File::from_state(state, self.git_dir.join("index"));
+        let options = gix_index::write::Options::default();
+        file.write_to(&mut bytes, options).map_err(|error| problem(format!("the index can't be written: {error}")))?;
+        Ok(Some(bytes))
+    }
+
+    fn objects(&self) -> Result<gix_odb::Handle> {
+        let path = self.common_dir.join("objects");
+        let handle = gix_odb::at(path.clone(), gix_hash::Kind::Sha1).map_err(|source| Error::Io {
+            action: "open",
+            path,
+            source,
+        })?;
+        Ok(handle)
+    }
+
+    fn tree_of(&self, objects: &gix_odb::Handle, commit: &str) -> Result<ObjectId> {
+        let gone = || Error::GitState { reason: format!("commit {commit} is no longer in the repository") };
+        let id = ObjectId::from_hex(commit.as_bytes()).map_err(|_| gone())?;
+        let mut bytes = Vec::new();
+        let found = gix_object::Find::try_find(objects, &id, &mut bytes).ok().flatten().ok_or_else(gone)?;
+        let commit = gix_object::CommitRef::from_bytes(found.data, gix_hash::Kind::Sha1).map_err(|_| gone())?;
+        Ok(commit.tree())
+    }
+
+    /// Is the one commit reached from the other?
+    fn is_ancestor(&self, older: &str, newer: &str) -> Result<bool> {
+        let objects = self.objects()?;
+        let (Ok(older), Ok(newer)) = (ObjectId::from_hex(older.as_bytes()), ObjectId::from_hex(newer.as_bytes()))
+        else {
+            return Ok(false);
+        };
+        let (mut seen, mut next, mut bytes) = (std::collections::HashSet::new(), vec![newer], Vec::new());
+        while let Some(id) = next.pop() {
+            if id == older {
+                return Ok(true);
+            }
+            if seen.len() == MAX_COMMITS || !seen.insert(id) {
+                continue;
+            }
+            let Some(found) = gix_object::Find::try_find(&objects, &id, &mut bytes).ok().flatten() else { continue };
+            if let Ok(commit) = gix_object::CommitRef::from_bytes(found.data, gix_hash::Kind::Sha1) {
+                next.extend(commit.parents());
+            }
+        }
+        Ok(false)
+    }
+
+    /// The logs that git would add a line to.
+    fn logs(&self, before: &Position, wanted: &Position) -> Vec<(PathBuf, String, String)> {
+        let null = || ObjectId::null(gix_hash::Kind::Sha1).to_string();
+        let or_null = |commit: &Option<String>| commit.clone().unwrap_or_else(null);
+        let mut logs = vec![(self.git_dir.join("logs/HEAD"), or_null(&before.commit), or_null(&wanted.commit))];
+        if let (Some((name, now)), Some((_, then))) = (&before.moved, &wanted.moved) {
+            logs.push((self.common_dir.join("logs").join(name), or_null(now), or_null(then)));
+        }
+        logs.retain(|(_, old, new)| old != new);
+        logs
+    }
+}
+
+fn line(text: &str) -> Vec<u8> {
+    format!("{text}\n").into_bytes()
+}
+
+fn edit_of(path: PathBuf, new: Option<Vec<u8>>) -> GitEdit {
+    let old = read_bytes(&path);
+    GitEdit { path, old, new }
+}
+
+fn read_bytes(path: &Path) -> Option<Vec<u8>> {
+    disk::private::read(path).ok().flatten()
+}
+
+/// Do both name the same paths with the same contents, and nothing that is in conflict?
+fn says_the_same(present: &gix_index::State, wanted: &gix_index::State) -> bool {
+    let of = |state: &gix_index::State| -> Vec<(Vec<u8>, ObjectId, Mode, Stage, bool)> {
+        let entries = state.entries().iter();
+        let describe = |entry: &gix_index::Entry| {
+            let is_intended = entry.flags.contains(Flags::INTENT_TO_ADD);
+            (entry.path(state).to_vec(), entry.id, entry.mode, entry.stage(), is_intended)
+        };
+        entries.map(describe).collect()
+    };
+    of(present) == of(wanted)
+}
+
+/// What git noted about files that both have alike stays, so that it need not read them again.
+fn take_over(state: &mut gix_index::State, present: &gix_index::State) {
+    let known: Vec<Option<gix_index::Entry>> = state
+        .entries()
+        .iter()
+        .map(|entry| {
+            let found = present.entry_by_path(entry.path(state))?;
+            (found.id == entry.id && found.mode == entry.mode).then(|| found.clone())
+        })
+        .collect();
+    let kept = Flags::ASSUME_VALID | Flags::SKIP_WORKTREE;
+    for (entry, known) in state.entries_mut().iter_mut().zip(known) {
+        if let Some(known) = known {
+            entry.stat = known.stat;
+            entry.flags |= known.flags & (kept | Flags::EXTENDED);
+        }
+    }
+}

@@ -1,0 +1,258 @@
+//! `restore --git`: HEAD, branch and index go back with the files, and stock git agrees with what it finds.
+
+use backtrail::{Checkpoint, ErrorCode, RestoreOutcome, RestoreRequest, SaveRequest};
+use backtrail_testkit::{Manifest, TestWorkspace, git, git_directory_bytes};
+
+/// A repository with two commits: the checkpoint was taken at the first, with an edit that was not committed.
+pub(crate) fn two_commits_in(ws: &TestWorkspace) -> Checkpoint {
+    ws.git_init();
+    ws.write("file", "1\n");
+    ws.write("dir/other", "1\n");
+    ws.write("gone", "1\n");
+    commit(ws, "first");
+    ws.write("file", "edited, not committed\n");
+    let request = SaveRequest { name: Some("one".into()), ..SaveRequest::default() };
+    let saved = ws.save_with(&request).checkpoint;
+    ws.write("file", "2\n");
+    ws.write("new", "2\n");
+    ws.remove("gone");
+    commit(ws, "second");
+    saved
+}
+
+fn two_commits() -> (TestWorkspace, Checkpoint) {
+    let ws = TestWorkspace::new();
+    let saved = two_commits_in(&ws);
+    (ws, saved)
+}
+
+pub(crate) fn commit(ws: &TestWorkspace, message: &str) {
+    git(&ws.root(), &["add", "-A"]);
+    git(&ws.root(), &["commit", "-q", "-m", message]);
+}
+
+fn ask(ws: &TestWorkspace, words: &[&str]) -> String {
+    String::from_utf8(git(&ws.root(), words)).unwrap().trim().to_owned()
+}
+
+fn with_git(to: &Checkpoint) -> RestoreRequest {
+    RestoreRequest { git: true, ..RestoreRequest::whole(to.id) }
+}
+
+fn restore(ws: &TestWorkspace, to: &Checkpoint) -> RestoreOutcome {
+    ws.open().restore(&with_git(to), ws.now()).unwrap()
+}
+
+/// What git says of itself: where it stands, what is staged, what is changed.
+pub(crate) fn standing(ws: &TestWorkspace) -> [String; 5] {
+    [
+        std::fs::read_to_string(ws.path(".git/HEAD")).unwrap(),
+        ask(ws, &["rev-parse", "HEAD"]),
+        ask(ws, &["for-each-ref", "refs/heads"]),
+        ask(ws, &["ls-files", "--stage"]),
+        ask(ws, &["status", "--porcelain=v1"]),
+    ]
+}
+
+fn refused(ws: &TestWorkspace, to: &Checkpoint) -> String {
+    let before = (ws.manifest(), git_directory_bytes(&ws.path(".git")));
+    let error = ws.open().restore(&with_git(to), ws.now()).unwrap_err();
+    assert_eq!(error.code(), ErrorCode::GitState, "{error}");
+    before.0.assert_same(&ws.manifest(), "a refused restore");
+    before.1.assert_same(&git_directory_bytes(&ws.path(".git")), "the repository after a refused restore");
+    error.to_string()
+}
+
+#[test]
+fn head_branch_and_index_go_back_as_a_mixed_reset_would_take_them() {
+    let (ws, saved) = two_commits();
+    let (first, second) = (ask(&ws, &["rev-parse", "HEAD~1"]), ask(&ws, &["rev-parse", "HEAD"]));
+    let outcome = restore(&ws, &saved);
+    let moved = outcome.git.unwrap();
+    assert_eq!((moved.commit.as_deref(), moved.branch.as_deref()), (Some(first.as_str()), Some("main")));
+    assert_eq!(ask(&ws, &["rev-parse", "HEAD"]), first);
+    assert_eq!(ask(&ws, &["symbolic-ref", "HEAD"]), "refs/heads/main");
+    assert_eq!(ask(&ws, &["status", "--porcelain=v1"]), "M file");
+    assert_eq!(ask(&ws, &["diff", "--cached", "--name-only"]), "");
+    assert_eq!(ws.read("file").unwrap(), b"edited, not committed\n");
+    // What git itself would have put into the index.
+    let ours = ask(&ws, &["ls-files", "--stage"]);
+    git(&ws.root(), &["reset", "-q", "--mixed", "HEAD"]);
+    assert_eq!(ask(&ws, &["ls-files", "--stage"]), ours);
+    assert_eq!(ask(&ws, &["rev-parse", &format!("refs/backtrail/{second}")]), second);
+    git(&ws.root(), &["gc", "-q", "--prune=now"]);
+    git(&ws.root(), &["fsck", "--strict", "--full"]);
+    assert_eq!(ask(&ws, &["cat-file", "-t", &second]), "commit");
+    ws.assert_store_is_sound();
+}
+
+#[test]
+fn undo_and_redo_move_it_along() {
+    let (ws, saved) = two_commits();
+    ws.write("staged", "3\n");
+    git(&ws.root(), &["add", "staged"]);
+    ws.write("file", "unstaged\n");
+    let before = (standing(&ws), ws.manifest(), std::fs::read(ws.path(".git/index")).unwrap());
+    restore(&ws, &saved);
+    let after = (standing(&ws), ws.manifest());
+    assert_ne!(before.0, after.0);
+    ws.open().undo(ws.now()).unwrap().unwrap();
+    assert!(std::fs::read(ws.path(".git/index")).unwrap() == before.2, "the index as it was, to the byte");
+    assert_eq!(standing(&ws), before.0);
+    before.1.assert_same(&ws.manifest(), "undo");
+    assert_eq!(ask(&ws, &["for-each-ref", "refs/backtrail"]), "", "nothing has to be kept any more");
+    ws.open().redo(ws.now()).unwrap().unwrap();
+    assert_eq!(standing(&ws), after.0);
+    after.1.assert_same(&ws.manifest(), "redo");
+}
+
+#[test]
+fn a_commit_made_after_the_restore_is_kept_by_undo() {
+    let (ws, saved) = two_commits();
+    restore(&ws, &saved);
+    ws.write("late", "work\n");
+    commit(&ws, "after the restore");
+    let late = ask(&ws, &["rev-parse", "HEAD"]);
+    ws.open().undo(ws.now()).unwrap().unwrap();
+    assert_eq!(ask(&ws, &["rev-parse", &format!("refs/backtrail/{late}")]), late);
+    assert_eq!(ask(&ws, &["show", &format!("{late}:late")]), "work");
+}
+
+#[test]
+fn another_branch_and_a_detached_head_are_left_for_the_recorded_one() {
+    let (ws, saved) = two_commits();
+    git(&ws.root(), &["checkout", "-q", "-b", "topic"]);
+    ws.write("topic", "t\n");
+    commit(&ws, "topic");
+    let topic = ask(&ws, &["rev-parse", "topic"]);
+    restore(&ws, &saved);
+    assert_eq!(ask(&ws, &["symbolic-ref", "HEAD"]), "refs/heads/main");
+    assert_eq!(ask(&ws, &["rev-parse", "topic"]), topic, "the other branch stays where it is");
+
+    git(&ws.root(), &["checkout", "-q", "-f", "--detach", "topic"]);
+    let detached = ws.save();
+    git(&ws.root(), &["checkout", "-q", "-f", "main"]);
+    let outcome = restore(&ws, &detached);
+    assert_eq!(outcome.git.unwrap().branch, None);
+    assert_eq!(std::fs::read_to_string(ws.path(".git/HEAD")).unwrap().trim(), topic);
+    ws.open().undo(ws.now()).unwrap().unwrap();
+    assert_eq!(ask(&ws, &["symbolic-ref", "HEAD"]), "refs/heads/main");
+}
+
+#[test]
+fn a_branch_that_is_gone_or_packed_comes_back() {
+    let (ws, saved) = two_commits();
+    git(&ws.root(), &["checkout", "-q", "-b", "deep/er"]);
+    git(&ws.root(), &["branch", "-q", "-D", "main"]);
+    restore(&ws, &saved);
+    assert_eq!(ask(&ws, &["symbolic-ref", "HEAD"]), "refs/heads/main");
+    ws.open().undo(ws.now()).unwrap().unwrap();
+    assert_eq!(ask(&ws, &["for-each-ref", "--format=%(refname)", "refs/heads"]), "refs/heads/deep/er");
+
+    let (ws, saved) = two_commits();
+    git(&ws.root(), &["pack-refs", "--all"]);
+    let before = standing(&ws);
+    restore(&ws, &saved);
+    assert_eq!(ask(&ws, &["rev-parse", "main"]), ask(&ws, &["rev-parse", "HEAD"]));
+    ws.open().undo(ws.now()).unwrap().unwrap();
+    assert_eq!(standing(&ws), before);
+}
+
+#[test]
+fn where_only_git_moved_the_files_stay() {
+    let (ws, saved) = two_commits();
+    ws.write("file", "edited, not committed\n");
+    ws.remove("new");
+    ws.write("gone", "1\n");
+    let files = ws.manifest();
+    let outcome = restore(&ws, &saved);
+    assert!(outcome.changes.is_empty() && outcome.git.is_some() && outcome.safety.is_some());
+    files.assert_same(&ws.manifest(), "the files");
+    assert_eq!(ask(&ws, &["log", "--format=%s"]), "first\nbase");
+    ws.open().undo(ws.now()).unwrap().unwrap();
+    assert_eq!(ask(&ws, &["log", "--format=%s"]), "second\nfirst\nbase");
+    // Standing there already, there is nothing to do.
+    restore(&ws, &saved);
+    let again = restore(&ws, &saved);
+    assert!(again.git.is_none() && again.safety.is_none());
+}
+
+#[test]
+fn what_is_under_way_is_not_disturbed() {
+    for (name, says) in [
+        ("MERGE_HEAD", "merge"),
+        ("rebase-merge/head-name", "rebase"),
+        ("CHERRY_PICK_HEAD", "cherry-pick"),
+        ("index.lock", "another git process"),
+    ] {
+        let (ws, saved) = two_commits();
+        ws.write(format!(".git/{name}"), "x\n");
+        let message = refused(&ws, &saved);
+        assert!(message.contains(says), "{name}: {message}");
+    }
+}
+
+#[test]
+fn a_commit_that_is_gone_is_refused() {
+    let (ws, saved) = two_commits();
+    let first = ask(&ws, &["rev-parse", "HEAD~1"]);
+    git(&ws.root(), &["checkout", "-q", "--orphan", "fresh"]);
+    commit(&ws, "fresh start");
+    git(&ws.root(), &["branch", "-q", "-D", "main"]);
+    git(&ws.root(), &["reflog", "expire", "--expire=now", "--all"]);
+    git(&ws.root(), &["gc", "-q", "--prune=now"]);
+    let message = refused(&ws, &saved);
+    assert!(message.contains(&first) && message.contains("no longer"), "{message}");
+}
+
+#[test]
+fn unborn_missing_and_outer_repositories_are_refused() {
+    let ws = TestWorkspace::new();
+    ws.write("file", "1\n");
+    let without = ws.save();
+    assert!(refused_without_repository(&ws, &without).contains("no git repository"));
+    git(&ws.root(), &["init", "-q"]);
+    let unborn = ws.save_with(&SaveRequest { allow_empty: true, ..Default::default() }).checkpoint;
+    assert!(refused(&ws, &unborn).contains("first commit"));
+    assert!(refused(&ws, &without).contains("no git repository when"));
+}
+
+fn refused_without_repository(ws: &TestWorkspace, to: &Checkpoint) -> String {
+    let error = ws.open().restore(&with_git(to), ws.now()).unwrap_err();
+    assert_eq!(error.code(), ErrorCode::GitState, "{error}");
+    error.to_string()
+}
+
+#[test]
+fn a_branch_that_another_work_tree_stands_on_is_refused() {
+    let (ws, saved) = two_commits();
+    git(&ws.root(), &["checkout", "-q", "-b", "topic"]);
+    let elsewhere = ws.outside().join("tree");
+    git(&ws.root(), &["worktree", "add", "-q", elsewhere.to_str().unwrap(), "main"]);
+    let message = refused(&ws, &saved);
+    assert!(message.contains("another work tree"), "{message}");
+}
+
+#[test]
+fn without_being_asked_nothing_of_git_moves() {
+    let (ws, saved) = two_commits();
+    let before: Manifest = git_directory_bytes(&ws.path(".git"));
+    ws.open().restore(&RestoreRequest::whole(saved.id), ws.now()).unwrap();
+    ws.open().undo(ws.now()).unwrap().unwrap();
+    before.assert_same(&git_directory_bytes(&ws.path(".git")), "the repository");
+}
+
+#[test]
+fn the_plan_tells_and_fits_only_the_same_repository() {
+    let (ws, saved) = two_commits();
+    let plan = ws.open().plan_restore(&with_git(&saved)).unwrap();
+    assert_eq!(plan.git().unwrap().branch.as_deref(), Some("main"));
+    ws.write("file", "3\n");
+    let other = ws.open().plan_restore(&with_git(&saved)).unwrap();
+    assert_ne!(other.hash, plan.hash);
+    ws.write("file", "2\n");
+    git(&ws.root(), &["commit", "-q", "--allow-empty", "-m", "third"]);
+    let request = RestoreRequest { plan: Some(plan.hash), ..with_git(&saved) };
+    let error = ws.open().restore(&request, ws.now()).unwrap_err();
+    assert_eq!(error.code(), ErrorCode::PlanChanged);
+}
