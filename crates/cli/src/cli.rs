@@ -4,7 +4,7 @@
 
 use std::{ffi::OsString, path::PathBuf, time::Duration};
 
-use backtrail::Kind;
+use backtrail::{Kind, settings::parse_duration};
 use clap::{
     Args, Parser, Subcommand, ValueEnum,
     builder::{OsStringValueParser, PossibleValuesParser, TypedValueParser},
@@ -12,7 +12,7 @@ use clap::{
 
 use crate::commands::{
     cat, completions, delete, demo, diff, doctor, events, exclude, export, git, history, init, install, list, man, pin,
-    prune, recover, restore, rewind, save, show, status, step, undo, verify, workspaces,
+    prune, recover, restore, rewind, save, show, status, step, try_run, undo, verify, workspaces,
 };
 
 /// Checkpoints of a workspace that can always be taken back.
@@ -83,6 +83,7 @@ pub(crate) enum Command {
     #[command(visible_alias = "checkpoint")]
     Save(save::SaveArgs),
     Step(step::StepArgs),
+    Try(try_run::TryArgs),
     #[command(visible_aliases = ["log", "ls"])]
     List(list::ListArgs),
     Show(show::ShowArgs),
@@ -134,6 +135,14 @@ pub(crate) fn kind_to_save() -> impl TypedValueParser<Value = Kind> {
 
 fn one_of(kinds: impl IntoIterator<Item = Kind>) -> impl TypedValueParser<Value = Kind> {
     PossibleValuesParser::new(kinds.into_iter().map(Kind::as_str)).try_map(|word| word.parse::<Kind>())
+}
+
+/// Takes a number of seconds, or a duration such as `5m`.
+pub(crate) fn seconds_or_duration(text: &str) -> Result<Duration, String> {
+    match text.trim().parse::<f64>() {
+        Ok(seconds) => Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string()),
+        Err(_) => parse_duration(text),
+    }
 }
 
 /// The two sides of `KEY=VALUE`.

@@ -3,6 +3,7 @@
 //! Every operation lives in the library `backtrail`; here the environment and the command line are read, the library is
 //! called, and the answer is printed.
 
+mod child;
 mod cli;
 mod commands;
 mod failure;

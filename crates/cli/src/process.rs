@@ -2,14 +2,34 @@
 
 use std::{ffi::OsString, io, process::Command, sync::OnceLock};
 
-use rustix::process::{Resource, getrlimit, setrlimit};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+static USUAL_OPEN_FILES: OnceLock<Rlimit> = OnceLock::new();
 
 /// Lets this process keep as many files open as the system allows it: a deep tree holds a handle per level.
 pub(crate) fn raise_open_files() {
-    let mut limit = getrlimit(Resource::Nofile);
+    let mut limit = *USUAL_OPEN_FILES.get_or_init(|| getrlimit(Resource::Nofile));
     limit.current = limit.maximum;
     // A refusal leaves the smaller limit, which most workspaces never reach.
     let _ = setrlimit(Resource::Nofile, limit);
+}
+
+/// While this lives, the limits are those that the process was started with: its children have them, too.
+pub(crate) struct UsualLimits;
+
+impl UsualLimits {
+    pub(crate) fn for_children() -> Self {
+        if let Some(usual) = USUAL_OPEN_FILES.get() {
+            let _ = setrlimit(Resource::Nofile, *usual);
+        }
+        Self
+    }
+}
+
+impl Drop for UsualLimits {
+    fn drop(&mut self) {
+        raise_open_files();
+    }
 }
 
 /// How the command came to run, which says how to start it again.

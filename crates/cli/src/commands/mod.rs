@@ -25,6 +25,7 @@ pub(crate) mod save;
 pub(crate) mod show;
 pub(crate) mod status;
 pub(crate) mod step;
+pub(crate) mod try_run;
 pub(crate) mod undo;
 pub(crate) mod verify;
 pub(crate) mod workspaces;
@@ -43,6 +44,7 @@ pub(crate) fn run(command: Option<Command>, invocation: &Invocation) -> Result<E
         Some(Command::Show(args)) => show::run(&args, invocation),
         Some(Command::Status(args)) => status::run(&args, invocation),
         Some(Command::Step(args)) => step::run(args, invocation),
+        Some(Command::Try(args)) => try_run::run(&args, invocation),
         Some(Command::Diff(args)) => diff::run(&args, invocation),
         Some(Command::Cat(args)) => cat::run(&args, invocation),
         Some(Command::Restore(args)) => restore::run(&args, invocation),

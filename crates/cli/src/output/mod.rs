@@ -14,6 +14,7 @@ mod saved;
 mod shown;
 mod style;
 mod timeline;
+mod tried;
 mod visible;
 mod wording;
 
@@ -44,6 +45,7 @@ pub(crate) use {
     shown::shown,
     style::Paint,
     timeline::{Timeline, turns},
+    tried::{TriedJson, rolled_back_sentence},
     visible::{visible, visible_path},
     wording::{bytes, plural, set_bytes, shell_path, shell_words, title, when},
 };

@@ -32,6 +32,7 @@ mod status;
 mod step;
 mod strace;
 mod terminal;
+mod try_run;
 mod usage;
 mod verify;
 mod workspaces;

@@ -35,7 +35,7 @@ fn watch(mut command: Command, mut screen: File) -> (String, ExitStatus) {
     (String::from_utf8(shown).unwrap().replace("\r\n", "\n"), child.wait().unwrap())
 }
 
-fn terminal() -> (File, OwnedFd) {
+pub(crate) fn terminal() -> (File, OwnedFd) {
     let screen = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
     grantpt(&screen).unwrap();
     unlockpt(&screen).unwrap();

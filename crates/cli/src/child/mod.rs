@@ -1,0 +1,14 @@
+//! Programs that the user asked for, run in the foreground.
+//!
+//! Each has a process group of its own, so that all of it can be ended, and the terminal while it runs. Signals that ask
+//! this process to end are passed on to it: what comes afterwards, such as a rollback, is still done.
+
+mod ended;
+mod group;
+mod run;
+mod signals;
+mod terminal;
+
+pub(crate) use ended::Ended;
+pub(crate) use run::{Limit, by_shell, run};
+pub(crate) use signals::HeldSignals;

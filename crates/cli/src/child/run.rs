@@ -1,0 +1,150 @@
+//! Running a program until it ends, or has to.
+
+use std::{
+    ffi::OsStr,
+    io,
+    os::unix::process::CommandExt,
+    process::Command,
+    time::{Duration, Instant},
+};
+
+use rustix::{
+    io::Errno,
+    process::{Pid, Signal, WaitOptions, WaitStatus, waitpid},
+};
+
+use super::{
+    Ended, HeldSignals,
+    group::{GRACE, Group},
+    terminal::Terminal,
+};
+use crate::process;
+
+/// Should the system give the news of a child to another thread, this is how late it is noticed.
+const LONGEST_WAIT: Duration = Duration::from_millis(250);
+
+/// When a program has to be done.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Limit(Option<Instant>);
+
+impl Limit {
+    /// So long from now; without a time, never.
+    pub(crate) fn after(time: Option<Duration>) -> Self {
+        Self(time.and_then(|time| Instant::now().checked_add(time)))
+    }
+
+    fn is_over(self) -> bool {
+        self.0.is_some_and(|limit| Instant::now() >= limit)
+    }
+}
+
+/// The shell, with something to run.
+pub(crate) fn by_shell(text: impl AsRef<OsStr>) -> Command {
+    let mut command = Command::new("/bin/sh");
+    command.arg("-c").arg(text);
+    command
+}
+
+/// Runs a program in the foreground and waits for it.
+pub(crate) fn run(command: &mut Command, limit: Limit, signals: &HeldSignals) -> Ended {
+    if let Some(signal) = signals.asked_to_end().first() {
+        return Ended::Interrupted(*signal);
+    }
+    let terminal = Terminal::controlling();
+    let group = match start(command) {
+        Ok(group) => group,
+        Err(error) => return Ended::NotStarted(error),
+    };
+    if let Some(terminal) = &terminal {
+        terminal.lend(group.0);
+        // It may have asked for the terminal before it had it, and been stopped.
+        group.send(Signal::CONT);
+    }
+    let ended = wait(group, limit, signals, terminal.as_ref());
+    if let Some(terminal) = &terminal {
+        terminal.take_back(group.0);
+    }
+    ended
+}
+
+fn start(command: &mut Command) -> io::Result<Group> {
+    let _limits = process::UsualLimits::for_children();
+    let child = command.process_group(0).spawn()?;
+    let leader = Pid::from_raw(child.id() as i32).ok_or(io::ErrorKind::NotFound)?;
+    Ok(Group(leader))
+}
+
+fn wait(group: Group, limit: Limit, signals: &HeldSignals, terminal: Option<&Terminal>) -> Ended {
+    loop {
+        match news_of(group.0) {
+            News::Ended(ended) => return ended,
+            News::Stopped => {
+                if let Some(terminal) = terminal {
+                    terminal.stop_along(group.0);
+                    group.send(Signal::CONT);
+                }
+            }
+            News::None => {
+                if limit.is_over() {
+                    return end(group, signals);
+                }
+                signals.wait(wait_milliseconds(limit));
+                signals.asked_to_end().into_iter().for_each(|signal| pass_on(group, signal));
+            }
+        }
+    }
+}
+
+fn wait_milliseconds(limit: Limit) -> i64 {
+    let left = limit.0.map_or(LONGEST_WAIT, |limit| limit.saturating_duration_since(Instant::now()));
+    left.min(LONGEST_WAIT).as_millis() as i64 + 1
+}
+
+fn pass_on(group: Group, signal: i32) {
+    if let Some(signal) = Signal::from_named_raw(signal) {
+        group.send(signal);
+    }
+}
+
+/// Ends a group whose time is over.
+fn end(group: Group, signals: &HeldSignals) -> Ended {
+    let deadline = Instant::now() + GRACE;
+    group.ask_to_end();
+    while Instant::now() < deadline && !matches!(news_of(group.0), News::Ended(_)) {
+        pause(signals);
+    }
+    group.finish(deadline);
+    // The leader may have needed the last signal.
+    while let News::None | News::Stopped = news_of(group.0) {
+        pause(signals);
+    }
+    Ended::TimedOut
+}
+
+/// Waits a moment. Nobody can ask for more than is being done.
+fn pause(signals: &HeldSignals) {
+    signals.wait(10);
+    signals.asked_to_end();
+}
+
+enum News {
+    None,
+    Stopped,
+    Ended(Ended),
+}
+
+fn news_of(leader: Pid) -> News {
+    match waitpid(Some(leader), WaitOptions::NOHANG | WaitOptions::UNTRACED) {
+        Ok(None) | Err(Errno::INTR) => News::None,
+        Ok(Some((_, status))) => news_in(status),
+        // Whoever started this process had it wait for nobody.
+        Err(error) => News::Ended(Ended::Lost(error.into())),
+    }
+}
+
+fn news_in(status: WaitStatus) -> News {
+    if status.stopped() {
+        return News::Stopped;
+    }
+    Ended::of(status).map_or(News::None, News::Ended)
+}

@@ -1,0 +1,164 @@
+//! `try`: runs a command, and takes back what it did where it fails.
+
+use std::{ffi::OsString, process::Command, process::ExitCode, time::Duration};
+
+use backtrail::{CheckpointId, Kind, RestoreRequest, SaveRequest, Workspace};
+use clap::Args;
+
+use crate::{
+    child::{self, Ended, HeldSignals, Limit},
+    cli::{seconds_or_duration, text},
+    failure::Failure,
+    invocation::{Invocation, Protection},
+    output::{TriedJson, restored_warnings, rolled_back_sentence, shell_words},
+};
+
+/// The exit status where the command did well and the check did not.
+const CHECK_FAILED: u8 = 1;
+
+/// Run a command, and take back what it did if it fails
+///
+/// An automatic checkpoint is taken first. Where the command fails, takes too long, or the check afterwards fails, the
+/// workspace is restored to it; `backtrail undo` brings back what the command had done. The exit status is the
+/// command's own: 127 where it can't be started, 128+N where signal N ended it, 124 where it took too long, 1 where only
+/// the check failed. Should this process itself be killed, the checkpoint is there: its id is the first thing on stderr.
+#[derive(Debug, Args)]
+pub(crate) struct TryArgs {
+    /// What the checkpoint is; without a message, the command
+    #[arg(short, long, value_parser = text(), allow_hyphen_values = true)]
+    message: Option<String>,
+    /// Run this by the shell afterwards; where it fails, the command has failed
+    #[arg(long, value_name = "COMMAND", allow_hyphen_values = true)]
+    check: Option<OsString>,
+    /// End the command, with all that it started, after so long: 90, 90s, 5m
+    #[arg(long, value_name = "TIME", value_parser = seconds_or_duration)]
+    timeout: Option<Duration>,
+    /// Leave everything as it is, also where the command fails
+    #[arg(long)]
+    keep_on_fail: bool,
+    /// The command with its arguments, as they are
+    #[arg(value_name = "CMD", last = true, required = true)]
+    words: Vec<OsString>,
+}
+
+pub(crate) fn run(args: &TryArgs, invocation: &Invocation) -> Result<ExitCode, Failure> {
+    let workspace = invocation.workspace_to_write(Protection::Kept)?;
+    // Whoever asks to end from now on is heard when the workspace is safe.
+    let signals = HeldSignals::hold()?;
+    let checkpoint = take_checkpoint(args, &workspace, invocation)?;
+    let tried = Tried::run(args, &signals);
+    tried.tell_problem(args, invocation);
+    let rolled_back = !tried.is_success() && tried.has_run() && !args.keep_on_fail;
+    if rolled_back {
+        roll_back(&workspace, checkpoint, invocation)?;
+    }
+    let_go(&workspace, checkpoint, invocation);
+    if invocation.output.is_json() {
+        let answer = TriedJson { checkpoint: checkpoint.to_string(), exit_code: tried.exit_code(), rolled_back };
+        // The command may have left its last line open.
+        invocation.output.text("\n")?;
+        invocation.output.json(&answer)?;
+    }
+    Ok(ExitCode::from(tried.exit_code()))
+}
+
+/// Takes the checkpoint, and keeps it from retention until all is done: the command may take some of its own.
+fn take_checkpoint(args: &TryArgs, workspace: &Workspace, invocation: &Invocation) -> Result<CheckpointId, Failure> {
+    let words: Vec<_> = args.words.iter().map(|word| word.to_string_lossy()).collect();
+    let command = shell_words(words.iter().map(|word| &**word));
+    let request = SaveRequest {
+        message: Some(args.message.clone().unwrap_or_else(|| format!("before: {command}"))),
+        kind: Some(Kind::Automatic),
+        allow_empty: true,
+        ..SaveRequest::default()
+    };
+    let progress = invocation.output.progress(workspace, "saving");
+    let saved = workspace.save(&request, invocation.now.timestamp());
+    drop(progress);
+    let id = saved?.checkpoint.id;
+    workspace.pin(&id, invocation.now.timestamp())?;
+    let short = id.short();
+    invocation
+        .output
+        .note(&format!("checkpoint {short}; should this be killed, go back with: backtrail restore {short}"));
+    Ok(id)
+}
+
+/// How far it came, and how that ended.
+enum Tried {
+    /// The command failed, or there is no check.
+    Command(Ended),
+    /// The command did well, and the check ended so.
+    Check(Ended),
+}
+
+impl Tried {
+    fn run(args: &TryArgs, signals: &HeldSignals) -> Self {
+        let limit = Limit::after(args.timeout);
+        let mut command = Command::new(&args.words[0]);
+        command.args(&args.words[1..]);
+        let ended = child::run(&mut command, limit, signals);
+        match &args.check {
+            Some(check) if ended.is_success() => Self::Check(child::run(&mut child::by_shell(check), limit, signals)),
+            _ => Self::Command(ended),
+        }
+    }
+
+    fn ended(&self) -> &Ended {
+        match self {
+            Self::Command(ended) | Self::Check(ended) => ended,
+        }
+    }
+
+    fn is_success(&self) -> bool {
+        self.ended().is_success()
+    }
+
+    /// Says what went wrong, if anything did.
+    fn tell_problem(&self, args: &TryArgs, invocation: &Invocation) {
+        let what = match self {
+            Self::Command(_) => args.words[0].to_string_lossy(),
+            Self::Check(_) => "the check".into(),
+        };
+        let sentence = format!("{what} {}", self.ended().describe());
+        match self.ended() {
+            Ended::Exited(0) => {}
+            Ended::NotStarted(_) => invocation.output.error(&sentence),
+            _ => invocation.output.warn(&sentence),
+        }
+    }
+
+    /// Can there be something to take back?
+    fn has_run(&self) -> bool {
+        match self {
+            Self::Command(ended) => ended.was_run(),
+            Self::Check(_) => true,
+        }
+    }
+
+    fn exit_code(&self) -> u8 {
+        match self {
+            Self::Check(ended @ (Ended::Exited(0) | Ended::TimedOut | Ended::Interrupted(_))) => ended.exit_code(),
+            Self::Check(_) => CHECK_FAILED,
+            Self::Command(ended) => ended.exit_code(),
+        }
+    }
+}
+
+fn roll_back(workspace: &Workspace, checkpoint: CheckpointId, invocation: &Invocation) -> Result<(), Failure> {
+    // What could not be read back then is left alone in any case; what the command made is to go.
+    let request = RestoreRequest { exact: true, skip_conflicts: true, ..RestoreRequest::whole(checkpoint) };
+    let progress = invocation.output.progress(workspace, "restoring");
+    let done = workspace.restore(&request, jiff::Timestamp::now());
+    drop(progress);
+    let done = done?;
+    invocation.output.note(&rolled_back_sentence(&done));
+    restored_warnings(&done).iter().for_each(|warning| invocation.output.warn(warning));
+    Ok(())
+}
+
+fn let_go(workspace: &Workspace, checkpoint: CheckpointId, invocation: &Invocation) {
+    if let Err(error) = workspace.unpin(&checkpoint, jiff::Timestamp::now()) {
+        invocation.output.warn(&format!("checkpoint {} stays pinned: {error}", checkpoint.short()));
+    }
+}

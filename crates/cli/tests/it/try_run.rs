@@ -1,0 +1,261 @@
+//! `try`: what a failing command did is taken back, whatever way it fails.
+
+use std::{
+    fs::{self, File},
+    io::{BufRead, BufReader, Read, Write},
+    path::Path,
+    process::{Child, Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use rustix::process::{Pid, Signal, kill_process};
+use snapbox::str;
+
+use crate::{
+    place::{Place, Run, assert_shown},
+    terminal::terminal,
+};
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_backtrail");
+
+/// Runs `try` on a shell script; the last line of stdout must be its answer.
+fn attempt(place: &Place, options: &[&str], script: &str) -> (Run, serde_json::Value) {
+    let words = ["try", "--json"].into_iter().chain(options.iter().copied()).chain(["--", "sh", "-c", script]);
+    let run = place.run(words);
+    let answer = serde_json::from_str(run.text().lines().last().unwrap()).unwrap();
+    (run, answer)
+}
+
+fn read(place: &Place, name: &str) -> Option<String> {
+    fs::read_to_string(place.path("ws").join(name)).ok()
+}
+
+fn wait_for(path: &Path) {
+    let began = Instant::now();
+    while !path.exists() {
+        assert!(began.elapsed() < Duration::from_secs(60), "{} never came", path.display());
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// Starts `try` on a shell script that says when it is ready by making `ready`.
+fn start(place: &Place, script: &str) -> Child {
+    let mut command = place.command(&place.path("ws"), ["try", "--json", "--", "sh", "-c", script]);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    wait_for(&place.path("ws/ready"));
+    child
+}
+
+fn send(child: &Child, signal: Signal) {
+    kill_process(Pid::from_raw(child.id() as i32).unwrap(), signal).unwrap();
+}
+
+fn end(child: Child) -> (i32, serde_json::Value) {
+    let output = child.wait_with_output().unwrap();
+    let stdout = String::from_utf8(output.stdout).unwrap();
+    (output.status.code().expect("it survives"), serde_json::from_str(stdout.lines().last().unwrap()).unwrap())
+}
+
+#[test]
+fn people_are_told_on_stderr_and_the_command_has_stdout() {
+    let place = Place::saved();
+    assert_shown!(
+        place.run(["try", "--", "sh", "-c", "echo said; echo more >> a.txt; touch new; exit 3"]),
+        str![[r#"
+said
+--- stderr
+checkpoint [ID]; should this be killed, go back with: backtrail restore [ID]
+warning: sh exited with 3
+rolled back: 1 modified, 1 deleted; bring it back with: backtrail undo
+--- exit 3
+
+"#]]
+    );
+    assert_shown!(
+        place.run(["try", "--", "sh", "-c", "echo more >> a.txt"]),
+        str![[r#"
+--- stderr
+checkpoint [ID]; should this be killed, go back with: backtrail restore [ID]
+--- exit 0
+
+"#]]
+    );
+    let made = place.json(["list", "--kind", "automatic"]);
+    assert_eq!(made["checkpoints"][0]["message"], r#"before: sh -c "echo more >> a.txt""#);
+    assert_eq!(made["checkpoints"][0]["pinned"], false);
+}
+
+#[test]
+fn the_answer_has_a_line_of_its_own() {
+    let place = Place::saved();
+    let (run, answer) = attempt(&place, &[], "printf 'no newline'");
+    assert!(run.text().starts_with("no newline\n{"), "{}", run.text());
+    assert_eq!(answer.as_object().unwrap().keys().collect::<Vec<_>>(), ["checkpoint", "exit_code", "rolled_back"]);
+}
+
+#[test]
+fn a_command_that_is_not_there_or_is_no_program() {
+    let place = Place::saved();
+    place.write("text", "not a program\n");
+    for command in ["no-such-program-anywhere", "./text"] {
+        let run = place.run(["try", "--json", "--", command]);
+        assert_eq!(run.code, 127, "{}", run.shown());
+        assert!(run.stderr.contains(&format!("error: {command} ")), "{}", run.stderr);
+        let answer: serde_json::Value = serde_json::from_str(run.text().lines().last().unwrap()).unwrap();
+        assert_eq!((&answer["exit_code"], &answer["rolled_back"]), (&127.into(), &false.into()));
+    }
+}
+
+#[test]
+fn a_command_that_a_signal_ends_is_taken_back() {
+    let place = Place::saved();
+    let (run, answer) = attempt(&place, &[], "echo 2 > a.txt; kill -KILL $$");
+    assert_eq!((run.code, &answer["exit_code"], &answer["rolled_back"]), (137, &137.into(), &true.into()));
+    assert!(run.stderr.contains("SIGKILL"), "{}", run.stderr);
+    assert_eq!(read(&place, "a.txt").as_deref(), Some("one\ntwo\n"));
+}
+
+#[test]
+fn the_check_decides_where_the_command_succeeds() {
+    let place = Place::saved();
+    let (run, answer) = attempt(&place, &["--check", "exit 42"], "echo 2 > a.txt");
+    assert_eq!((run.code, &answer["exit_code"], &answer["rolled_back"]), (1, &1.into(), &true.into()));
+    assert_eq!(read(&place, "a.txt").as_deref(), Some("one\ntwo\n"));
+    let (run, _) = attempt(&place, &["--check", "kill -TERM $$"], "echo 2 > a.txt");
+    assert_eq!(run.code, 1);
+    let (run, _) = attempt(&place, &["--check", "touch checked"], "exit 6");
+    assert_eq!((run.code, read(&place, "checked")), (6, None), "a failed command needs no check");
+    let (run, answer) = attempt(&place, &["--check", "grep -q 2 a.txt"], "echo 2 > a.txt");
+    assert_eq!((run.code, &answer["rolled_back"]), (0, &false.into()));
+    let (run, _) = attempt(&place, &["--timeout", "0.5", "--check", "sleep 60"], "true");
+    assert_eq!(run.code, 124, "the check has no more time than the command");
+}
+
+#[test]
+fn time_that_ran_out_ends_all_that_the_command_started() {
+    let place = Place::saved();
+    let script = "trap '' TERM; (trap '' TERM; while :; do date +%s%N > beat; done) & echo $! > pid; wait";
+    let began = Instant::now();
+    let (run, answer) = attempt(&place, &["--timeout", "300ms"], script);
+    assert_eq!((run.code, &answer["rolled_back"]), (2, &serde_json::Value::Null), "ms is no unit: {}", run.shown());
+    let (run, answer) = attempt(&place, &["--timeout", "1"], script);
+    assert!(began.elapsed() < Duration::from_secs(40));
+    assert_eq!((run.code, &answer["exit_code"], &answer["rolled_back"]), (124, &124.into(), &true.into()));
+    assert_eq!((read(&place, "beat"), read(&place, "pid")), (None, None), "nobody is left to write");
+    std::thread::sleep(Duration::from_millis(100));
+    assert_eq!(read(&place, "beat"), None);
+}
+
+#[test]
+fn signals_are_passed_on_and_the_rollback_is_done() {
+    for (signal, name) in [(Signal::INT, "INT"), (Signal::TERM, "TERM"), (Signal::HUP, "HUP"), (Signal::QUIT, "QUIT")] {
+        let place = Place::saved();
+        // What a caller ignored stays ignored in a shell: the trap needs to be this shell's own.
+        let script = format!("trap 'exit 9' {name}; echo 2 > a.txt; : > ready; while :; do sleep 0.05; done");
+        let child = start(&place, &script);
+        send(&child, signal);
+        let (code, answer) = end(child);
+        assert_eq!((code, &answer["rolled_back"]), (9, &true.into()), "{name}");
+        assert_eq!((read(&place, "a.txt").as_deref(), read(&place, "ready")), (Some("one\ntwo\n"), None), "{name}");
+    }
+}
+
+#[test]
+fn killed_in_the_middle_the_checkpoint_is_there() {
+    let place = Place::saved();
+    let mut child = start(&place, "echo 2 > a.txt; echo $$ > ready; exec sleep 60");
+    send(&child, Signal::KILL);
+    let mut said = String::new();
+    BufReader::new(child.stderr.take().unwrap()).read_line(&mut said).unwrap();
+    child.wait().unwrap();
+    let left: i32 = read(&place, "ready").unwrap().trim().parse().unwrap();
+    kill_process(Pid::from_raw(left).unwrap(), Signal::KILL).unwrap();
+    let word = said.trim_end().rsplit(' ').next().unwrap();
+    assert!(said.ends_with(&format!("backtrail restore {word}\n")), "{said}");
+    place.ok(["restore", word]);
+    assert_eq!((read(&place, "a.txt").as_deref(), read(&place, "ready")), (Some("one\ntwo\n"), None));
+}
+
+#[test]
+fn no_lock_is_held_and_retention_spares_the_way_back() {
+    let place = Place::saved();
+    let script =
+        format!("for n in 1 2 3 4 5 6 7; do echo $n > a.txt; {PROGRAM} --wait 5 try -- true || exit 50; done; exit 8");
+    let (run, answer) = attempt(&place, &[], &script);
+    assert_eq!((run.code, &answer["rolled_back"]), (8, &true.into()), "{}", run.shown());
+    assert_eq!(read(&place, "a.txt").as_deref(), Some("one\ntwo\n"));
+}
+
+#[test]
+fn a_protected_place_is_refused_before_anything_is_run() {
+    let place = Place::new();
+    let run = place.run_in(&place.path("home"), ["try", "--", "touch", "ran"]);
+    assert_eq!(run.code, 6, "{}", run.shown());
+    assert!(!place.path("home/ran").exists());
+}
+
+#[test]
+fn the_command_has_the_limits_that_this_program_was_started_with() {
+    let place = Place::saved();
+    let script = format!("ulimit -S -n 256; {PROGRAM} try -q -- sh -c 'ulimit -S -n'");
+    let mut command = Command::new("sh");
+    let mut own = place.command(&place.path("ws"), ["x"]);
+    command.args(["-c", &script]).current_dir(place.path("ws")).env_clear();
+    command.envs(own.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    own.stdin(Stdio::null());
+    assert_eq!(String::from_utf8(command.output().unwrap().stdout).unwrap(), "256\n");
+}
+
+/// Runs `try` at a terminal of its own: types at it, and gives what it showed and the exit status.
+fn at_terminal(place: &Place, script: &str, typed: &[u8]) -> (String, i32) {
+    let (mut screen, line) = terminal();
+    let mut command = Command::new("setsid");
+    let own = place.command(&place.path("ws"), ["x"]);
+    command.envs(own.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    command.args(["--ctty", "--wait", PROGRAM, "try", "--", "sh", "-c", script]).current_dir(place.path("ws"));
+    command.stdin(line.try_clone().unwrap()).stdout(line.try_clone().unwrap()).stderr(line);
+    let mut child = command.spawn().unwrap();
+    drop(command);
+    wait_for(&place.path("ws/ready"));
+    screen.write_all(typed).unwrap();
+    let mut shown = String::new();
+    let mut reader: File = screen.try_clone().unwrap();
+    let mut piece = [0; 4096];
+    while let Ok(count @ 1..) = reader.read(&mut piece) {
+        shown.push_str(&String::from_utf8_lossy(&piece[..count]));
+    }
+    (shown, child.wait().unwrap().code().unwrap())
+}
+
+#[test]
+fn an_interrupt_at_the_terminal_reaches_the_command_once() {
+    let place = Place::saved();
+    let script = "trap 'echo interrupted >> ../count' INT; echo 2 > a.txt; : > ready; \
+                  for n in 1 2 3 4 5 6 7 8 9 10; do sleep 0.1; done; exit 4";
+    let (shown, code) = at_terminal(&place, script, b"\x03");
+    assert_eq!(code, 4, "{shown}");
+    assert_eq!(fs::read_to_string(place.path("count")).unwrap(), "interrupted\n");
+    assert_eq!(read(&place, "a.txt").as_deref(), Some("one\ntwo\n"), "{shown}");
+}
+
+#[test]
+fn the_command_can_read_from_the_terminal() {
+    let place = Place::saved();
+    let (shown, code) = at_terminal(&place, ": > ready; read word; echo \"heard $word\"", b"hello\n");
+    assert!(code == 0 && shown.contains("heard hello"), "{code}: {shown}");
+}
+
+#[test]
+fn the_command_has_signals_as_this_program_found_them() {
+    let place = Place::saved();
+    let show = "grep -E 'Sig(Blk|Ign)' /proc/self/status";
+    let plain = place.run(["try", "-q", "--", "sh", "-c", show]).text();
+    assert_eq!(plain, String::from_utf8(Command::new("sh").args(["-c", show]).output().unwrap().stdout).unwrap());
+    let mut command = Command::new("sh");
+    let own = place.command(&place.path("ws"), ["x"]);
+    command.args(["-c", &format!("trap '' HUP; exec {PROGRAM} try -q -- sh -c \"{show}\"")]);
+    command.current_dir(place.path("ws")).env_clear();
+    command.envs(own.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let ignoring = String::from_utf8(command.output().unwrap().stdout).unwrap();
+    assert!(plain.ends_with("0\n") && ignoring.ends_with("1\n"), "what nohup ignores stays ignored: {ignoring}");
+}
