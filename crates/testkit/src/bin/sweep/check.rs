@@ -1,0 +1,224 @@
+//! What must be true after a fault, however far the operation came.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::Path,
+};
+
+use backtrail_testkit::{Found, Manifest};
+
+use crate::{fault::Point, place::Place, scenario::Scenario, strace::Done};
+
+/// What a scenario may lead to, known from runs without a fault.
+pub(crate) struct Expected {
+    /// The trees that are allowed, each with the id that a save gives it; the one after the operation last.
+    trees: Vec<(Manifest, String)>,
+    /// Refs that must be there in any case.
+    refs_kept: BTreeSet<String>,
+    /// How many there are when it is done.
+    refs_after: usize,
+    /// The user's bytes, by the id that git gives them, with a path.
+    contents: BTreeMap<String, (Vec<u8>, String)>,
+    git_directories: Vec<Manifest>,
+    /// What the operation makes beside the workspace.
+    elsewhere: Manifest,
+}
+
+/// Prepares a scenario and sees where it leads.
+pub(crate) fn prepare(place: &Place, scenario: &Scenario) -> Expected {
+    place.clear();
+    (scenario.prepare)(place);
+    place.remember();
+    let before = place.manifest();
+    let refs_before = refs(place);
+    let git_directories = place.git_directories();
+    let mut trees = Vec::new();
+    if scenario.is_interrupted {
+        for way in [&["recover", "--abort"][..], &["recover"]] {
+            place.reset();
+            place.ok(way);
+            trees.push((place.manifest(), saved_tree(place).unwrap()));
+        }
+    } else {
+        place.reset();
+        trees.push((before.clone(), saved_tree(place).unwrap()));
+    }
+    let contents = contents_of(std::iter::once(&before).chain(trees.iter().map(|(tree, _)| tree).take(1)));
+    place.reset();
+    place.ok(scenario.command);
+    let refs_after = refs(place);
+    let (after, elsewhere) = (place.manifest(), Manifest::of(&place.path("elsewhere")));
+    trees.push((after, saved_tree(place).unwrap()));
+    Expected {
+        trees,
+        refs_kept: refs_before.intersection(&refs_after).cloned().collect(),
+        refs_after: refs_after.len(),
+        contents,
+        git_directories,
+        elsewhere,
+    }
+}
+
+fn contents_of<'a>(trees: impl Iterator<Item = &'a Manifest>) -> BTreeMap<String, (Vec<u8>, String)> {
+    let mut found = BTreeMap::new();
+    for (path, node) in trees.flat_map(|tree| tree.0.iter()) {
+        if let Found::File(_, bytes) = node {
+            let path = String::from_utf8_lossy(path).into_owned();
+            if !path.contains(".backtrail-") {
+                found.insert(backtrail_testkit::blob_id(bytes), (bytes.clone(), path));
+            }
+        }
+    }
+    found
+}
+
+/// Takes a checkpoint and gives the id of its tree.
+fn saved_tree(place: &Place) -> Result<String, String> {
+    let output = place.run(&["save", "--json", "-m", "after"]);
+    let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    if !output.status.success() {
+        return Err(format!("the next command fails: {}", stderr.trim()));
+    }
+    let id = stdout.split("\"id\":").nth(1).and_then(|rest| rest.split('"').nth(1)).unwrap_or_default();
+    let store = place.store().ok_or("there is no store after a save")?;
+    let tree = place.git(&store, &["rev-parse", &format!("{id}^{{tree}}")]);
+    Ok(String::from_utf8_lossy(&tree.stdout).trim().to_owned())
+}
+
+fn refs(place: &Place) -> BTreeSet<String> {
+    let Some(store) = place.store().filter(|store| store.join("backtrail/format").exists()) else {
+        return BTreeSet::new();
+    };
+    let output = place.git(&store, &["for-each-ref", "--format=%(refname)", "refs/checkpoints"]);
+    String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect()
+}
+
+/// What is wrong after a fault; nothing, hopefully.
+pub(crate) fn after(
+    place: &Place,
+    scenario: &Scenario,
+    expected: &Expected,
+    point: &Point,
+    done: &Done,
+) -> Vec<String> {
+    let mut problems = Vec::new();
+    let mut problem = |text: String| problems.push(text);
+    if done.stderr.contains("panicked") {
+        problem(format!("it panicked: {}", done.stderr.trim()));
+    }
+    let (new, _) = expected.trees.last().unwrap();
+    let elsewhere = || Manifest::of(&place.path("elsewhere"));
+    match done.code {
+        None => {}
+        Some(0) => {
+            let differences = new.differences(&place.manifest());
+            if !differences.is_empty() {
+                problem(format!("it says that it is done, and is not: {}", differences.join("; ")));
+            }
+            if refs(place).len() < expected.refs_after {
+                problem("it says that it is done, and there is no checkpoint".into());
+            }
+            if elsewhere() != expected.elsewhere {
+                problem(format!("it wrote something else: {:?}", expected.elsewhere.differences(&elsewhere())));
+            }
+        }
+        Some(_) if done.stderr.trim().is_empty() => {
+            // Where the very message could not be written, the exit status is all there is.
+            if point.call != "write" && point.call != "writev" {
+                problem("it fails without a word".into());
+            }
+        }
+        Some(_) => {}
+    }
+    let tree_id = match saved_tree(place) {
+        Ok(id) => id,
+        Err(why) => {
+            problem(why);
+            return problems;
+        }
+    };
+    let tree = place.manifest();
+    match expected.trees.iter().find(|(allowed, _)| *allowed == tree) {
+        Some((_, id)) if *id == tree_id => {}
+        Some((_, id)) => problem(format!("the next checkpoint is {tree_id} rather than {id}")),
+        None => {
+            let differences = expected.trees.iter().map(|(allowed, _)| allowed.differences(&tree).join("; "));
+            problem(format!("neither old nor new: {}", differences.collect::<Vec<_>>().join("\n      or: ")));
+        }
+    }
+    let gone: Vec<_> = expected.refs_kept.difference(&refs(place)).cloned().collect();
+    if !gone.is_empty() {
+        problem(format!("checkpoints are gone: {gone:?}"));
+    }
+    let store = place.store().unwrap();
+    problems.extend(unsound(place, &store));
+    problems.extend(lost(place, &store, &tree, expected));
+    problems.extend(leftovers(&store));
+    problems.extend(leftovers(&place.path("ws")));
+    if place.git_directories() != expected.git_directories {
+        problems.push("a .git directory was changed".into());
+    }
+    if !Manifest::of(&place.path("outside")).0.is_empty() {
+        problems.push("something was written outside".into());
+    }
+    if scenario.command[0] == "export" {
+        let again = place.run(&place.words(scenario).iter().skip(1).map(String::as_str).collect::<Vec<_>>());
+        let is_there = elsewhere() == expected.elsewhere;
+        if !is_there || !(again.status.success() || done.code == Some(0)) {
+            let said = String::from_utf8_lossy(&again.stderr).trim().to_owned();
+            problems.push(format!("the next export: {said} {:?}", expected.elsewhere.differences(&elsewhere())));
+        }
+    }
+    problems
+}
+
+/// What git and the program itself find wrong with the store.
+fn unsound(place: &Place, store: &Path) -> Vec<String> {
+    let mut problems = Vec::new();
+    let checked = place.git(store, &["fsck", "--full", "--strict", "--no-progress"]);
+    let text = String::from_utf8_lossy(&checked.stdout) + String::from_utf8_lossy(&checked.stderr);
+    let bad = ["error", "fatal", "missing", "broken"];
+    if !checked.status.success() || text.lines().any(|line| bad.iter().any(|start| line.starts_with(start))) {
+        problems.push(format!("git fsck: {}", text.trim()));
+    }
+    let verified = place.run(&["verify"]);
+    if !verified.status.success() {
+        let text = String::from_utf8_lossy(&verified.stdout) + String::from_utf8_lossy(&verified.stderr);
+        problems.push(format!("verify: {}", text.trim()));
+    }
+    problems
+}
+
+/// Bytes of the user's that are neither in the workspace nor in the store.
+fn lost(place: &Place, store: &Path, tree: &Manifest, expected: &Expected) -> Vec<String> {
+    let absent: Vec<_> = expected.contents.iter().filter(|(_, (bytes, _))| !tree.holds(bytes)).collect();
+    if absent.is_empty() {
+        return Vec::new();
+    }
+    let listing = place.git(store, &["rev-list", "--objects", "--no-object-names", "--all"]);
+    let held: BTreeSet<String> = String::from_utf8_lossy(&listing.stdout).lines().map(str::to_owned).collect();
+    let lost = absent.iter().filter(|(id, _)| !held.contains(*id));
+    lost.map(|(_, (_, path))| format!("the bytes of {path} are lost")).collect()
+}
+
+/// Temporary files, staging areas and journals that nobody cleared away.
+fn leftovers(directory: &Path) -> Vec<String> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        let is_directory = path.is_dir() && !path.is_symlink();
+        let is_staged = directory.ends_with("backtrail/stage");
+        let is_journal = directory.ends_with("backtrail") && ["journal", "staging"].contains(&name.as_str());
+        // A pack that never got its index is looked at by nobody.
+        let is_half_a_pack = name.ends_with(".pack") && !path.with_extension("idx").exists();
+        if name.starts_with(".backtrail-") || is_staged || is_journal || is_half_a_pack {
+            found.push(format!("left behind: {}", path.display()));
+        }
+        if is_directory {
+            found.extend(leftovers(&path));
+        }
+    }
+    found
+}

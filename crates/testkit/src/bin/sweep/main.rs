@@ -1,0 +1,222 @@
+//! The sweep from outside: kills the built program at every system call that changes something, lets each call fail,
+//! and checks that nothing is lost.
+//!
+//! ```text
+//! sweep [--sample N] [--seed N] [--jobs N] [--only WORD] [--fault WORD] [--program PATH] [--git]
+//! ```
+//!
+//! Where `strace` can't be used, it says so and ends well. With `--git` the same is done to git's own commands, for
+//! comparison: what breaks is counted, and is no failure of this program.
+
+#![expect(clippy::print_stdout, reason = "it prints what it counted")]
+#![expect(clippy::unwrap_used, reason = "a tool for tests stops where its own set-up fails")]
+
+mod check;
+mod fault;
+mod git;
+mod place;
+mod scenario;
+mod strace;
+
+use std::{
+    collections::BTreeMap,
+    path::PathBuf,
+    process::ExitCode,
+    sync::{
+        Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Instant,
+};
+
+use backtrail_testkit::Random;
+
+use fault::Point;
+use place::Place;
+use scenario::Scenario;
+
+/// So many failures are printed in full.
+const SHOWN_FAILURES: usize = 40;
+
+struct Arguments {
+    sample: Option<usize>,
+    seed: u64,
+    jobs: usize,
+    only: Option<String>,
+    fault: Option<String>,
+    program: PathBuf,
+    git: bool,
+    shards: Vec<String>,
+}
+
+impl Arguments {
+    fn read() -> Result<Self, String> {
+        let program = std::env::current_exe().map_err(|error| error.to_string())?.with_file_name("backtrail");
+        let mut read = Self {
+            sample: None,
+            seed: 1,
+            jobs: 2,
+            only: None,
+            fault: None,
+            program,
+            git: false,
+            shards: Vec::new(),
+        };
+        let mut words = std::env::args().skip(1);
+        while let Some(word) = words.next() {
+            let mut value = || words.next().ok_or_else(|| format!("{word} needs a value"));
+            let number = |text: String| text.parse::<u64>().map_err(|_| format!("not a number: {text}"));
+            match word.as_str() {
+                "--sample" => read.sample = Some(number(value()?)? as usize),
+                "--seed" => read.seed = number(value()?)?,
+                "--jobs" => read.jobs = number(value()?)? as usize,
+                "--only" => read.only = Some(value()?),
+                "--fault" => read.fault = Some(value()?),
+                "--program" => read.program = value()?.into(),
+                "--at" => read.shards.push(value()?),
+                "--git" => read.git = true,
+                _ => return Err(format!("unknown argument: {word}")),
+            }
+        }
+        Ok(read)
+    }
+}
+
+/// What became of the points of one operation and one sort of fault.
+#[derive(Default, Clone)]
+struct Count {
+    tried: usize,
+    failed: usize,
+}
+
+fn main() -> ExitCode {
+    let arguments = match Arguments::read() {
+        Ok(arguments) => arguments,
+        Err(why) => {
+            println!("sweep: {why}");
+            return ExitCode::from(2);
+        }
+    };
+    if let Some(why) = strace::is_missing() {
+        println!("the sweep from outside was not tried: {why}");
+        return ExitCode::SUCCESS;
+    }
+    if arguments.git {
+        return git::compare(&arguments);
+    }
+    if !arguments.program.is_file() {
+        println!("sweep: {} is not there: build it, or name it with --program", arguments.program.display());
+        return ExitCode::from(2);
+    }
+    sweep(&arguments)
+}
+
+fn sweep(arguments: &Arguments) -> ExitCode {
+    let started = Instant::now();
+    let scenarios: Vec<Scenario> = scenario::all()
+        .into_iter()
+        .filter(|scenario| arguments.only.as_ref().is_none_or(|only| scenario.name.contains(only.as_str())))
+        .collect();
+    let mut work: Vec<(usize, Point)> = Vec::new();
+    let probe = Place::new(&arguments.program, 0);
+    for (number, scenario) in scenarios.iter().enumerate() {
+        probe.clear();
+        (scenario.prepare)(&probe);
+        let calls = strace::baseline(&probe, scenario);
+        let points = fault::points(&calls).into_iter();
+        // A call that always fails can't fail once more.
+        let is_free = |point: &Point| scenario.always.is_none_or(|always| !always.contains(&point.call));
+        work.extend(points.filter(is_free).map(|point| (number, point)));
+    }
+    work.retain(|(_, point)| {
+        let is_wanted = arguments.fault.as_ref().is_none_or(|word| point.sort().contains(word.as_str()));
+        is_wanted && (arguments.shards.is_empty() || arguments.shards.contains(&point.to_string()))
+    });
+    let total = work.len();
+    if let Some(sample) = arguments.sample {
+        shuffle(&mut work, &mut Random::new(arguments.seed));
+        work.truncate(sample);
+        // By operation, so that each is prepared once.
+        work.sort_by_key(|(number, _)| *number);
+    }
+    println!("{} of {total} points of {} operations", work.len(), scenarios.len());
+
+    let next = AtomicUsize::new(0);
+    let counts: Mutex<BTreeMap<(String, String), Count>> = Mutex::default();
+    let failures: Mutex<Vec<String>> = Mutex::default();
+    let missed = AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        for worker in 1..=arguments.jobs.max(1) {
+            let (next, counts, failures, missed) = (&next, &counts, &failures, &missed);
+            let (work, scenarios) = (&work, &scenarios);
+            scope.spawn(move || {
+                let place = Place::new(&arguments.program, worker);
+                let mut prepared: Option<(usize, check::Expected)> = None;
+                loop {
+                    let position = next.fetch_add(1, Ordering::SeqCst);
+                    let Some((number, point)) = work.get(position) else { break };
+                    let scenario = &scenarios[*number];
+                    if prepared.as_ref().is_none_or(|(known, _)| known != number) {
+                        prepared = Some((*number, check::prepare(&place, scenario)));
+                    }
+                    let (_, expected) = prepared.as_ref().unwrap();
+                    place.reset();
+                    let done = strace::inject(&place, scenario, point);
+                    if !done.was_injected {
+                        missed.fetch_add(1, Ordering::SeqCst);
+                        continue;
+                    }
+                    let problems = check::after(&place, scenario, expected, point, &done);
+                    let mut counts = counts.lock().unwrap();
+                    let count = counts.entry((scenario.name.to_owned(), point.sort())).or_default();
+                    count.tried += 1;
+                    if !problems.is_empty() {
+                        count.failed += 1;
+                        let what = format!("{}, {point}:\n    {}", scenario.name, problems.join("\n    "));
+                        failures.lock().unwrap().push(what);
+                    }
+                }
+            });
+        }
+    });
+    report(&counts.into_inner().unwrap(), &failures.into_inner().unwrap(), missed.into_inner(), started)
+}
+
+fn shuffle<T>(items: &mut [T], random: &mut Random) {
+    for position in (1..items.len()).rev() {
+        items.swap(position, random.below(position + 1));
+    }
+}
+
+fn report(
+    counts: &BTreeMap<(String, String), Count>,
+    failures: &[String],
+    missed: usize,
+    started: Instant,
+) -> ExitCode {
+    for failure in failures.iter().take(SHOWN_FAILURES) {
+        println!("FAILED {failure}");
+    }
+    let mut by_operation: BTreeMap<&str, Count> = BTreeMap::new();
+    let mut by_fault: BTreeMap<&str, Count> = BTreeMap::new();
+    let mut all = Count::default();
+    for ((operation, fault), count) in counts {
+        let totals = [by_operation.entry(operation).or_default(), by_fault.entry(fault).or_default(), &mut all];
+        for total in totals {
+            total.tried += count.tried;
+            total.failed += count.failed;
+        }
+    }
+    let print = |title: &str, rows: &BTreeMap<&str, Count>| {
+        println!("{title:<34} {:>7} {:>7}", "points", "failed");
+        for (name, count) in rows {
+            println!("  {name:<32} {:>7} {:>7}", count.tried, count.failed);
+        }
+    };
+    print("operation", &by_operation);
+    print("fault", &by_fault);
+    println!("{missed} points were not reached again: threads share the work differently each time");
+    let seconds = started.elapsed().as_secs();
+    println!("{} points, {} failures, {seconds} s", all.tried, all.failed);
+    if all.failed == 0 && all.tried > 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}

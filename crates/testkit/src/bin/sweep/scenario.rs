@@ -1,0 +1,174 @@
+//! The operations that are swept, each with what is there before.
+
+use crate::{
+    fault::{Fault, Point},
+    place::Place,
+    strace,
+};
+
+/// One operation.
+pub(crate) struct Scenario {
+    pub(crate) name: &'static str,
+    pub(crate) prepare: fn(&Place),
+    /// What is run; `{elsewhere}` is a directory beside the workspace.
+    pub(crate) command: &'static [&'static str],
+    /// A restore was interrupted before: finishing it and taking it back are both right.
+    pub(crate) is_interrupted: bool,
+    /// A fault that strikes each time, as on a system that lacks something.
+    pub(crate) always: Option<&'static str>,
+}
+
+const fn scenario(name: &'static str, prepare: fn(&Place), command: &'static [&'static str]) -> Scenario {
+    Scenario { name, prepare, command, is_interrupted: false, always: None }
+}
+
+pub(crate) fn all() -> Vec<Scenario> {
+    vec![
+        scenario("first save", first, &["save", "-m", "first"]),
+        scenario("save", edited, &["save", "-m", "swept"]),
+        scenario("save with attachment", edited, &["save", "-m", "swept", "--name", "n", "--attach", "log=edited"]),
+        scenario("save that tidies", crowded, &["save", "-m", "swept"]),
+        scenario("restore", edited, &["restore", "one"]),
+        scenario("restore of paths", edited, &RESTORE_PATHS),
+        scenario("restore after a save", saved, &["restore", "one"]),
+        Scenario {
+            always: Some("inject=renameat2:error=EINVAL"),
+            ..scenario("restore without exchange", edited, &["restore", "one"])
+        },
+        scenario("undo", restored, &["undo"]),
+        scenario("redo", undone, &["redo"]),
+        scenario("delete", edited, &["delete", "one"]),
+        scenario("delete of packed refs", crowded_and_packed, &["delete", "one"]),
+        scenario("prune", deleted, &["prune"]),
+        scenario("export", edited, &["export", "one", "{elsewhere}/out"]),
+        Scenario { is_interrupted: true, ..scenario("recover", interrupted, &["recover"]) },
+        Scenario { is_interrupted: true, ..scenario("recover --abort", interrupted, &["recover", "--abort"]) },
+    ]
+}
+
+const RESTORE_PATHS: [&str; 7] = ["restore", "one", "edited", "dir-to-file", "file-to-dir/inside", "nested", "deleted"];
+
+fn first(place: &Place) {
+    place.write("a", "1\n");
+    place.write("nested/x", "2\n");
+    place.link("a", "link");
+    init(place, "ws");
+    init(place, "ws/nested");
+}
+
+fn init(place: &Place, directory: &str) {
+    assert!(place.git(&place.path(directory), &["init", "-q"]).status.success());
+}
+
+/// Every sort of entry, saved as `one`; then every sort of change, saved as `two`; then unsaved edits.
+fn edited(place: &Place) {
+    saved(place);
+    place.write("edited", "unsaved work\n");
+    place.write("unsaved", "only on disk\n");
+    place.write(".env", "SECRET=unsaved\n");
+}
+
+fn saved(place: &Place) {
+    place.write(".gitignore", "*.o\nignored/\n.env\n");
+    place.write(".env", "SECRET=1\n");
+    place.write("ignored/x", "never captured\n");
+    place.write("same", "same\n");
+    place.write("edited", "one\n");
+    place.write("deleted", "comes back\n");
+    place.write("mode", "m\n");
+    place.write("secret", "s\n");
+    place.chmod("secret", 0o600);
+    place.write("file-to-dir", "was a file\n");
+    place.write("dir-to-file/a/b", "was in a directory\n");
+    place.link("same", "link");
+    place.link("edited", "link-to-file");
+    place.write("file-to-link", "was a file, too\n");
+    place.write("dir-to-link/inner", "below a directory\n");
+    place.link("same", "link-to-dir");
+    place.mkdir("empty/inner");
+    place.mkdir("closed");
+    place.write("closed/file", "in a closed directory\n");
+    place.chmod("closed", 0o755);
+    place.write("linked", "hard\n");
+    std::fs::hard_link(place.path("ws/linked"), place.path("ws/linked-too")).unwrap();
+    place.write("nested/file", "in a nested repository\n");
+    init(place, "ws");
+    assert!(place.git(&place.path("ws"), &["add", "-A"]).status.success());
+    init(place, "ws/nested");
+    place.ok(&["save", "-m", "one", "--name", "one"]);
+
+    place.write("edited", "two\n");
+    place.remove("deleted");
+    place.chmod("mode", 0o755);
+    place.remove("file-to-dir");
+    place.write("file-to-dir/inside/deep", "new inside\n");
+    place.remove("dir-to-file");
+    place.write("dir-to-file", "now a file\n");
+    place.remove("link");
+    place.link("edited", "link");
+    place.remove("link-to-file");
+    place.write("link-to-file", "now a file\n");
+    place.remove("file-to-link");
+    place.link("same", "file-to-link");
+    place.remove("dir-to-link");
+    place.link("/nowhere/at/all", "dir-to-link");
+    place.remove("link-to-dir");
+    place.write("link-to-dir/file", "below what was a link\n");
+    place.remove("empty");
+    place.mkdir("other-empty");
+    place.write("closed/file", "edited in there\n");
+    place.chmod("closed", 0o500);
+    place.write("linked", "edited through one name\n");
+    place.write("nested/file", "edited\n");
+    place.write("nested/new", "new in nested\n");
+    place.write("added/deep/file", "added\n");
+    place.ok(&["save", "-m", "two", "--name", "two"]);
+}
+
+/// So many checkpoints that the next save merges packs and packs refs.
+fn crowded(place: &Place) {
+    place.write("a", "0\n");
+    place.ok(&["save", "-m", "one", "--name", "one"]);
+    for number in 0..100 {
+        // Every other one has nothing new, and so no pack of its own but for its commit.
+        place.write("a", &format!("{}\n", number / 2));
+        place.ok(&["save", "-m", "more", "--allow-empty"]);
+    }
+    place.write("a", "unsaved\n");
+}
+
+fn crowded_and_packed(place: &Place) {
+    crowded(place);
+    place.ok(&["save", "-m", "packs the refs"]);
+    place.write("a", "unsaved again\n");
+}
+
+fn restored(place: &Place) {
+    edited(place);
+    place.ok(&["restore", "one"]);
+    place.write("after the restore", "edit\n");
+}
+
+fn undone(place: &Place) {
+    restored(place);
+    place.ok(&["undo"]);
+    place.write("after the undo", "edit\n");
+}
+
+fn deleted(place: &Place) {
+    edited(place);
+    place.ok(&["delete", "one"]);
+}
+
+/// A restore that was killed in the middle of applying.
+fn interrupted(place: &Place) {
+    edited(place);
+    let restore = scenario("interrupted", edited, &["restore", "one"]);
+    place.remember();
+    let calls = strace::baseline(place, &restore);
+    place.reset();
+    let moves = calls.iter().filter(|call| call.name == "renameat2").count();
+    let point = Point { call: "renameat2".into(), number: moves - moves / 3, fault: Fault::Kill };
+    let done = strace::inject(place, &restore, &point);
+    assert!(done.was_injected && done.code.is_none(), "the restore was not killed at {point}: {done:?}");
+}
