@@ -6,32 +6,40 @@ use std::{
 };
 
 use crate::{
-    disk::{self, Dir, private, set_mode},
+    disk::{self, Dir, FileType, private, set_mode},
     error::{Error, Result, While},
-    model::{CheckpointId, Mode, WorkspacePath},
+    model::{CheckpointId, ContentId, Mode, Stamp, WorkspacePath},
     store::{ObjectReader, Snapshot, Store, StoredNode},
     workspace::{Workspace, normalize},
 };
 
+/// Says that an export was begun here and not finished: removed as its last step.
+const MARK: &[u8] = b".backtrail-export";
+
 impl Workspace {
     /// Writes a checkpoint's files into a new or empty directory; says how many, links included.
+    ///
+    /// An export that was interrupted is finished by doing it again.
     pub fn export(&self, id: &CheckpointId, directory: &Path) -> Result<u64> {
         let store = self.existing_store()?;
         let snapshot = store.snapshot(id)?;
         self.refuse_own_places(directory)?;
-        if private::exists(directory) {
-            let is_empty =
-                disk::is_directory(directory) && private::names(directory).or_fail("read", directory)?.is_empty();
-            if !is_empty {
-                return Err(Error::NotEmpty { path: directory.to_owned() });
-            }
-        } else {
+        if !private::exists(directory) {
             disk::make_directories(directory).or_fail("create", directory)?;
         }
+        if !disk::is_directory(directory) {
+            return Err(not_empty(directory));
+        }
         let target = Dir::open(directory).or_fail("open", directory)?;
+        let is_empty = private::names(directory).or_fail("read", directory)?.is_empty();
+        if !begin(&target, id, is_empty).or_fail("write", directory)? {
+            return Err(not_empty(directory));
+        }
         let mut export = Export { store: &store, reader: store.reader(), directory, files: 0 };
         export.directory(&target, &WorkspacePath::root(), &snapshot)?;
         disk::sync_filesystem(&target).or_fail("sync", directory)?;
+        target.remove_own_file(MARK).or_fail("write", directory)?;
+        target.sync().or_fail("sync", directory)?;
         Ok(export.files)
     }
 
@@ -50,6 +58,33 @@ impl Workspace {
     }
 }
 
+fn not_empty(path: &Path) -> Error {
+    Error::NotEmpty { path: path.to_owned() }
+}
+
+/// Leaves the mark, or finds that of an interrupted export of the same checkpoint; false where something else is there.
+fn begin(target: &Dir, id: &CheckpointId, is_empty: bool) -> io::Result<bool> {
+    let wanted = format!("{id}\n").into_bytes();
+    if !is_empty {
+        let Some(stamp) = target.try_stamp_at(MARK)? else { return Ok(false) };
+        if FileType::of(&stamp) != FileType::File || !is_start_of(target, MARK, &wanted)? {
+            return Ok(false);
+        }
+        target.remove_own_file(MARK)?;
+    }
+    let mut mark = target.create_file(MARK)?;
+    target.write_own(&mut mark, &wanted)?;
+    Ok(true)
+}
+
+/// Does a file hold nothing but a part of these bytes, from their start? So it does where writing them was interrupted.
+fn is_start_of(directory: &Dir, name: &[u8], wanted: &[u8]) -> io::Result<bool> {
+    let mut present = Vec::new();
+    let file = directory.open_file(name)?;
+    io::Read::read_to_end(&mut io::Read::take(file, wanted.len() as u64 + 1), &mut present)?;
+    Ok(wanted.starts_with(&present))
+}
+
 struct Export<'a> {
     store: &'a Store,
     reader: ObjectReader,
@@ -62,27 +97,64 @@ impl Export<'_> {
         for entry in self.store.list(&self.reader, snapshot)? {
             let path = path.join(&entry.name);
             let full = self.directory.join(path.to_text().as_ref());
+            let there = at.try_stamp_at(&entry.name).or_fail("read", &full)?;
             match entry.node {
                 StoredNode::Directory { snapshot, mode } => {
-                    at.make_dir(&entry.name, Mode(0o700)).or_fail("create", &full)?;
+                    if there.is_none() {
+                        at.make_dir(&entry.name, Mode(0o700)).or_fail("create", &full)?;
+                    }
                     let below = at.open_dir(&entry.name).or_fail("open", &full)?;
+                    if there.is_some() {
+                        below.set_own_mode(Mode(0o700)).or_fail("set the mode of", &full)?;
+                    }
                     self.directory(&below, &path, &snapshot)?;
                     below.set_own_mode(mode).or_fail("set the mode of", &full)?;
                 }
                 StoredNode::Symlink { target } => {
                     let target = self.store.content(&self.reader, &target)?;
-                    at.create_symlink(&target, &entry.name).or_fail("create", &full)?;
+                    if there.is_none() {
+                        at.create_symlink(&target, &entry.name).or_fail("create", &full)?;
+                    } else if at.read_link(&entry.name).ok().as_ref() != Some(&target) {
+                        return Err(not_empty(&full));
+                    }
                     self.files += 1;
                 }
                 StoredNode::File { content, mode } => {
-                    let mut file = at.create_file(&entry.name).or_fail("create", &full)?;
-                    let mut write = |piece: &[u8]| -> io::Result<()> { at.write_own(&mut file, piece) };
-                    self.store.copy_content(&content, &mut write)?.or_fail("write", &full)?;
-                    set_mode(&file, mode).or_fail("set the mode of", &full)?;
+                    if let Some(there) = there {
+                        self.take_away_part(at, &entry.name, &there, &content, &full)?;
+                    }
+                    self.file(at, &entry.name, &content, mode, &full)?;
                     self.files += 1;
                 }
             }
         }
         Ok(())
+    }
+
+    fn file(&self, at: &Dir, name: &[u8], content: &ContentId, mode: Mode, full: &Path) -> Result<()> {
+        let mut file = at.create_file(name).or_fail("create", full)?;
+        let mut length = 0;
+        let mut write = |piece: &[u8]| -> io::Result<()> {
+            length += piece.len() as u64;
+            at.write_own(&mut file, piece)
+        };
+        let copied = self.store.copy_content(content, &mut write).and_then(|copied| copied.or_fail("write", full));
+        let copied = copied.and_then(|()| private::check_length(&file, length).or_fail("write", full));
+        if copied.is_err() {
+            // What can't be removed now is recognised when it is done again.
+            drop(at.remove_own_file(name));
+        }
+        copied?;
+        set_mode(&file, mode).or_fail("set the mode of", full)
+    }
+
+    /// Removes what an interrupted export wrote of a file; anything else is somebody's, and stays.
+    fn take_away_part(&self, at: &Dir, name: &[u8], there: &Stamp, content: &ContentId, full: &Path) -> Result<()> {
+        let wanted = self.store.content(&self.reader, content)?;
+        let is_part = FileType::of(there) == FileType::File && is_start_of(at, name, &wanted).or_fail("read", full)?;
+        if !is_part {
+            return Err(not_empty(full));
+        }
+        at.remove_own_file(name).or_fail("write", full)
     }
 }

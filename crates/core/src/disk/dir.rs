@@ -186,12 +186,36 @@ impl Dir {
         match rustix::fs::renameat_with(&self.0, name, &to.0, new_name, flags) {
             // Not every file system can; a second name that must not exist yet does the same in two steps.
             Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) if how == Rename::NoReplace => {
-                rustix::fs::linkat(&self.0, name, &to.0, new_name, AtFlags::empty())?;
-                points::pass("remove the old name")?;
-                Ok(rustix::fs::unlinkat(&self.0, name, AtFlags::empty())?)
+                let linked = rustix::fs::linkat(&self.0, name, &to.0, new_name, AtFlags::empty());
+                self.remove_old_name(name, to, new_name, linked)
+            }
+            result if how == Rename::NoReplace && result == Err(Errno::EXIST) => {
+                self.remove_old_name(name, to, new_name, result)
             }
             result => Ok(result?),
         }
+    }
+
+    /// The second step of a move in two. Where both names are the same file, the first was made before an interruption.
+    fn remove_old_name(
+        &self,
+        name: &[u8],
+        to: &Self,
+        new_name: &[u8],
+        linked: rustix::io::Result<()>,
+    ) -> io::Result<()> {
+        if linked != Err(Errno::EXIST) || !self.is_same_file(name, to, new_name)? {
+            linked?;
+        }
+        points::pass("remove the old name")?;
+        Ok(rustix::fs::unlinkat(&self.0, name, AtFlags::empty())?)
+    }
+
+    fn is_same_file(&self, name: &[u8], other: &Self, other_name: &[u8]) -> io::Result<bool> {
+        let (Some(one), Some(two)) = (self.try_stamp_at(name)?, other.try_stamp_at(other_name)?) else {
+            return Ok(false);
+        };
+        Ok((one.device, one.inode) == (two.device, two.inode))
     }
 
     /// Can a name be moved from this directory into that one? Nothing is moved.

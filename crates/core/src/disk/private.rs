@@ -88,10 +88,23 @@ pub(crate) fn write_all(file: &mut File, bytes: &[u8]) -> io::Result<()> {
     file.write_all(bytes)
 }
 
-/// Writes all of it at this place.
+/// Writes all of it at this place, which has bytes already, and looks whether it is there.
 pub(crate) fn write_at(file: &File, bytes: &[u8], offset: u64) -> io::Result<()> {
+    use std::os::unix::fs::FileExt;
     points::pass("write into store file")?;
-    std::os::unix::fs::FileExt::write_all_at(file, bytes, offset)
+    file.write_all_at(bytes, offset)?;
+    let mut written = vec![0; bytes.len()];
+    file.read_exact_at(&mut written, offset)?;
+    if written == bytes { Ok(()) } else { Err(io::Error::other("the system did not write what it said it had")) }
+}
+
+/// Is a file as long as what was written to it? A system may say that it took bytes which it did not take.
+pub(crate) fn check_length(file: &File, expected: u64) -> io::Result<()> {
+    let length = file.metadata()?.len();
+    if length == expected {
+        return Ok(());
+    }
+    Err(io::Error::other(format!("the file has {length} bytes where the system wrote {expected}")))
 }
 
 /// Makes a file's bytes durable.
@@ -118,6 +131,7 @@ pub(crate) fn replace(path: &Path, bytes: &[u8], durability: Durability) -> io::
     let (mut file, temporary) = create_temporary(directory, "file")?;
     let result = (|| {
         write_all(&mut file, bytes)?;
+        check_length(&file, bytes.len() as u64)?;
         if durability == Durability::Synced {
             sync_file(&file)?;
         }
@@ -138,7 +152,13 @@ pub(crate) fn append(path: &Path, bytes: &[u8], durability: Durability) -> io::R
     points::pass("append to store file")?;
     let is_new = !exists(path);
     let mut file = OpenOptions::new().append(true).create(true).mode(0o600).open(path)?;
-    file.write_all(bytes)?;
+    let before = file.metadata()?.len();
+    let written = file.write_all(bytes).and_then(|()| check_length(&file, before + bytes.len() as u64));
+    if let Err(error) = written {
+        // Half a line would look like damage. Where it can't be taken back either, it is told all the same.
+        drop(file.set_len(before));
+        return Err(error);
+    }
     if durability == Durability::Synced {
         sync_file(&file)?;
         if is_new && let Some(directory) = path.parent() {

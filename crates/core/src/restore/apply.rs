@@ -11,7 +11,7 @@ use rustix::io::Errno;
 
 use super::{
     Conflict,
-    stage::{Stage, old_slot, slot},
+    stage::{Stage, old_slots, slot},
 };
 use crate::{
     disk::{self, Dir, FileType, Rename, set_mode},
@@ -253,7 +253,7 @@ impl Run<'_> {
         }
         match area.rename(&slot(number), parent, name, Rename::Exchange) {
             Err(error) if is_unsupported(&error) => {
-                self.move_out(parent, name, area, &old_slot(number))?;
+                self.move_out(parent, name, area, &free_old_slot(area, number)?)?;
                 return Ok(move_in(area, &slot(number), parent, name)?);
             }
             other => other?,
@@ -274,7 +274,7 @@ impl Run<'_> {
                 return Ok(());
             }
             // It may be what an exchange took out of the workspace: that is looked at when all is done.
-            area.rename(&slot(number), area, &old_slot(number), Rename::NoReplace)?;
+            area.rename(&slot(number), area, &free_old_slot(area, number)?, Rename::NoReplace)?;
         }
         let mut reader = self.writer.reader();
         self.workspace
@@ -341,6 +341,16 @@ impl Run<'_> {
         }
         Ok(())
     }
+}
+
+/// A name for an old file that nothing has yet.
+fn free_old_slot(area: &Dir, number: usize) -> io::Result<Vec<u8>> {
+    for name in old_slots(number) {
+        if area.try_stamp_at(&name)?.is_none() {
+            return Ok(name);
+        }
+    }
+    Err(io::ErrorKind::AlreadyExists.into())
 }
 
 fn is_directory_kept(step: &Step) -> bool {

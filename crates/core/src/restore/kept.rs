@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use super::{
     Conflict,
     apply::content_of,
-    stage::{Stage, old_slot, slot},
+    stage::{Stage, old_slots, slot},
 };
 use crate::{
     disk::{Dir, FileType},
@@ -38,10 +38,18 @@ impl Workspace {
                 continue;
             }
             let area = stage.directory(step)?;
-            for name in [slot(number), old_slot(number)] {
-                let sides = [step.old.as_ref(), step.new.as_ref()];
-                if let Some(node) = unaccounted(area, &name, sides, &pack).or_fail("check", self.root())? {
+            let sides = [step.old.as_ref(), step.new.as_ref()];
+            let mut look = |name: &[u8]| -> Result<bool> {
+                let is_there = area.try_stamp_at(name).or_fail("check", self.root())?.is_some();
+                if let Some(node) = unaccounted(area, name, sides, &pack).or_fail("check", self.root())? {
                     intruders.push(Intruder { path: step.path.clone(), node });
+                }
+                Ok(is_there)
+            };
+            look(&slot(number))?;
+            for name in old_slots(number) {
+                if !look(&name)? {
+                    break;
                 }
             }
         }

@@ -172,7 +172,7 @@ impl Workspace {
             Ok(conflicts) => conflicts,
             Err(error) => return Err(self.take_back_after(writer, journal, error, now)),
         };
-        conflicts.extend(plan.conflicts.iter().cloned());
+        conflicts.extend(plan.conflicts.iter().chain(&plan.stays).cloned());
         conflicts.sort_by(|a, b| a.path.cmp(&b.path));
         self.finish_journal(writer, &journal, &stage, &mut conflicts, now)?;
         let target = intent.request.target;
@@ -216,7 +216,7 @@ impl Workspace {
             changes: Vec::new(),
             applied: true,
             safety: None,
-            conflicts: plan.conflicts,
+            conflicts: plan.conflicts.into_iter().chain(plan.stays).collect(),
             unsaved: 0,
             git: None,
         })

@@ -46,6 +46,8 @@ pub struct RestorePlan {
     pub changes: Vec<Change>,
     /// What stands in the way.
     pub conflicts: Vec<Conflict>,
+    /// What should go, and stays because it can't be read.
+    pub(crate) stays: Vec<Conflict>,
     pub(crate) steps: Vec<Step>,
     /// What happens to the user's repository.
     pub(crate) git: Option<GitMove>,
@@ -116,13 +118,14 @@ impl RestorePlan {
             changes: Vec::new(),
             conflicts: Vec::new(),
             widened: Vec::new(),
+            stays: Vec::new(),
         };
         if intent.direction == Direction::Forward {
             builder.refuse_unknown_paths(&request.scope, &snapshot, &request.target)?;
         }
         let git = workspace.plan_git(store, target, intent)?;
         builder.root(&snapshot)?;
-        let Builder { mut steps, mut changes, mut conflicts, widened, .. } = builder;
+        let Builder { mut steps, mut changes, mut conflicts, widened, stays, .. } = builder;
         steps.sort_by(|a, b| a.path.cmp(&b.path));
         changes.sort_by(|a, b| a.path.cmp(&b.path));
         conflicts.sort_by(|a, b| a.path.cmp(&b.path));
@@ -131,7 +134,7 @@ impl RestorePlan {
             Scope::Paths(paths) => Scope::of_paths(paths.iter().chain(&widened).cloned().collect()),
         };
         let hash = hash_of(workspace, request, &scope, &steps, git.as_ref(), &conflicts);
-        Ok(Self { hash, changes, conflicts, steps, git, recorded_scope })
+        Ok(Self { hash, changes, conflicts, stays, steps, git, recorded_scope })
     }
 
     /// Where the user's repository will stand; none where it is left alone.
@@ -229,6 +232,7 @@ struct Builder<'a> {
     conflicts: Vec<Conflict>,
     /// Directories above the scope that have to be made or replaced.
     widened: Vec<WorkspacePath>,
+    stays: Vec<Conflict>,
 }
 
 impl Builder<'_> {
@@ -353,7 +357,13 @@ impl Builder<'_> {
             return Ok(Stays::Something);
         }
         match present {
-            Node::Skipped(..) => Ok(Stays::Something),
+            Node::Skipped(reason, _) => {
+                if reason.breaks_completeness() {
+                    let reason = "it can't be read, so it stays".to_owned();
+                    self.stays.push(Conflict { path: path.clone(), reason, kept: None });
+                }
+                Ok(Stays::Something)
+            }
             Node::File(_) | Node::Symlink(_) => {
                 let old = present.side();
                 self.step(path, old, None);

@@ -53,6 +53,7 @@ impl Workspace {
             return Ok(Recovery::Nothing);
         }
         let (writer, _) = self.writer_as_it_is(now)?;
+        writer.mend_indices()?;
         self.recover_locked(&writer, if abort { Abort::Yes } else { Abort::No }, now)
     }
 

@@ -38,9 +38,11 @@ pub(super) fn slot(number: usize) -> Vec<u8> {
     number.to_string().into_bytes()
 }
 
-/// Where the old file goes on file systems that can't exchange two names.
-pub(super) fn old_slot(number: usize) -> Vec<u8> {
-    format!("{number}.old").into_bytes()
+/// Where old files go on file systems that can't exchange two names: one name for each time that the step was tried, in
+/// one direction or the other.
+pub(super) fn old_slots(number: usize) -> impl Iterator<Item = Vec<u8>> {
+    let name = move |turn: usize| if turn == 0 { format!("{number}.old") } else { format!("{number}.old.{turn}") };
+    (0..).map(move |turn| name(turn).into_bytes())
 }
 
 impl Workspace {
@@ -209,9 +211,13 @@ impl Workspace {
             }
             Some(Side::File { content, mode }) => {
                 let mut file = directory.create_file(&name).or_fail("make ready", &path)?;
-                store
-                    .copy_content(&content, &mut |piece| directory.write_own(&mut file, piece))?
-                    .or_fail("make ready", &path)?;
+                let mut length = 0;
+                let mut write = |piece: &[u8]| {
+                    length += piece.len() as u64;
+                    directory.write_own(&mut file, piece)
+                };
+                store.copy_content(&content, &mut write)?.or_fail("make ready", &path)?;
+                private::check_length(&file, length).or_fail("make ready", &path)?;
                 self.dress(step, &file, mode).or_fail("make ready", &path)?;
                 if sync { directory.sync_own(&file).or_fail("sync", &path) } else { Ok(()) }
             }

@@ -16,6 +16,7 @@ mod pack;
 mod pack_index;
 mod record;
 mod refs;
+mod reindex;
 mod repack;
 mod snapshot;
 mod state;

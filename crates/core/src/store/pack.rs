@@ -309,6 +309,7 @@ impl Body {
         let result = (|| {
             let checksum = finish_hash(hasher)?;
             private::write_all(&mut file, checksum.as_slice())?;
+            private::check_length(&file, self.length + checksum.as_slice().len() as u64)?;
             private::sync_file(&file)?;
             let index = encode_index(self.entries, &checksum)?;
             let name = packs.join(format!("pack-{checksum}"));

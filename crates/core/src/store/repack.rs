@@ -124,6 +124,7 @@ fn merge(layout: &Layout, packs: &[PathBuf], needed: Option<&HashSet<ObjectId>>)
         super::pack::hash_range(&file, 0..length, &mut hasher)?;
         let checksum = finish_hash(hasher)?;
         private::write_all(&mut file, checksum.as_slice())?;
+        private::check_length(&file, length + checksum.as_slice().len() as u64)?;
         private::sync_file(&file)?;
         let name = directory.join(format!("pack-{checksum}"));
         private::rename(&path, &name.with_extension("pack"))?;

@@ -16,6 +16,7 @@ use super::{
     pack::PackWriter,
     record::RecordedPaths,
     refs::{self, Removed},
+    reindex::{self, Which},
     repack,
     snapshot::{self, Snapshot, StoredEntry},
     state::StoredState,
@@ -195,6 +196,7 @@ impl StoreLock {
         private::make_private(self.layout.root(), 0o700).or_fail("protect", self.layout.root())?;
         format::mend(&self.layout)?;
         sweep(&self.layout).or_fail("sweep", self.layout.root())?;
+        reindex::mend(&self.layout, Which::Missing).or_fail("index the packs of", self.layout.root())?;
         Ok((Writer { store, _lock: self.lock }, created))
     }
 }
@@ -371,6 +373,11 @@ impl Writer {
             repack::merge_packs(&self.layout).or_fail("merge the packs of", self.layout.packs())?;
         }
         Ok(())
+    }
+
+    /// Makes indices of packs again that are damaged.
+    pub(crate) fn mend_indices(&self) -> Result<()> {
+        reindex::mend(&self.layout, Which::Damaged).or_fail("index the packs of", self.layout.root())
     }
 
     /// Reclaims the space of what no checkpoint needs.

@@ -84,7 +84,7 @@ fn check_packs(store: &Store, found: &mut Found) -> io::Result<()> {
 }
 
 /// A pack and its index both end in the hash of all that is in front of it.
-fn check_trailer(path: &std::path::Path) -> io::Result<Result<(), String>> {
+pub(super) fn check_trailer(path: &std::path::Path) -> io::Result<Result<(), String>> {
     const HASH_BYTES: u64 = 20;
     let file = match std::fs::File::open(path) {
         // A writer merged it away since it was listed.

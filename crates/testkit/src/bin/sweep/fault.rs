@@ -9,22 +9,85 @@ use crate::strace::Call;
 
 /// Calls that change something on disk, or decide whether it is there after a power cut.
 const CHANGING: &[&str] = &[
-    "mkdir", "mkdirat", "unlink", "unlinkat", "rmdir", "rename", "renameat", "renameat2", "link", "linkat", "symlink",
-    "symlinkat", "chmod", "fchmod", "fchmodat", "fchmodat2", "fchown", "fchownat", "openat", "openat2", "write",
-    "pwrite64", "writev", "pwritev", "ftruncate", "fallocate", "copy_file_range", "sendfile", "fsync", "fdatasync",
-    "syncfs", "sync_file_range", "utimensat", "flock", "setxattr", "fsetxattr",
+    "mkdir",
+    "mkdirat",
+    "unlink",
+    "unlinkat",
+    "rmdir",
+    "rename",
+    "renameat",
+    "renameat2",
+    "link",
+    "linkat",
+    "symlink",
+    "symlinkat",
+    "chmod",
+    "fchmod",
+    "fchmodat",
+    "fchmodat2",
+    "fchown",
+    "fchownat",
+    "openat",
+    "openat2",
+    "write",
+    "pwrite64",
+    "writev",
+    "pwritev",
+    "ftruncate",
+    "fallocate",
+    "copy_file_range",
+    "sendfile",
+    "fsync",
+    "fdatasync",
+    "syncfs",
+    "sync_file_range",
+    "utimensat",
+    "flock",
+    "setxattr",
+    "fsetxattr",
 ];
 
 /// Calls that only look.
 const READING: &[&str] = &[
-    "read", "pread64", "readv", "getdents64", "statx", "newfstatat", "fstat", "readlink", "readlinkat", "faccessat",
-    "faccessat2", "access", "statfs", "fstatfs", "lseek", "getcwd",
+    "read",
+    "pread64",
+    "readv",
+    "getdents64",
+    "statx",
+    "newfstatat",
+    "fstat",
+    "readlink",
+    "readlinkat",
+    "faccessat",
+    "faccessat2",
+    "access",
+    "statfs",
+    "fstatfs",
+    "lseek",
+    "getcwd",
 ];
 
 /// Calls that need room.
 const GROWING: &[&str] = &[
-    "mkdir", "mkdirat", "rename", "renameat", "renameat2", "link", "linkat", "symlink", "symlinkat", "openat", "write",
-    "pwrite64", "writev", "ftruncate", "fallocate", "copy_file_range", "fsync", "fdatasync", "syncfs",
+    "mkdir",
+    "mkdirat",
+    "rename",
+    "renameat",
+    "renameat2",
+    "link",
+    "linkat",
+    "symlink",
+    "symlinkat",
+    "openat",
+    "write",
+    "pwrite64",
+    "writev",
+    "ftruncate",
+    "fallocate",
+    "copy_file_range",
+    "fsync",
+    "fdatasync",
+    "syncfs",
 ];
 
 /// Calls that make a file descriptor.
@@ -101,14 +164,17 @@ pub(crate) fn points(calls: &[Call]) -> Vec<Point> {
         }
         let mut add = |fault: Fault| found.insert(Point { call: call.name.clone(), number: *count, fault });
         let is_in = |list: &[&str]| list.contains(&call.name.as_str());
-        if is_in(CHANGING) {
+        let changes = is_in(CHANGING) && (call.is_for_writing || !is_in(OPENING));
+        if changes {
             add(Fault::Kill);
+        }
+        if changes && !["flock", "fsync", "fdatasync", "syncfs"].contains(&call.name.as_str()) {
             add(Fault::Error("EROFS"));
         }
         if is_in(CHANGING) || is_in(READING) {
             add(Fault::Error("EIO"));
         }
-        if is_in(GROWING) {
+        if changes && is_in(GROWING) {
             add(Fault::Error("ENOSPC"));
         }
         if is_in(OPENING) {

@@ -52,16 +52,8 @@ struct Arguments {
 impl Arguments {
     fn read() -> Result<Self, String> {
         let program = std::env::current_exe().map_err(|error| error.to_string())?.with_file_name("backtrail");
-        let mut read = Self {
-            sample: None,
-            seed: 1,
-            jobs: 2,
-            only: None,
-            fault: None,
-            program,
-            git: false,
-            shards: Vec::new(),
-        };
+        let mut read =
+            Self { sample: None, seed: 1, jobs: 2, only: None, fault: None, program, git: false, shards: Vec::new() };
         let mut words = std::env::args().skip(1);
         while let Some(word) = words.next() {
             let mut value = || words.next().ok_or_else(|| format!("{word} needs a value"));

@@ -47,6 +47,12 @@ impl Place {
         std::iter::once(program).chain(scenario.command.iter().map(place)).collect()
     }
 
+    /// Runs the command of a scenario without any fault.
+    pub(crate) fn run_scenario(&self, scenario: &Scenario) -> Output {
+        let words = self.words(scenario);
+        self.run(&words.iter().skip(1).map(String::as_str).collect::<Vec<_>>())
+    }
+
     /// The environment of every command: nothing of the user's.
     pub(crate) fn surround(&self, command: &mut Command) {
         command.current_dir(self.path("ws")).env_clear();

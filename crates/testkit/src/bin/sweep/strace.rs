@@ -18,6 +18,8 @@ pub(crate) struct Call {
     pub(crate) name: String,
     /// Made before the program's own code runs.
     pub(crate) is_of_loader: bool,
+    /// It opens a file for writing.
+    pub(crate) is_for_writing: bool,
     /// How many bytes it wrote.
     pub(crate) written: Option<u64>,
 }
@@ -83,7 +85,9 @@ fn calls(text: &str) -> Vec<Call> {
         }
         let written = arguments.rsplit_once(" = ").and_then(|(_, result)| result.trim().parse().ok());
         let written = written.filter(|written| *written > 0);
-        found.push(Call { thread: thread.to_owned(), name: name.to_owned(), is_of_loader: !has_started, written });
+        let is_for_writing = ["O_WRONLY", "O_RDWR", "O_CREAT"].iter().any(|flag| arguments.contains(flag));
+        let (thread, name) = (thread.to_owned(), name.to_owned());
+        found.push(Call { thread, name, is_of_loader: !has_started, is_for_writing, written });
     }
     if !has_started {
         found.iter_mut().for_each(|call| call.is_of_loader = false);
