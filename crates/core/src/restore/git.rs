@@ -31,20 +31,22 @@ impl Workspace {
         if !request.git {
             return Ok(None);
         }
-        let refuse = |reason: &str| Err(Error::GitState { reason: reason.to_owned() });
-        let Some(repository) = self.user_repository() else { return refuse("there is no git repository here") };
+        let none_here = || Error::GitState { reason: "there is no git repository here".into() };
         if intent.direction != Direction::Forward {
             let state = store.state(&target.id)?;
             let read = |name| state.git_file(&store.reader(), name).map_err(|problem| store.damaged(problem));
             let position = read(POSITION)?.and_then(|bytes| serde_json::from_slice::<Position>(&bytes).ok());
+            // The operation that is taken back left the repository alone.
             let Some(position) = position else { return Ok(None) };
+            let repository = self.user_repository().ok_or_else(none_here)?;
             return repository.plan_move(&Destination::Back(&position, read(INDEX)?));
         }
+        let repository = self.user_repository().ok_or_else(none_here)?;
         if request.scope != Scope::Whole || request.only == Only::State {
             return Err(Error::Usage("git's own state goes back with the whole tree, not with a part of it".into()));
         }
         let Some(recorded) = target.record().and_then(|record| record.git.clone()) else {
-            return refuse("there was no git repository when the checkpoint was taken");
+            return Err(Error::GitState { reason: "there was no git repository when the checkpoint was taken".into() });
         };
         repository.plan_move(&Destination::Recorded(&recorded))
     }
