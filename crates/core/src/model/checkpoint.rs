@@ -85,7 +85,7 @@ pub struct GitState {
     pub commit: Option<String>,
     /// The branch; none where HEAD is detached.
     pub branch: Option<String>,
-    /// Tracked files that differ from the index, the first thousand.
+    /// Tracked files that differ from the index, and paths that are staged; the first thousand.
     pub dirty_files: Vec<WorkspacePath>,
 }
 

@@ -4,6 +4,7 @@
 //! can't be made sense of counts as none.
 
 mod position;
+mod staged;
 
 use std::{
     path::{Path, PathBuf},
@@ -150,10 +151,16 @@ impl UserRepository {
         is_ignored && self.index().is_none_or(|index| index.prefixed_entries(self.prefix.as_bstr()).is_none())
     }
 
-    /// Where the repository stands; `scanned` tells which tracked files differ from the index.
+    /// Where the repository stands; `scanned` tells which tracked files differ from the index, and the index which are
+    /// staged.
     pub(crate) fn state(&self, scanned: &Directory) -> Option<GitState> {
         let (branch, commit) = self.head()?;
-        Some(GitState { commit, branch, dirty_files: self.dirty_files(scanned) })
+        let mut dirty_files = self.dirty_files(scanned);
+        dirty_files.extend(self.staged_files(commit.as_deref(), MAX_DIRTY_FILES));
+        dirty_files.sort();
+        dirty_files.dedup();
+        dirty_files.truncate(MAX_DIRTY_FILES);
+        Some(GitState { commit, branch, dirty_files })
     }
 
     /// The branch and the commit that are checked out.

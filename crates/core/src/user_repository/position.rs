@@ -253,7 +253,7 @@ impl UserRepository {
         Ok(Some(bytes))
     }
 
-    fn objects(&self) -> Result<gix_odb::Handle> {
+    pub(super) fn objects(&self) -> Result<gix_odb::Handle> {
         let path = self.common_dir.join("objects");
         let handle = gix_odb::at(path.clone(), gix_hash::Kind::Sha1).map_err(|source| Error::Io {
             action: "open",
@@ -263,7 +263,7 @@ impl UserRepository {
         Ok(handle)
     }
 
-    fn tree_of(&self, objects: &gix_odb::Handle, commit: &str) -> Result<ObjectId> {
+    pub(super) fn tree_of(&self, objects: &gix_odb::Handle, commit: &str) -> Result<ObjectId> {
         let gone = || Error::GitState { reason: format!("commit {commit} is no longer in the repository") };
         let id = ObjectId::from_hex(commit.as_bytes()).map_err(|_| gone())?;
         let mut bytes = Vec::new();

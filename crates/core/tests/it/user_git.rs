@@ -3,7 +3,7 @@
 use std::{os::unix::fs::PermissionsExt, path::Path};
 
 use backtrail::{GitState, ListFilter, SaveRequest, Scope, Workspace};
-use backtrail_testkit::{Manifest, TestWorkspace, git, git_directory_bytes, git_output};
+use backtrail_testkit::{Manifest, Random, TestWorkspace, git, git_directory_bytes, git_output};
 
 fn text(bytes: Vec<u8>) -> String {
     String::from_utf8(bytes).unwrap().trim().to_owned()
@@ -31,10 +31,13 @@ fn assert_untouched(ws: &TestWorkspace) -> Option<GitState> {
     saved.git
 }
 
-/// The tracked files that differ from the index, as git has them.
+/// The tracked files that differ from the index, and the staged ones, as git has them.
 fn dirty_by_git(directory: &Path) -> Vec<String> {
-    let listing = text(git(directory, &["diff-files", "--name-only"]));
-    let mut paths: Vec<String> = listing.lines().map(String::from).collect();
+    let mut paths = Vec::new();
+    for words in [&["diff-files", "--name-only"][..], &["diff", "--cached", "--no-renames", "--name-only"]] {
+        paths.extend(text(git(directory, words)).lines().map(String::from));
+    }
+    paths.sort();
     paths.dedup();
     paths
 }
@@ -66,7 +69,7 @@ fn a_branch_with_dirty_files() {
     assert_eq!(state.branch.as_deref(), Some("main"));
     assert_eq!(state.commit, Some(text(ws.git(&["rev-parse", "HEAD"]))));
     assert_eq!(dirty(&state), dirty_by_git(&ws.root()));
-    assert_eq!(dirty(&state), ["d/deep", "edited", "executable", "gone", "to-directory", "to-link"]);
+    assert_eq!(dirty(&state), ["d/deep", "edited", "executable", "gone", "staged", "to-directory", "to-link"]);
 }
 
 #[test]
@@ -263,6 +266,45 @@ fn every_form_of_index_tells_what_is_tracked() {
         let paths = ws.paths_in_store(&ws.open().current().unwrap().unwrap());
         assert!(paths.contains(&"out/tracked".to_owned()), "{what}: {paths:?}");
         assert!(!paths.contains(&"out/untracked".to_owned()), "{what}: {paths:?}");
+    }
+}
+
+#[test]
+fn what_is_staged_is_found_wherever_it_is() {
+    let mut random = Random::new(11);
+    for round in 0..12 {
+        let ws = TestWorkspace::new();
+        let names: Vec<String> = (0..30)
+            .map(|number| match number % 4 {
+                0 => format!("f{number}"),
+                1 => format!("a/f{number}"),
+                2 => format!("a/b/f{number}"),
+                _ => format!("a.b/f{number}"),
+            })
+            .collect();
+        for name in &names {
+            ws.write(name, format!("{name}\n"));
+        }
+        ws.git_init();
+        for _ in 0..12 {
+            let name = &names[random.below(names.len())];
+            match random.below(6) {
+                0 => ws.remove(name),
+                1 => ws.write(name, "edited\n"),
+                2 => ws.write(format!("{name}-new"), "new\n"),
+                3 => drop(git_output(&ws.root(), &["add", name])),
+                4 => drop(git_output(&ws.root(), &["rm", "-q", "--cached", name])),
+                _ => drop(ws.git(&["add", "-A", "a"])),
+            }
+            if !ws.path(name).exists() && random.chance(50) {
+                ws.write(format!("{name}/inside"), "was a file\n");
+                ws.git(&["add", "-A"]);
+                ws.remove(name);
+                ws.git(&["add", "-A"]);
+            }
+        }
+        let state = assert_untouched(&ws).unwrap();
+        assert_eq!(dirty(&state), dirty_by_git(&ws.root()), "round {round}");
     }
 }
 
