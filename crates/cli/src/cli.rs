@@ -11,8 +11,8 @@ use clap::{
 };
 
 use crate::commands::{
-    cat, completions, delete, demo, diff, doctor, events, exclude, export, git, history, init, install, list, man, pin,
-    prune, recover, restore, rewind, save, show, status, step, try_run, undo, verify, workspaces,
+    cat, completions, delete, demo, diff, doctor, events, exclude, export, git, history, hook, init, install, list,
+    man, pin, prune, recover, restore, rewind, save, show, status, step, try_run, undo, verify, workspaces,
 };
 
 /// Checkpoints of a workspace that can always be taken back.
@@ -112,6 +112,7 @@ pub(crate) enum Command {
     ForgetWorkspace(workspaces::ForgetArgs),
     Install(install::InstallArgs),
     Uninstall(install::UninstallArgs),
+    Hook(hook::HookArgs),
     Git(git::GitArgs),
     Demo(demo::DemoArgs),
     Completions(completions::CompletionsArgs),

@@ -27,6 +27,10 @@ pub use crate::{failure::Failure, output::OutputError, process::StartedBy};
 pub fn main(words: &[OsString], started_by: StartedBy) -> u8 {
     process::remember(started_by);
     process::raise_open_files();
+    if let Some(words) = hooks::words_of_hook(words) {
+        hooks::run(words);
+        return 0;
+    }
     let code = match Cli::try_parse_from(words) {
         Ok(cli) => Invocation::new(cli.options, Environment::of_process()).run(cli.command),
         Err(error) => failure::end_parsing(&error, words),

@@ -21,6 +21,7 @@ pub struct Environment {
     git: GitEnvironment,
     pager: Option<OsString>,
     programs: Option<OsString>,
+    hook_patience: Option<std::time::Duration>,
     config_home: Option<PathBuf>,
     agents: AgentDirectories,
 }
@@ -49,6 +50,7 @@ impl Environment {
             git: GitEnvironment::default(),
             pager: None,
             programs: None,
+            hook_patience: None,
             config_home: None,
             agents: AgentDirectories::default(),
         }
@@ -80,6 +82,9 @@ impl Environment {
             git: git_environment(variable, home.clone(), config_home.clone()),
             pager: variable("BACKTRAIL_PAGER").or_else(|| variable("PAGER")).or_else(|| Some("less -FRX".into())),
             programs: filled("PATH"),
+            hook_patience: filled("BACKTRAIL_HOOK_MILLISECONDS")
+                .and_then(|text| text.to_str()?.parse().ok())
+                .map(std::time::Duration::from_millis),
             config_home,
             agents: AgentDirectories {
                 claude: absolute("CLAUDE_CONFIG_DIR"),
@@ -89,6 +94,16 @@ impl Environment {
             current_directory,
             home,
         }
+    }
+
+    /// The same in another directory.
+    pub(crate) fn standing_in(self, directory: PathBuf) -> Self {
+        Self { current_directory: Some(directory), ..self }
+    }
+
+    /// How long a hook keeps an agent waiting, where somebody says so.
+    pub(crate) fn hook_patience(&self) -> Option<std::time::Duration> {
+        self.hook_patience
     }
 
     /// Where agents keep their files, for a project.

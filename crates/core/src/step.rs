@@ -71,6 +71,22 @@ impl Workspace {
         Ok(Stepped { step, saved: Some(saved).filter(|saved| saved.created) })
     }
 
+    /// Takes a `step` checkpoint of what a step changed, where the settings have one for every step. Counts nothing:
+    /// the step was counted before it happened.
+    pub fn step_done(&self, request: &StepRequest, now: Timestamp) -> Result<Option<Saved>> {
+        let settings = &self.settings().checkpoints;
+        if !settings.auto || settings.every_n_steps > 1 {
+            return Ok(None);
+        }
+        let (writer, _) = self.writer(now)?;
+        let timeline = writer.timeline()?;
+        let left_out = self.uncaptured(&writer, &timeline, &request.paths)?.left_out;
+        let number = last_step(&timeline, request.session.as_deref());
+        let save = SaveRequest { step: Some(number).filter(|number| *number > 0), ..request.to_save(number, left_out) };
+        let saved = self.save_locked(&writer, &save, Unchanged::NoCheckpoint, now)?;
+        Ok(Some(saved).filter(|saved| saved.created))
+    }
+
     /// Which of these paths have something that the checkpoint under the workspace does not hold?
     fn uncaptured(&self, writer: &Writer, timeline: &Timeline, paths: &[WorkspacePath]) -> Result<Uncaptured> {
         let present: Vec<WorkspacePath> = paths.iter().filter(|path| self.is_on_disk(path)).cloned().collect();

@@ -11,6 +11,7 @@ pub(crate) mod exclude;
 pub(crate) mod export;
 pub(crate) mod git;
 pub(crate) mod history;
+pub(crate) mod hook;
 pub(crate) mod init;
 pub(crate) mod install;
 pub(crate) mod list;
@@ -65,6 +66,7 @@ pub(crate) fn run(command: Option<Command>, invocation: &Invocation) -> Result<E
         Some(Command::Workspaces(args)) => workspaces::run(&args, invocation),
         Some(Command::ForgetWorkspace(args)) => workspaces::forget(&args, invocation),
         Some(Command::Git(args)) => git::run(&args, invocation),
+        Some(Command::Hook(args)) => hook::run(&args),
         Some(Command::Install(args)) => install::install(&args, invocation),
         Some(Command::Uninstall(args)) => install::uninstall(&args, invocation),
         Some(Command::Demo(args)) => demo::run(&args, invocation),

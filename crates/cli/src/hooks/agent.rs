@@ -60,6 +60,11 @@ impl Agent {
         }
     }
 
+    /// Does it take nothing but JSON from a hook?
+    pub(crate) fn wants_json(self) -> bool {
+        matches!(self, Self::Gemini | Self::Cursor | Self::Cline)
+    }
+
     /// The version that the whole way was run with; none where only its documentation was followed.
     pub(crate) fn version_run(self) -> Option<&'static str> {
         match self {

@@ -1,5 +1,22 @@
 //! What agents say through their hooks, and what is done about it.
+//!
+//! `front` is what an agent starts. It reads an `event`, whose words one file for each shape of payload knows, and has a
+//! `worker` take the checkpoint. `session` remembers what must be known from one hook to the next.
 
 mod agent;
+mod claude;
+mod cline;
+mod copilot;
+mod cursor;
+mod event;
+mod front;
+mod gemini;
+mod log;
+mod session;
+mod tools;
+mod worker;
 
-pub(crate) use agent::Agent;
+pub(crate) use {
+    agent::Agent,
+    front::{run, words_of_hook},
+};

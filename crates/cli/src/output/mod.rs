@@ -78,6 +78,17 @@ impl From<io::Error> for OutputError {
     }
 }
 
+/// Answers an agent that waits for its hook. One that has gone away needs no answer.
+pub(crate) fn answer_hook(answer: &str) {
+    let mut stdout = io::stdout().lock();
+    drop(stdout.write_all(answer.as_bytes()).and_then(|()| stdout.flush()));
+}
+
+/// Says something beside the answer to a hook, for whoever looks at an agent's own log.
+pub(crate) fn talk_of_hook(line: &str) {
+    drop(writeln!(io::stderr().lock(), "{line}"));
+}
+
 /// Whom the answer is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Reader {

@@ -174,3 +174,25 @@ fn the_file_of_counts_does_not_grow_without_end() {
     assert_eq!(workspace.step(&of_session("session 0"), ws.now()).unwrap().step, 3, "used lately, it stays");
     assert_eq!(workspace.step(&of_session("session 1"), ws.now()).unwrap().step, 1, "not used for longest, it went");
 }
+
+#[test]
+fn what_a_step_changed_is_kept_without_counting_it() {
+    let ws = TestWorkspace::new();
+    ws.write(".gitignore", "out/\n");
+    let open = ws.open();
+    let request = StepRequest { paths: vec![ws.workspace_path("out/new")], ..of_session("s") };
+    assert_eq!(open.step(&request, ws.now()).unwrap().step, 1);
+    assert!(open.step_done(&request, ws.now()).unwrap().is_none(), "nothing changed");
+    ws.write("out/new", "made by the step");
+    let saved = open.step_done(&request, ws.now()).unwrap().expect("the step made a file");
+    assert_eq!((saved.checkpoint.kind, saved.checkpoint.step), (Kind::Step, Some(1)));
+    assert!(ws.paths_in_store(&saved.checkpoint.id).iter().any(|held| held == "out/new"));
+    assert_eq!(open.step(&of_session("s"), ws.now()).unwrap().step, 2);
+
+    ws.write("f", "more");
+    let rarely = with_settings(&ws, |settings| settings.checkpoints.every_n_steps = 5);
+    assert!(rarely.step_done(&of_session("s"), ws.now()).unwrap().is_none());
+    let never = with_settings(&ws, |settings| settings.checkpoints.auto = false);
+    assert!(never.step_done(&of_session("s"), ws.now()).unwrap().is_none());
+    assert_eq!(ws.open().list(&ListFilter::default()).unwrap().len(), 2);
+}

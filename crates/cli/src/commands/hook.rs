@@ -1,0 +1,23 @@
+//! `hook`: what an agent runs. Its words are read before anything else is parsed; this is its place in the help.
+
+use std::{ffi::OsString, process::ExitCode};
+
+use clap::Args;
+
+use crate::{failure::Failure, hooks};
+
+/// Take in what an agent says; agents run this, set up by install
+///
+/// Reads the payload of an agent's hook on stdin. Ends with 0 whatever happens, so that it never stops an agent, and
+/// keeps what went wrong in a log that doctor reads.
+#[derive(Debug, Args)]
+pub(crate) struct HookArgs {
+    /// The agent
+    #[arg(value_name = "AGENT", trailing_var_arg = true, allow_hyphen_values = true)]
+    words: Vec<OsString>,
+}
+
+pub(crate) fn run(args: &HookArgs) -> Result<ExitCode, Failure> {
+    hooks::run(&args.words);
+    Ok(ExitCode::SUCCESS)
+}

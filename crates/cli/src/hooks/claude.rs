@@ -1,0 +1,63 @@
+//! Payloads in the shape that Claude Code gave them, and that several agents took over.
+
+use serde_json::Value;
+
+use super::{
+    Agent,
+    event::{HookEvent, Moment, Payload, PayloadProblem, ToolCall},
+    tools,
+};
+
+/// What such a payload says.
+pub(crate) fn read(agent: Agent, payload: &Payload<'_>) -> Result<Option<HookEvent>, PayloadProblem> {
+    let event = payload.text("hook_event_name").ok_or_else(|| PayloadProblem("it has no hook_event_name".into()))?;
+    let Some(moment) = moment(&event, payload)? else { return Ok(None) };
+    Ok(Some(HookEvent {
+        agent,
+        session: payload.session(&["session_id"])?,
+        parent: None,
+        subagent: payload.text("agent_id"),
+        identity: identity(&moment, payload),
+        moment,
+        directory: payload.path("cwd"),
+        transcript: payload.path("transcript_path"),
+    }))
+}
+
+fn moment(event: &str, payload: &Payload<'_>) -> Result<Option<Moment>, PayloadProblem> {
+    let tool = || payload.tool("tool_name", "tool_input", "tool_use_id");
+    Ok(Some(match event {
+        "SessionStart" => Moment::SessionStart { source: payload.text("source") },
+        "UserPromptSubmit" => Moment::Prompt(payload.text("prompt").unwrap_or_default()),
+        "PreToolUse" => Moment::BeforeTool(tool()?),
+        "PostToolUse" | "PostToolUseFailure" => Moment::AfterTool(tool()?),
+        "PostToolBatch" => match last_of_batch(payload) {
+            Some(call) => Moment::AfterTool(call),
+            None => return Ok(None),
+        },
+        "SubagentStop" => Moment::SubagentEnd,
+        "Stop" | "StopFailure" | "Interrupt" => Moment::TurnEnd,
+        "SessionEnd" => Moment::SessionEnd,
+        _ => return Ok(None),
+    }))
+}
+
+/// The last tool of a batch that may have changed something. Its own event has told about it already, as a rule.
+fn last_of_batch(payload: &Payload<'_>) -> Option<ToolCall> {
+    let calls = payload.value("tool_calls");
+    let calls = calls.as_array().into_iter().flatten().rev().filter_map(Value::as_object);
+    let call = |call| Payload(call).tool("tool_name", "tool_input", "tool_use_id").ok();
+    let mut calls = calls.filter_map(call).filter(tools::may_change_files);
+    calls.next().map(|call| ToolCall { id: call.id.map(|id| format!("batch {id}")), ..call })
+}
+
+fn identity(moment: &Moment, payload: &Payload<'_>) -> Option<String> {
+    match moment {
+        Moment::BeforeTool(call) | Moment::AfterTool(call) => call.id.clone(),
+        // The same words in the same turn are the same prompt; an id alone can't tell where an agent counts otherwise.
+        Moment::Prompt(text) => {
+            payload.first_text(&["prompt_id", "turn_id", "timestamp"]).map(|id| format!("{id} {text}"))
+        }
+        _ => payload.text("timestamp"),
+    }
+}

@@ -1,0 +1,198 @@
+//! What an agent starts: reads the payload, has another process do the work, and waits for it only so long.
+//!
+//! Ends with 0 whatever happens, because any other number may stop a prompt or a tool. The work is done in a process
+//! of its own: what goes wrong there, up to a crash, can't reach the agent, and what takes too long goes on without it.
+
+use std::{
+    ffi::OsString,
+    io::{IsTerminal, Read, Write},
+    process::{Child, Stdio},
+    sync::mpsc,
+    time::Duration,
+};
+
+use jiff::Timestamp;
+
+use super::{
+    Agent,
+    event::{self, HookEvent, Moment},
+    log::{Line, Log, Sort},
+    session::Sessions,
+    tools,
+    worker::Worker,
+};
+use crate::{output, process, settings::Environment};
+
+/// The word that tells a worker from what an agent starts.
+const WORKER: &str = "--worker";
+
+/// Larger payloads are not read to the end.
+const MAX_PAYLOAD_BYTES: u64 = 64 << 20;
+
+/// Runs `hook`, with the words behind it.
+pub(crate) fn run(words: &[OsString]) {
+    let environment = Environment::of_process();
+    let named: Vec<String> = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    let agent_word = named.iter().find(|word| !word.starts_with('-')).cloned().unwrap_or_default();
+    let log = environment.own_file("log").ok().map(|directory| Log::in_directory(&directory));
+    let front = Front { environment, log, agent_word };
+    if named.first().is_some_and(|word| word == WORKER) { front.work() } else { front.receive() }
+}
+
+struct Front {
+    environment: Environment,
+    log: Option<Log>,
+    agent_word: String,
+}
+
+impl Front {
+    /// In the process that the agent waits for.
+    fn receive(&self) {
+        let agent = self.agent_word.parse::<Agent>();
+        let answer = match &agent {
+            Err(unknown) => {
+                self.problem("", None, &unknown.to_string());
+                None
+            }
+            Ok(agent) => self.pass_on(*agent),
+        };
+        let is_empty = answer.as_ref().is_none_or(|answer| answer.trim().is_empty());
+        if is_empty && agent.is_ok_and(Agent::wants_json) {
+            output::answer_hook("{}\n");
+        } else if let Some(answer) = answer.filter(|_| !is_empty) {
+            output::answer_hook(&answer);
+        }
+    }
+
+    /// Reads the payload and waits for the worker; gives what is to be told to the agent.
+    fn pass_on(&self, agent: Agent) -> Option<String> {
+        if std::io::stdin().is_terminal() {
+            output::talk_of_hook("backtrail hook reads what an agent says on stdin; set it up with: backtrail install");
+            return None;
+        }
+        let payload = match read_payload() {
+            Ok(payload) => payload,
+            Err(error) => {
+                self.problem("", None, &format!("the payload can't be read: {error}"));
+                return None;
+            }
+        };
+        let event = match event::read(agent, &payload) {
+            Ok(event) => event.filter(is_of_interest)?,
+            Err(problem) => {
+                self.problem("", None, &format!("a payload of {} bytes means nothing: {}", payload.len(), problem.0));
+                return None;
+            }
+        };
+        let mut worker = match self.start_worker(agent) {
+            Ok(worker) => worker,
+            Err(error) => {
+                self.problem(event.moment.word(), Some(&event), &format!("no process can be started: {error}"));
+                return None;
+            }
+        };
+        self.wait(&mut worker, payload, &event)
+    }
+
+    fn start_worker(&self, agent: Agent) -> std::io::Result<Child> {
+        let mut command = process::own_command()?;
+        command.args(["hook", WORKER, agent.name()]);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()
+    }
+
+    /// Hands the payload over, and waits for the end of the worker's answer as long as the event allows.
+    fn wait(&self, worker: &mut Child, payload: Vec<u8>, event: &HookEvent) -> Option<String> {
+        let (sender, receiver) = mpsc::channel();
+        let (stdin, stdout) = (worker.stdin.take(), worker.stdout.take());
+        let talk = move || {
+            // A worker that ended early closes its ends, and says what it had to say in the log.
+            drop(stdin.map(|mut stdin| stdin.write_all(&payload)));
+            let mut answer = String::new();
+            drop(stdout.map(|mut stdout| stdout.read_to_string(&mut answer)));
+            drop(sender.send(answer));
+        };
+        std::thread::spawn(talk);
+        if let Ok(answer) = receiver.recv_timeout(self.environment.hook_patience().unwrap_or(patience(&event.moment))) {
+            return Some(answer);
+        }
+        let process = Some(worker.id());
+        let message = "the agent goes on; not protected yet: the checkpoint is still being taken";
+        self.add(Sort::Late, event.moment.word(), Some(event), message, process);
+        output::talk_of_hook(&format!("backtrail: {message}"));
+        None
+    }
+
+    /// In the process that does the work.
+    fn work(&self) {
+        // Out of reach of whoever ends the agent's hooks.
+        let _ = rustix::process::setsid();
+        let started = Timestamp::now();
+        let (Ok(agent), Ok(payload)) = (self.agent_word.parse::<Agent>(), read_payload()) else { return };
+        let Ok(Some(event)) = event::read(agent, &payload) else { return };
+        let Ok(directory) = self.environment.own_file("sessions") else { return };
+        let sessions = Sessions::in_directory(directory);
+        let worker = Worker { environment: &self.environment, sessions: &sessions, now: started };
+        let done = worker.run(&event, xxhash_rust::xxh3::xxh3_64(&payload));
+        if let Err(failure) = &done {
+            self.problem(event.moment.word(), Some(&event), &failure.message());
+        }
+        let is_late = Timestamp::now().duration_since(started).unsigned_abs()
+            > self.environment.hook_patience().unwrap_or(patience(&event.moment));
+        if is_late && done.is_ok() {
+            let process = Some(std::process::id());
+            self.add(Sort::Done, event.moment.word(), Some(&event), "the checkpoint was taken", process);
+        }
+    }
+
+    fn problem(&self, word: &str, event: Option<&HookEvent>, message: &str) {
+        self.add(Sort::Problem, word, event, message, None);
+    }
+
+    fn add(&self, sort: Sort, word: &str, event: Option<&HookEvent>, message: &str, process: Option<u32>) {
+        let Some(log) = &self.log else { return };
+        log.add(&Line {
+            time: Timestamp::now(),
+            sort,
+            agent: self.agent_word.chars().take(40).collect(),
+            event: word.to_owned(),
+            session: event.map(|event| event.session.clone()),
+            workspace: event.and_then(|event| event.directory.clone()),
+            message: message.to_owned(),
+            process,
+        });
+    }
+}
+
+/// Most calls only look: no process is started for them.
+fn is_of_interest(event: &HookEvent) -> bool {
+    match &event.moment {
+        Moment::BeforeTool(call) | Moment::AfterTool(call) => tools::may_change_files(call),
+        _ => true,
+    }
+}
+
+/// How long the agent is kept waiting: longest for what has to be done before something changes.
+fn patience(moment: &Moment) -> Duration {
+    Duration::from_millis(match moment {
+        Moment::BeforeTool(_) | Moment::Prompt(_) => 15_000,
+        Moment::AfterTool(_) => 10_000,
+        Moment::SessionStart { .. } | Moment::TurnEnd | Moment::SubagentEnd | Moment::SubagentStart => 5_000,
+        // Agents give up on these soon.
+        Moment::SessionEnd => 1_000,
+    })
+}
+
+fn read_payload() -> std::io::Result<Vec<u8>> {
+    let mut payload = Vec::new();
+    std::io::stdin().lock().take(MAX_PAYLOAD_BYTES).read_to_end(&mut payload)?;
+    Ok(payload)
+}
+
+/// Is this the command line of `hook`? Gives the words behind it. Known without parsing the rest, because a word that
+/// is not understood must not end in a usage error.
+pub(crate) fn words_of_hook(words: &[OsString]) -> Option<&[OsString]> {
+    let position = words.iter().skip(1).position(|word| !word.to_string_lossy().starts_with('-'))? + 1;
+    let is_help = |word: &OsString| word == "--help" || word == "-h";
+    let rest = &words[position + 1..];
+    (words[position] == "hook" && !rest.iter().any(is_help)).then_some(rest)
+}

@@ -1,0 +1,133 @@
+//! What hooks could not say to anybody, kept for `doctor`. Bounded, and never the reason for a failure.
+
+use std::{
+    fs::{self, OpenOptions},
+    io::{self, Write},
+    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
+    path::{Path, PathBuf},
+};
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+/// The older half goes when the file is larger.
+const MAX_BYTES: u64 = 512 << 10;
+
+/// Longer messages are cut.
+const MAX_MESSAGE_CHARS: usize = 400;
+
+/// What a line is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Sort {
+    /// Something went wrong: no checkpoint was taken.
+    Problem,
+    /// The agent was not kept waiting any longer; the work goes on.
+    Late,
+    /// Work that went on is done.
+    Done,
+}
+
+/// One line.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Line {
+    pub(crate) time: Timestamp,
+    pub(crate) sort: Sort,
+    /// The agent, as it was named on the command line.
+    pub(crate) agent: String,
+    /// What happened.
+    pub(crate) event: String,
+    pub(crate) session: Option<String>,
+    pub(crate) workspace: Option<PathBuf>,
+    pub(crate) message: String,
+    /// The process that took over.
+    pub(crate) process: Option<u32>,
+}
+
+/// Where the lines go.
+#[derive(Debug, Clone)]
+pub(crate) struct Log {
+    file: PathBuf,
+}
+
+impl Log {
+    /// The log in this directory.
+    pub(crate) fn in_directory(directory: &Path) -> Self {
+        Self { file: directory.join("hooks.jsonl") }
+    }
+
+    /// Adds a line. Without a disk to write to there is nobody to tell.
+    pub(crate) fn add(&self, line: &Line) {
+        drop(self.try_add(line));
+    }
+
+    fn try_add(&self, line: &Line) -> io::Result<()> {
+        let directory = self.file.parent().ok_or(io::ErrorKind::InvalidInput)?;
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
+        let message: String = line.message.chars().take(MAX_MESSAGE_CHARS).collect();
+        let mut text = serde_json::to_string(&Line { message, ..line.clone() })?;
+        text.push('\n');
+        let mut file = OpenOptions::new().append(true).create(true).mode(0o600).open(&self.file)?;
+        file.write_all(text.as_bytes())?;
+        if file.metadata()?.len() > MAX_BYTES {
+            self.halve()?;
+        }
+        Ok(())
+    }
+
+    /// Two processes that do this at once lose a few lines of a log, and nothing else.
+    fn halve(&self) -> io::Result<()> {
+        let bytes = fs::read(&self.file)?;
+        let half = bytes.len() / 2;
+        let start = bytes[half..].iter().position(|byte| *byte == b'\n').map_or(half, |end| half + end + 1);
+        let temporary = self.file.with_extension(format!("{}.tmp", std::process::id()));
+        let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&temporary)?;
+        file.write_all(&bytes[start..])?;
+        fs::rename(&temporary, &self.file)
+    }
+
+    /// What is there, oldest first; lines that can't be read are left out.
+    pub(crate) fn lines(&self) -> Vec<Line> {
+        let bytes = fs::read(&self.file).unwrap_or_default();
+        let lines = bytes.split(|byte| *byte == b'\n');
+        lines.filter_map(|line| serde_json::from_slice(line).ok()).collect()
+    }
+
+    /// Where it is.
+    pub(crate) fn file(&self) -> &Path {
+        &self.file
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(message: &str) -> Line {
+        Line {
+            time: Timestamp::UNIX_EPOCH,
+            sort: Sort::Problem,
+            agent: "claude".into(),
+            event: "prompt".into(),
+            session: None,
+            workspace: None,
+            message: message.into(),
+            process: None,
+        }
+    }
+
+    #[test]
+    fn the_log_stays_small_and_readable() {
+        let place = tempfile::tempdir().unwrap();
+        let log = Log::in_directory(&place.path().join("log"));
+        for number in 0..3_000 {
+            log.add(&line(&format!("{number} {}", "x".repeat(1_000))));
+        }
+        let lines = log.lines();
+        assert!(fs::metadata(log.file()).unwrap().len() <= MAX_BYTES);
+        assert!(lines.len() > 300 && lines.last().unwrap().message.starts_with("2999 "));
+        fs::write(log.file(), b"junk\n\xff\n").unwrap();
+        log.add(&line("after junk"));
+        assert_eq!(log.lines().len(), 1);
+    }
+}

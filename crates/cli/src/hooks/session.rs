@@ -1,0 +1,235 @@
+//! What is remembered of an agent's session between one hook and the next.
+//!
+//! A small file for each session, changed under one lock, so that hooks of the same session may run at once. A file
+//! that is lost or spoilt costs nothing but the memory: the store still has the session's checkpoints.
+
+use std::{
+    fs::{self, File, OpenOptions},
+    io::{self, Write},
+    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
+    path::{Path, PathBuf},
+};
+
+use jiff::{SignedDuration, Timestamp};
+use rustix::fs::{FlockOperation, flock};
+use serde::{Deserialize, Serialize};
+
+/// So many events are remembered.
+const MAX_SEEN: usize = 256;
+
+/// So many sessions are remembered, those that something was heard of last.
+const MAX_SESSIONS: usize = 200;
+
+/// An event that nothing tells from another is the same as the one before, if it comes this soon.
+const SAME_EVENT: SignedDuration = SignedDuration::from_secs(5);
+
+/// What is remembered.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct SessionState {
+    pub(crate) session: String,
+    pub(crate) agent: String,
+    /// The workspace, fixed when the session began.
+    pub(crate) root: PathBuf,
+    /// The number of the last prompt.
+    pub(crate) turn: u64,
+    /// The last prompt, for the steps that follow it.
+    pub(crate) prompt: Option<String>,
+    /// The session that this one belongs to, where it is a subagent's.
+    #[serde(default)]
+    pub(crate) parent: Option<String>,
+    /// The file in which the agent keeps the conversation.
+    #[serde(default)]
+    pub(crate) transcript: Option<PathBuf>,
+    /// When something was heard of it last.
+    pub(crate) heard: Timestamp,
+    /// Is it over?
+    #[serde(default)]
+    pub(crate) is_over: bool,
+    /// Why the last event got no checkpoint, if it got none.
+    #[serde(default)]
+    pub(crate) problem: Option<String>,
+    pub(super) seen: Vec<u64>,
+}
+
+impl SessionState {
+    pub(crate) fn new(session: &str, agent: &str, root: PathBuf, now: Timestamp) -> Self {
+        Self {
+            session: session.to_owned(),
+            agent: agent.to_owned(),
+            root,
+            turn: 0,
+            prompt: None,
+            parent: None,
+            transcript: None,
+            heard: now,
+            is_over: false,
+            problem: None,
+            seen: Vec::new(),
+        }
+    }
+
+    /// Notes an event; says whether it is news. One without an identity is known only if it repeats the one before.
+    pub(crate) fn note(&mut self, event: u64, has_identity: bool, now: Timestamp) -> bool {
+        let is_known = if has_identity {
+            self.seen.contains(&event)
+        } else {
+            self.seen.last() == Some(&event) && now.duration_since(self.heard) < SAME_EVENT
+        };
+        self.heard = now;
+        if is_known {
+            return false;
+        }
+        self.seen.push(event);
+        let surplus = self.seen.len().saturating_sub(MAX_SEEN);
+        self.seen.drain(..surplus);
+        true
+    }
+}
+
+/// The directory with a file for each session.
+#[derive(Debug, Clone)]
+pub(crate) struct Sessions {
+    directory: PathBuf,
+}
+
+impl Sessions {
+    pub(crate) fn in_directory(directory: PathBuf) -> Self {
+        Self { directory }
+    }
+
+    fn file(&self, session: &str) -> PathBuf {
+        // A session's id is the agent's word, not a name of a file.
+        self.directory.join(format!("{:032x}.json", xxhash_rust::xxh3::xxh3_128(session.as_bytes())))
+    }
+
+    /// What is remembered of a session.
+    pub(crate) fn get(&self, session: &str) -> Option<SessionState> {
+        let state: SessionState = serde_json::from_slice(&fs::read(self.file(session)).ok()?).ok()?;
+        (state.session == session).then_some(state)
+    }
+
+    /// All that are remembered, the latest first.
+    pub(crate) fn all(&self) -> Vec<SessionState> {
+        let files = fs::read_dir(&self.directory).into_iter().flatten().flatten();
+        let read = files.filter_map(|file| serde_json::from_slice(&fs::read(file.path()).ok()?).ok());
+        let mut states: Vec<SessionState> = read.collect();
+        states.sort_by_key(|state| std::cmp::Reverse(state.heard));
+        states
+    }
+
+    /// Changes what is remembered of a session while nobody else does.
+    pub(crate) fn change<T>(
+        &self,
+        session: &str,
+        change: impl FnOnce(Option<SessionState>) -> (Option<SessionState>, T),
+    ) -> io::Result<T> {
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.directory)?;
+        let _lock = self.lock()?;
+        let (state, answer) = change(self.get(session));
+        if let Some(state) = state {
+            self.put(&state)?;
+        }
+        Ok(answer)
+    }
+
+    fn lock(&self) -> io::Result<File> {
+        let path = self.directory.join("lock");
+        let file = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path)?;
+        flock(&file, FlockOperation::LockExclusive)?;
+        Ok(file)
+    }
+
+    fn put(&self, state: &SessionState) -> io::Result<()> {
+        let path = self.file(&state.session);
+        let is_new = !path.exists();
+        let temporary = path.with_extension(format!("{}.tmp", std::process::id()));
+        let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&temporary)?;
+        file.write_all(&serde_json::to_vec(state)?)?;
+        fs::rename(&temporary, &path)?;
+        if is_new { self.forget_old_ones() } else { Ok(()) }
+    }
+
+    fn forget_old_ones(&self) -> io::Result<()> {
+        let mut files: Vec<(std::time::SystemTime, PathBuf)> = Vec::new();
+        for entry in fs::read_dir(&self.directory)?.flatten() {
+            if entry.path().extension().is_some_and(|extension| extension != "json") || entry.file_name() == "lock" {
+                continue;
+            }
+            files.push((entry.metadata()?.modified()?, entry.path()));
+        }
+        files.sort();
+        let surplus = files.len().saturating_sub(MAX_SESSIONS);
+        for (_, path) in files.into_iter().take(surplus) {
+            fs::remove_file(path)?;
+        }
+        Ok(())
+    }
+}
+
+/// Does this process run?
+pub(crate) fn is_running(process: u32) -> bool {
+    Path::new("/proc").join(process.to_string()).exists()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(seconds: i64) -> Timestamp {
+        Timestamp::from_second(seconds).unwrap()
+    }
+
+    #[test]
+    fn events_are_news_once() {
+        let mut state = SessionState::new("s", "claude", "/w".into(), at(0));
+        assert!(state.note(1, true, at(1)));
+        assert!(state.note(2, true, at(2)));
+        assert!(!state.note(1, true, at(100)), "an identity is known for ever");
+        assert!(state.note(7, false, at(101)));
+        assert!(!state.note(7, false, at(102)), "the same again at once");
+        assert!(state.note(7, false, at(200)), "the same again later");
+        assert!(state.note(8, false, at(201)) && state.note(7, false, at(202)), "something else in between");
+        (10..1_000).for_each(|event| drop(state.note(event, true, at(300))));
+        assert_eq!(state.seen.len(), MAX_SEEN);
+    }
+
+    #[test]
+    fn sessions_are_kept_apart_and_bounded() {
+        let place = tempfile::tempdir().unwrap();
+        let sessions = Sessions::in_directory(place.path().join("sessions"));
+        for number in 0..MAX_SESSIONS + 20 {
+            let session = format!("../{number}");
+            let change = |known: Option<SessionState>| {
+                assert_eq!(known, None);
+                (Some(SessionState::new(&session, "codex", "/w".into(), at(number as i64))), ())
+            };
+            sessions.change(&session, change).unwrap();
+        }
+        assert_eq!(sessions.all().len(), MAX_SESSIONS);
+        assert_eq!(sessions.get("../219").map(|state| state.heard), Some(at(219)));
+        fs::write(sessions.file("../219"), b"{").unwrap();
+        assert_eq!(sessions.get("../219"), None);
+    }
+
+    #[test]
+    fn many_hooks_at_once_count_every_prompt() {
+        let place = tempfile::tempdir().unwrap();
+        let sessions = Sessions::in_directory(place.path().into());
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| {
+                    for _ in 0..20 {
+                        let count = |known: Option<SessionState>| {
+                            let mut state =
+                                known.unwrap_or_else(|| SessionState::new("s", "claude", "/w".into(), at(0)));
+                            state.turn += 1;
+                            (Some(state), ())
+                        };
+                        sessions.change("s", count).unwrap();
+                    }
+                });
+            }
+        });
+        assert_eq!(sessions.get("s").unwrap().turn, 160);
+    }
+}

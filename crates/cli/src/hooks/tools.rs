@@ -1,0 +1,234 @@
+//! Which tools change files, and which files they name.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::event::ToolCall;
+
+/// Tools that only look, in all agents, written in small letters and digits alone. Whatever is not known may change
+/// something.
+const READERS: &[&str] = &[
+    "activateskill",
+    "agent",
+    "askfollowupquestion",
+    "askquestion",
+    "askuser",
+    "askuserquestion",
+    "attemptcompletion",
+    "bashoutput",
+    "browseraction",
+    "codebasesearch",
+    "enterplanmode",
+    "exitplanmode",
+    "filesearch",
+    "getinternaldocs",
+    "glob",
+    "googlewebsearch",
+    "grep",
+    "grepsearch",
+    "killshell",
+    "list",
+    "listcodedefinitionnames",
+    "listdir",
+    "listdirectory",
+    "listfiles",
+    "listmcpresources",
+    "ls",
+    "lsp",
+    "notebookread",
+    "planmoderespond",
+    "question",
+    "read",
+    "readfile",
+    "readfiles",
+    "readlints",
+    "readmanyfiles",
+    "readmcpresource",
+    "ripgrep",
+    "searchfilecontent",
+    "searchfiles",
+    "semsearch",
+    "skill",
+    "task",
+    "taskoutput",
+    "todoread",
+    "todowrite",
+    "toolsearch",
+    "updateplan",
+    "updatetodos",
+    "view",
+    "viewimage",
+    "webfetch",
+    "websearch",
+    "writetodos",
+];
+
+/// May a call change files? Our own server's may, but takes care of that itself.
+pub(crate) fn may_change_files(call: &ToolCall) -> bool {
+    let is_own = call.name.contains("backtrail");
+    let plain: String =
+        call.name.chars().filter(char::is_ascii_alphanumeric).map(|letter| letter.to_ascii_lowercase()).collect();
+    !is_own && READERS.binary_search(&plain.as_str()).is_err()
+}
+
+/// Keys under which tools name a file.
+const FILE_KEYS: &[&str] = &[
+    "file_path",
+    "filePath",
+    "path",
+    "notebook_path",
+    "absolute_path",
+    "target_file",
+    "targetFile",
+    "file",
+    "old_path",
+    "new_path",
+    "source",
+    "destination",
+];
+
+/// No more paths than this are taken from one call.
+const MAX_PATHS: usize = 64;
+
+/// Files that a call names as about to change, as it spells them.
+pub(crate) fn named_files(call: &ToolCall) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    if let Some(input) = call.input.as_object() {
+        for key in FILE_KEYS {
+            found.extend(input.get(*key).and_then(Value::as_str).map(PathBuf::from));
+        }
+        for key in ["paths", "files", "file_paths", "edits"] {
+            for entry in input.get(key).and_then(Value::as_array).into_iter().flatten() {
+                let inner = entry.as_object().and_then(|entry| FILE_KEYS.iter().find_map(|key| entry.get(*key)));
+                found.extend(inner.unwrap_or(entry).as_str().map(PathBuf::from));
+            }
+        }
+    }
+    for text in texts(&call.input) {
+        if text.contains("*** Begin Patch") {
+            found.extend(patched_files(text));
+        }
+    }
+    for key in ["command", "cmd", "script"] {
+        match call.input.get(key) {
+            Some(Value::String(line)) => found.extend(files_in_command(line)),
+            Some(Value::Array(words)) => {
+                let words: Vec<&str> = words.iter().filter_map(Value::as_str).collect();
+                match words[..] {
+                    // A shell with a script.
+                    [_, "-c" | "-lc" | "-ic", script, ..] => found.extend(files_in_command(script)),
+                    _ => found.extend(files_in_command(&words.join(" "))),
+                }
+            }
+            _ => {}
+        }
+    }
+    found.retain(|path| !path.as_os_str().is_empty());
+    found.sort();
+    found.dedup();
+    found.truncate(MAX_PATHS);
+    found
+}
+
+fn texts(input: &Value) -> Vec<&str> {
+    match input {
+        Value::String(text) => vec![text],
+        Value::Object(members) => members.values().filter_map(Value::as_str).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// The files that a patch in Codex's format is about.
+fn patched_files(patch: &str) -> impl Iterator<Item = PathBuf> {
+    const HEADS: [&str; 4] = ["*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "];
+    patch
+        .lines()
+        .filter_map(|line| HEADS.iter().find_map(|head| line.strip_prefix(head)))
+        .map(|name| name.trim().into())
+}
+
+/// Programs whose words are files that they remove or overwrite.
+const WRITERS: &[&str] =
+    &["cp", "dd", "install", "ln", "mv", "perl", "rm", "sed", "shred", "tee", "truncate", "unlink"];
+
+/// Files that a shell command removes or overwrites, as far as its words say so plainly. What it does not say is seen
+/// when the command is done: this is for files that no rule would capture.
+fn files_in_command(line: &str) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for part in line.split([';', '|', '\n', '&']) {
+        let mut words =
+            part.split_whitespace().map(|word| word.trim_matches(['"', '\'', '(', ')', '{', '}'])).peekable();
+        while words.next_if(|word| word.contains('=') || *word == "sudo" || *word == "command").is_some() {}
+        let Some(program) = words.next() else { continue };
+        let program = Path::new(program).file_name().map(|name| name.to_string_lossy().into_owned());
+        let is_writer = program.is_some_and(|program| WRITERS.binary_search(&program.as_str()).is_ok());
+        let mut after_arrow = false;
+        for word in words {
+            let target = word.trim_start_matches(|c: char| c.is_ascii_digit()).strip_prefix('>');
+            let target = target.map(|rest| rest.trim_start_matches(['>', '|']));
+            match target {
+                Some("") => after_arrow = true,
+                Some(file) => found.push(file.into()),
+                None => {
+                    let word = word.strip_prefix("of=").unwrap_or(word);
+                    if after_arrow || (is_writer && !word.starts_with('-')) {
+                        found.push(PathBuf::from(word));
+                    }
+                    after_arrow = false;
+                }
+            }
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn call(name: &str, input: Value) -> ToolCall {
+        ToolCall { name: name.into(), id: None, input }
+    }
+
+    fn named(name: &str, input: Value) -> Vec<String> {
+        named_files(&call(name, input)).iter().map(|path| path.display().to_string()).collect()
+    }
+
+    #[test]
+    fn readers_are_sorted_and_known_however_they_are_written() {
+        assert!(READERS.is_sorted() && WRITERS.is_sorted());
+        for name in ["Read", "read_file", "readFile", "TodoWrite", "google_web_search", "mcp__backtrail__restore_plan"]
+        {
+            assert!(!may_change_files(&call(name, Value::Null)), "{name}");
+        }
+        for name in ["Write", "Bash", "apply_patch", "write_file", "run_shell_command", "mcp__db__drop", "Tool of 2030"]
+        {
+            assert!(may_change_files(&call(name, Value::Null)), "{name}");
+        }
+    }
+
+    #[test]
+    fn files_are_found_under_every_key() {
+        assert_eq!(named("Write", json!({ "file_path": "/w/a", "content": "x" })), ["/w/a"]);
+        assert_eq!(named("edit", json!({ "filePath": "a" })), ["a"]);
+        assert_eq!(named("MultiEdit", json!({ "files": ["a", { "path": "b" }] })), ["a", "b"]);
+        assert_eq!(named("x", json!([1, 2])), [""; 0]);
+        let patch = "*** Begin Patch\n*** Update File: src/a.rs\n@@\n-x\n*** Move to: src/b.rs\n*** Delete File: .secret\n*** End Patch";
+        assert_eq!(named("apply_patch", json!({ "command": patch })), [".secret", "src/a.rs", "src/b.rs"]);
+        assert_eq!(named("apply_patch", json!(patch)), [".secret", "src/a.rs", "src/b.rs"]);
+    }
+
+    #[test]
+    fn files_that_a_shell_command_names_are_found() {
+        let command = |line: &str| named("Bash", json!({ "command": line }));
+        assert_eq!(command("rm -f 'private/notes' b"), ["b", "private/notes"]);
+        assert_eq!(command("make && sudo /bin/rm -rf build.log; echo x"), ["build.log"]);
+        assert_eq!(command("echo secret > out/token 2>/dev/null"), ["/dev/null", "out/token"]);
+        assert_eq!(command("FOO=1 mv a b"), ["a", "b"]);
+        assert_eq!(command("cat private/notes"), [""; 0]);
+        assert_eq!(named("shell", json!({ "command": ["bash", "-lc", "rm x"] })), ["x"]);
+    }
+}
