@@ -128,6 +128,11 @@ impl Environment {
         (first.canonicalize().ok()? == real).then_some(first)
     }
 
+    /// Where a shell looks for programs.
+    pub(crate) fn programs(&self) -> Option<&OsString> {
+        self.programs.as_ref()
+    }
+
     /// A file or directory of the program's own, beside the stores.
     pub(crate) fn own_file(&self, name: &str) -> Result<PathBuf, Failure> {
         let no_home = || {

@@ -11,7 +11,9 @@ use clap::Args;
 use rustix::fs::{FlockOperation, flock, fstatfs, fstatvfs};
 
 use crate::{
+    commands::install::read_receipts,
     failure::Failure,
+    hooks::{Agent, Checkup, Log, Sessions},
     invocation::{Invocation, Survey},
     output::{Check, DoctorJson, bytes, checks_text, plural, set_bytes, settings_text, title, visible, when},
 };
@@ -51,6 +53,7 @@ fn checks(survey: &Survey, invocation: &Invocation) -> Vec<Check> {
     }
     checks.push(git(workspace.root()));
     checks.push(found("restore", interrupted(workspace)));
+    checks.extend(agents(workspace, invocation));
     checks
 }
 
@@ -215,6 +218,23 @@ fn branch(dot_git: &Path) -> Option<String> {
         Some(branch) => Some(format!("on branch {branch}")),
         None => Some("on no branch".into()),
     }
+}
+
+/// The agents whose hooks are installed, and how they do; none where there is no place to look.
+fn agents(workspace: &Workspace, invocation: &Invocation) -> Option<Check> {
+    let own = |name| invocation.environment().own_file(name).ok();
+    let receipts = read_receipts(&own("installed.json")?).unwrap_or_default();
+    let files = |agent| receipts.paths(agent).filter(|path| path.exists()).map(Path::to_owned).collect::<Vec<_>>();
+    let installed = Agent::ALL.into_iter().map(|agent| (agent, files(agent))).filter(|(_, files)| !files.is_empty());
+    let checkup = Checkup {
+        root: workspace.root(),
+        installed: installed.collect(),
+        sessions: Sessions::in_directory(own("sessions")?),
+        log: Log::in_directory(&own("log")?),
+        now: &invocation.now,
+    };
+    let (ok, detail) = checkup.look();
+    Some(Check { name: "agents", ok, detail })
 }
 
 fn interrupted(workspace: &Workspace) -> Result<(bool, String), Error> {

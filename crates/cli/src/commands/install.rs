@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, process::ExitCode};
 
-use backtrail::Error;
+use backtrail::{CheckpointId, Error, SaveRequest};
 use clap::{
     Args,
     builder::{PossibleValuesParser, TypedValueParser},
@@ -11,9 +11,11 @@ use clap::{
 use crate::{
     failure::Failure,
     hooks::Agent,
-    install::{FileChange, Plan, Planner, Program, Reach, Receipts, has_uncommitted_files, wanted},
-    invocation::Invocation,
-    output::{AgentListed, AgentsJson, InstalledJson, agents_text, installed_text},
+    install::{
+        FileChange, Plan, Planner, Program, Reach, Receipts, Rehearsal, has_uncommitted_files, rehearse, wanted,
+    },
+    invocation::{Invocation, Protection},
+    output::{AfterInstall, AgentListed, AgentsJson, InstalledJson, after_install_text, agents_text, installed_text},
     process,
 };
 
@@ -86,11 +88,49 @@ pub(crate) fn install(args: &InstallArgs, invocation: &Invocation) -> Result<Exi
         let title = agent.title();
         plan.notes.push(format!("{title} has no uncommitted files of a project: these are for everybody"));
     }
-    if !args.dry_run {
-        plan.apply(&setting.receipts, &setting.receipts_file)?;
+    if args.dry_run {
+        tell(&setting, &plan, args.dry_run, None, invocation)?;
+        return Ok(ExitCode::SUCCESS);
     }
-    tell(&setting, &plan, args.dry_run, invocation)?;
+    plan.apply(&setting.receipts, &setting.receipts_file)?;
+    let after = AfterInstall {
+        checkpoint: first_checkpoint(agent, invocation).unwrap_or_else(|problem| {
+            plan.notes.push(format!("no first checkpoint here: {}", problem.message()));
+            None
+        }),
+        rehearsal: rehearse(agent, &setting.program.hook(agent), invocation)?,
+        needs: needs(agent),
+    };
+    tell(&setting, &plan, args.dry_run, Some(&after), invocation)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Takes a checkpoint where the workspace has none: what the agent does first can be taken back as well.
+fn first_checkpoint(agent: Agent, invocation: &Invocation) -> Result<Option<CheckpointId>, Failure> {
+    let workspace = invocation.workspace_to_write(Protection::Kept)?;
+    if workspace.current()?.is_some() {
+        return Ok(None);
+    }
+    let message = format!("before the first session of {}", agent.title());
+    let progress = invocation.output.progress(&workspace, "saving");
+    let request = SaveRequest { message: Some(message), ..SaveRequest::default() };
+    let saved = workspace.save(&request, invocation.now.timestamp());
+    drop(progress);
+    Ok(Some(saved?.checkpoint.id))
+}
+
+/// What the agent itself still has to be told.
+fn needs(agent: Agent) -> &'static str {
+    match agent {
+        Agent::Claude => "sessions that run already take it up when they are started again",
+        Agent::Codex => "open /hooks in Codex and trust the hooks: until then it skips them without a word",
+        Agent::Gemini => "sessions that run already take it up when they are started again; /hooks shows them",
+        Agent::Qwen => "sessions that run already take it up when they are started again",
+        Agent::Cursor => "restart Cursor; its settings show the hooks",
+        Agent::Copilot => "sessions that run already take it up when they are started again",
+        Agent::Cline => "switch hooks on in Cline's settings (hooks-enabled)",
+        Agent::Opencode => "restart opencode: plugins are loaded when it starts",
+    }
 }
 
 pub(crate) fn uninstall(args: &UninstallArgs, invocation: &Invocation) -> Result<ExitCode, Failure> {
@@ -109,7 +149,7 @@ pub(crate) fn uninstall(args: &UninstallArgs, invocation: &Invocation) -> Result
     if !elsewhere.is_empty() {
         plan.notes.push(format!("still installed in {}", elsewhere.join(", ")));
     }
-    tell(&setting, &plan, args.dry_run, invocation)?;
+    tell(&setting, &plan, args.dry_run, None, invocation)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -142,7 +182,7 @@ impl Setting {
     }
 }
 
-fn read_receipts(file: &std::path::Path) -> Result<Receipts, Failure> {
+pub(crate) fn read_receipts(file: &std::path::Path) -> Result<Receipts, Failure> {
     Receipts::read(file).map_err(|source| Error::Io { action: "read", path: file.to_owned(), source }.into())
 }
 
@@ -182,16 +222,28 @@ fn list(invocation: &Invocation) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn tell(setting: &Setting, plan: &Plan, dry_run: bool, invocation: &Invocation) -> Result<(), Failure> {
+fn tell(
+    setting: &Setting,
+    plan: &Plan,
+    dry_run: bool,
+    after: Option<&AfterInstall>,
+    invocation: &Invocation,
+) -> Result<(), Failure> {
     let output = &invocation.output;
     if output.is_json() {
-        output.json(&InstalledJson::new(setting.agent, &plan.files, dry_run, &plan.notes))?;
+        output.json(&InstalledJson::new(setting.agent, &plan.files, dry_run, &plan.notes, after))?;
     } else {
         output.text(&installed_text(&plan.files, dry_run, output.paint))?;
         if plan.files.iter().all(|file| file.change == FileChange::Unchanged) {
             output.note("nothing to change");
         }
+        if let Some(after) = after {
+            output.text(&after_install_text(after))?;
+        }
     }
     plan.notes.iter().for_each(|note| output.note(note));
+    if let Some(Rehearsal { line, problem: Some(problem), .. }) = after.map(|after| &after.rehearsal) {
+        output.warn(&format!("a sample prompt through `{line}`: {problem}"));
+    }
     Ok(())
 }

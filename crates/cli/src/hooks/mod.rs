@@ -4,6 +4,7 @@
 //! `worker` take the checkpoint. `session` remembers what must be known from one hook to the next.
 
 mod agent;
+mod checkup;
 mod claude;
 mod cline;
 mod copilot;
@@ -12,11 +13,15 @@ mod event;
 mod front;
 mod gemini;
 mod log;
+pub(crate) mod sample;
 mod session;
 mod tools;
 mod worker;
 
 pub(crate) use {
     agent::Agent,
+    checkup::Checkup,
     front::{run, words_of_hook},
+    log::Log,
+    session::Sessions,
 };

@@ -5,11 +5,17 @@ mod draft;
 mod json;
 mod plan;
 mod receipts;
+mod rehearsal;
 mod toml;
 mod wanted;
+
+#[cfg(test)]
+#[path = "../../tests/it/install_samples.rs"]
+mod samples;
 
 pub(crate) use {
     plan::{FileChange, FilePlan, Plan, Planner},
     receipts::Receipts,
+    rehearsal::{Rehearsal, rehearse},
     wanted::{Places, Program, Reach, Wanted, has_uncommitted_files, wanted},
 };

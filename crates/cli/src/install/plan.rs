@@ -406,3 +406,127 @@ impl FilePlan {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::{
+        super::{
+            samples::SAMPLES,
+            wanted::{Places, Reach, wanted},
+        },
+        *,
+    };
+
+    /// Is every byte of one text in the other, in order?
+    fn is_subsequence(old: &str, new: &str) -> bool {
+        let mut rest = new.bytes();
+        old.bytes().all(|byte| rest.any(|other| other == byte))
+    }
+
+    /// A home of its own with one file in it.
+    struct Home {
+        place: tempfile::TempDir,
+        agent: Agent,
+        program: Program,
+    }
+
+    impl Home {
+        fn new(agent: &str, file: &str, text: &str) -> Self {
+            let place = tempfile::tempdir().unwrap();
+            let path = place.path().join(file);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(&path, text).unwrap();
+            Self { place, agent: agent.parse().unwrap(), program: Program(vec!["/opt/bin/backtrail".into()]) }
+        }
+
+        fn wanted(&self) -> Vec<Wanted> {
+            let home = self.place.path().join("home");
+            let config_home = home.join(".config");
+            let root = self.place.path().join("ws");
+            let places = Places { home, config_home, claude: None, codex: None, copilot: None, root };
+            wanted(self.agent, Reach::User, &places, &self.program)
+        }
+
+        fn receipts(&self) -> PathBuf {
+            self.place.path().join("receipts")
+        }
+
+        fn run(&self, plan: fn(&Planner<'_>, &[Wanted]) -> Result<Plan, Error>) -> Vec<FileChange> {
+            let receipts = Receipts::read(&self.receipts()).unwrap();
+            let planner = Planner { agent: self.agent, program: &self.program, receipts: &receipts };
+            let plan = plan(&planner, &self.wanted()).unwrap();
+            plan.apply(&receipts, &self.receipts()).unwrap();
+            plan.files.iter().map(|file| file.change).collect()
+        }
+
+        fn read(&self, file: &str) -> String {
+            fs::read_to_string(self.place.path().join(file)).unwrap()
+        }
+    }
+
+    /// The same file as another editor would have left it.
+    type Rewrite = fn(&str) -> String;
+
+    #[test]
+    fn what_is_installed_is_only_added_and_goes_without_a_trace() {
+        let variants: [(&str, Rewrite); 4] = [
+            ("as it is", str::to_owned),
+            ("with CRLF", |text| text.replace('\n', "\r\n")),
+            ("with a mark and no last newline", |text| format!("\u{feff}{}", text.trim_end())),
+            ("with tabs", |text| text.replace("  ", "\t")),
+        ];
+        assert!(SAMPLES.len() >= 30, "{}", SAMPLES.len());
+        for (agent, file, text) in SAMPLES {
+            for (variant, rewrite) in variants {
+                let text = rewrite(text);
+                let about = format!("{agent}, {file}, {variant}:\n{text}");
+                let home = Home::new(agent, file, &text);
+                home.run(|planner, wanted| planner.install(wanted));
+                let installed = home.read(file);
+                assert!(installed != text && is_subsequence(&text, &installed), "{about}\n{installed}");
+                if variant == "with CRLF" && text.matches('\n').count() > 1 {
+                    assert!(!installed.replace("\r\n", "").contains('\n'), "a lone newline: {about}");
+                }
+                let again = home.run(|planner, wanted| planner.install(wanted));
+                assert!(again.iter().all(|change| *change == FileChange::Unchanged), "{about}");
+                home.run(|planner, wanted| planner.uninstall(wanted));
+                assert!(home.read(file) == text, "{about}\n--- left ---\n{}", home.read(file));
+                assert_eq!(home.run(|planner, wanted| planner.uninstall(wanted)), [], "{about}");
+            }
+        }
+    }
+
+    #[test]
+    fn without_a_receipt_entries_are_found_by_what_they_say() {
+        for (agent, file, text) in SAMPLES {
+            let home = Home::new(agent, file, text);
+            home.run(|planner, wanted| planner.install(wanted));
+            fs::remove_file(home.receipts()).unwrap();
+            home.run(|planner, wanted| planner.uninstall(wanted));
+            let left = home.read(file);
+            assert!(!left.contains("backtrail"), "{file}: {left}");
+            if file.ends_with("json") {
+                let (mut left, mut text) = (json::parse(&left).unwrap(), json::parse(text).unwrap());
+                // Whose a version or an empty object is, only a receipt can tell; neither does harm.
+                for value in [&mut left, &mut text] {
+                    let Some(object) = value.as_object_mut() else { continue };
+                    object.retain(|key, value| key != "version" && !is_hollow(value));
+                }
+                assert!(same(&left, &text), "{file}: {left}\n{text}");
+            }
+        }
+    }
+
+    fn is_hollow(value: &mut Value) -> bool {
+        match value {
+            Value::Object(members) => {
+                members.retain(|_, value| !is_hollow(value));
+                members.is_empty()
+            }
+            Value::Array(elements) => elements.is_empty(),
+            _ => false,
+        }
+    }
+}

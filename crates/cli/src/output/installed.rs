@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use backtrail::CheckpointId;
 use serde::Serialize;
 
 use super::{
@@ -10,7 +11,7 @@ use super::{
 };
 use crate::{
     hooks::Agent,
-    install::{FileChange, FilePlan},
+    install::{FileChange, FilePlan, Rehearsal},
 };
 
 /// What `install` and `uninstall` answer.
@@ -20,6 +21,33 @@ pub(crate) struct InstalledJson<'a> {
     files: Vec<FileJson>,
     dry_run: bool,
     notes: &'a [String],
+    #[serde(flatten)]
+    after: Option<AfterJson<'a>>,
+}
+
+#[derive(Serialize)]
+struct AfterJson<'a> {
+    checkpoint: Option<String>,
+    rehearsal: RehearsalJson<'a>,
+    needs: &'a str,
+}
+
+#[derive(Serialize)]
+struct RehearsalJson<'a> {
+    command: &'a str,
+    ok: bool,
+    milliseconds: u128,
+    problem: Option<&'a str>,
+}
+
+/// What was done once the files were written.
+pub(crate) struct AfterInstall {
+    /// The first checkpoint of the workspace, where it had none.
+    pub(crate) checkpoint: Option<CheckpointId>,
+    /// What a sample did.
+    pub(crate) rehearsal: Rehearsal,
+    /// What the agent itself still has to be told.
+    pub(crate) needs: &'static str,
 }
 
 #[derive(Serialize)]
@@ -29,13 +57,43 @@ struct FileJson {
 }
 
 impl<'a> InstalledJson<'a> {
-    pub(crate) fn new(agent: Agent, files: &[FilePlan], dry_run: bool, notes: &'a [String]) -> Self {
+    pub(crate) fn new(
+        agent: Agent,
+        files: &[FilePlan],
+        dry_run: bool,
+        notes: &'a [String],
+        after: Option<&'a AfterInstall>,
+    ) -> Self {
         let file = |file: &FilePlan| FileJson {
             path: file.path().to_string_lossy().into_owned(),
             change: file.change.as_str(),
         };
-        Self { agent: agent.name(), files: files.iter().map(file).collect(), dry_run, notes }
+        let after = after.map(|after| AfterJson {
+            checkpoint: after.checkpoint.map(|id| id.to_string()),
+            rehearsal: RehearsalJson {
+                command: &after.rehearsal.line,
+                ok: after.rehearsal.problem.is_none(),
+                milliseconds: after.rehearsal.took.as_millis(),
+                problem: after.rehearsal.problem.as_deref(),
+            },
+            needs: after.needs,
+        });
+        Self { agent: agent.name(), files: files.iter().map(file).collect(), dry_run, notes, after }
     }
+}
+
+/// What was seen after the files were written, and what comes next.
+pub(crate) fn after_install_text(after: &AfterInstall) -> String {
+    let mut out = String::new();
+    if let Some(checkpoint) = after.checkpoint {
+        out.push_str(&format!("took the first checkpoint of this workspace: {}\n", checkpoint.short()));
+    }
+    if after.rehearsal.problem.is_none() {
+        let (line, took) = (visible(&after.rehearsal.line), after.rehearsal.took.as_millis());
+        out.push_str(&format!("a sample prompt through `{line}` made a checkpoint, in {took} ms\n"));
+    }
+    out.push_str(&format!("next: {}\n", after.needs));
+    out
 }
 
 /// An agent in the list.

@@ -36,7 +36,9 @@ pub(crate) use {
         DeletedJson, ExcludedJson, ForgottenJson, PinnedJson, PruneJson, WorkspacesJson, deleted_text, verdicts_text,
         workspaces_text,
     },
-    installed::{AgentListed, AgentsJson, InstalledJson, agents_text, installed_text},
+    installed::{
+        AfterInstall, AgentListed, AgentsJson, InstalledJson, after_install_text, agents_text, installed_text,
+    },
     json::{InitJson, VerifyJson},
     overview::{Overview, overview},
     progress::ProgressLine,

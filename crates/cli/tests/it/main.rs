@@ -15,6 +15,7 @@ mod exclude;
 mod export;
 mod git;
 mod history;
+mod hooks;
 mod init;
 mod install;
 mod install_samples;

@@ -1,0 +1,92 @@
+//! How the hooks are doing, for `doctor`.
+
+use std::path::{Path, PathBuf};
+
+use jiff::Zoned;
+
+use super::{
+    Agent,
+    log::{Line, Log, Sort},
+    session::{SessionState, Sessions, is_running},
+};
+use crate::output::when;
+
+/// No more problems than this are shown.
+const MAX_SHOWN: usize = 3;
+
+/// What there is to look at.
+pub(crate) struct Checkup<'a> {
+    /// The workspace.
+    pub(crate) root: &'a Path,
+    /// Agents with the files that something was installed into.
+    pub(crate) installed: Vec<(Agent, Vec<PathBuf>)>,
+    pub(crate) sessions: Sessions,
+    pub(crate) log: Log,
+    pub(crate) now: &'a Zoned,
+}
+
+impl Checkup<'_> {
+    /// Is all well, and what is there to say?
+    pub(crate) fn look(&self) -> (bool, String) {
+        let mut lines = Vec::new();
+        let mut is_well = true;
+        let sessions = self.sessions.all();
+        for (agent, files) in &self.installed {
+            let heard = sessions.iter().find(|state| state.agent == agent.name());
+            let (well, line) = self.about(*agent, files, heard);
+            is_well &= well;
+            lines.push(line);
+        }
+        if self.installed.is_empty() {
+            lines.push("none is installed; see them with: backtrail install --list".to_owned());
+        }
+        let here: Vec<&SessionState> = sessions.iter().filter(|state| state.root == self.root).collect();
+        if let Some(newest) = here.first() {
+            let prompts = newest.turn;
+            lines.push(format!(
+                "last heard of here: {} {}, {prompts} prompts in its session",
+                newest.agent,
+                when(newest.heard, self.now)
+            ));
+            if let Some(problem) = &newest.problem {
+                is_well = false;
+                lines.push(format!("not protected: its last event got no checkpoint: {problem}"));
+            }
+        }
+        let log = self.log.lines();
+        for late in unfinished(&log) {
+            is_well = false;
+            let place = late.workspace.as_deref().unwrap_or(Path::new("?")).display();
+            lines.push(format!("not protected yet: a checkpoint in {place} is still being taken ({})", late.event));
+        }
+        let problems: Vec<&Line> = log.iter().filter(|line| line.sort == Sort::Problem).collect();
+        for line in problems.iter().rev().take(MAX_SHOWN) {
+            let event = if line.event.is_empty() { String::new() } else { format!(", {}", line.event) };
+            lines.push(format!("{}: {}{event}: {}", when(line.time, self.now), line.agent, line.message));
+        }
+        if problems.len() > MAX_SHOWN {
+            lines.push(format!("{} more in {}", problems.len() - MAX_SHOWN, self.log.file().display()));
+        }
+        (is_well, lines.join("\n"))
+    }
+
+    fn about(&self, agent: Agent, files: &[PathBuf], heard: Option<&SessionState>) -> (bool, String) {
+        let files = files.iter().map(|file| file.display().to_string()).collect::<Vec<_>>().join(", ");
+        match heard {
+            Some(state) => (true, format!("{agent}: {files}; last heard of {}", when(state.heard, self.now))),
+            // Skipped without a word until somebody says yes.
+            None if agent == Agent::Codex => {
+                (false, format!("{agent}: {files}; not heard of yet: trust them with /hooks in Codex"))
+            }
+            None => (true, format!("{agent}: {files}; not heard of yet")),
+        }
+    }
+}
+
+/// Work that goes on without the agent, and is not done.
+fn unfinished(log: &[Line]) -> impl Iterator<Item = &Line> {
+    let is_done = |late: &Line| log.iter().any(|line| line.sort == Sort::Done && line.process == late.process);
+    log.iter()
+        .filter(|line| line.sort == Sort::Late)
+        .filter(move |line| !is_done(line) && line.process.is_some_and(is_running))
+}

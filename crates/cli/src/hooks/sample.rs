@@ -1,0 +1,53 @@
+//! A payload as each agent would send it, to see a set-up work.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::Agent;
+
+/// The session of a sample.
+pub(crate) const SESSION: &str = "backtrail-sample";
+
+/// A prompt that is given in this directory.
+pub(crate) fn prompt(agent: Agent, directory: &Path) -> Value {
+    let directory = directory.to_string_lossy();
+    let prompt = "a sample prompt";
+    match agent {
+        Agent::Claude | Agent::Codex | Agent::Qwen | Agent::Opencode | Agent::Copilot => json!({
+            "session_id": SESSION, "hook_event_name": "UserPromptSubmit", "cwd": directory,
+            "prompt": prompt, "prompt_id": "1",
+        }),
+        Agent::Gemini => json!({
+            "session_id": SESSION, "hook_event_name": "BeforeAgent", "cwd": directory,
+            "prompt": prompt, "timestamp": "2026-11-15T06:28:15.939Z",
+        }),
+        Agent::Cursor => json!({
+            "conversation_id": SESSION, "generation_id": "1", "cursor_version": "0",
+            "hook_event_name": "beforeSubmitPrompt", "workspace_roots": [directory], "prompt": prompt,
+        }),
+        Agent::Cline => json!({
+            "taskId": SESSION, "hookName": "UserPromptSubmit", "workspaceRoots": [directory],
+            "userPromptSubmit": { "prompt": prompt },
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{
+        super::event::{Moment, read},
+        *,
+    };
+
+    #[test]
+    fn every_agents_sample_is_a_prompt() {
+        for agent in Agent::ALL {
+            let payload = prompt(agent, Path::new("/w")).to_string();
+            let event = read(agent, payload.as_bytes()).unwrap().unwrap();
+            assert_eq!((event.agent, event.session.as_str()), (agent, SESSION));
+            assert_eq!(event.moment, Moment::Prompt("a sample prompt".into()));
+            assert_eq!(event.directory.as_deref(), Some(Path::new("/w")));
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! Sends a sample through the command that was installed, in a scratch workspace, and looks at what it did.
+
+use std::{
+    fs, io,
+    io::Write,
+    process::{Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use backtrail::{Error, Kind, ListFilter};
+use clap::Parser;
+use tempfile::TempDir;
+
+use crate::{
+    cli::Cli,
+    failure::Failure,
+    hooks::{Agent, sample},
+    invocation::Invocation,
+    settings::Environment,
+};
+
+/// What was seen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Rehearsal {
+    /// The line that was run, as the agent runs it.
+    pub(crate) line: String,
+    /// How long it took.
+    pub(crate) took: Duration,
+    /// Why no checkpoint came of it; none where one did.
+    pub(crate) problem: Option<String>,
+}
+
+/// Runs the line with a sample prompt.
+pub(crate) fn rehearse(agent: Agent, line: &str, invocation: &Invocation) -> Result<Rehearsal, Failure> {
+    let temporary = std::env::temp_dir();
+    let failed = |source: io::Error| Error::Io { action: "rehearse in", path: std::env::temp_dir(), source };
+    let scratch = temporary.canonicalize().and_then(|place| TempDir::with_prefix_in("backtrail-install-", place));
+    let scratch = scratch.map_err(failed)?;
+    let project = scratch.path().join("project");
+    fs::create_dir(&project).and_then(|()| fs::write(project.join("file"), "a sample\n")).map_err(failed)?;
+    let environment = Environment::scratch(scratch.path(), project.clone());
+
+    let started = Instant::now();
+    let mut command = Command::new("/bin/sh");
+    command.args(["-c", line]).current_dir(&project);
+    environment.hand_over(&mut command);
+    command.envs(invocation.environment().programs().map(|programs| ("PATH", programs)));
+    command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut child = command.spawn().map_err(failed)?;
+    let payload = sample::prompt(agent, &project).to_string();
+    if let Some(mut stdin) = child.stdin.take() {
+        // A command that is not there reads nothing; what it says instead is looked at below.
+        drop(stdin.write_all(payload.as_bytes()));
+    }
+    let done = child.wait_with_output().map_err(failed)?;
+    let took = started.elapsed();
+
+    let here = Cli::try_parse_from(["backtrail", "-w", "."]).map_err(|error| Error::Internal(error.to_string()))?;
+    let there = invocation.elsewhere(here.options, environment).workspace()?;
+    let filter = ListFilter { kind: Some(Kind::Turn), session: Some(sample::SESSION.into()), ..ListFilter::default() };
+    let has_checkpoint = !there.list(&filter)?.is_empty();
+    let said = String::from_utf8_lossy(&done.stderr);
+    let said = said.lines().next().unwrap_or("it says nothing").to_owned();
+    let problem = match done.status.code() {
+        Some(0) if has_checkpoint => None,
+        Some(0) => Some(format!("it made no checkpoint ({said})")),
+        Some(code) => Some(format!("it ended with {code} ({said})")),
+        None => Some(format!("it was killed ({said})")),
+    };
+    let place = scratch.path().to_owned();
+    scratch.close().map_err(|source| Error::Io { action: "remove", path: place, source })?;
+    Ok(Rehearsal { line: line.to_owned(), took, problem })
+}

@@ -1,0 +1,376 @@
+//! `hook`: recorded and broken payloads of every agent. An agent is never disturbed, and everything can be taken back.
+
+use std::{
+    collections::BTreeSet,
+    fs,
+    io::Write,
+    path::Path,
+    process::Stdio,
+    time::{Duration, Instant},
+};
+
+use serde_json::{Value, json};
+
+use crate::place::Place;
+
+/// The agent on the command line, with what it says in one session.
+const RECORDED: &[(&str, &str)] = &[
+    ("claude", include_str!("../payloads/claude.jsonl")),
+    ("codex", include_str!("../payloads/codex.jsonl")),
+    ("gemini", include_str!("../payloads/gemini.jsonl")),
+    ("qwen", include_str!("../payloads/qwen.jsonl")),
+    ("cursor", include_str!("../payloads/cursor.jsonl")),
+    ("copilot", include_str!("../payloads/copilot.jsonl")),
+    ("copilot", include_str!("../payloads/copilot-own.jsonl")),
+    ("cline", include_str!("../payloads/cline.jsonl")),
+    ("cline", include_str!("../payloads/cline-core.jsonl")),
+    ("opencode", include_str!("../payloads/opencode.jsonl")),
+];
+
+fn recorded(place: &Place, agent: &str) -> Vec<Value> {
+    let (_, text) = RECORDED.iter().find(|(known, _)| *known == agent).unwrap();
+    payloads(place, text)
+}
+
+/// Payloads with their project moved into the workspace and their home into ours.
+fn payloads(place: &Place, text: &str) -> Vec<Value> {
+    let moved = text.replace("/home/dev/project", place.path("ws").to_str().unwrap());
+    let moved = moved.replace("/home/dev", place.path("home").to_str().unwrap());
+    moved.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// Feeds a payload; whatever it is, the agent must notice nothing.
+fn feed(place: &Place, agent: &str, payload: &[u8]) {
+    let mut command = place.command(&place.path("ws"), ["hook", agent]);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    // It may have ended already, which is its right.
+    drop(child.stdin.take().unwrap().write_all(payload));
+    let done = child.wait_with_output().unwrap();
+    let stdout = String::from_utf8(done.stdout).unwrap();
+    let shown = String::from_utf8_lossy(&payload[..payload.len().min(300)]).into_owned();
+    assert_eq!(done.status.code(), Some(0), "{agent}: {shown}");
+    let expected = if ["gemini", "cursor", "cline"].contains(&agent) { "{}\n" } else { "" };
+    assert_eq!(stdout, expected, "{agent}: {shown}");
+}
+
+fn hook(place: &Place, agent: &str, payload: &Value) {
+    feed(place, agent, payload.to_string().as_bytes());
+}
+
+/// The checkpoints, oldest first.
+fn checkpoints(place: &Place) -> Vec<Value> {
+    let mut listed = place.json(["list"])["checkpoints"].as_array().unwrap().clone();
+    listed.reverse();
+    listed
+}
+
+fn of_kind(place: &Place, kind: &str) -> Vec<Value> {
+    checkpoints(place).into_iter().filter(|checkpoint| checkpoint["kind"] == kind).collect()
+}
+
+/// A word that is only in events before a tool.
+fn is_before_tool(payload: &Value) -> bool {
+    let text = payload.to_string();
+    let is_done = ["tool_response", "tool_result", "toolResult", "tool_output", "postToolUse"]
+        .iter()
+        .any(|key| text.contains(key));
+    let names = ["PreToolUse", "BeforeTool", "preToolUse", "\"tool_call\"", "toolName"];
+    names.iter().any(|name| text.contains(name)) && !is_done
+}
+
+#[test]
+fn every_agents_session_becomes_checkpoints() {
+    for (agent, text) in RECORDED {
+        let place = Place::new();
+        place.write("k", "1\n");
+        let payloads = payloads(&place, text);
+        let mut tools = 0;
+        for payload in &payloads {
+            let is_before = is_before_tool(payload);
+            if is_before {
+                tools += 1;
+                place.write(format!("before-{tools}"), "edited by hand\n");
+            }
+            hook(&place, agent, payload);
+            if is_before {
+                place.write("hello.txt", format!("written by tool {tools}\n"));
+            }
+        }
+        assert!(tools > 0, "{agent}");
+        let listed = checkpoints(&place);
+        let about = || {
+            format!(
+                "{agent}: {:#?}",
+                listed.iter().map(|it| (&it["kind"], &it["tool"], &it["files_changed"])).collect::<Vec<_>>()
+            )
+        };
+        let all_say = |key: &str| listed.iter().map(|it| it[key].to_string()).collect::<BTreeSet<_>>();
+        assert_eq!(all_say("agent"), BTreeSet::from([json!(agent).to_string()]));
+        assert_eq!(all_say("session").len(), 1, "{}", about());
+        let turns = of_kind(&place, "turn");
+        assert!(!of_kind(&place, "session").is_empty() && !turns.is_empty(), "{}", about());
+        for (number, turn) in turns.iter().enumerate() {
+            assert_eq!(turn["turn"], json!(number + 1));
+            assert!(turn["prompt"].as_str().is_some_and(|prompt| text.contains(prompt)), "{}", about());
+        }
+        let steps = of_kind(&place, "step");
+        for number in 1..=tools {
+            let edit = format!("before-{number}");
+            let before = steps.iter().find(|step| step["files_changed"].to_string().contains(&edit));
+            assert!(before.is_some_and(|step| step["tool"].is_string() && step["turn"].is_u64()), "{}", about());
+        }
+        let after = steps.iter().filter(|step| step["files_changed"].to_string().contains("hello.txt"));
+        assert_eq!(after.count(), tools, "{}", about());
+        let first = turns[0]["id"].as_str().unwrap().to_owned();
+        place.ok(["restore", &first]);
+        assert_eq!(fs::read_dir(place.path("ws")).unwrap().count(), 1, "{agent}");
+    }
+}
+
+#[test]
+fn payloads_that_are_cut_off_or_twisted_are_swallowed() {
+    for (agent, text) in RECORDED {
+        let place = Place::new();
+        place.write("k", "1\n");
+        for payload in payloads(&place, text) {
+            let text = payload.to_string();
+            for part in [1, text.len() / 3, text.len() / 2, text.len() - 1] {
+                feed(&place, agent, &text.as_bytes()[..part]);
+            }
+        }
+        assert_eq!(checkpoints(&place).len(), 0, "{agent}: a checkpoint of half a payload");
+        let log = fs::read_to_string(place.path("home/backtrail/log/hooks.jsonl")).unwrap();
+        assert!(log.contains("means nothing"), "{log}");
+        // A payload that is whole and says something else than it should.
+        let Some(payload) = payloads(&place, text).into_iter().find(is_before_tool) else { panic!("{agent}") };
+        for key in payload.as_object().unwrap().keys() {
+            for other in [json!(null), json!(7), json!([]), json!({ "a": [1] }), json!("\u{0}\n../..")] {
+                let mut twisted = payload.clone();
+                twisted[key] = other;
+                hook(&place, agent, &twisted);
+            }
+        }
+        place.ok(["verify"]);
+        assert_eq!(fs::read_dir(place.path("ws")).unwrap().count(), 1, "{agent}");
+    }
+}
+
+#[test]
+fn words_that_nobody_knows_are_no_reason_to_stop_a_prompt() {
+    let place = Place::new();
+    place.write("k", "1\n");
+    let payload = recorded(&place, "claude")[1].to_string();
+    for words in [
+        &["hook"][..],
+        &["hook", "no-such-agent"],
+        &["hook", "--x"],
+        &["hook", "-w"],
+        &["--json", "hook", "--", "-"],
+        &["hook", "../../x"],
+    ] {
+        let mut command = place.command(&place.path("ws"), words);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        drop(child.stdin.take().unwrap().write_all(payload.as_bytes()));
+        let done = child.wait_with_output().unwrap();
+        assert_eq!((done.status.code(), done.stdout.len()), (Some(0), 0), "{words:?}");
+    }
+    assert!(checkpoints(&place).is_empty());
+    let mut newer = place.command(&place.path("ws"), ["hook", "claude", "--option-of-a-newer-version", "x"]);
+    let mut child = newer.stdin(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(payload.as_bytes()).unwrap();
+    assert!(child.wait().unwrap().success());
+    assert_eq!(checkpoints(&place).len(), 1);
+}
+
+#[test]
+fn the_same_event_is_taken_once() {
+    let place = Place::new();
+    place.write("k", "1\n");
+    let events = recorded(&place, "claude");
+    let (start, prompt, before) = (&events[0], &events[1], &events[2]);
+    for _ in 0..2 {
+        hook(&place, "claude", start);
+    }
+    for _ in 0..2 {
+        hook(&place, "claude", prompt);
+    }
+    place.write("k", "2\n");
+    hook(&place, "claude", before);
+    place.write("k", "3\n");
+    hook(&place, "claude", before);
+    let kinds: Vec<_> = checkpoints(&place).iter().map(|it| it["kind"].as_str().unwrap().to_owned()).collect();
+    assert_eq!(kinds, ["session", "turn", "step"]);
+    let mut again = prompt.clone();
+    again["prompt_id"] = json!("another");
+    hook(&place, "claude", &again);
+    assert_eq!(of_kind(&place, "turn").iter().map(|it| it["turn"].as_u64().unwrap()).collect::<Vec<_>>(), [1, 2]);
+}
+
+#[test]
+fn hooks_that_come_at_once_are_all_counted() {
+    let place = Place::new();
+    place.write("k", "1\n");
+    let prompt = &recorded(&place, "claude")[1];
+    std::thread::scope(|scope| {
+        for number in 0..6 {
+            let (place, mut prompt) = (&place, prompt.clone());
+            prompt["prompt_id"] = json!(number.to_string());
+            scope.spawn(move || hook(place, "claude", &prompt));
+        }
+    });
+    let turns: BTreeSet<_> = of_kind(&place, "turn").iter().map(|it| it["turn"].as_u64().unwrap()).collect();
+    assert_eq!(turns, (1..=6).collect());
+}
+
+#[test]
+fn the_workspace_is_the_one_that_the_session_began_in() {
+    let place = Place::new();
+    place.write("k", "1\n");
+    fs::create_dir_all(place.path("elsewhere/.git")).unwrap();
+    let events = recorded(&place, "claude");
+    hook(&place, "claude", &events[0]);
+    place.write("k", "2\n");
+    let mut moved = events[2].clone();
+    moved["cwd"] = json!(place.path("elsewhere"));
+    hook(&place, "claude", &moved);
+    assert_eq!(of_kind(&place, "step").len(), 1);
+    let workspaces = place.json(["workspaces"])["workspaces"].as_array().unwrap().len();
+    assert_eq!(workspaces, 1, "one of the other directory was made");
+    let mut gone = events[2].clone();
+    (gone["session_id"], gone["cwd"]) = (json!("another"), json!(place.path("not-there")));
+    hook(&place, "claude", &gone);
+    assert_eq!(checkpoints(&place).len(), 2);
+}
+
+#[test]
+fn subagents_count_for_the_session_that_started_them() {
+    let place = Place::new();
+    place.write("k", "1\n");
+    let events = recorded(&place, "cursor");
+    let top = events[0]["conversation_id"].clone();
+    hook(&place, "cursor", &events[1]);
+    let start = json!({ "conversation_id": top, "cursor_version": "2.6", "workspace_roots": [place.path("ws")],
+        "hook_event_name": "subagentStart", "subagent_id": "child", "parent_conversation_id": top });
+    hook(&place, "cursor", &start);
+    place.write("k", "2\n");
+    let mut tool = events[2].clone();
+    (tool["conversation_id"], tool["tool_use_id"]) = (json!("child"), json!("x"));
+    hook(&place, "cursor", &tool);
+    let step = &of_kind(&place, "step")[0];
+    assert_eq!((&step["session"], &step["turn"]), (&top, &json!(1)));
+
+    let events = recorded(&place, "claude");
+    hook(&place, "claude", &events[1]);
+    place.write("k", "3\n");
+    let mut inner = events[2].clone();
+    inner["agent_id"] = json!("sub-1");
+    hook(&place, "claude", &inner);
+    let step = of_kind(&place, "step").pop().unwrap();
+    assert_eq!((&step["session"], &step["metadata"]["subagent"]), (&events[1]["session_id"], &json!("sub-1")));
+    assert_eq!(step["metadata"]["tool_use_id"], "toolu_1");
+}
+
+#[test]
+fn settings_say_how_often() {
+    let place = Place::new();
+    place.write("backtrail.toml", "[checkpoints]\nevery_n_steps = 3\n");
+    place.write("k", "0\n");
+    let events = recorded(&place, "claude");
+    hook(&place, "claude", &events[1]);
+    for number in 1..=7 {
+        place.write("k", format!("{number}\n"));
+        for event in [&events[2], &events[3]] {
+            let mut event = event.clone();
+            (event["tool_use_id"], event["tool_name"], event["tool_input"]) =
+                (json!(format!("t{number}")), json!("Bash"), json!({}));
+            hook(&place, "claude", &event);
+        }
+    }
+    assert_eq!(of_kind(&place, "step").iter().map(|it| it["step"].as_u64().unwrap()).collect::<Vec<_>>(), [3, 6]);
+}
+
+#[test]
+fn tools_that_only_look_cost_nothing() {
+    let place = Place::new();
+    place.write("k", "1\n");
+    let mut read = recorded(&place, "claude")[2].clone();
+    read["tool_name"] = json!("Read");
+    hook(&place, "claude", &read);
+    assert!(checkpoints(&place).is_empty() && !place.path("home/backtrail/sessions").exists());
+}
+
+#[test]
+fn ignored_files_that_a_tool_names_are_captured_first() {
+    let place = Place::new();
+    place.write(".gitignore", "private/\n");
+    place.write("private/notes", "the user's own\n");
+    place.write("private/other", "1\n");
+    let events = recorded(&place, "claude");
+    hook(&place, "claude", &events[1]);
+    let mut shell = events[2].clone();
+    (shell["tool_name"], shell["tool_input"]) =
+        (json!("Bash"), json!({ "command": "cd private; rm -f private/notes private" }));
+    hook(&place, "claude", &shell);
+    place.remove("private/notes");
+    let step = of_kind(&place, "step").pop().unwrap()["id"].as_str().unwrap().to_owned();
+    place.ok(["restore", &step]);
+    assert_eq!(fs::read_to_string(place.path("ws/private/notes")).unwrap(), "the user's own\n");
+    assert!(place.run(["cat", &step, "private/other"]).code != 0, "a directory that was named was captured");
+}
+
+#[test]
+fn the_conversation_is_kept_with_every_prompt() {
+    let place = Place::new();
+    place.write("k", "1\n");
+    let prompt = &recorded(&place, "claude")[1];
+    let transcript = Path::new(prompt["transcript_path"].as_str().unwrap()).to_owned();
+    hook(&place, "claude", prompt);
+    fs::create_dir_all(transcript.parent().unwrap()).unwrap();
+    fs::write(&transcript, "{\"n\":1}\n{\"n\":2}\n{\"cut off").unwrap();
+    let mut second = prompt.clone();
+    (second["prompt_id"], second["prompt"]) = (json!("2"), json!("more"));
+    hook(&place, "claude", &second);
+    let turns = of_kind(&place, "turn");
+    assert_eq!(turns[0]["attachments"], json!([]), "there was no file yet");
+    assert_eq!(turns[1]["attachments"], json!([{ "name": "conversation", "bytes": 16 }]));
+    let id = turns[1]["id"].as_str().unwrap();
+    assert_eq!(place.ok(["cat", id, "--attachment", "conversation"]), "{\"n\":1}\n{\"n\":2}\n");
+}
+
+#[test]
+fn an_agent_is_not_kept_waiting_and_the_work_goes_on() {
+    let mut place = Place::saved();
+    place.set("BACKTRAIL_HOOK_MILLISECONDS", "300");
+    place.write("k", "1\n");
+    let events = recorded(&place, "claude");
+    let held = place.hold_lock();
+    let started = Instant::now();
+    hook(&place, "claude", &events[1]);
+    assert!(started.elapsed() < Duration::from_secs(20), "it waited");
+    let doctor = place.json(["doctor"]);
+    let agents = doctor["checks"].as_array().unwrap().iter().find(|check| check["name"] == "agents").unwrap();
+    assert_eq!(agents["ok"], false, "{agents}");
+    assert!(agents["detail"].as_str().unwrap().contains("not protected yet"), "{agents}");
+    assert_eq!(of_kind(&place, "turn").len(), 0);
+    drop(held);
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while of_kind(&place, "turn").is_empty() {
+        assert!(Instant::now() < deadline, "the work did not go on");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+#[test]
+fn what_went_wrong_is_kept_for_doctor() {
+    let place = Place::new();
+    place.write("backtrail.toml", "[scan\n");
+    hook(&place, "claude", &recorded(&place, "claude")[1]);
+    fs::remove_file(place.path("ws/backtrail.toml")).unwrap();
+    assert!(checkpoints(&place).is_empty());
+    let text = place.ok(["doctor"]);
+    assert!(text.contains("backtrail.toml"), "{text}");
+    hook(&place, "claude", &recorded(&place, "claude")[2]);
+    assert_eq!(checkpoints(&place).len(), 1, "it goes on once the file is mended");
+}
