@@ -3,12 +3,13 @@
 use std::{
     path::{Path, PathBuf},
     process::ExitCode,
+    sync::Arc,
     time::Duration,
 };
 
 use backtrail::{
-    CheckpointId, Error, ErrorCode, Event, Location, Options, Scope, Settings, Start, Workspace, WorkspacePath, locate,
-    settings::parse_duration,
+    CheckpointId, Error, ErrorCode, Event, Location, OpenStores, Options, Scope, Settings, Start, Workspace,
+    WorkspacePath, locate, settings::parse_duration,
 };
 use jiff::{Timestamp, Zoned};
 
@@ -151,6 +152,7 @@ impl Invocation {
             settings,
             git: self.environment.git().clone(),
             patience: self.patience(),
+            open_stores: Some(Arc::new(OpenStores::new(user.stores.cache_size))),
         }
     }
 

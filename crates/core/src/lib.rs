@@ -57,7 +57,7 @@ pub use settings::Settings;
 pub use show::{ListFilter, Shown};
 pub use status::Status;
 pub use step::{StepRequest, Stepped};
-pub use store::Direction;
+pub use store::{Direction, OpenStores};
 pub use user_repository::GitEnvironment;
 pub use verify::{Damage, Verification};
 pub use workspace::{Options, Workspace};

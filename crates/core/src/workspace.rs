@@ -20,7 +20,7 @@ use crate::{
     model::{ContentSink, OutsideRules, Scope, Unwritable, WorkspacePath},
     restore::Abort,
     settings::Settings,
-    store::{HashOnly, IdentityFile, Layout, Store, Timeline, Writer},
+    store::{HashOnly, IdentityFile, Layout, OpenStores, Store, Timeline, Writer},
     user_repository::{GitEnvironment, UserRepository, global_excludes},
 };
 
@@ -38,6 +38,8 @@ pub struct Options {
     pub own_directories: Vec<PathBuf>,
     /// How long to wait for another process.
     pub patience: Duration,
+    /// Stores that the process keeps open, shared by all workspaces that are given the same; none opens them each time.
+    pub open_stores: Option<Arc<OpenStores>>,
 }
 
 impl Default for Options {
@@ -47,6 +49,7 @@ impl Default for Options {
             git: GitEnvironment::default(),
             own_directories: Vec::new(),
             patience: Duration::from_secs(30),
+            open_stores: None,
         }
     }
 }
@@ -164,7 +167,10 @@ pub(crate) fn normalize(path: &Path) -> Option<PathBuf> {
 impl Workspace {
     /// The store for reading; none where nothing was saved yet.
     pub(crate) fn store(&self) -> Result<Option<Store>> {
-        Store::open(self.store_directory())
+        match &self.options.open_stores {
+            Some(kept) => Store::open_kept(self.store_directory(), kept),
+            None => Store::open(self.store_directory()),
+        }
     }
 
     /// The store, where an operation makes no sense without one.

@@ -97,13 +97,18 @@ impl TestWorkspace {
 
     /// Opens a directory with these settings.
     pub fn open_with(&self, root: &Path, settings: Settings) -> Workspace {
+        self.open_as(root, Options { settings, ..Options::default() })
+    }
+
+    /// Opens a directory as a process with these options does; the git environment is the test's own.
+    pub fn open_as(&self, root: &Path, options: Options) -> Workspace {
         let location = backtrail::locate(&Start::At(root.to_owned()), &self.stores(), None).unwrap();
         let git = GitEnvironment {
             home: Some(self.home()),
             config_files: vec![self.home().join(".gitconfig")],
             default_excludes: None,
         };
-        Workspace::new(location, Options { settings, git, ..Options::default() })
+        Workspace::new(location, Options { git, ..options })
     }
 
     /// The next tick of the clock.

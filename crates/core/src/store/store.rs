@@ -8,7 +8,7 @@ use std::{io, ops::Deref, path::Path, time::Duration};
 use gix_hash::ObjectId;
 
 use super::{
-    Area, FoundJournal, Journal, Layout, Operation, Record, State, Timeline, compact,
+    Area, FoundJournal, Journal, Layout, OpenStores, Operation, Record, State, Timeline, compact,
     format::{self, Format, IdentityFile},
     journal,
     objects::{ObjectKind, ObjectProblem, ObjectReader, Objects, bytes_of, object_id},
@@ -45,9 +45,18 @@ pub(crate) struct Store {
 impl Store {
     /// Opens a store; none where there is none.
     pub(crate) fn open(directory: &Path) -> Result<Option<Self>> {
+        Self::open_with(directory, |layout| Objects::at(&layout.objects()))
+    }
+
+    /// Opens a store, or takes the one that is kept open.
+    pub(crate) fn open_kept(directory: &Path, kept: &OpenStores) -> Result<Option<Self>> {
+        Self::open_with(directory, |layout| kept.objects(layout))
+    }
+
+    fn open_with(directory: &Path, objects: impl Fn(&Layout) -> io::Result<Objects>) -> Result<Option<Self>> {
         let layout = Layout::new(directory);
         let Some(format) = Format::read(&layout)? else { return Ok(None) };
-        let objects = Objects::at(&layout.objects()).or_fail("open the objects of", directory)?;
+        let objects = objects(&layout).or_fail("open the objects of", directory)?;
         Ok(Some(Self { layout, objects, unknown_to_write: format.unknown_to_write }))
     }
 

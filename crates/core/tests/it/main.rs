@@ -18,6 +18,7 @@ mod model;
 mod modes;
 mod names;
 mod nested_repos;
+mod open_stores;
 mod rebuildable;
 mod restore;
 mod restore_git;
