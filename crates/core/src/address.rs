@@ -98,10 +98,11 @@ fn parse_moment(text: &str, now: &Zoned) -> Option<Timestamp> {
         let next_day = date.tomorrow().ok()?.to_zoned(zone()).ok()?;
         return next_day.timestamp().checked_sub(MILLISECOND).ok();
     }
-    let start = match (text.parse::<Timestamp>(), text.parse::<civil::Time>()) {
+    let start = match (text.parse::<Timestamp>(), text.parse::<civil::DateTime>()) {
         (Ok(moment), _) => moment,
-        (_, Ok(time)) => now.date().to_datetime(time).to_zoned(zone()).ok()?.timestamp(),
-        _ => text.parse::<civil::DateTime>().ok()?.to_zoned(zone()).ok()?.timestamp(),
+        (_, Ok(local)) => local.to_zoned(zone()).ok()?.timestamp(),
+        // Last: it would take the clock of a date and a clock for one of today.
+        _ => now.date().to_datetime(text.parse().ok()?).to_zoned(zone()).ok()?.timestamp(),
     };
     start.checked_add(spelled_out(text)).ok()
 }
@@ -252,6 +253,7 @@ mod tests {
         assert_eq!(moment("at:14:30"), "2026-11-15T13:30:59.999Z");
         assert_eq!(moment("at:2026-11-15T14:30"), "2026-11-15T13:30:59.999Z");
         assert_eq!(moment("at:2026-11-15 14:30"), "2026-11-15T13:30:59.999Z");
+        assert_eq!(moment("at:2026-11-12T14:30"), "2026-11-12T13:30:59.999Z");
         assert_eq!(moment("at:14:30:05"), "2026-11-15T13:30:05.999Z");
         assert_eq!(moment("at:2026-11-15T13:30:00Z"), "2026-11-15T13:30:00.999Z");
         assert_eq!(moment("at:2026-11-15T13:30Z"), "2026-11-15T13:30:59.999Z");

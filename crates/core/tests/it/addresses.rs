@@ -69,6 +69,7 @@ fn a_clock_time_means_all_of_its_minute() {
         assert_eq!(ws.open().resolve(word, &now).unwrap(), expected, "{word}");
     }
     assert!(ws.open().resolve("at:10:39", &now).is_err());
+    assert!(ws.open().resolve("at:2026-11-14T23:00", &now).is_err(), "the day counts, too");
 }
 
 #[test]
