@@ -36,7 +36,7 @@ Exit status: 0 done, 1 failed, 2 usage or settings, 3 no such checkpoint or path
 6 refused, 7 another process holds the workspace, 130 interrupted.";
 
 /// What every command takes, before or behind its word.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Global options")]
 pub(crate) struct GlobalOptions {
     /// The workspace; without it the nearest directory around that has a store, else a .git, else the current one
@@ -69,9 +69,10 @@ impl GlobalOptions {
 }
 
 /// When to use colours.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ColorWhen {
     /// On a terminal, unless NO_COLOR is set
+    #[default]
     Auto,
     Always,
     Never,

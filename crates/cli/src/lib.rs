@@ -6,6 +6,7 @@
 mod child;
 mod cli;
 mod commands;
+mod completion;
 mod failure;
 mod hooks;
 mod install;
@@ -16,7 +17,10 @@ mod process;
 mod question;
 pub mod settings;
 
-use std::{ffi::OsString, process::ExitCode};
+use std::{
+    ffi::{OsStr, OsString},
+    process::ExitCode,
+};
 
 use clap::Parser;
 
@@ -31,11 +35,23 @@ pub fn main(words: &[OsString], started_by: StartedBy) -> u8 {
         hooks::run(words);
         return 0;
     }
+    if let Some(shell) = settings::completing_shell() {
+        return number_of(complete(&shell, words));
+    }
     let code = match Cli::try_parse_from(words) {
         Ok(cli) => Invocation::new(cli.options, Environment::of_process()).run(cli.command),
         Err(error) => failure::end_parsing(&error, words),
     };
     number_of(code)
+}
+
+/// Answers a shell in which a command line is being typed. Whatever goes wrong, it says nothing.
+fn complete(shell: &OsStr, words: &[OsString]) -> ExitCode {
+    let offered = completion::answer(shell, words, Environment::of_process()).unwrap_or_default();
+    match output::offer(&offered) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(_) => ExitCode::FAILURE,
+    }
 }
 
 /// The standard library compares exit codes, but tells nobody their number.

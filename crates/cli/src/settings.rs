@@ -213,6 +213,11 @@ impl Environment {
     }
 }
 
+/// The shell that asks for what could follow on its command line; none in an ordinary run.
+pub(crate) fn completing_shell() -> Option<OsString> {
+    std::env::var_os(crate::completion::VARIABLE).filter(|shell| !shell.is_empty() && shell != "0")
+}
+
 /// Keeps from another program what this process was told about git.
 pub(crate) fn hide_git_variables(command: &mut std::process::Command) {
     use std::os::unix::ffi::OsStrExt;

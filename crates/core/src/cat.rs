@@ -5,9 +5,18 @@ use std::io;
 use crate::{
     error::{Error, Result},
     model::{CheckpointId, ContentId, WorkspacePath},
-    store::{Snapshot, Store, StoredNode},
+    store::{Snapshot, Store, StoredEntry, StoredNode},
     workspace::Workspace,
 };
+
+/// A name in a directory of a checkpoint.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredName {
+    /// Its bytes.
+    pub name: Vec<u8>,
+    /// Is it a directory?
+    pub is_directory: bool,
+}
 
 impl Workspace {
     /// Gives the bytes of a file at a checkpoint to `take`; of a symlink, its target.
@@ -35,6 +44,18 @@ impl Workspace {
     pub fn holds(&self, id: &CheckpointId, path: &WorkspacePath) -> Result<bool> {
         let store = self.existing_store()?;
         Ok(find_stored(&store, store.snapshot(id)?, path)?.is_some())
+    }
+
+    /// What a directory holds at a checkpoint, in the order of its bytes.
+    pub fn names_at(&self, id: &CheckpointId, directory: &WorkspacePath) -> Result<Vec<StoredName>> {
+        let store = self.existing_store()?;
+        let found = find_stored(&store, store.snapshot(id)?, directory)?;
+        let Some(StoredNode::Directory { snapshot, .. }) = found else { return Ok(Vec::new()) };
+        let name = |entry: StoredEntry| StoredName {
+            is_directory: matches!(entry.node, StoredNode::Directory { .. }),
+            name: entry.name.into(),
+        };
+        Ok(store.list(&store.reader(), &snapshot)?.into_iter().map(name).collect())
     }
 
     fn content_at(&self, store: &Store, id: &CheckpointId, path: &WorkspacePath) -> Result<ContentId> {

@@ -39,6 +39,7 @@ mod verify;
 mod workspace;
 
 pub use address::{Address, InvalidAddress, validate_name};
+pub use cat::StoredName;
 pub use diff::{Diff, PatchLimits};
 pub use error::{Error, ErrorCode, Result};
 pub use events::{Event, Progress, TimedEvent};

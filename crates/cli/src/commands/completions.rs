@@ -1,15 +1,17 @@
-//! `completions`: what a shell needs to complete commands and options.
+//! `completions`: what a shell needs to complete command lines of this program.
 
 use std::process::ExitCode;
 
-use clap::{Args, CommandFactory};
+use clap::Args;
 use clap_complete::Shell;
 
-use crate::{cli::Cli, failure::Failure, invocation::Invocation};
+use crate::{completion, failure::Failure, invocation::Invocation, output::OutputError};
 
 /// Print the completions for a shell
 ///
-/// For bash: backtrail completions bash > ~/.local/share/bash-completion/completions/backtrail
+/// They complete commands and options, checkpoints with their messages, and paths of a checkpoint. For bash: backtrail
+/// completions bash > ~/.local/share/bash-completion/completions/backtrail; for zsh a file called _backtrail in a directory
+/// of $fpath; for fish ~/.config/fish/completions/backtrail.fish.
 #[derive(Debug, Args)]
 pub(crate) struct CompletionsArgs {
     /// The shell
@@ -17,8 +19,6 @@ pub(crate) struct CompletionsArgs {
 }
 
 pub(crate) fn run(args: &CompletionsArgs, invocation: &Invocation) -> Result<ExitCode, Failure> {
-    let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut Cli::command(), "backtrail", &mut script);
-    invocation.output.bytes(&script)?;
+    invocation.output.bytes(&completion::script(args.shell).map_err(OutputError::from)?)?;
     Ok(ExitCode::SUCCESS)
 }

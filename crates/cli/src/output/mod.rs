@@ -48,8 +48,8 @@ pub(crate) use {
     style::Paint,
     timeline::{Timeline, turns},
     tried::{TriedJson, rolled_back_sentence},
-    visible::{visible, visible_path},
-    wording::{bytes, plural, set_bytes, shell_path, shell_words, title, when},
+    visible::{columns, cut, pad, visible, visible_path},
+    wording::{bytes, plural, set_bytes, shell_path, shell_words, title, title_words, when},
 };
 
 /// What could not be printed to stdout.
@@ -89,6 +89,13 @@ pub(crate) fn answer_hook(answer: &str) {
 /// Says something beside the answer to a hook, for whoever looks at an agent's own log.
 pub(crate) fn talk_of_hook(line: &str) {
     drop(writeln!(io::stderr().lock(), "{line}"));
+}
+
+/// Prints what a shell is to offer.
+pub(crate) fn offer(candidates: &[u8]) -> io::Result<()> {
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(candidates)?;
+    stdout.flush()
 }
 
 /// Whom the answer is for.

@@ -77,9 +77,13 @@ pub(crate) fn set_bytes(count: u64) -> String {
 
 /// A checkpoint in a sentence: `3f9c2a1b "before the agent"`.
 pub(crate) fn title(checkpoint: &Checkpoint) -> String {
-    let message = first_line(&checkpoint.message);
-    let words = checkpoint.name.as_deref().map(visible).unwrap_or(message);
+    let words = title_words(checkpoint);
     if words.is_empty() { checkpoint.id.short() } else { format!("{} \"{words}\"", checkpoint.id.short()) }
+}
+
+/// What a checkpoint is called, or says of itself.
+pub(crate) fn title_words(checkpoint: &Checkpoint) -> String {
+    checkpoint.name.as_deref().map_or_else(|| first_line(&checkpoint.message), visible)
 }
 
 /// Words as one would write them in a shell.

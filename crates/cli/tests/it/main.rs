@@ -5,6 +5,7 @@
 #![expect(clippy::unwrap_used, reason = "a test may fail by it")]
 
 mod cat;
+mod completion;
 mod delete;
 mod demo;
 mod diff;

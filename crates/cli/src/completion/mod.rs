@@ -1,0 +1,156 @@
+//! What a shell offers while a command line is typed: commands and options, ids with their messages, paths of a checkpoint.
+//!
+//! The script that `completions` prints makes the shell run this program with [`VARIABLE`] set. Then nothing but the timeline
+//! and single directories of a checkpoint are read, and trouble means that nothing is offered: somebody is typing.
+
+mod bash;
+mod sources;
+
+use std::{
+    ffi::{OsStr, OsString},
+    io,
+    path::Path,
+    sync::Arc,
+};
+
+use clap::{Command, CommandFactory, FromArgMatches};
+use clap_complete::{
+    ArgValueCompleter, Shell,
+    engine::{CompletionCandidate, complete},
+    env::{EnvCompleter, Shells},
+};
+
+use self::sources::{Offer, Sources};
+use crate::{
+    cli::{Cli, GlobalOptions},
+    invocation::Invocation,
+    settings::Environment,
+};
+
+/// Says to the program that it is to complete a command line, and for which shell.
+pub(crate) const VARIABLE: &str = "BACKTRAIL_COMPLETE";
+
+const PROGRAM: &str = "backtrail";
+
+/// What is offered for the arguments that only this workspace can tell.
+const ARGUMENTS: &[(&str, &str, Offer)] = &[
+    ("show", "checkpoint", Offer::Checkpoints),
+    ("status", "since", Offer::Checkpoints),
+    ("diff", "from", Offer::CheckpointsBeforeDashes),
+    ("diff", "to", Offer::CheckpointsBeforeDashes),
+    ("diff", "paths", Offer::Paths),
+    ("cat", "checkpoint", Offer::Checkpoints),
+    ("cat", "path", Offer::Paths),
+    ("cat", "attachment", Offer::Attachments),
+    ("history", "path", Offer::Paths),
+    ("list", "path", Offer::Paths),
+    ("list", "session", Offer::Sessions),
+    ("restore", "id", Offer::Checkpoints),
+    ("restore", "paths", Offer::Paths),
+    ("export", "id", Offer::Checkpoints),
+    ("delete", "ids", Offer::Checkpoints),
+    ("pin", "checkpoint", Offer::Checkpoints),
+    ("unpin", "checkpoint", Offer::Pinned),
+    ("man", "command", Offer::Commands),
+];
+
+/// The script that a shell reads to complete command lines of this program.
+pub(crate) fn script(shell: Shell) -> io::Result<Vec<u8>> {
+    if shell == Shell::Bash {
+        return Ok(bash::SCRIPT.into());
+    }
+    let mut script = Vec::new();
+    adapter(&shell.to_string())?.write_registration(VARIABLE, PROGRAM, PROGRAM, PROGRAM, &mut script)?;
+    if shell == Shell::Zsh {
+        // In a file of its own, which zsh reads at the first key: that one is to be answered, too.
+        script.extend(b"if [[ $funcstack[1] == _backtrail ]]; then _clap_dynamic_completer_backtrail \"$@\"; fi\n");
+    }
+    Ok(script)
+}
+
+fn adapter(shell: &str) -> io::Result<&'static dyn EnvCompleter> {
+    const KNOWN: Shells<'static> = Shells::builtins();
+    let known = KNOWN.0.iter().copied().find(|known| known.is(shell));
+    known.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, format!("{shell} is no shell that is known here")))
+}
+
+/// What the shell is to offer; `words` are those that its script gives to this program.
+pub(crate) fn answer(shell: &OsStr, words: &[OsString], environment: Environment) -> io::Result<Vec<u8>> {
+    let shell = Path::new(shell).file_stem().unwrap_or(shell).to_string_lossy();
+    let behind_dashes = words.iter().position(|word| word == "--").map_or(words.len(), |dashes| dashes + 1);
+    let words = &words[behind_dashes..];
+    let current_directory = environment.current_directory().ok().map(Path::to_owned);
+    let current_directory = current_directory.as_deref();
+    if shell == "bash" {
+        return bash::answer(words, |typed| {
+            let index = typed.len().saturating_sub(1);
+            complete(&mut command(typed, environment), typed.to_vec(), index, current_directory)
+        });
+    }
+    let mut out = Vec::new();
+    let mut command = command(words, environment);
+    adapter(&shell)?.write_complete(&mut command, words.to_vec(), current_directory, &mut out)?;
+    Ok(out)
+}
+
+/// The command line, with what this workspace has to offer for it.
+fn command(typed: &[OsString], environment: Environment) -> Command {
+    let sources = Arc::new(sources(typed, environment));
+    let mut program = Cli::command();
+    for (command, argument, offer) in ARGUMENTS {
+        let sources = Arc::clone(&sources);
+        let completer = ArgValueCompleter::new(move |word: &OsStr| sources.offer(*offer, word));
+        program = program.mut_subcommand(*command, |command| command.mut_arg(*argument, |arg| arg.add(completer)));
+    }
+    // Before the first letter, options would only hide what is asked for.
+    if typed.last().is_none_or(|last| last.is_empty()) { without_options(program) } else { program }
+}
+
+fn without_options(command: Command) -> Command {
+    let hide = |arg: clap::Arg| if arg.is_positional() { arg } else { arg.hide(true) };
+    command.disable_help_flag(true).mut_args(hide).mut_subcommands(without_options)
+}
+
+/// Reads what was typed so far, as far as it makes sense already.
+fn sources(typed: &[OsString], environment: Environment) -> Sources {
+    let read = Cli::command().ignore_errors(true).try_get_matches_from(typed).ok();
+    let options = read.as_ref().and_then(|read| GlobalOptions::from_arg_matches(read).ok()).unwrap_or_default();
+    let checkpoint = read.as_ref().and_then(|read| read.subcommand()).and_then(|(_, read)| {
+        let named = ["id", "checkpoint", "to", "from"];
+        named.iter().find_map(|name| read.try_get_one::<String>(name).ok().flatten().cloned())
+    });
+    let invocation = Invocation::new(GlobalOptions { quiet: true, ..options }, environment);
+    let is_behind_dashes = typed.iter().rev().skip(1).any(|word| word == "--");
+    Sources::new(&invocation, checkpoint, is_behind_dashes)
+}
+
+/// One thing to offer.
+fn candidate(value: impl Into<OsString>, help: impl Into<String>) -> CompletionCandidate {
+    CompletionCandidate::new(value).help(Some(help.into().into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_argument_in_the_table_exists() {
+        let program = Cli::command();
+        for (command, argument, _) in ARGUMENTS {
+            let command = program.find_subcommand(command).unwrap_or_else(|| panic!("no command {command}"));
+            assert!(
+                command.get_arguments().any(|arg| arg.get_id() == argument),
+                "{} has no {argument}",
+                command.get_name()
+            );
+        }
+    }
+
+    #[test]
+    fn every_shell_has_a_script() {
+        for shell in [Shell::Bash, Shell::Elvish, Shell::Fish, Shell::PowerShell, Shell::Zsh] {
+            let script = String::from_utf8(script(shell).unwrap()).unwrap();
+            assert!(script.contains(VARIABLE), "{shell}: {script}");
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! Where what is offered comes from: the timeline, and directories of a checkpoint.
+
+use std::ffi::OsStr;
+
+use backtrail::{CheckpointId, ListFilter, Workspace};
+use clap::CommandFactory;
+use clap_complete::engine::CompletionCandidate;
+use jiff::Zoned;
+
+use super::candidate;
+use crate::{
+    cli::Cli,
+    invocation::Invocation,
+    output::{title_words, visible, when},
+};
+
+/// So many checkpoints are offered before anybody has typed a letter.
+const OFFERED: usize = 50;
+
+/// What an argument takes.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Offer {
+    /// Words that name a checkpoint.
+    Checkpoints,
+    /// The same, and paths behind two dashes.
+    CheckpointsBeforeDashes,
+    /// Checkpoints that are pinned.
+    Pinned,
+    /// Paths of the checkpoint that stands on the command line, else of the one that the workspace stands on.
+    Paths,
+    /// Attachments of that checkpoint.
+    Attachments,
+    /// Sessions of agents.
+    Sessions,
+    /// Commands of this program.
+    Commands,
+}
+
+/// A workspace, as far as completing a command line needs it.
+pub(super) struct Sources {
+    place: Option<Place>,
+    /// The word for a checkpoint that was typed already.
+    checkpoint: Option<String>,
+    is_behind_dashes: bool,
+    now: Zoned,
+}
+
+struct Place {
+    workspace: Workspace,
+    current_directory: std::path::PathBuf,
+}
+
+impl Sources {
+    pub(super) fn new(invocation: &Invocation, checkpoint: Option<String>, is_behind_dashes: bool) -> Self {
+        let current_directory = invocation.file(std::path::Path::new("")).ok();
+        let workspace = invocation.survey().ok().map(|survey| survey.workspace);
+        let place = workspace
+            .zip(current_directory)
+            .map(|(workspace, current_directory)| Place { workspace, current_directory });
+        Self { place, checkpoint, is_behind_dashes, now: invocation.now.clone() }
+    }
+
+    /// What fits the word that is being typed; nothing where something went wrong.
+    pub(super) fn offer(&self, offer: Offer, typed: &OsStr) -> Vec<CompletionCandidate> {
+        let Some(typed) = typed.to_str() else { return Vec::new() };
+        let found = match offer {
+            Offer::CheckpointsBeforeDashes if self.is_behind_dashes => self.paths(typed),
+            Offer::Checkpoints | Offer::CheckpointsBeforeDashes => self.checkpoints(typed),
+            Offer::Pinned => self.pinned(typed),
+            Offer::Paths => self.paths(typed),
+            Offer::Attachments => self.attachments(typed),
+            Offer::Sessions => self.sessions(typed),
+            Offer::Commands => Some(commands(typed)),
+        };
+        found.unwrap_or_default()
+    }
+
+    fn workspace(&self) -> Option<&Workspace> {
+        self.place.as_ref().map(|place| &place.workspace)
+    }
+
+    fn checkpoints(&self, typed: &str) -> Option<Vec<CompletionCandidate>> {
+        if let Some(rest) = typed.strip_prefix("before:") {
+            let found = self.checkpoints(rest)?;
+            return Some(found.into_iter().map(|candidate| candidate.add_prefix("before:")).collect());
+        }
+        let mut found = self.words(typed)?;
+        found.extend(self.names(typed)?);
+        found.extend(self.ids(typed, |_| true)?);
+        Some(found)
+    }
+
+    /// Ids that start like this, newest first, each with its time and message.
+    fn ids(&self, typed: &str, fits: impl Fn(&backtrail::Checkpoint) -> bool) -> Option<Vec<CompletionCandidate>> {
+        let is_start = typed.is_empty();
+        let filter = ListFilter { limit: is_start.then_some(OFFERED), hide_safety: is_start, ..ListFilter::default() };
+        let all = self.workspace()?.list(&filter).ok()?;
+        let fitting = all.iter().filter(|checkpoint| fits(checkpoint) && checkpoint.id.to_string().starts_with(typed));
+        let offered = fitting.map(|checkpoint| {
+            let (short, full) = (checkpoint.id.short(), checkpoint.id.to_string());
+            let id = if short.starts_with(typed) { short } else { full };
+            candidate(id, format!("{}  {}", when(checkpoint.time, &self.now), title_words(checkpoint)))
+        });
+        Some(offered.collect())
+    }
+
+    fn names(&self, typed: &str) -> Option<Vec<CompletionCandidate>> {
+        // Without a letter the ids below say as much.
+        if typed.is_empty() {
+            return Some(Vec::new());
+        }
+        let all = self.workspace()?.list(&ListFilter { hide_safety: true, ..ListFilter::default() }).ok()?;
+        let mut found: Vec<CompletionCandidate> = Vec::new();
+        for checkpoint in &all {
+            let Some(name) = checkpoint.name.as_deref().filter(|name| name.starts_with(typed)) else { continue };
+            // The newest of a name is meant, and one that a terminal would act upon is named by its id.
+            if visible(name) == name && !found.iter().any(|known| known.get_value() == name) {
+                found.push(candidate(name, format!("{}  {}", when(checkpoint.time, &self.now), checkpoint.id.short())));
+            }
+        }
+        Some(found)
+    }
+
+    /// Words that count from where the workspace stands.
+    fn words(&self, typed: &str) -> Option<Vec<CompletionCandidate>> {
+        let workspace = self.workspace()?;
+        let steps: &[&str] = if typed.starts_with("@~") { &["@~1", "@~2", "@~3", "@~4", "@~5"] } else { &["@"] };
+        let fitting = steps.iter().chain(&["latest"]).filter(|word| word.starts_with(typed));
+        let offered = fitting.map_while(|word| {
+            let id = workspace.resolve(word, &self.now).ok()?;
+            let checkpoint = workspace.get(&id).ok()?;
+            Some(candidate(*word, format!("{}  {}", when(checkpoint.time, &self.now), title_words(&checkpoint))))
+        });
+        Some(offered.collect())
+    }
+
+    fn pinned(&self, typed: &str) -> Option<Vec<CompletionCandidate>> {
+        self.ids(typed, |checkpoint| checkpoint.pinned)
+    }
+
+    /// The checkpoint that was typed already, else the one that the workspace stands on.
+    fn meant(&self) -> Option<CheckpointId> {
+        let workspace = self.workspace()?;
+        match &self.checkpoint {
+            Some(word) => workspace.resolve(word, &self.now).ok(),
+            None => workspace.current().ok()?,
+        }
+    }
+
+    /// Names in the directory that was typed so far, as they were at the checkpoint that is meant.
+    fn paths(&self, typed: &str) -> Option<Vec<CompletionCandidate>> {
+        let place = self.place.as_ref()?;
+        let (above, start) =
+            typed.rsplit_once('/').map_or(("", typed), |(above, start)| (&typed[..above.len() + 1], start));
+        let directory = place.workspace.path_from(&place.current_directory, std::path::Path::new(above)).ok()?;
+        let names = place.workspace.names_at(&self.meant()?, &directory).ok()?;
+        let fitting = names.iter().filter_map(|entry| {
+            let name = std::str::from_utf8(&entry.name).ok().filter(|name| name.starts_with(start))?;
+            let slash = if entry.is_directory { "/" } else { "" };
+            // A name that a terminal would act upon can't be offered as it is.
+            (visible(name) == *name).then(|| CompletionCandidate::new(format!("{above}{name}{slash}")))
+        });
+        Some(fitting.collect())
+    }
+
+    fn attachments(&self, typed: &str) -> Option<Vec<CompletionCandidate>> {
+        let attachments = self.workspace()?.get(&self.meant()?).ok()?.attachments;
+        let fitting = attachments.into_iter().filter(|attachment| attachment.name.starts_with(typed));
+        Some(fitting.map(|attachment| CompletionCandidate::new(attachment.name)).collect())
+    }
+
+    fn sessions(&self, typed: &str) -> Option<Vec<CompletionCandidate>> {
+        let mut found: Vec<CompletionCandidate> = Vec::new();
+        for checkpoint in self.workspace()?.list(&ListFilter::default()).ok()? {
+            let Some(session) = checkpoint.session.as_deref().filter(|session| session.starts_with(typed)) else {
+                continue;
+            };
+            if !found.iter().any(|known| known.get_value() == session) {
+                found.push(candidate(
+                    session,
+                    format!("{}  {}", when(checkpoint.time, &self.now), title_words(&checkpoint)),
+                ));
+            }
+        }
+        Some(found)
+    }
+}
+
+fn commands(typed: &str) -> Vec<CompletionCandidate> {
+    let program = Cli::command();
+    let fitting =
+        program.get_subcommands().filter(|command| !command.is_hide_set() && command.get_name().starts_with(typed));
+    fitting
+        .map(|command| candidate(command.get_name(), command.get_about().map(ToString::to_string).unwrap_or_default()))
+        .collect()
+}
