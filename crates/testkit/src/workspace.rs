@@ -32,7 +32,17 @@ pub struct TestWorkspace {
 impl TestWorkspace {
     /// An empty workspace.
     pub fn new() -> Self {
-        let directory = tempfile::Builder::new().prefix("backtrail-test-").tempdir().unwrap();
+        Self::below(&std::env::temp_dir())
+    }
+
+    /// An empty workspace in memory, where the system has a place for that: for tests that do a thing very often.
+    pub fn in_memory() -> Self {
+        let memory = Path::new("/dev/shm");
+        if memory.is_dir() { Self::below(memory) } else { Self::new() }
+    }
+
+    fn below(above: &Path) -> Self {
+        let directory = tempfile::Builder::new().prefix("backtrail-test-").tempdir_in(above).unwrap();
         let base = directory.path().canonicalize().unwrap();
         for name in ["ws", "home", "outside"] {
             std::fs::create_dir(base.join(name)).unwrap();

@@ -1,6 +1,6 @@
 //! What was done to the timeline: restores, which `undo` walks back through, and deletions, which leave a trace.
 
-use std::io;
+use std::{collections::HashSet, io};
 
 use super::{Layout, lines};
 use crate::{
@@ -60,13 +60,15 @@ pub enum Direction {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Operations {
     pub(crate) entries: Vec<Operation>,
+    /// Lines that could not be read: what they said is not known.
+    pub(crate) has_damage: bool,
 }
 
 impl Operations {
     pub(super) fn read(layout: &Layout) -> io::Result<Self> {
         let bytes = private::read(&layout.operations())?.unwrap_or_default();
         let entries = lines::sound_lines(&bytes).filter_map(|line| serde_json::from_str(line).ok()).collect();
-        Ok(Self { entries })
+        Ok(Self { entries, has_damage: lines::damaged_lines(&bytes) > 0 })
     }
 
     /// The restores, oldest first.
@@ -83,6 +85,21 @@ impl Operations {
             Operation::Deleted { id: deleted, parent, .. } if deleted == id => Some(*parent),
             _ => None,
         })
+    }
+
+    /// Which of these were never deleted; none where the log can't tell.
+    pub(super) fn never_deleted(&self, mut ids: HashSet<CheckpointId>) -> Vec<CheckpointId> {
+        if self.has_damage {
+            return Vec::new();
+        }
+        for operation in &self.entries {
+            if let Operation::Deleted { id, .. } = operation {
+                ids.remove(id);
+            }
+        }
+        let mut ids: Vec<CheckpointId> = ids.into_iter().collect();
+        ids.sort();
+        ids
     }
 
     /// The highest number that the log has seen.

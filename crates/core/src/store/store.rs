@@ -370,6 +370,10 @@ impl Writer {
 
     /// Keeps the number of files in bounds.
     pub(crate) fn tidy(&self, timeline: &Timeline) -> Result<()> {
+        // Before the timeline is written again: its line is all that is known of such a checkpoint.
+        for id in timeline.lost.iter().filter(|id| super::verify::is_whole(self, id)) {
+            refs::publish(&self.layout, id).or_fail("publish in", self.layout.checkpoint_refs())?;
+        }
         if timeline.is_stale {
             timeline::rewrite(&self.layout, timeline).or_fail("write", self.layout.timeline())?;
         }

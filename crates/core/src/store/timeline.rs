@@ -4,7 +4,7 @@
 //! gone.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     io,
     sync::{Arc, OnceLock},
 };
@@ -76,6 +76,8 @@ pub(crate) struct Timeline {
     /// Refs whose commit can't be read.
     pub(crate) unreadable: Vec<CheckpointId>,
     pub(crate) loose_refs: usize,
+    /// Checkpoints that were published, were never deleted, and have no ref.
+    pub(super) lost: Vec<CheckpointId>,
     /// The file is not what it should be and wants to be written again.
     pub(super) is_stale: bool,
 }
@@ -86,8 +88,12 @@ impl Timeline {
         let bytes = private::read(&layout.timeline())?.unwrap_or_default();
         let mut found: HashMap<CheckpointId, TimelineEntry> = HashMap::with_capacity(refs.checkpoints.len());
         let mut surplus = 0;
+        let mut without_ref = HashSet::new();
         for entry in lines::sound_lines(&bytes).filter_map(TimelineEntry::parse) {
-            if !refs.checkpoints.contains(&entry.id) || found.insert(entry.id, entry).is_some() {
+            if !refs.checkpoints.contains(&entry.id) {
+                without_ref.insert(entry.id);
+                surplus += 1;
+            } else if found.insert(entry.id, entry).is_some() {
                 surplus += 1;
             }
         }
@@ -110,7 +116,8 @@ impl Timeline {
         let positions = entries.iter().enumerate().map(|(position, entry)| (entry.id, position)).collect();
         let operations = Operations::read(layout)?;
         unreadable.sort();
-        Ok(Self { entries, positions, operations, unreadable, loose_refs: refs.loose, is_stale })
+        let lost = operations.never_deleted(without_ref);
+        Ok(Self { lost, entries, positions, operations, unreadable, loose_refs: refs.loose, is_stale })
     }
 
     /// Oldest first.

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     disk::private,
-    model::{ModesId, TreeId},
+    model::{CheckpointId, ModesId, TreeId},
 };
 
 /// What a check found.
@@ -37,6 +37,14 @@ pub(crate) fn verify(store: &Store) -> io::Result<Found> {
             found.damaged.push((id.to_string(), problem.to_string()));
         }
     }
+    // Published by a writer between the look at the refs and the look at the timeline?
+    let refs_by_now = if timeline.lost.is_empty() { refs::Refs::default() } else { refs::Refs::read(store.layout())? };
+    for id in timeline.lost.iter().filter(|id| !refs_by_now.checkpoints.contains(id)) {
+        // One whose objects are gone was deleted, by somebody who left no trace of it.
+        if check.checkpoint(store, object_id(id.as_bytes())).is_ok() {
+            found.damaged.push((id.to_string(), "its ref is lost; the next save puts it back".into()));
+        }
+    }
     for id in refs::damaged_loose(store.layout())? {
         found.damaged.push((id.to_string(), "its ref does not name it".into()));
     }
@@ -44,6 +52,12 @@ pub(crate) fn verify(store: &Store) -> io::Result<Found> {
     check_journal(store, &mut found)?;
     check_packs(store, &mut found)?;
     Ok(found)
+}
+
+/// Is everything there that a checkpoint needs?
+pub(super) fn is_whole(store: &Store, id: &CheckpointId) -> bool {
+    let mut check = Check { reader: store.reader(), known: HashMap::new(), listed: HashSet::new() };
+    check.checkpoint(store, object_id(id.as_bytes())).is_ok()
 }
 
 /// A journal is no damage: it says that a restore will be finished. One that can't be read is.
@@ -109,7 +123,7 @@ struct Check {
 
 impl Check {
     fn checkpoint(&mut self, store: &Store, id: ObjectId) -> Result<(), ObjectProblem> {
-        let checkpoint = crate::model::CheckpointId(super::objects::bytes_of(&id));
+        let checkpoint = CheckpointId(super::objects::bytes_of(&id));
         let (tree, state, _) = store.read_checkpoint_commit(&checkpoint)?;
         self.tree(tree)?;
         if let Some(state) = state {

@@ -8,6 +8,7 @@ mod attachments;
 mod capture;
 mod concurrency;
 mod crash;
+mod damage;
 mod diff;
 mod ignore_rules;
 mod large_files;
