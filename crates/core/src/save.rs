@@ -105,9 +105,20 @@ impl Workspace {
         unchanged: Unchanged,
         now: Timestamp,
     ) -> Result<Saved> {
+        match self.save_once(writer, request, unchanged, now) {
+            // Damage in what was saved before must not keep anybody from saving.
+            Err(Error::StoreDamaged { .. }) if !writer.is_distrusted() => {
+                writer.distrust();
+                self.save_once(writer, request, unchanged, now)
+            }
+            done => done,
+        }
+    }
+
+    fn save_once(&self, writer: &Writer, request: &SaveRequest, unchanged: Unchanged, now: Timestamp) -> Result<Saved> {
         let timeline = writer.timeline()?;
         let current = timeline.current();
-        let standing = current.map(|entry| writer.snapshot(&entry.id)).transpose()?;
+        let standing = writer.standing(&timeline)?;
 
         let pack = writer.start_pack();
         let mut capture = self.capture(writer, &timeline, &request.include, &pack)?;
@@ -199,11 +210,17 @@ impl Workspace {
             },
             pack,
         )?;
-        self.capture_of(timeline, scan, include)
+        self.capture_of(writer, timeline, scan, include)
     }
 
     /// A scan as a checkpoint will hold it.
-    pub(crate) fn capture_of(&self, timeline: &Timeline, scan: Scan, include: &[WorkspacePath]) -> Result<Capture> {
+    pub(crate) fn capture_of(
+        &self,
+        writer: &Writer,
+        timeline: &Timeline,
+        scan: Scan,
+        include: &[WorkspacePath],
+    ) -> Result<Capture> {
         let repository = self.user_repository();
         let outside = self.outside_rules(repository.as_ref());
         let index = repository.as_ref().and_then(UserRepository::index_stamp);
@@ -212,7 +229,8 @@ impl Workspace {
         let mode_defaults = scan.id_defaults.or_else(standing).unwrap_or_else(|| commonest_modes(&scan));
         let included = self.included_paths(timeline, include);
         let is_as_cached = scan.root.ids.is_some();
-        Ok(Capture { is_as_cached, scan, mode_defaults, repository, outside, included, index })
+        let is_anew = writer.is_distrusted();
+        Ok(Capture { is_as_cached, is_anew, scan, mode_defaults, repository, outside, included, index })
     }
 
     /// What was asked for now, and what earlier checkpoints were asked for and is still there.
@@ -408,6 +426,8 @@ pub(crate) struct Capture {
     pub(crate) scan: Scan,
     /// Everything was just what the stat cache says: writing it again would change nothing.
     is_as_cached: bool,
+    /// Earlier checkpoints are damaged, and nothing rests on them.
+    is_anew: bool,
     pub(crate) mode_defaults: ModeDefaults,
     repository: Option<UserRepository>,
     outside: crate::model::OutsideRules,
@@ -443,7 +463,11 @@ impl Capture {
         let mut ignored = found.left_out.clone();
         if let Some(parent) = parent {
             let store = workspace.existing_store()?;
-            let earlier = store.state(&parent)?.skipped(&store.reader()).map_err(|problem| store.damaged(problem))?;
+            let read = || store.state(&parent)?.skipped(&store.reader()).map_err(|problem| store.damaged(problem));
+            let earlier = match read() {
+                Err(Error::StoreDamaged { .. }) if self.is_anew => Vec::new(),
+                earlier => earlier?,
+            };
             let is_still_left_out = |path: &WorkspacePath| matches!(self.scan.root.find(path), Some(Node::Skipped(..)));
             ignored.extend(
                 earlier

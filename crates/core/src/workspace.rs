@@ -257,7 +257,7 @@ impl Workspace {
 
     /// The stat cache, where every checkpoint that it rests on is still there.
     pub(crate) fn stat_cache(&self, store: &Store, timeline: &Timeline) -> Option<StatCache> {
-        let cache = StatCache::load(&store.layout().stat_cache())?;
+        let cache = StatCache::load(&store.layout().stat_cache()).filter(|_| !store.is_distrusted())?;
         let base = cache.base();
         let holds = !base.checkpoints.is_empty() && base.checkpoints.iter().all(|id| timeline.get(id).is_some());
         holds.then_some(cache)

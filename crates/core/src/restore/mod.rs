@@ -27,7 +27,7 @@ use crate::{
     files::Scan,
     left_out::HeldPaths,
     model::{Change, CheckpointId, ContentSink, GitState, Scope},
-    store::{Direction, HashOnly, Journal, Operation, Restored, Store, Timeline, Writer},
+    store::{Direction, FoundJournal, HashOnly, Journal, Operation, Restored, Store, Timeline, Writer},
     workspace::{ScanSources, Workspace},
 };
 
@@ -132,6 +132,20 @@ impl Workspace {
     }
 
     pub(crate) fn restore_locked(&self, writer: &Writer, intent: &Intent, now: Timestamp) -> Result<RestoreOutcome> {
+        match self.restore_once(writer, intent, now) {
+            // What goes must be in the safety checkpoint, whatever is damaged beside it.
+            Err(Error::StoreDamaged { .. })
+                if !writer.is_distrusted() && matches!(writer.journal()?, FoundJournal::Nothing) =>
+            {
+                writer.distrust();
+                self.clear_stage(writer, &writer.leftover_areas()?)?;
+                self.restore_once(writer, intent, now)
+            }
+            done => done,
+        }
+    }
+
+    fn restore_once(&self, writer: &Writer, intent: &Intent, now: Timestamp) -> Result<RestoreOutcome> {
         let timeline = writer.timeline()?;
         let pack = writer.start_pack();
         let scan = self.scan_for_restore(writer, &timeline, intent, &pack)?;
@@ -142,6 +156,8 @@ impl Workspace {
             return self.nothing_to_restore(writer, &timeline, plan, intent);
         }
         count_lines(&mut plan.changes, &LineSource::from_disk_to_store(writer, self.root()))?;
+        let present = Present { scan, pack };
+        self.check_present(writer, &present, &plan)?;
         self.check_plan(writer, &mut plan)?;
         self.refuse_if_stopped()?;
         let stage = self.stage(writer, &mut plan, timeline.next_sequence())?;
@@ -149,7 +165,7 @@ impl Workspace {
         let (_, git) = plan.git.as_ref().map(git::files_and_steps).transpose()?.unwrap_or_default();
 
         // Published before the first write: after a crash this is the only way back.
-        let (safety, unsaved) = self.publish_safety(writer, &timeline, Present { scan, pack }, &plan, intent, now)?;
+        let (safety, unsaved) = self.publish_safety(writer, &timeline, present, &plan, intent, now)?;
         let journal = Journal {
             version: 1,
             sequence: safety.sequence,

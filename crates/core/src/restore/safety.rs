@@ -5,10 +5,10 @@ use jiff::Timestamp;
 use super::{Intent, RestorePlan, git::files_and_steps};
 use crate::{
     diff::{Comparison, LineSource, Tree, compare, count_lines},
-    error::{Error, Result},
+    error::{Error, Result, While},
     events::Event,
     files::Scan,
-    model::{CheckpointId, Kind, Scope},
+    model::{CheckpointId, Directory, Kind, Node, Scope, WorkspacePath},
     save::{Capture, SaveRequest},
     store::{Direction, PackWriter, Snapshot, Timeline, Writer},
     workspace::Workspace,
@@ -27,6 +27,20 @@ pub(super) struct Safety {
 }
 
 impl Workspace {
+    /// Will the safety checkpoint hold what goes away? The store may have it from before, and damaged by now.
+    pub(super) fn check_present(&self, writer: &Writer, present: &Present, plan: &RestorePlan) -> Result<()> {
+        let going = plan.steps.iter().filter(|step| step.takes_leaf());
+        let contents = going.clone().filter_map(|step| step.old?.content()).map(|content| *content.as_bytes());
+        let trees = going.flat_map(|step| trees_above(&present.scan.root, &step.path));
+        for id in contents.chain(trees) {
+            if !present.pack.holds(&id).or_fail("read", writer.layout().objects())? {
+                let problem = "something that the workspace still has is damaged there".to_owned();
+                return Err(Error::StoreDamaged { store: writer.layout().root().to_owned(), problem });
+            }
+        }
+        Ok(())
+    }
+
     /// Publishes what is there now; says how much of it no other checkpoint has.
     pub(super) fn publish_safety(
         &self,
@@ -37,9 +51,9 @@ impl Workspace {
         intent: &Intent,
         now: Timestamp,
     ) -> Result<(Safety, usize)> {
-        let standing = timeline.current().map(|entry| writer.snapshot(&entry.id)).transpose()?;
+        let standing = writer.standing(timeline)?;
         let Present { scan, pack } = present;
-        let mut capture = self.capture_of(timeline, scan, &[])?;
+        let mut capture = self.capture_of(writer, timeline, scan, &[])?;
         let scope = &plan.recorded_scope;
         let snapshot = match scope {
             Scope::Whole => writer.write_snapshot(&pack, &mut capture.scan.root, &capture.mode_defaults)?,
@@ -70,6 +84,23 @@ impl Workspace {
         self.emit(writer, Event::CheckpointCreated { checkpoint: id, kind: "safety".into(), message }, now)?;
         Ok((Safety { id, sequence }, unsaved))
     }
+}
+
+/// The trees above a path that are taken over from an earlier checkpoint.
+fn trees_above(root: &Directory, path: &WorkspacePath) -> Vec<[u8; 20]> {
+    let mut found = Vec::new();
+    let mut directory = root;
+    for part in path.parts() {
+        if let Some(ids) = &directory.ids {
+            found.push(*ids.tree.as_bytes());
+            found.extend(ids.modes.map(|modes| *modes.as_bytes()));
+        }
+        match directory.get(part) {
+            Some(Node::Directory(below)) => directory = below,
+            _ => break,
+        }
+    }
+    found
 }
 
 fn changes_in(

@@ -168,6 +168,29 @@ pub(crate) struct ObjectReader {
 impl ObjectReader {
     /// The bytes of an object of this kind.
     pub(crate) fn read(&self, id: &oid, kind: ObjectKind) -> Result<Vec<u8>, ObjectProblem> {
+        // One that was found damaged may have been written again since, into another pack.
+        self.read_first(id, kind).or_else(|problem| self.read_elsewhere(id, kind).ok_or(problem))
+    }
+
+    /// The object out of whichever pack has it as it should be.
+    fn read_elsewhere(&self, id: &oid, kind: ObjectKind) -> Option<Vec<u8>> {
+        let indices = super::pack_index::open_indices(&self.directory.join("pack")).ok()?;
+        indices.iter().find_map(|index| {
+            let offset = index.pack_offset_at_index(index.lookup(id)?);
+            let pack = gix_pack::data::File::at(index.path().with_extension("pack"), gix_hash::Kind::Sha1).ok()?;
+            let entry = pack.entry(offset).ok()?;
+            if entry.header.as_kind() != Some(kind.to_git()) {
+                return None;
+            }
+            let compressed = pack.entry_slice(entry.data_offset..pack.pack_end() as u64)?;
+            let mut bytes = Vec::new();
+            let limit = entry.decompressed_size.checked_add(1)?;
+            flate2::read::ZlibDecoder::new(compressed).take(limit).read_to_end(&mut bytes).ok()?;
+            hash_object(kind, &bytes).is_ok_and(|actual| actual == id).then_some(bytes)
+        })
+    }
+
+    fn read_first(&self, id: &oid, kind: ObjectKind) -> Result<Vec<u8>, ObjectProblem> {
         let damaged = |why: String| ObjectProblem::Damaged(id.to_owned(), why);
         let mut buffer = Vec::new();
         let found = self.handle.try_find(id, &mut buffer).map_err(|error| damaged(error.to_string()))?;
@@ -198,11 +221,12 @@ impl ObjectReader {
 
     /// How many bytes an object has; its content is not looked at.
     pub(crate) fn size(&self, id: &oid) -> Result<u64, ObjectProblem> {
-        match self.handle.try_header(id) {
-            Ok(Some(header)) => Ok(header.size),
-            Ok(None) => Err(ObjectProblem::Missing(id.to_owned())),
-            Err(error) => Err(ObjectProblem::Damaged(id.to_owned(), error.to_string())),
-        }
+        let problem = match self.handle.try_header(id) {
+            Ok(Some(header)) => return Ok(header.size),
+            Ok(None) => ObjectProblem::Missing(id.to_owned()),
+            Err(error) => ObjectProblem::Damaged(id.to_owned(), error.to_string()),
+        };
+        self.read_elsewhere(id, ObjectKind::Blob).map(|bytes| bytes.len() as u64).ok_or(problem)
     }
 
     /// Gives the bytes of a blob to `take`, a large one piece by piece, and says whether they were what the id says.

@@ -91,15 +91,25 @@ impl PackWriter {
 
     /// Has nobody put it in before, here or in an earlier pack?
     fn is_new(&self, id: ObjectId) -> io::Result<bool> {
-        let known = match self.known.get() {
-            Some(known) => known,
+        Ok(!self.known()?.contains(&id) && self.seen.lock().unwrap_or_else(PoisonError::into_inner).insert(id))
+    }
+
+    fn known(&self) -> io::Result<&KnownObjects> {
+        match self.known.get() {
+            Some(known) => Ok(known),
             None => {
                 // Two workers may both look; both see the same.
                 let found = KnownObjects::of(&self.layout.objects())?;
-                self.known.get_or_init(|| found)
+                Ok(self.known.get_or_init(|| found))
             }
-        };
-        Ok(!known.contains(&id) && self.seen.lock().unwrap_or_else(PoisonError::into_inner).insert(id))
+        }
+    }
+
+    /// Is an object in this pack, or soundly in the store?
+    pub(crate) fn holds(&self, id: &[u8; 20]) -> io::Result<bool> {
+        let id = super::objects::object_id(id);
+        let is_here = self.seen.lock().unwrap_or_else(PoisonError::into_inner).contains(&id);
+        Ok(is_here || self.known()?.contains(&id))
     }
 
     fn put_stream(&self, file: &File, length: u64) -> io::Result<Option<ObjectId>> {

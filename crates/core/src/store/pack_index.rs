@@ -1,6 +1,6 @@
 //! Pack indices: which objects are there, and the index of a new pack.
 
-use std::{io, path::Path};
+use std::{io, path::Path, sync::OnceLock};
 
 use gix_hash::{ObjectId, oid};
 
@@ -22,8 +22,34 @@ pub(super) fn open_indices(packs: &Path) -> io::Result<Vec<gix_pack::index::File
 
 /// Which objects a store has, for a writer that wants to write none twice.
 pub(super) struct KnownObjects {
-    indices: Vec<gix_pack::index::File>,
+    packs: Vec<KnownPack>,
     loose: Option<gix_odb::loose::Store>,
+}
+
+/// A pack with what it takes to see whether an entry is sound, opened when somebody asks.
+struct KnownPack {
+    index: gix_pack::index::File,
+    data: OnceLock<Option<gix_pack::data::File>>,
+    offsets: OnceLock<Vec<u64>>,
+}
+
+impl KnownPack {
+    fn of(index: gix_pack::index::File) -> Self {
+        Self { index, data: OnceLock::new(), offsets: OnceLock::new() }
+    }
+
+    /// Does it hold this object, with the bytes that were written? What it holds damaged has to be written again.
+    fn contains(&self, id: &oid) -> bool {
+        let Some(position) = self.index.lookup(id) else { return false };
+        let open = || gix_pack::data::File::at(self.index.path().with_extension("pack"), gix_hash::Kind::Sha1).ok();
+        let Some(data) = self.data.get_or_init(open) else { return false };
+        let start = self.index.pack_offset_at_index(position);
+        let offsets = self.offsets.get_or_init(|| self.index.sorted_offsets());
+        let next = offsets.partition_point(|offset| *offset <= start);
+        let end = offsets.get(next).copied().unwrap_or(data.pack_end() as u64);
+        let bytes = if start < end { data.entry_slice(start..end) } else { None };
+        bytes.is_some_and(|bytes| self.index.crc32_at_index(position) == Some(crc32fast::hash(bytes)))
+    }
 }
 
 impl KnownObjects {
@@ -31,19 +57,18 @@ impl KnownObjects {
         let is_fan_out = |name: &std::ffi::OsString| name.len() == 2;
         let has_loose = crate::disk::private::names(objects)?.iter().any(is_fan_out);
         Ok(Self {
-            indices: open_indices(&objects.join("pack"))?,
+            packs: open_indices(&objects.join("pack"))?.into_iter().map(KnownPack::of).collect(),
             loose: has_loose.then(|| gix_odb::loose::Store::at(objects, gix_hash::Kind::Sha1)),
         })
     }
 
     /// As if nothing were there.
     pub(super) fn none() -> Self {
-        Self { indices: Vec::new(), loose: None }
+        Self { packs: Vec::new(), loose: None }
     }
 
     pub(super) fn contains(&self, id: &oid) -> bool {
-        self.indices.iter().any(|index| index.lookup(id).is_some())
-            || self.loose.as_ref().is_some_and(|loose| loose.contains(id))
+        self.packs.iter().any(|pack| pack.contains(id)) || self.loose.as_ref().is_some_and(|loose| loose.contains(id))
     }
 }
 

@@ -3,7 +3,16 @@
 //! What changes a store hangs on a [`Writer`], which holds the lock. A checkpoint is [`Unpublished`] until its ref is
 //! durable; the order of the steps is that of `docs/store-format.md`.
 
-use std::{io, ops::Deref, path::Path, time::Duration};
+use std::{
+    io,
+    ops::Deref,
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use gix_hash::ObjectId;
 
@@ -40,6 +49,8 @@ pub(crate) struct Store {
     layout: Layout,
     objects: Objects,
     unknown_to_write: Option<String>,
+    /// Damage was met: what the store has already is not relied on any more.
+    is_distrusted: Arc<AtomicBool>,
 }
 
 impl Store {
@@ -57,7 +68,25 @@ impl Store {
         let layout = Layout::new(directory);
         let Some(format) = Format::read(&layout)? else { return Ok(None) };
         let objects = objects(&layout).or_fail("open the objects of", directory)?;
-        Ok(Some(Self { layout, objects, unknown_to_write: format.unknown_to_write }))
+        let unknown_to_write = format.unknown_to_write;
+        Ok(Some(Self { layout, objects, unknown_to_write, is_distrusted: Arc::default() }))
+    }
+
+    /// From here on nothing that the store has is relied on: everything is read from the workspace and written again.
+    pub(crate) fn distrust(&self) {
+        self.is_distrusted.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_distrusted(&self) -> bool {
+        self.is_distrusted.load(Ordering::Relaxed)
+    }
+
+    /// The snapshot that the workspace stands on; none where there is none, or it is damaged.
+    pub(crate) fn standing(&self, timeline: &Timeline) -> Result<Option<Snapshot>> {
+        if self.is_distrusted() {
+            return Ok(None);
+        }
+        timeline.current().map(|entry| self.snapshot(&entry.id)).transpose()
     }
 
     pub(crate) fn layout(&self) -> &Layout {
@@ -250,7 +279,7 @@ pub(crate) struct Unpublished {
 impl Writer {
     /// A pack for the objects of one checkpoint.
     pub(crate) fn start_pack(&self) -> PackWriter {
-        PackWriter::new(&self.layout)
+        if self.is_distrusted() { PackWriter::anew(&self.layout) } else { PackWriter::new(&self.layout) }
     }
 
     /// Puts the trees of a scanned directory into the pack.

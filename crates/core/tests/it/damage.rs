@@ -269,3 +269,37 @@ fn a_save_after_damage_is_whole() {
         }
     }
 }
+
+/// The file on disk was the last sound copy of what a damaged object holds, and a restore took it away.
+#[test]
+fn what_only_the_workspace_has_sound_is_saved_before_it_goes() {
+    let packs = |ws: &TestWorkspace| -> BTreeMap<PathBuf, Vec<u8>> {
+        let files = files_below(&ws.store()).into_iter();
+        files.filter(|(path, _)| path.extension().is_some_and(|end| end == "pack")).collect()
+    };
+    let mut tried = 0;
+    for number in 0..if is_long() { 600 } else { 24 } {
+        let ws = TestWorkspace::in_memory();
+        ws.write("d/a", "one\n");
+        let first = ws.save().id;
+        let earlier = packs(&ws);
+        ws.write("d/a", "the only copy\n");
+        // Old enough for the stat cache to be sure of it.
+        std::thread::sleep(std::time::Duration::from_millis(60));
+        ws.save();
+        let before = ws.manifest();
+        let (path, mut bytes) = packs(&ws).into_iter().find(|(path, _)| !earlier.contains_key(path)).unwrap();
+        let position = 12 + number * if is_long() { 1 } else { 23 };
+        if position >= bytes.len() - 20 {
+            break;
+        }
+        bytes[position] ^= 0x10;
+        std::fs::write(path, bytes).unwrap();
+        let what = format!("byte {position} of the last pack");
+        ws.open().restore(&RestoreRequest::whole(first), ws.now()).unwrap_or_else(|error| panic!("{what}: {error}"));
+        ws.open().undo(ws.now()).unwrap_or_else(|error| panic!("{what}: {error}"));
+        tried += 1;
+        before.assert_same(&ws.manifest(), &what);
+    }
+    assert!(tried > 5);
+}
