@@ -10,6 +10,8 @@ mod concurrency;
 mod crash;
 mod damage;
 mod diff;
+mod export;
+mod history;
 mod ignore_rules;
 mod large_files;
 mod limits;

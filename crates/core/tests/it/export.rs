@@ -1,0 +1,22 @@
+//! A checkpoint written elsewhere.
+
+use backtrail::ErrorCode;
+use backtrail_testkit::{Manifest, TestWorkspace};
+
+#[test]
+fn an_export_is_the_checkpoint() {
+    let ws = TestWorkspace::new();
+    ws.write_mode("secret", "1\n", 0o600);
+    ws.write_mode("d/tool", "1\n", 0o755);
+    ws.mkdir("empty");
+    ws.symlink("/etc/passwd", "link");
+    ws.write("d/\n\u{fffd}", "1\n");
+    let (old, one) = (ws.manifest(), ws.save());
+    ws.write("secret", "2\n");
+    let to = ws.outside().join("new/export");
+    assert_eq!(ws.open().export(&one.id, &to).unwrap(), 4);
+    old.assert_same(&Manifest::of(&to), "exported");
+    let error = ws.open().export(&one.id, &to).unwrap_err();
+    assert_eq!(error.code(), ErrorCode::Usage, "not empty");
+    old.assert_same(&Manifest::of(&to), "and left alone");
+}

@@ -1,0 +1,89 @@
+//! What a restore does to real trees, and what it leaves alone: the hard cases that can be tried here, one by one.
+
+mod left_out;
+mod links;
+mod obstacles;
+mod ordinary;
+mod plan;
+mod scope;
+mod types;
+mod writers;
+
+use std::{os::unix::fs::MetadataExt, process::Command};
+
+use backtrail::{ChangeStatus, Checkpoint, RestoreOutcome, RestoreRequest, Scope};
+use backtrail_testkit::TestWorkspace;
+
+#[track_caller]
+fn restore(ws: &TestWorkspace, to: &Checkpoint) -> RestoreOutcome {
+    ws.open().restore(&RestoreRequest::whole(to.id), ws.now()).unwrap()
+}
+
+fn of_paths(ws: &TestWorkspace, to: &Checkpoint, paths: &[&str]) -> RestoreRequest {
+    let scope = Scope::of_paths(paths.iter().map(|path| ws.workspace_path(path)).collect());
+    RestoreRequest { scope, ..RestoreRequest::whole(to.id) }
+}
+
+#[track_caller]
+fn restore_paths(ws: &TestWorkspace, to: &Checkpoint, paths: &[&str]) -> RestoreOutcome {
+    ws.open().restore(&of_paths(ws, to, paths), ws.now()).unwrap()
+}
+
+#[track_caller]
+fn undo(ws: &TestWorkspace) -> RestoreOutcome {
+    ws.open().undo(ws.now()).unwrap().unwrap()
+}
+
+#[track_caller]
+fn redo(ws: &TestWorkspace) -> RestoreOutcome {
+    ws.open().redo(ws.now()).unwrap().unwrap()
+}
+
+fn fifo(ws: &TestWorkspace, name: &str) {
+    assert!(Command::new("mkfifo").arg(ws.path(name)).status().unwrap().success());
+}
+
+fn changes(outcome: &RestoreOutcome) -> Vec<(String, ChangeStatus)> {
+    outcome.changes.iter().map(|change| (change.path.to_text().into_owned(), change.status)).collect()
+}
+
+/// What tells whether somebody touched a path: its inode, its times and its bits.
+type Stamp = (u64, i64, i64, i64, i64, u32);
+
+fn stamp(ws: &TestWorkspace, name: &str) -> Stamp {
+    let found = std::fs::symlink_metadata(ws.path(name)).unwrap();
+    (found.ino(), found.mtime(), found.mtime_nsec(), found.ctime(), found.ctime_nsec(), found.mode())
+}
+
+fn stamps(ws: &TestWorkspace, except: &[&str]) -> Vec<(String, Stamp)> {
+    let paths = ws.manifest().0.into_keys().map(|path| String::from_utf8(path).unwrap());
+    paths.filter(|path| !except.contains(&path.as_str())).map(|path| (path.clone(), stamp(ws, &path))).collect()
+}
+
+/// Saves `before`, makes `after` of it, and goes there and back: each way the tree must be exact.
+#[track_caller]
+fn there_and_back(before: impl Fn(&TestWorkspace), after: impl Fn(&TestWorkspace)) {
+    let ws = TestWorkspace::new();
+    ws.write("beside", "untouched\n");
+    before(&ws);
+    let (old, one) = (ws.manifest(), ws.save());
+    after(&ws);
+    let new = ws.manifest();
+    restore(&ws, &one);
+    old.assert_same(&ws.manifest(), "restored");
+    undo(&ws);
+    new.assert_same(&ws.manifest(), "undone");
+    redo(&ws);
+    old.assert_same(&ws.manifest(), "redone");
+    undo(&ws);
+    let two = ws.save();
+    restore(&ws, &one);
+    old.assert_same(&ws.manifest(), "restored again");
+    restore(&ws, &two);
+    new.assert_same(&ws.manifest(), "restored to the second");
+    ws.assert_store_is_sound();
+}
+
+fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
