@@ -148,6 +148,14 @@ impl Settings {
         Ok(settings)
     }
 
+    /// These with values over them that a caller gives, table by table and key by key as in a settings file.
+    pub fn with_values(mut self, values: serde_json::Value) -> Result<Self> {
+        let values: SettingsFile =
+            serde_json::from_value(values).map_err(|error| Error::Usage(format!("settings: {error}")))?;
+        values.apply(&mut self);
+        Ok(self)
+    }
+
     /// These with the workspace's own file over them.
     pub fn with_workspace(mut self, root: &Path) -> Result<Self> {
         let path = root.join(WORKSPACE_FILE);
@@ -417,6 +425,27 @@ mod tests {
         assert!(problem("[scan]\nrebuildable = \"maybe\"\n").contains("rebuildable"));
         assert!(problem("[checkpoints]\nevery_n_steps = 51\n").contains("every_n_steps"));
         assert!(problem("[state]\nprogress = \"../x\"\n").contains("progress"));
+    }
+
+    #[test]
+    fn values_of_a_caller_are_read_like_a_file() {
+        let with = |values: serde_json::Value| Settings::default().with_values(values);
+        let settings = with(serde_json::json!({
+            "retention": { "step": 7, "max_age": "2d" },
+            "scan": { "exclude": ["*.log"], "max_file_bytes": "2MiB", "rebuildable": "capture" },
+        }));
+        let settings = settings.unwrap();
+        assert_eq!((settings.retention.step, settings.retention.automatic), (7, 5));
+        assert_eq!(settings.scan.max_file_bytes, 2 << 20);
+        assert!(settings.scan.capture_rebuildable);
+        for (values, culprit) in [
+            (serde_json::json!({ "scan": { "exlude": [] } }), "exlude"),
+            (serde_json::json!({ "checkpoints": { "every_n_steps": 51 } }), "every_n_steps"),
+            (serde_json::json!({ "retention": { "max_age": "soon" } }), "soon"),
+        ] {
+            let error = with(values).unwrap_err().to_string();
+            assert!(error.contains(culprit), "{error}");
+        }
     }
 
     #[test]

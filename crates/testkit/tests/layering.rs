@@ -160,6 +160,7 @@ fn crates_depend_downward() {
     assert!(!core.iter().any(|name| name.starts_with("backtrail")), "the library depends on nothing above it");
     let cli = names_in("cli", "[dependencies]");
     assert!(!cli.contains(&"backtrail-testkit".to_owned()), "the testkit is for tests alone");
+    assert!(!cli.contains(&"backtrail-python".to_owned()), "the Python package stands above the command line");
     for package in ["core", "cli", "testkit"] {
         for table in ["[dependencies]", "[dev-dependencies]"] {
             assert!(!names_in(package, table).iter().any(|name| is_asynchronous(name)), "{package} is synchronous");

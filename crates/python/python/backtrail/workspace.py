@@ -1,0 +1,553 @@
+"""A directory under protection: what every operation hangs on."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import time
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextvars import ContextVar
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, List, Literal, TypeVar, get_args
+
+from . import conversation as conversations
+from ._native import Call, NativeWorkspace, forget_store, stores_directory, workspaces
+from .errors import BacktrailError, CallbackError, UsageError
+from .results import (
+    Checkpoint,
+    Diff,
+    Event,
+    EventName,
+    Exported,
+    Kind,
+    Pruned,
+    Restored,
+    Saved,
+    Shown,
+    Status,
+    Stepped,
+    Verdict,
+    Verification,
+    Version,
+    WorkspaceInfo,
+    milliseconds,
+    moment,
+)
+
+if TYPE_CHECKING:
+    from .guard import Guard
+
+StrPath = str | os.PathLike[str]
+"""A path as callers give it."""
+
+CheckpointRef = str | Checkpoint | Saved
+"""A checkpoint, or a word that names one: an id or the start of one, a name, ``@``, ``@~2``, ``latest``, ``step:3``…"""
+
+Only = Literal["all", "files", "state"]
+
+Callback = Callable[[Event], object]
+
+_Result = TypeVar("_Result")
+_log = logging.getLogger("backtrail")
+
+EVENTS: tuple[str, ...] = get_args(EventName)
+
+calls: ContextVar[list[Call] | None] = ContextVar("backtrail_calls", default=None)
+"""Where a caller is told of calls as they begin, to be able to stop them."""
+
+
+class Workspace:
+    """A directory under protection, with its store.
+
+    `path` is the directory itself, `store` a place for its store other than the usual one. `settings` has the tables of
+    a settings file and wins over both of them: ``{"retention": {"step": 50}}``. `exclude` has patterns of paths to leave
+    out, on top of those in the settings. `wait` says how many seconds to wait while somebody else works on the workspace.
+    `force` takes directories such as the home directory, too.
+
+    Paths are relative to the workspace, wherever the process stands, or absolute. All methods can be called from any
+    thread, and let other threads run while they work.
+    """
+
+    def __init__(
+        self,
+        path: StrPath,
+        store: StrPath | None = None,
+        settings: Mapping[str, Any] | None = None,
+        *,
+        exclude: Iterable[str] = (),
+        wait: float = 30.0,
+        force: bool = False,
+    ) -> None:
+        self._open(path, store, settings, exclude, wait, force, around=False)
+
+    @classmethod
+    def around(
+        cls,
+        path: StrPath = ".",
+        store: StrPath | None = None,
+        settings: Mapping[str, Any] | None = None,
+        *,
+        exclude: Iterable[str] = (),
+        wait: float = 30.0,
+        force: bool = False,
+    ) -> Workspace:
+        """The workspace that `path` lies in: the nearest directory above it that has a store, else a ``.git``."""
+        workspace = cls.__new__(cls)
+        workspace._open(path, store, settings, exclude, wait, force, around=True)
+        return workspace
+
+    def _open(
+        self,
+        path: StrPath,
+        store: StrPath | None,
+        settings: Mapping[str, Any] | None,
+        exclude: Iterable[str],
+        wait: float,
+        force: bool,
+        *,
+        around: bool,
+    ) -> None:
+        if isinstance(exclude, str):
+            raise TypeError("exclude is a list of patterns, not a str")
+        self._options: dict[str, Any] = {
+            "settings": dict(settings or {}),
+            "exclude": list(exclude),
+            "wait": wait,
+            "force": force,
+        }
+        words = {
+            **self._options,
+            "around": around,
+            "store": None if store is None else os.fsdecode(store),
+            "settings": json.dumps(self._options["settings"], default=os.fspath),
+        }
+        self._native = NativeWorkspace(os.fsdecode(path), words)
+        self._callbacks: dict[str, List[Callback]] = {name: [] for name in EVENTS}
+
+    @property
+    def path(self) -> Path:
+        """The directory under protection."""
+        return Path(self._native.root)
+
+    @property
+    def store(self) -> Path:
+        """Its store: a bare git repository, made by the first save."""
+        return Path(self._native.store)
+
+    def __repr__(self) -> str:
+        return f"Workspace({self._native.root!r})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Callbacks stay behind: they belong to this process.
+        return _rebuild, (type(self), self._native.root, self._native.store, self._options)
+
+    # Taking checkpoints
+
+    def init(self) -> bool:
+        """Makes the store without a checkpoint; says whether it was missing. The first save does this by itself."""
+        return self._run(bool, self._native.init)
+
+    def save(
+        self,
+        message: str | None = None,
+        *,
+        name: str | None = None,
+        description: str | None = None,
+        kind: Kind = "manual",
+        step: int | None = None,
+        session: str | None = None,
+        session_number: int | None = None,
+        tokens: int | None = None,
+        agent: str | None = None,
+        turn: int | None = None,
+        prompt: str | None = None,
+        tool: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        attachments: Mapping[str, bytes | str] | None = None,
+        conversation: Any = None,
+        include: Iterable[StrPath] = (),
+        allow_empty: bool = False,
+    ) -> Saved:
+        """Takes a checkpoint. When this returns, it survives a power cut.
+
+        Where nothing changed and nothing but a message is given, none is made: ``created`` is false. `conversation` is
+        any object that JSON can hold, and comes back from `restore`. `include` names paths to capture although a rule
+        leaves them out, now and later.
+        """
+        kept = {key: _bytes(key, value) for key, value in (attachments or {}).items()}
+        if conversation is not None:
+            if conversations.NAME in kept:
+                raise UsageError(f"{conversations.NAME!r} is the attachment that holds the conversation")
+            kept[conversations.NAME] = conversations.to_bytes(conversation)
+        words = {
+            "message": message,
+            "name": name,
+            "description": description,
+            "kind": kind,
+            "step": step,
+            "session": session,
+            "session_number": session_number,
+            "tokens": tokens,
+            "agent": agent,
+            "turn": turn,
+            "prompt": prompt,
+            "tool": tool,
+            "metadata": _json("metadata", metadata),
+            "attachments": list(kept.items()),
+            "include": _paths(include),
+            "allow_empty": allow_empty,
+        }
+        return self._run(Saved._of, self._native.save, words)
+
+    def step(
+        self,
+        session: str | None = None,
+        touching: Iterable[StrPath] = (),
+        *,
+        message: str | None = None,
+        agent: str | None = None,
+        turn: int | None = None,
+        prompt: str | None = None,
+        tool: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> Stepped:
+        """Says that a step of an agent is about to happen.
+
+        It is counted per session, and a checkpoint is taken where the setting ``every_n_steps`` has one due: always
+        where `touching` names a file that was not captured yet, ignored ones included.
+        """
+        words = {
+            "session": session,
+            "touching": _paths(touching),
+            "message": message,
+            "agent": agent,
+            "turn": turn,
+            "prompt": prompt,
+            "tool": tool,
+            "metadata": _json("metadata", metadata),
+        }
+        return self._run(Stepped._of, self._native.step, words)
+
+    # Looking
+
+    def list(
+        self,
+        limit: int | None = None,
+        *,
+        kind: Kind | None = None,
+        session: str | None = None,
+        path: StrPath | None = None,
+        grep: str | None = None,
+        since: datetime | timedelta | None = None,
+        safety: bool = True,
+    ) -> List[Checkpoint]:
+        """The checkpoints, newest first. `since` is a moment, or how long ago; `safety` takes in those of restores."""
+        if isinstance(since, timedelta):
+            since = moment(time.time_ns() // 1_000_000) - since
+        words = {
+            "limit": limit,
+            "kind": kind,
+            "session": session,
+            "path": None if path is None else os.fsdecode(path),
+            "grep": grep,
+            "since_milliseconds": None if since is None else milliseconds(since),
+            "hide_safety": not safety,
+        }
+        return self._run(lambda found: [Checkpoint._of(plain) for plain in found], self._native.list, words)
+
+    def current(self) -> Checkpoint | None:
+        """The checkpoint that the workspace stands on; none before the first."""
+        found = self._run(lambda word: word, self._native.current)
+        return None if found is None else self.get(found)
+
+    def get(self, checkpoint: CheckpointRef) -> Checkpoint:
+        """One checkpoint."""
+        return self._run(Checkpoint._of, self._native.get, _word(checkpoint))
+
+    def show(self, checkpoint: CheckpointRef) -> Shown:
+        """One checkpoint with what it changed."""
+        return self._run(Shown._of, self._native.show, _word(checkpoint))
+
+    def status(self, since: CheckpointRef | None = None) -> Status:
+        """What changed on disk since a checkpoint, or since the one that the workspace stands on."""
+        return self._run(Status._of, self._native.status, _word_or_none(since))
+
+    def diff(
+        self,
+        from_checkpoint: CheckpointRef | None = None,
+        to_checkpoint: CheckpointRef | None = None,
+        paths: StrPath | Iterable[StrPath] | None = None,
+    ) -> Diff:
+        """What differs between two checkpoints, or between one and the files on disk."""
+        words = _word_or_none(from_checkpoint), _word_or_none(to_checkpoint)
+        return self._run(Diff._of, self._native.diff, *words, _paths_or_none(paths))
+
+    def patch(self, checkpoint: CheckpointRef, paths: StrPath | Iterable[StrPath] | None = None) -> Diff:
+        """What a checkpoint changed: the difference against the one before it, or against nothing."""
+        return self._run(Diff._of, self._native.patch, _word(checkpoint), _paths_or_none(paths))
+
+    def read(self, checkpoint: CheckpointRef, path: StrPath) -> bytes:
+        """The bytes of one file at a checkpoint; of a symlink, its target."""
+        return self._run(bytes, self._native.read, _word(checkpoint), os.fsdecode(path))
+
+    def attachment(self, checkpoint: CheckpointRef, name: str) -> bytes:
+        """The bytes of an attachment."""
+        return self._run(bytes, self._native.attachment, _word(checkpoint), name)
+
+    def conversation(self, checkpoint: CheckpointRef) -> Any:
+        """What was saved with the checkpoint as its conversation; none where nothing was."""
+        found = self.get(checkpoint)
+        if all(attachment.name != conversations.NAME for attachment in found.attachments):
+            return None
+        return conversations.from_bytes(self.attachment(found, conversations.NAME))
+
+    def history(self, path: StrPath) -> List[Version]:
+        """Every version of one path, newest first, deletions included."""
+        make: Callable[[Sequence[dict[str, Any]]], List[Version]] = lambda found: [Version(**plain) for plain in found]
+        return self._run(make, self._native.history, os.fsdecode(path))
+
+    def export(self, checkpoint: CheckpointRef, directory: StrPath) -> Exported:
+        """Writes a checkpoint's files into a new or empty directory elsewhere."""
+        target = Path(os.fsdecode(directory)).absolute()
+        return self._run(lambda files: Exported(target, files), self._native.export, _word(checkpoint), target)
+
+    def events(self) -> List[Event]:
+        """What happened to this workspace so far, oldest first; the oldest are forgotten at some time."""
+        make: Callable[[Sequence[str]], List[Event]] = lambda lines: [Event._of(json.loads(line)) for line in lines]
+        return self._run(make, self._native.events)
+
+    # Going back
+
+    def plan(
+        self,
+        checkpoint: CheckpointRef,
+        paths: StrPath | Iterable[StrPath] | None = None,
+        *,
+        only: Only = "all",
+        exact: bool = False,
+        skip_conflicts: bool = False,
+        git: bool = False,
+    ) -> Restored:
+        """What `restore` would do with the same arguments. Touches nothing."""
+        words = _restore_words(checkpoint, paths, only, exact, skip_conflicts, git, None)
+        return self._run(Restored._of, self._native.plan, words)
+
+    def restore(
+        self,
+        checkpoint: CheckpointRef,
+        paths: StrPath | Iterable[StrPath] | None = None,
+        *,
+        plan: Restored | str | None = None,
+        only: Only = "all",
+        exact: bool = False,
+        skip_conflicts: bool = False,
+        git: bool = False,
+    ) -> Restored:
+        """Makes the workspace, or just some paths, equal to a checkpoint.
+
+        A safety checkpoint is taken first, so that nothing is lost and `undo` takes it back. With `plan`, nothing is
+        done unless the plan is still the same. `only` tells the agent's own state files from all others. `exact` also
+        removes what an incomplete checkpoint lacks. `git` also moves HEAD, branch and index of the user's repository back.
+        """
+        words = _restore_words(checkpoint, paths, only, exact, skip_conflicts, git, plan)
+        return self._run(self._restored, self._native.restore, words)
+
+    def rewind(self, steps: int = 1, *, turn: bool = False) -> Restored:
+        """Goes back so many checkpoints from where the workspace stands; with `turn`, to before the N-th last prompt."""
+        if not isinstance(steps, int) or isinstance(steps, bool):
+            raise TypeError(f"steps is a number, not {type(steps).__name__}")
+        if steps < 1:
+            raise UsageError(f"rewind goes back 1 step or more, not {steps}")
+        if not turn:
+            return self.restore(f"@~{steps}")
+        turns = self.list(kind="turn", limit=steps)
+        if len(turns) < steps:
+            raise UsageError(f"there are only {len(turns)} prompts to go back")
+        return self.restore(turns[steps - 1])
+
+    def undo(self) -> Restored:
+        """Takes back the last restore; repeated, it walks further back. ``applied`` is false where there is none."""
+        return self._run(Restored._of, self._native.undo)
+
+    def redo(self) -> Restored:
+        """Takes back the last undo. ``applied`` is false where there is none."""
+        return self._run(Restored._of, self._native.redo)
+
+    def guard(self, message: str | None = None) -> Guard:
+        """A checkpoint around a block: ``with workspace.guard("try it"):`` rolls back if the block raises."""
+        from .guard import Guard
+
+        return Guard(self, message)
+
+    # Looking after the store
+
+    def delete(self, *checkpoints: CheckpointRef, force: bool = False) -> List[str]:
+        """Forgets checkpoints; feature ones only by force. Gives their ids."""
+        words = [_word(checkpoint) for checkpoint in checkpoints]
+        return self._run(lambda ids: ids, self._native.delete, words, force)
+
+    def pin(self, checkpoint: CheckpointRef) -> Checkpoint:
+        """Keeps a checkpoint from retention."""
+        return self._run(Checkpoint._of, self._native.pin, _word(checkpoint))
+
+    def unpin(self, checkpoint: CheckpointRef) -> Checkpoint:
+        """Leaves a checkpoint to retention again."""
+        return self._run(Checkpoint._of, self._native.unpin, _word(checkpoint))
+
+    def plan_prune(self) -> List[Verdict]:
+        """What retention says of every checkpoint, newest first. Touches nothing."""
+        make: Callable[[Sequence[dict[str, Any]]], List[Verdict]] = lambda found: [Verdict(**plain) for plain in found]
+        return self._run(make, self._native.plan_prune)
+
+    def prune(self) -> Pruned:
+        """Applies the retention policy now, and reclaims space."""
+        return self._run(lambda plain: Pruned(**plain), self._native.prune)
+
+    def verify(self) -> Verification:
+        """Checks every object, ref and record of the store. Damage is told, not raised."""
+        return self._run(Verification._of, self._native.verify)
+
+    def forget(self, *, yes: bool) -> None:
+        """Removes the store with all its checkpoints. The workspace itself is not touched."""
+        if yes is not True:
+            raise UsageError("this removes all checkpoints for good; go on with forget(yes=True)")
+        if self._run(bool, self._native.has_store):
+            forget_store(self._native.store, self._options["wait"])
+
+    @staticmethod
+    def all(stores: StrPath | None = None) -> List[WorkspaceInfo]:
+        """Every workspace that has a store, by path. `stores` is a directory of stores other than the usual one."""
+        found = workspaces(stores_directory() if stores is None else os.fsdecode(stores))
+        return [WorkspaceInfo._of(plain) for plain in found]
+
+    # Events
+
+    def on(self, event: EventName, callback: Callback) -> Callable[[], None]:
+        """Calls `callback` with each `Event` of this name that an operation of this object causes.
+
+        It is called after the operation, in the thread that ran it, and may use the workspace. Should it raise, the
+        operation raises `CallbackError`, which has its result. What this returns removes the callback again.
+        """
+        if event not in EVENTS:
+            raise UsageError(f"there is no event {event!r}; events are {', '.join(EVENTS)}")
+        if not callable(callback):
+            raise TypeError(f"a callback is a function, not {type(callback).__name__}")
+        self._callbacks[event].append(callback)
+
+        def remove() -> None:
+            if callback in self._callbacks[event]:
+                self._callbacks[event].remove(callback)
+
+        return remove
+
+    # How it is done
+
+    def _run(self, make: Callable[[Any], _Result], operation: Callable[..., Any], *arguments: Any) -> _Result:
+        call = Call()
+        listeners = calls.get()
+        if listeners is not None:
+            listeners.append(call)
+        try:
+            result = make(operation(*arguments, call))
+        except BaseException as problem:
+            happened = [Event._of(plain) for plain in call.take_events()]
+            if isinstance(problem, BacktrailError):
+                details = {"code": problem.code, "message": problem.message}
+                happened.append(Event("error", moment(time.time_ns() // 1_000_000), None, details))
+            for event, failure in self._tell(happened):
+                # The operation's own failure is the one to be raised.
+                _log.error("a callback for %s raised", event.event, exc_info=failure)
+            raise
+        failures = self._tell([Event._of(plain) for plain in call.take_events()])
+        if failures:
+            event, failure = failures[0]
+            message = f"the operation was done, but a callback for {event.event} raised {failure!r}"
+            error = CallbackError(message)
+            error.result = result
+            raise error from failure
+        return result
+
+    def _tell(self, events: Iterable[Event]) -> List[tuple[Event, Exception]]:
+        failures: List[tuple[Event, Exception]] = []
+        for event in events:
+            for callback in tuple(self._callbacks[event.event]):
+                try:
+                    callback(event)
+                except Exception as failure:
+                    failures.append((event, failure))
+        return failures
+
+    def _restored(self, plain: dict[str, Any]) -> Restored:
+        try:
+            conversation = self.conversation(plain["target"])
+        except (BacktrailError, ValueError) as problem:
+            # The files are back, and the caller must hear of that.
+            warnings.warn(f"the conversation of {plain['target']} can't be read: {problem}", stacklevel=4)
+            conversation = None
+        return Restored._of(plain, conversation)
+
+
+def _rebuild(kind: type[Workspace], root: str, store: str, options: dict[str, Any]) -> Workspace:
+    return kind(root, store, **options)
+
+
+def _restore_words(
+    checkpoint: CheckpointRef,
+    paths: StrPath | Iterable[StrPath] | None,
+    only: Only,
+    exact: bool,
+    skip_conflicts: bool,
+    git: bool,
+    plan: Restored | str | None,
+) -> dict[str, Any]:
+    return {
+        "word": _word(checkpoint),
+        "paths": _paths_or_none(paths),
+        "only": only,
+        "exact": exact,
+        "skip_conflicts": skip_conflicts,
+        "git": git,
+        "plan": plan.plan if isinstance(plan, Restored) else plan,
+    }
+
+
+def _word(checkpoint: CheckpointRef) -> str:
+    if isinstance(checkpoint, str):
+        return checkpoint
+    if isinstance(checkpoint, Checkpoint | Saved):
+        return checkpoint.id
+    raise TypeError(f"a checkpoint is named by a str or a Checkpoint, not by {type(checkpoint).__name__}")
+
+
+def _word_or_none(checkpoint: CheckpointRef | None) -> str | None:
+    return None if checkpoint is None else _word(checkpoint)
+
+
+def _paths(paths: StrPath | Iterable[StrPath]) -> list[str]:
+    if isinstance(paths, str | os.PathLike):
+        return [os.fsdecode(paths)]
+    return [os.fsdecode(path) for path in paths]
+
+
+def _paths_or_none(paths: StrPath | Iterable[StrPath] | None) -> list[str] | None:
+    return None if paths is None else _paths(paths)
+
+
+def _bytes(name: str, value: bytes | str) -> bytes:
+    if isinstance(value, str):
+        return value.encode()
+    if isinstance(value, bytes | bytearray | memoryview):
+        return bytes(value)
+    raise TypeError(f"the attachment {name!r} is bytes or str, not {type(value).__name__}")
+
+
+def _json(name: str, values: Mapping[str, Any] | None) -> str | None:
+    if not values:
+        return None
+    try:
+        return json.dumps(dict(values))
+    except (TypeError, ValueError) as problem:
+        raise TypeError(f"{name} can't be kept as JSON: {problem}") from problem

@@ -1,0 +1,430 @@
+//! Results as plain dictionaries, of which the Python half makes its own.
+//!
+//! Paths are text with the bytes that are not UTF-8 escaped, as everywhere in Python; moments are milliseconds.
+
+use std::{ffi::OsString, os::unix::ffi::OsStringExt, path::Path};
+
+use backtrail::{
+    Change, Checkpoint, Conflict, Diff, GitState, Pruned, RestoreOutcome, RestorePlan, Saved, Shown, Skipped, Status,
+    Stepped, Verdict, Verification, Version, WorkspaceEntry, WorkspacePath,
+};
+use pyo3::IntoPyObject;
+
+use crate::json::JsonObject;
+
+fn path(path: &WorkspacePath) -> OsString {
+    OsString::from_vec(path.as_bytes().to_vec())
+}
+
+fn paths(list: &[WorkspacePath]) -> Vec<OsString> {
+    list.iter().map(path).collect()
+}
+
+pub(crate) fn file(path: &Path) -> OsString {
+    path.as_os_str().to_owned()
+}
+
+fn all<'a, T, P: From<&'a T>>(list: &'a [T]) -> Vec<P> {
+    list.iter().map(P::from).collect()
+}
+
+#[derive(IntoPyObject)]
+pub(crate) struct PlainCheckpoint {
+    id: String,
+    short_id: String,
+    name: Option<String>,
+    message: String,
+    description: Option<String>,
+    kind: &'static str,
+    milliseconds: i64,
+    parent: Option<String>,
+    files_changed: Vec<OsString>,
+    insertions: u64,
+    deletions: u64,
+    step: Option<u64>,
+    session: Option<String>,
+    agent: Option<String>,
+    turn: Option<u64>,
+    prompt: Option<String>,
+    tool: Option<String>,
+    git: Option<PlainGitState>,
+    feature_state: Option<PlainFeatureState>,
+    context: Option<PlainContext>,
+    attachments: Vec<PlainAttachment>,
+    metadata: JsonObject,
+    pinned: bool,
+    complete: bool,
+    scope: Option<Vec<OsString>>,
+}
+
+#[derive(IntoPyObject)]
+struct PlainGitState {
+    commit: Option<String>,
+    branch: Option<String>,
+    dirty_files: Vec<OsString>,
+}
+
+#[derive(IntoPyObject)]
+struct PlainFeatureState {
+    current: Option<String>,
+    completed: Vec<String>,
+}
+
+#[derive(IntoPyObject)]
+struct PlainContext {
+    session_number: Option<u64>,
+    token_usage: Option<u64>,
+}
+
+#[derive(IntoPyObject)]
+struct PlainAttachment {
+    name: String,
+    bytes: u64,
+}
+
+impl From<&Checkpoint> for PlainCheckpoint {
+    fn from(checkpoint: &Checkpoint) -> Self {
+        Self {
+            id: checkpoint.id.to_string(),
+            short_id: checkpoint.id.short(),
+            name: checkpoint.name.clone(),
+            message: checkpoint.message.clone(),
+            description: checkpoint.description.clone(),
+            kind: checkpoint.kind.as_str(),
+            milliseconds: checkpoint.time.as_millisecond(),
+            parent: checkpoint.parent.map(|parent| parent.to_string()),
+            files_changed: paths(&checkpoint.files_changed),
+            insertions: checkpoint.insertions,
+            deletions: checkpoint.deletions,
+            step: checkpoint.step,
+            session: checkpoint.session.clone(),
+            agent: checkpoint.agent.clone(),
+            turn: checkpoint.turn,
+            prompt: checkpoint.prompt.clone(),
+            tool: checkpoint.tool.clone(),
+            git: checkpoint.git.as_ref().map(|git| PlainGitState {
+                commit: git.commit.clone(),
+                branch: git.branch.clone(),
+                dirty_files: paths(&git.dirty_files),
+            }),
+            feature_state: checkpoint
+                .feature_state
+                .as_ref()
+                .map(|state| PlainFeatureState { current: state.current.clone(), completed: state.completed.clone() }),
+            context: checkpoint.context.as_ref().map(|context| PlainContext {
+                session_number: context.session_number,
+                token_usage: context.token_usage,
+            }),
+            attachments: checkpoint
+                .attachments
+                .iter()
+                .map(|attachment| PlainAttachment { name: attachment.name.clone(), bytes: attachment.bytes })
+                .collect(),
+            metadata: JsonObject(checkpoint.metadata.clone()),
+            pinned: checkpoint.pinned,
+            complete: checkpoint.complete,
+            scope: checkpoint.scope.paths().map(paths),
+        }
+    }
+}
+
+#[derive(IntoPyObject)]
+pub(crate) struct PlainChange {
+    path: OsString,
+    status: &'static str,
+    insertions: u64,
+    deletions: u64,
+    binary: bool,
+}
+
+impl From<&Change> for PlainChange {
+    fn from(change: &Change) -> Self {
+        let mut named = path(&change.path);
+        if change.is_directory() {
+            named.push("/");
+        }
+        Self {
+            path: named,
+            status: change.status.as_str(),
+            insertions: change.insertions,
+            deletions: change.deletions,
+            binary: change.binary,
+        }
+    }
+}
+
+#[derive(IntoPyObject)]
+struct PlainSkipped {
+    path: OsString,
+    reason: &'static str,
+}
+
+impl From<&Skipped> for PlainSkipped {
+    fn from(skipped: &Skipped) -> Self {
+        Self { path: path(&skipped.path), reason: skipped.reason.as_str() }
+    }
+}
+
+#[derive(IntoPyObject)]
+pub(crate) struct PlainSaved {
+    created: bool,
+    checkpoint: PlainCheckpoint,
+    skipped: Vec<PlainSkipped>,
+}
+
+impl From<&Saved> for PlainSaved {
+    fn from(saved: &Saved) -> Self {
+        Self {
+            created: saved.created,
+            checkpoint: PlainCheckpoint::from(&saved.checkpoint),
+            skipped: all(&saved.skipped),
+        }
+    }
+}
+
+#[derive(IntoPyObject)]
+pub(crate) struct PlainStepped {
+    step: u64,
+    created: bool,
+    checkpoint: Option<PlainCheckpoint>,
+}
+
+impl From<&Stepped> for PlainStepped {
+    fn from(stepped: &Stepped) -> Self {
+        let checkpoint = stepped.checkpoint().map(PlainCheckpoint::from);
+        Self { step: stepped.step, created: checkpoint.is_some(), checkpoint }
+    }
+}
+
+#[derive(IntoPyObject)]
+pub(crate) struct PlainShown {
+    checkpoint: PlainCheckpoint,
+    changes: Vec<PlainChange>,
+}
+
+impl From<&Shown> for PlainShown {
+    fn from(shown: &Shown) -> Self {
+        Self { checkpoint: PlainCheckpoint::from(&shown.checkpoint), changes: all(&shown.changes) }
+    }
+}
+
+#[derive(IntoPyObject)]
+pub(crate) struct PlainStatus {
+    checkpoint: Option<PlainCheckpoint>,
+    changes: Vec<PlainChange>,
+}
+
+impl From<&Status> for PlainStatus {
+    fn from(status: &Status) -> Self {
+        Self { checkpoint: status.checkpoint.as_ref().map(PlainCheckpoint::from), changes: all(&status.changes) }
+    }
+}
+
+#[derive(IntoPyObject)]
+pub(crate) struct PlainDiff {
+    from_id: Option<String>,
+    to_id: Option<String>,
+    changes: Vec<PlainChange>,
+    patch: String,
+}
+
+impl From<&Diff> for PlainDiff {
+    fn from(diff: &Diff) -> Self {
+        Self {
+            from_id: diff.from.map(|id| id.to_string()),
+            to_id: diff.to.map(|id| id.to_string()),
+            changes: all(&diff.changes),
+            patch: diff.patch.clone(),
+        }
+    }
+}
+
+#[derive(IntoPyObject)]
+pub(crate) struct PlainVersion {
+    checkpoint: String,
+    status: &'static str,
+    bytes: Option<u64>,
+    insertions: u64,
+    deletions: u64,
+    binary: bool,
+}
+
+impl From<&Version> for PlainVersion {
+    fn from(version: &Version) -> Self {
+        Self {
+            checkpoint: version.checkpoint.to_string(),
+            status: version.status.as_str(),
+            bytes: version.bytes,
+            insertions: version.insertions,
+            deletions: version.deletions,
+            binary: version.binary,
+        }
+    }
+}
+
+#[derive(IntoPyObject)]
+struct PlainConflict {
+    path: OsString,
+    reason: String,
+    kept: Option<String>,
+}
+
+impl From<&Conflict> for PlainConflict {
+    fn from(conflict: &Conflict) -> Self {
+        Self {
+            path: path(&conflict.path),
+            reason: conflict.reason.clone(),
+            kept: conflict.kept.map(|kept| kept.to_string()),
+        }
+    }
+}
+
+/// What every sort of restore answers.
+#[derive(IntoPyObject)]
+pub(crate) struct PlainRestored {
+    target: Option<String>,
+    plan: Option<String>,
+    changes: Vec<PlainChange>,
+    applied: bool,
+    safety: Option<String>,
+    conflicts: Vec<PlainConflict>,
+    git: Option<PlainMoved>,
+}
+
+/// Where the user's repository stands after a restore that moved it.
+#[derive(IntoPyObject)]
+struct PlainMoved {
+    commit: Option<String>,
+    branch: Option<String>,
+}
+
+impl From<&GitState> for PlainMoved {
+    fn from(git: &GitState) -> Self {
+        Self { commit: git.commit.clone(), branch: git.branch.clone() }
+    }
+}
+
+impl PlainRestored {
+    /// There was nothing to take back.
+    pub(crate) fn nothing() -> Self {
+        Self {
+            target: None,
+            plan: None,
+            changes: Vec::new(),
+            applied: false,
+            safety: None,
+            conflicts: Vec::new(),
+            git: None,
+        }
+    }
+
+    /// What would happen.
+    pub(crate) fn planned(target: String, plan: &RestorePlan) -> Self {
+        Self {
+            target: Some(target),
+            plan: Some(plan.hash.clone()),
+            changes: all(&plan.changes),
+            applied: false,
+            safety: None,
+            conflicts: all(&plan.conflicts),
+            git: plan.git().map(PlainMoved::from),
+        }
+    }
+}
+
+impl From<&RestoreOutcome> for PlainRestored {
+    fn from(done: &RestoreOutcome) -> Self {
+        Self {
+            target: Some(done.target.to_string()),
+            plan: Some(done.plan.clone()),
+            changes: all(&done.changes),
+            applied: done.applied,
+            safety: done.safety.map(|safety| safety.to_string()),
+            conflicts: all(&done.conflicts),
+            git: done.git.as_ref().map(PlainMoved::from),
+        }
+    }
+}
+
+#[derive(IntoPyObject)]
+pub(crate) struct PlainPruned {
+    deleted: Vec<String>,
+    kept: usize,
+    bytes_before: u64,
+    bytes_after: u64,
+}
+
+impl From<&Pruned> for PlainPruned {
+    fn from(pruned: &Pruned) -> Self {
+        Self {
+            deleted: pruned.deleted.iter().map(ToString::to_string).collect(),
+            kept: pruned.kept,
+            bytes_before: pruned.bytes_before,
+            bytes_after: pruned.bytes_after,
+        }
+    }
+}
+
+#[derive(IntoPyObject)]
+pub(crate) struct PlainVerdict {
+    id: String,
+    kind: &'static str,
+    keep: bool,
+    reason: String,
+}
+
+impl From<&Verdict> for PlainVerdict {
+    fn from(verdict: &Verdict) -> Self {
+        Self {
+            id: verdict.id.to_string(),
+            kind: verdict.kind.as_str(),
+            keep: verdict.keep,
+            reason: verdict.reason.clone(),
+        }
+    }
+}
+
+#[derive(IntoPyObject)]
+struct PlainDamage {
+    id: String,
+    reason: String,
+}
+
+#[derive(IntoPyObject)]
+pub(crate) struct PlainVerification {
+    checkpoints: usize,
+    damaged: Vec<PlainDamage>,
+}
+
+impl From<&Verification> for PlainVerification {
+    fn from(found: &Verification) -> Self {
+        let damaged = found.damaged.iter();
+        let damaged = damaged.map(|damage| PlainDamage { id: damage.id.clone(), reason: damage.reason.clone() });
+        Self { checkpoints: found.checkpoints, damaged: damaged.collect() }
+    }
+}
+
+#[derive(IntoPyObject)]
+pub(crate) struct PlainWorkspaceEntry {
+    path: OsString,
+    exists: bool,
+    is_gone: bool,
+    store: OsString,
+    bytes: u64,
+    checkpoints: usize,
+    newest_milliseconds: Option<i64>,
+}
+
+impl From<&WorkspaceEntry> for PlainWorkspaceEntry {
+    fn from(entry: &WorkspaceEntry) -> Self {
+        Self {
+            path: file(&entry.path),
+            exists: entry.exists,
+            is_gone: entry.is_gone,
+            store: file(&entry.store),
+            bytes: entry.bytes,
+            checkpoints: entry.checkpoints,
+            newest_milliseconds: entry.newest.map(|newest| newest.as_millisecond()),
+        }
+    }
+}

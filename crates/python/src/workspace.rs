@@ -1,0 +1,362 @@
+//! A workspace as the Python half sees it.
+
+use std::{
+    ffi::{CString, OsString},
+    path::{Path, PathBuf},
+    sync::{Arc, OnceLock},
+    time::{Duration, Instant},
+};
+
+use backtrail::{Error, Location, OpenStores, Options, Result, Settings, Start, Workspace, locate};
+use backtrail_cli::{Failure, settings::Environment};
+use jiff::Timestamp;
+use pyo3::{
+    exceptions::PyUserWarning,
+    prelude::*,
+    types::{PyBytes, PyDict},
+};
+use serde_json::Value;
+
+use crate::{
+    call::Call,
+    errors,
+    plain::{
+        PlainCheckpoint, PlainDiff, PlainPruned, PlainRestored, PlainSaved, PlainShown, PlainStatus, PlainStepped,
+        PlainVerdict, PlainVerification, PlainVersion, file,
+    },
+    request::{ListWords, RestoreWords, SaveWords, StepWords, inside, resolve, scope, usage, wanted},
+    work,
+};
+
+/// How long one try to get hold of the workspace takes; between two it is seen whether somebody wants to stop.
+const TRY: Duration = Duration::from_millis(200);
+
+/// What an operation needs of the workspace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Access {
+    /// The store alone: the workspace itself may be gone.
+    Store,
+    /// Looks at files or brings them back: mistakes in the settings file are told, and it counts for nothing.
+    Files,
+    /// Takes files in: mistakes in the settings file, and protected places, are refused.
+    Save,
+}
+
+/// A directory under protection, with its store.
+#[pyclass(frozen, module = "backtrail._native")]
+pub(crate) struct NativeWorkspace {
+    environment: Environment,
+    location: Location,
+    values: Value,
+    exclude: Vec<String>,
+    wait: Duration,
+    force: bool,
+}
+
+#[pymethods]
+impl NativeWorkspace {
+    #[new]
+    fn new(py: Python<'_>, path: PathBuf, words: &Bound<'_, PyDict>) -> PyResult<Self> {
+        work::remember_process();
+        // Read here, where no other thread of the interpreter can change it.
+        let environment = Environment::of_process();
+        let wait: f64 = wanted(words, "wait")?.unwrap_or(30.0);
+        let wait = Duration::try_from_secs_f64(wait).map_err(|_| usage(py, format!("wait is {wait} seconds")))?;
+        let settings: String = wanted(words, "settings")?.unwrap_or_else(|| "{}".to_owned());
+        let values = serde_json::from_str(&settings).map_err(|error| usage(py, format!("settings: {error}")))?;
+        let around = wanted(words, "around")?.unwrap_or_default();
+        let store: Option<PathBuf> = wanted(words, "store")?;
+        let find = || find(&environment, &path, around, store.as_deref(), &values);
+        let location = py.detach(find).map_err(|problem| errors::failure(py, &problem))?;
+        let exclude = wanted(words, "exclude")?.unwrap_or_default();
+        let force = wanted(words, "force")?.unwrap_or_default();
+        Ok(Self { environment, location, values, exclude, wait, force })
+    }
+
+    #[getter]
+    fn root(&self) -> OsString {
+        file(&self.location.root)
+    }
+
+    #[getter]
+    fn store(&self) -> OsString {
+        file(&self.location.store)
+    }
+
+    fn init(&self, py: Python<'_>, call: &Call) -> PyResult<bool> {
+        self.operate(py, Access::Save, call, |workspace| workspace.init(Timestamp::now()))
+    }
+
+    fn has_store(&self, py: Python<'_>, call: &Call) -> PyResult<bool> {
+        self.operate(py, Access::Store, call, Workspace::has_store)
+    }
+
+    fn save(&self, py: Python<'_>, words: &Bound<'_, PyDict>, call: &Call) -> PyResult<PlainSaved> {
+        let words = SaveWords::of(words)?;
+        let save = |workspace: &Workspace| workspace.save(&words.request(workspace)?, Timestamp::now());
+        Ok(PlainSaved::from(&self.operate(py, Access::Save, call, save)?))
+    }
+
+    fn step(&self, py: Python<'_>, words: &Bound<'_, PyDict>, call: &Call) -> PyResult<PlainStepped> {
+        let words = StepWords::of(words)?;
+        let step = |workspace: &Workspace| workspace.step(&words.request(workspace)?, Timestamp::now());
+        Ok(PlainStepped::from(&self.operate(py, Access::Save, call, step)?))
+    }
+
+    fn list(&self, py: Python<'_>, words: &Bound<'_, PyDict>, call: &Call) -> PyResult<Vec<PlainCheckpoint>> {
+        let words = ListWords::of(words)?;
+        let list = |workspace: &Workspace| workspace.list(&words.filter(workspace)?);
+        Ok(self.operate(py, Access::Store, call, list)?.iter().map(PlainCheckpoint::from).collect())
+    }
+
+    fn current(&self, py: Python<'_>, call: &Call) -> PyResult<Option<String>> {
+        let current = self.operate(py, Access::Store, call, Workspace::current)?;
+        Ok(current.map(|id| id.to_string()))
+    }
+
+    fn get(&self, py: Python<'_>, word: &str, call: &Call) -> PyResult<PlainCheckpoint> {
+        let get = |workspace: &Workspace| workspace.get(&resolve(workspace, word)?);
+        Ok(PlainCheckpoint::from(&self.operate(py, Access::Store, call, get)?))
+    }
+
+    fn show(&self, py: Python<'_>, word: &str, call: &Call) -> PyResult<PlainShown> {
+        let show = |workspace: &Workspace| workspace.show(&resolve(workspace, word)?);
+        Ok(PlainShown::from(&self.operate(py, Access::Store, call, show)?))
+    }
+
+    fn status(&self, py: Python<'_>, since: Option<&str>, call: &Call) -> PyResult<PlainStatus> {
+        let status = |workspace: &Workspace| {
+            let since = since.map(|word| resolve(workspace, word)).transpose()?;
+            workspace.status(since)
+        };
+        Ok(PlainStatus::from(&self.operate(py, Access::Files, call, status)?))
+    }
+
+    fn diff(
+        &self,
+        py: Python<'_>,
+        from_word: Option<&str>,
+        to_word: Option<&str>,
+        paths: Option<Vec<PathBuf>>,
+        call: &Call,
+    ) -> PyResult<PlainDiff> {
+        let access = if to_word.is_some() { Access::Store } else { Access::Files };
+        let diff = |workspace: &Workspace| {
+            let from = match from_word {
+                Some(word) => Some(resolve(workspace, word)?),
+                None => workspace.current()?,
+            };
+            let to = to_word.map(|word| resolve(workspace, word)).transpose()?;
+            workspace.diff(from, to, &scope(workspace, paths.as_deref())?)
+        };
+        Ok(PlainDiff::from(&self.operate(py, access, call, diff)?))
+    }
+
+    /// What a checkpoint changed, as a difference against the one before it.
+    fn patch(&self, py: Python<'_>, word: &str, paths: Option<Vec<PathBuf>>, call: &Call) -> PyResult<PlainDiff> {
+        let patch = |workspace: &Workspace| {
+            let to = resolve(workspace, word)?;
+            let from = match workspace.get(&to)?.parent {
+                Some(parent) => workspace.get(&parent).map(|parent| parent.id).ok(),
+                None => None,
+            };
+            workspace.diff(from, Some(to), &scope(workspace, paths.as_deref())?)
+        };
+        Ok(PlainDiff::from(&self.operate(py, Access::Store, call, patch)?))
+    }
+
+    fn read<'py>(&self, py: Python<'py>, word: &str, path: PathBuf, call: &Call) -> PyResult<Bound<'py, PyBytes>> {
+        let read = |workspace: &Workspace| {
+            let mut bytes = Vec::new();
+            let mut take = |piece: &[u8]| {
+                bytes.extend_from_slice(piece);
+                Ok(())
+            };
+            let copied = workspace.cat(&resolve(workspace, word)?, &inside(workspace, &path)?, &mut take)?;
+            copied.map_err(|source| Error::Io { action: "read", path: path.clone(), source })?;
+            Ok(bytes)
+        };
+        Ok(PyBytes::new(py, &self.operate(py, Access::Store, call, read)?))
+    }
+
+    fn attachment<'py>(&self, py: Python<'py>, word: &str, name: &str, call: &Call) -> PyResult<Bound<'py, PyBytes>> {
+        let read = |workspace: &Workspace| workspace.attachment(&resolve(workspace, word)?, name);
+        Ok(PyBytes::new(py, &self.operate(py, Access::Store, call, read)?))
+    }
+
+    fn history(&self, py: Python<'_>, path: PathBuf, call: &Call) -> PyResult<Vec<PlainVersion>> {
+        let history = |workspace: &Workspace| workspace.history(&inside(workspace, &path)?);
+        Ok(self.operate(py, Access::Store, call, history)?.iter().map(PlainVersion::from).collect())
+    }
+
+    fn export(&self, py: Python<'_>, word: &str, directory: PathBuf, call: &Call) -> PyResult<u64> {
+        let export = |workspace: &Workspace| workspace.export(&resolve(workspace, word)?, &directory);
+        self.operate(py, Access::Store, call, export)
+    }
+
+    fn plan(&self, py: Python<'_>, words: &Bound<'_, PyDict>, call: &Call) -> PyResult<PlainRestored> {
+        let words = RestoreWords::of(words)?;
+        let plan = |workspace: &Workspace| {
+            let request = words.request(workspace)?;
+            Ok((request.target.to_string(), workspace.plan_restore(&request)?))
+        };
+        let (target, plan) = self.operate(py, Access::Files, call, plan)?;
+        Ok(PlainRestored::planned(target, &plan))
+    }
+
+    fn restore(&self, py: Python<'_>, words: &Bound<'_, PyDict>, call: &Call) -> PyResult<PlainRestored> {
+        let words = RestoreWords::of(words)?;
+        let restore = |workspace: &Workspace| workspace.restore(&words.request(workspace)?, Timestamp::now());
+        Ok(PlainRestored::from(&self.operate(py, Access::Files, call, restore)?))
+    }
+
+    fn undo(&self, py: Python<'_>, call: &Call) -> PyResult<PlainRestored> {
+        let done = self.operate(py, Access::Files, call, |workspace| workspace.undo(Timestamp::now()))?;
+        Ok(done.as_ref().map_or_else(PlainRestored::nothing, PlainRestored::from))
+    }
+
+    fn redo(&self, py: Python<'_>, call: &Call) -> PyResult<PlainRestored> {
+        let done = self.operate(py, Access::Files, call, |workspace| workspace.redo(Timestamp::now()))?;
+        Ok(done.as_ref().map_or_else(PlainRestored::nothing, PlainRestored::from))
+    }
+
+    fn delete(&self, py: Python<'_>, words: Vec<String>, force: bool, call: &Call) -> PyResult<Vec<String>> {
+        let delete = |workspace: &Workspace| {
+            let ids = words.iter().map(|word| resolve(workspace, word)).collect::<Result<Vec<_>>>()?;
+            workspace.delete(&ids, force, Timestamp::now())
+        };
+        Ok(self.operate(py, Access::Files, call, delete)?.iter().map(ToString::to_string).collect())
+    }
+
+    fn pin(&self, py: Python<'_>, word: &str, call: &Call) -> PyResult<PlainCheckpoint> {
+        let pin = |workspace: &Workspace| workspace.pin(&resolve(workspace, word)?, Timestamp::now());
+        Ok(PlainCheckpoint::from(&self.operate(py, Access::Files, call, pin)?))
+    }
+
+    fn unpin(&self, py: Python<'_>, word: &str, call: &Call) -> PyResult<PlainCheckpoint> {
+        let unpin = |workspace: &Workspace| workspace.unpin(&resolve(workspace, word)?, Timestamp::now());
+        Ok(PlainCheckpoint::from(&self.operate(py, Access::Files, call, unpin)?))
+    }
+
+    fn plan_prune(&self, py: Python<'_>, call: &Call) -> PyResult<Vec<PlainVerdict>> {
+        let plan = self.operate(py, Access::Files, call, |workspace| workspace.plan_prune(Timestamp::now()))?;
+        Ok(plan.verdicts.iter().map(PlainVerdict::from).collect())
+    }
+
+    fn prune(&self, py: Python<'_>, call: &Call) -> PyResult<PlainPruned> {
+        let pruned = self.operate(py, Access::Save, call, |workspace| workspace.prune(Timestamp::now()))?;
+        Ok(PlainPruned::from(&pruned))
+    }
+
+    fn verify(&self, py: Python<'_>, call: &Call) -> PyResult<PlainVerification> {
+        Ok(PlainVerification::from(&self.operate(py, Access::Store, call, Workspace::verify)?))
+    }
+
+    fn events(&self, py: Python<'_>, call: &Call) -> PyResult<Vec<String>> {
+        self.operate(py, Access::Store, call, Workspace::events)
+    }
+}
+
+/// Getting work done.
+impl NativeWorkspace {
+    fn operate<T: Send>(
+        &self,
+        py: Python<'_>,
+        access: Access,
+        call: &Call,
+        operation: impl Fn(&Workspace) -> Result<T> + Sync,
+    ) -> PyResult<T> {
+        let outcome = work::run(py, || call.stop(), || self.attempt(access, call, &operation));
+        for problem in call.take_problems() {
+            let problem = CString::new(problem.replace('\0', " ")).unwrap_or_default();
+            PyErr::warn(py, &py.get_type::<PyUserWarning>(), &problem, 4)?;
+        }
+        outcome?.map_err(|problem| errors::failure(py, &problem))
+    }
+
+    /// Tries until the workspace is free, the time is over, or the caller wants to stop.
+    fn attempt<T>(
+        &self,
+        access: Access,
+        call: &Call,
+        operation: &impl Fn(&Workspace) -> Result<T>,
+    ) -> Result<T, Failure> {
+        let started = Instant::now();
+        loop {
+            let workspace = self.open(access, call)?;
+            match operation(&workspace) {
+                Err(Error::Busy { .. }) if call.is_stopped() => return Err(Error::Stopped.into()),
+                Err(Error::Busy { path, .. }) if started.elapsed() >= self.wait => {
+                    return Err(Error::Busy { path, seconds: self.wait.as_secs() }.into());
+                }
+                Err(Error::Busy { .. }) => {}
+                outcome => return Ok(outcome?),
+            }
+        }
+    }
+
+    fn open(&self, access: Access, call: &Call) -> Result<Workspace, Failure> {
+        let user = self.environment.user_settings()?;
+        let settings = match access {
+            Access::Store => user.clone(),
+            Access::Files | Access::Save => self.with_workspace_file(&user, access, call)?,
+        };
+        let mut settings = settings.with_values(self.values.clone())?;
+        settings.scan.exclude.extend(self.exclude.iter().cloned());
+        let options = Options {
+            own_directories: self.environment.own_directories(&user.with_values(self.values.clone())?),
+            git: self.environment.git().clone(),
+            patience: TRY.min(self.wait),
+            open_stores: open_stores(&settings),
+            settings,
+        };
+        let mut workspace = Workspace::new(self.location.clone(), options);
+        if access == Access::Save && !self.force {
+            workspace.refuse_protected(&self.environment.protected_places())?;
+        }
+        call.watch(&mut workspace);
+        Ok(workspace)
+    }
+
+    fn with_workspace_file(&self, user: &Settings, access: Access, call: &Call) -> Result<Settings, Failure> {
+        let root = &self.location.root;
+        if let Err(source) = std::fs::metadata(root) {
+            return Err(Error::Io { action: "find the workspace", path: root.clone(), source }.into());
+        }
+        match user.clone().with_workspace(root) {
+            Err(error @ Error::Settings { .. }) if access == Access::Files => {
+                call.note_problem(format!("{error}; the file counts for nothing until that is mended"));
+                Ok(user.clone())
+            }
+            settings => Ok(settings?),
+        }
+    }
+}
+
+/// The stores that this process keeps open. One that was forked off has none: another thread of its parent may have held
+/// them when it was made.
+fn open_stores(settings: &Settings) -> Option<Arc<OpenStores>> {
+    static OPEN: OnceLock<Arc<OpenStores>> = OnceLock::new();
+    if work::is_forked() {
+        return None;
+    }
+    Some(Arc::clone(OPEN.get_or_init(|| Arc::new(OpenStores::new(settings.stores.cache_size)))))
+}
+
+fn find(
+    environment: &Environment,
+    path: &Path,
+    around: bool,
+    store: Option<&Path>,
+    values: &Value,
+) -> Result<Location, Failure> {
+    let path = environment.absolute(path)?;
+    let start = if around { Start::Around(path) } else { Start::At(path) };
+    let settings = environment.user_settings()?.with_values(values.clone())?;
+    let store = store.map(|store| environment.absolute(store)).transpose()?;
+    let stores = match &store {
+        Some(_) => PathBuf::new(),
+        None => environment.stores(&settings)?,
+    };
+    Ok(locate(&start, &stores, store.as_deref())?)
+}

@@ -1,0 +1,161 @@
+from __future__ import annotations
+
+import asyncio
+import inspect
+import threading
+import time
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from conftest import Project
+from test_processes import holding
+
+import backtrail
+from backtrail import CallbackError, Event, UnknownCheckpointError, aio
+
+Workspace = aio.Workspace
+
+
+async def test_every_call(project: Project, tmp_path: Path) -> None:
+    workspace = Workspace(project)
+    blocking = backtrail.Workspace(project)
+    assert (workspace.path, workspace.store) == (blocking.path, blocking.store)
+    assert await workspace.init()
+    project.write("a", "1")
+    first = await workspace.save("first", name="start", conversation=["hi"], attachments={"x": b"1"})
+    project.write("a", "2")
+    assert [change.path for change in await workspace.status()] == ["a"]
+    second = await workspace.save("second", kind="step")
+    assert await workspace.list() == blocking.list()
+    assert await workspace.list(1, since=timedelta(hours=1), safety=False) == [second.checkpoint]
+    assert await workspace.current() == second.checkpoint == await workspace.get("@")
+    assert await workspace.show(second) == blocking.show(second)
+    assert await workspace.diff(first, second) == blocking.diff(first, second)
+    assert await workspace.patch(second, "a") == blocking.patch(second)
+    assert await workspace.read(first, "a") == b"1"
+    assert await workspace.attachment(first, "x") == b"1"
+    assert await workspace.conversation("start") == ["hi"]
+    assert len(await workspace.history("a")) == 2
+    assert (await workspace.export(first, tmp_path / "out")).files == 1
+    plan = await workspace.plan(first)
+    restored = await workspace.restore(first, plan=plan)
+    assert restored.conversation == ["hi"] and project.read("a") == "1"
+    assert (await workspace.undo()).applied and project.read("a") == "2"
+    assert (await workspace.redo()).applied and project.read("a") == "1"
+    await workspace.restore(second)
+    await workspace.rewind()
+    assert project.read("a") == "1"
+    assert (await workspace.step("s", touching=["a"])).step == 1
+    assert (await workspace.pin(second)).pinned
+    assert not (await workspace.unpin(second)).pinned
+    assert {verdict.id for verdict in await workspace.plan_prune()} >= {first.id, second.id}
+    assert (await workspace.prune()).deleted == []
+    assert (await workspace.verify()).ok
+    assert [info.path for info in await Workspace.all()] == [project.path]
+    assert (await workspace.events())[0].event == "initialized"
+    assert await workspace.delete(second) == [second.id]
+    with pytest.raises(UnknownCheckpointError):
+        await workspace.get(second)
+    assert Workspace.around(project.path).path == project.path and "aio.Workspace" in repr(workspace)
+    await workspace.forget(yes=True)
+    assert await workspace.list() == []
+
+
+def test_nothing_is_missing() -> None:
+    for name, method in inspect.getmembers(backtrail.Workspace):
+        if name.startswith("_") or not callable(method):
+            continue
+        twin = getattr(Workspace, name)
+        theirs = inspect.signature(method).parameters
+        assert list(inspect.signature(twin).parameters) == list(theirs), name
+        defaults = [parameter.default for parameter in theirs.values()]
+        assert [parameter.default for parameter in inspect.signature(twin).parameters.values()] == defaults, name
+        assert inspect.iscoroutinefunction(twin) or name in ("around", "guard", "on"), name
+
+
+async def test_the_loop_goes_on_meanwhile(async_workspace: aio.Workspace, project: Project) -> None:
+    for number in range(500):
+        project.write(f"{number % 20}/{number}", str(number))
+    ticks = 0
+
+    async def tick() -> None:
+        nonlocal ticks
+        while True:
+            ticks += 1
+            await asyncio.sleep(0)
+
+    ticking = asyncio.create_task(tick())
+    await async_workspace.save()
+    ticking.cancel()
+    assert ticks > 10
+
+
+async def test_many_at_once(async_workspace: aio.Workspace, project: Project) -> None:
+    project.write("a", "1")
+    saved = await asyncio.gather(*(async_workspace.save(str(n), allow_empty=True) for n in range(10)))
+    assert len({one.id for one in saved}) == 10 == len(await async_workspace.list())
+
+
+async def test_guard(async_workspace: aio.Workspace, project: Project) -> None:
+    project.write("a", "1")
+    with pytest.raises(ValueError):
+        async with async_workspace.guard("try") as guard:
+            project.write("a", "2")
+            raise ValueError
+    assert project.read("a") == "1" and guard.rolled_back and not (await async_workspace.get(guard.checkpoint)).pinned
+    async with async_workspace.guard() as guard:
+        project.write("a", "3")
+    assert project.read("a") == "3" and not guard.rolled_back
+    async with async_workspace.guard() as guard:
+        project.write("a", "4")
+        await guard.rollback()
+    assert project.read("a") == "3"
+
+
+async def test_callbacks_run_in_the_loop(async_workspace: aio.Workspace, project: Project) -> None:
+    told: list[tuple[str, int]] = []
+
+    async def later(event: Event) -> None:
+        await asyncio.sleep(0)
+        message = (await async_workspace.get(event.checkpoint or "")).message
+        told.append((message, threading.get_ident()))
+
+    def at_once(event: Event) -> None:
+        told.append((event.event, threading.get_ident()))
+
+    async_workspace.on("checkpoint_created", later)
+    remove = async_workspace.on("checkpoint_created", at_once)
+    project.write("a", "1")
+    await async_workspace.save("first")
+    me = threading.get_ident()
+    assert told == [("first", me), ("checkpoint_created", me)]
+    remove()
+
+    async def fail(event: Event) -> None:
+        raise RuntimeError("no")
+
+    async_workspace.on("checkpoint_created", fail)
+    project.write("a", "2")
+    with pytest.raises(CallbackError) as caught:
+        await async_workspace.save("second")
+    assert caught.value.result.created and isinstance(caught.value.__cause__, RuntimeError)
+    with pytest.raises(TypeError):
+        async_workspace.on("error", 5)  # type: ignore[arg-type]
+
+
+async def test_a_task_that_is_cancelled_stops_its_save(project: Project) -> None:
+    # Somebody else holds the workspace: the save waits, and would go on waiting for half a minute.
+    project.write("a", "1")
+    workspace = Workspace(project, wait=30)
+    await workspace.init()
+    with holding(workspace.store):
+        task = asyncio.create_task(workspace.save("never"))
+        await asyncio.sleep(0.3)
+        started = time.monotonic()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert time.monotonic() - started < 10
+    assert await workspace.list() == []
+    assert (await workspace.save("now")).created

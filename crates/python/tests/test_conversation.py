@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import pytest
+from conftest import Project
+
+from backtrail import UsageError, Workspace
+
+MESSAGES: list[dict[str, Any]] = [
+    {"role": "user", "content": "add tests – bitte"},
+    {"role": "assistant", "content": [{"type": "tool_use", "input": {"path": "a"}}], "usage": {"tokens": 12, "x": None}},
+]
+
+
+def test_files_and_conversation_come_back_together(workspace: Workspace, project: Project) -> None:
+    project.write("a", "1")
+    first = workspace.save("one", conversation=MESSAGES[:1])
+    project.write("a", "2")
+    second = workspace.save("two", conversation=MESSAGES)
+    restored = workspace.restore(first)
+    assert restored.conversation == MESSAGES[:1] and project.read("a") == "1"
+    assert workspace.conversation(second) == MESSAGES
+    assert workspace.restore(second).conversation == MESSAGES
+    assert workspace.rewind().conversation == MESSAGES[:1]
+    assert "conversation" not in restored.to_dict()
+
+
+def test_a_conversation_alone_is_worth_a_checkpoint(workspace: Workspace, project: Project) -> None:
+    project.write("a", "1")
+    workspace.save()
+    assert workspace.save(conversation=[]).created
+    assert workspace.conversation("@") == [] and workspace.conversation("@~1") is None
+    assert workspace.restore("@~1").conversation is None
+
+
+def test_messages_of_a_class_of_their_own(workspace: Workspace) -> None:
+    @dataclasses.dataclass
+    class Message:
+        role: str
+        text: str
+
+    class Model:
+        def model_dump(self, mode: str) -> dict[str, str]:
+            return {"role": "assistant", "mode": mode}
+
+    workspace.save(conversation=(Message("user", "hi"), Model()))
+    assert workspace.conversation("@") == [{"role": "user", "text": "hi"}, {"role": "assistant", "mode": "json"}]
+
+
+def test_what_is_no_json_is_refused(workspace: Workspace) -> None:
+    loop: list[Any] = []
+    loop.append(loop)
+    for conversation in (object(), [{1, 2}], loop):
+        with pytest.raises(TypeError, match="conversation"):
+            workspace.save(conversation=conversation)
+    with pytest.raises(TypeError, match="metadata"):
+        workspace.save(metadata={"x": object()})
+    with pytest.raises(TypeError, match="attachment"):
+        workspace.save(attachments={"x": 5})  # type: ignore[dict-item]
+    with pytest.raises(UsageError, match="conversation.json"):
+        workspace.save(conversation=[], attachments={"conversation.json": b""})
+    assert workspace.list() == []
+
+
+def test_an_attachment_of_that_name_that_is_no_json(workspace: Workspace, project: Project) -> None:
+    project.write("a", "1")
+    saved = workspace.save(attachments={"conversation.json": b"not json"})
+    project.write("a", "2")
+    with pytest.warns(UserWarning, match="conversation"):
+        restored = workspace.restore(saved)
+    assert restored.applied and restored.conversation is None and project.read("a") == "1"

@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from conftest import Project
+
+from backtrail import Guard, UsageError, Workspace, checkpointed
+
+
+def test_a_block_that_raises_leaves_no_trace(workspace: Workspace, project: Project) -> None:
+    project.write("a", "1")
+    with pytest.raises(ZeroDivisionError), workspace.guard("try it") as guard:
+        project.write("a", "2")
+        project.write("b", "2")
+        1 / 0  # noqa: B018
+    assert project.files() == {"a": b"1"}
+    assert guard.rolled_back and guard.restored is not None and guard.restored.applied
+    assert guard.checkpoint.message == "try it" and guard.checkpoint.kind == "automatic"
+    assert not workspace.get(guard.checkpoint).pinned
+    workspace.undo()
+    assert project.files() == {"a": b"2", "b": b"2"}
+
+
+def test_a_block_that_ends_well_stays(workspace: Workspace, project: Project) -> None:
+    with workspace.guard() as guard:
+        project.write("a", "1")
+    assert project.read("a") == "1" and not guard.rolled_back
+    assert not workspace.get(guard.checkpoint).pinned
+
+
+def test_rolling_back_without_an_exception(workspace: Workspace, project: Project) -> None:
+    project.write("a", "1")
+    with workspace.guard("tests") as guard:
+        project.write("a", "2")
+        guard.rollback()
+    assert project.read("a") == "1" and guard.rolled_back
+    with pytest.raises(UsageError):
+        Guard(workspace).rollback()
+
+
+def test_the_checkpoint_outlives_a_block_that_takes_many(workspace: Workspace, project: Project) -> None:
+    # Only the last five automatic checkpoints are kept, and guards within guards are automatic, too.
+    project.write("a", "0")
+    with pytest.raises(RuntimeError), workspace.guard("outer"):
+        for number in range(8):
+            with workspace.guard(str(number)):
+                project.write("a", str(number))
+        raise RuntimeError
+    assert project.read("a") == "0"
+
+
+def test_a_block_that_deletes_its_checkpoint(workspace: Workspace, project: Project) -> None:
+    with workspace.guard() as guard:
+        workspace.delete(guard.checkpoint)
+
+
+def test_guards_within_guards(workspace: Workspace, project: Project) -> None:
+    project.write("a", "0")
+    with workspace.guard("outer"):
+        project.write("a", "1")
+        with pytest.raises(ValueError), workspace.guard("inner"):
+            project.write("a", "2")
+            raise ValueError
+        assert project.read("a") == "1"
+    assert project.read("a") == "1"
+
+
+def test_functions(workspace: Workspace, project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    project.write("a", "1")
+
+    @checkpointed(workspace=workspace, message="edit")
+    def edit(content: str, *, fail: bool = False) -> int:
+        """Edits."""
+        project.write("a", content)
+        if fail:
+            raise OSError("no")
+        return len(content)
+
+    assert edit("22") == 2 and edit.__doc__ == "Edits." and workspace.list(kind="automatic")[0].message == "edit"
+    with pytest.raises(OSError, match="no"):
+        edit("333", fail=True)
+    assert project.read("a") == "22"
+
+    @checkpointed
+    def remove() -> None:
+        Path("a").unlink()
+        raise KeyError
+
+    monkeypatch.chdir(project.path)
+    with pytest.raises(KeyError):
+        remove()
+    assert project.read("a") == "22" and workspace.list(kind="automatic")[0].message == "before remove"
+
+    @checkpointed(workspace=project.path)
+    async def later() -> None:
+        project.write("a", "async")
+        raise KeyError
+
+    import asyncio
+
+    with pytest.raises(KeyError):
+        asyncio.run(later())
+    assert project.read("a") == "22"

@@ -1,0 +1,181 @@
+from __future__ import annotations
+
+import subprocess
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Command, Project
+
+from backtrail import IoError, UnknownPathError, UsageError, Workspace
+
+
+def test_list_is_newest_first_and_filters(workspace: Workspace, project: Project) -> None:
+    project.write("a", "1")
+    first = workspace.save("first", session="x").id
+    project.write("b", "1")
+    second = workspace.save("second", kind="feature").id
+    project.write("a", "2")
+    third = workspace.save("third", session="x").id
+
+    def ids(**filters: Any) -> list[str]:
+        return [checkpoint.id for checkpoint in workspace.list(**filters)]
+
+    assert ids() == [third, second, first]
+    assert ids(limit=2) == [third, second]
+    assert ids(kind="feature") == [second]
+    assert ids(session="x") == [third, first]
+    assert ids(path="a") == [third, first]
+    assert ids(path=project.path / "b") == [second]
+    assert ids(grep="sec") == [second]
+    assert ids(since=timedelta(hours=1)) == [third, second, first]
+    assert ids(since=datetime.now(timezone.utc) + timedelta(hours=1)) == []
+    assert ids(since=datetime.now() - timedelta(hours=1)) == [third, second, first]
+    workspace.restore(first)
+    assert len(ids()) == 4 and len(ids(safety=False)) == 3
+    current = workspace.current()
+    assert current is not None and current.id == first
+
+
+def test_show_status_and_diff(workspace: Workspace, project: Project) -> None:
+    project.write("a", "1\n")
+    project.write("gone", "1\n")
+    assert {change.path for change in workspace.status()} == {"a", "gone"}
+    first = workspace.save()
+    assert not workspace.status()
+    project.write("a", "2\n")
+    project.write("new/b", "1\n")
+    project.delete("gone")
+    status = workspace.status()
+    assert status and status.checkpoint == first.checkpoint
+    assert {(change.path, change.status) for change in status} == {
+        ("a", "modified"),
+        ("new/b", "added"),
+        ("gone", "deleted"),
+    }
+    second = workspace.save()
+    assert workspace.show(second).changes == status.changes
+    diff = workspace.diff(first, second)
+    assert (diff.from_id, diff.to_id) == (first.id, second.id)
+    assert (diff.added_files, diff.modified_files, diff.deleted_files) == (["new/b"], ["a"], ["gone"])
+    assert workspace.diff(first, second, "new").added_files == ["new/b"]
+    assert workspace.diff(first, paths=["a", "gone"]).added_files == []
+    assert workspace.diff().changes == []
+    assert workspace.status(since=first).changes == status.changes
+
+
+def test_a_patch_is_one_that_git_takes(workspace: Workspace, project: Project, tmp_path: Path) -> None:
+    project.write("a", "1\n2\n3\n")
+    first = workspace.save()
+    project.write("a", "1\nzwei\n3\n")
+    project.write("b", "new\n")
+    patch = workspace.diff(first).patch
+    copy = tmp_path / "copy"
+    workspace.export(first, copy)
+    subprocess.run(["git", "apply", "-"], cwd=copy, input=patch, text=True, check=True)
+    assert (copy / "a").read_text() == "1\nzwei\n3\n" and (copy / "b").read_text() == "new\n"
+
+
+def test_the_patch_of_a_checkpoint(workspace: Workspace, project: Project) -> None:
+    project.write("a", "1\n")
+    project.write("b", "1\n")
+    first = workspace.save()
+    project.write("a", "2\n")
+    second = workspace.save()
+    assert workspace.patch(first).added_files == ["a", "b"] and "+1" in workspace.patch(first, "b").patch
+    patch = workspace.patch(second)
+    assert (patch.from_id, patch.to_id, patch.modified_files) == (first.id, second.id, ["a"])
+    assert workspace.patch(second, ["b"]).patch == ""
+    workspace.delete(first)
+    assert workspace.patch(second).from_id is None
+
+
+def test_read_and_history(workspace: Workspace, project: Project) -> None:
+    project.write("a", "1")
+    first = workspace.save()
+    project.write("a", "22")
+    second = workspace.save()
+    project.delete("a")
+    third = workspace.save()
+    assert workspace.read(first, "a") == b"1" and workspace.read(second, project.path / "a") == b"22"
+    with pytest.raises(UnknownPathError):
+        workspace.read(third, "a")
+    assert [(v.checkpoint, v.status, v.bytes) for v in workspace.history("a")] == [
+        (third.id, "deleted", None),
+        (second.id, "modified", 2),
+        (first.id, "added", 1),
+    ]
+
+
+def test_paths_are_relative_to_the_workspace_wherever_the_process_stands(
+    workspace: Workspace, project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project.write("src/a", "1")
+    saved = workspace.save()
+    monkeypatch.chdir(tmp_path)
+    assert workspace.read(saved, "src/a") == b"1"
+    monkeypatch.chdir(project.path / "src")
+    assert workspace.read(saved, Path("src/a")) == b"1"
+
+
+def test_export_needs_an_empty_directory(workspace: Workspace, project: Project, tmp_path: Path) -> None:
+    project.write("a/b", "1")
+    workspace.save()
+    exported = workspace.export("@", tmp_path / "out")
+    assert (exported.directory, exported.files) == (tmp_path / "out", 1)
+    assert (tmp_path / "out/a/b").read_text() == "1"
+    with pytest.raises(UsageError, match="empty"):
+        workspace.export("@", tmp_path / "out")
+
+
+def test_answers_are_those_of_the_command_line(workspace: Workspace, project: Project, command: Command) -> None:
+    project.git("init", "-q")
+    project.write("features.json", '{"current": "f-2", "completed": ["f-1"]}')
+    project.write("backtrail.toml", '[state]\nfeatures = "features.json"\n')
+    project.write("a", "1\n")
+    first = workspace.save("first", metadata={"k": "v"}, session_number=1, attachments={"x": b"1"})
+    project.write("a", "2\n")
+    second = workspace.save("second")
+    agree(command("list")["checkpoints"], [checkpoint.to_dict() for checkpoint in workspace.list()])
+    agree(command("show", second.id), workspace.show(second).to_dict())
+    agree(command("diff", first.id, second.id), workspace.diff(first, second).to_dict())
+    agree(command("verify"), workspace.verify().to_dict())
+    agree(command("history", str(project.path / "a"))["versions"], [v.to_dict() for v in workspace.history("a")])
+    agree(command("restore", first.id, "--dry-run"), workspace.plan(first).to_dict())
+    project.write("a", "3\n")
+    agree(command("status"), workspace.status().to_dict())
+    agree(command("workspaces")["workspaces"], [info.to_dict() for info in Workspace.all()])
+    agree(command("save", "third")["checkpoint"], workspace.get("@").to_dict())
+    done = command("restore", first.id)
+    assert done["applied"] and workspace.read(done["safety"], "a") == b"3\n"
+
+
+def agree(theirs: Any, ours: Any) -> None:
+    """What the command line says may have more keys, but says nothing else."""
+    if isinstance(ours, dict) and isinstance(theirs, dict):
+        assert set(ours) <= set(theirs)
+        for key, value in ours.items():
+            agree(theirs[key], value)
+    elif isinstance(ours, list) and isinstance(theirs, list):
+        assert len(ours) == len(theirs)
+        for one, other in zip(theirs, ours):
+            agree(one, other)
+    else:
+        assert theirs == ours
+
+
+def test_a_workspace_that_vanished(workspace: Workspace, project: Project, tmp_path: Path) -> None:
+    project.write("a", "1")
+    saved = workspace.save()
+    project.path.rename(tmp_path / "moved")
+    with pytest.raises(IoError, match="find the workspace") as caught:
+        workspace.save()
+    assert isinstance(caught.value, OSError) and caught.value.filename == str(project.path)
+    for look in (workspace.status, workspace.diff, lambda: workspace.restore(saved)):
+        with pytest.raises(IoError):
+            look()
+    assert workspace.read(saved, "a") == b"1"
+    with pytest.raises(IoError):
+        Workspace(project)
+    assert Workspace(tmp_path / "moved").list() == workspace.list()

@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+import copy
+import pickle
+import shutil
+from pathlib import Path
+
+import pytest
+from conftest import Project
+
+from backtrail import FeatureCheckpointError, UnknownCheckpointError, UsageError, Workspace
+
+
+def save(workspace: Workspace, project: Project, number: int, **about: object) -> str:
+    project.write("a", str(number))
+    return workspace.save(str(number), **about).id  # type: ignore[arg-type]
+
+
+def test_delete(workspace: Workspace, project: Project) -> None:
+    ids = [save(workspace, project, number) for number in range(3)]
+    feature = save(workspace, project, 4, kind="feature")
+    assert workspace.delete(ids[0], ids[1]) == ids[:2]
+    with pytest.raises(UnknownCheckpointError):
+        workspace.get(ids[0])
+    with pytest.raises(FeatureCheckpointError, match="force=True"):
+        workspace.delete(feature)
+    assert workspace.delete(feature, force=True) == [feature]
+    assert workspace.delete() == []
+
+
+def test_pin_keeps_from_prune(project: Project) -> None:
+    workspace = Workspace(project, settings={"retention": {"step": 100}})
+    ids = [save(workspace, project, number, kind="step") for number in range(6)]
+    assert workspace.pin(ids[0]).pinned and workspace.get(ids[0]).pinned
+    strict = Workspace(project, settings={"retention": {"step": 2}})
+    verdicts = {verdict.id: verdict for verdict in strict.plan_prune()}
+    assert verdicts[ids[0]].keep and "pinned" in verdicts[ids[0]].reason and not verdicts[ids[1]].keep
+    pruned = strict.prune()
+    assert sorted(pruned.deleted) == sorted(ids[1:4]) and pruned.kept == 3
+    assert pruned.bytes_before > 0 and pruned.bytes_after > 0
+    assert not strict.unpin(ids[0]).pinned
+    assert strict.prune().deleted == [ids[0]]
+
+
+def test_verify_finds_damage(workspace: Workspace, project: Project) -> None:
+    save(workspace, project, 1)
+    sound = workspace.verify()
+    assert sound and sound.ok and sound.checkpoints == 1 and sound.damaged == []
+    pack = next(workspace.store.glob("objects/pack/*.pack"))
+    pack.chmod(0o600)
+    content = bytearray(pack.read_bytes())
+    content[len(content) // 2] ^= 0xFF
+    pack.write_bytes(content)
+    damaged = workspace.verify()
+    assert not damaged and damaged.damaged and damaged.to_dict()["ok"] is False
+
+
+def test_all_workspaces(workspace: Workspace, project: Project, tmp_path: Path) -> None:
+    save(workspace, project, 1)
+    other = tmp_path / "other"
+    other.mkdir()
+    Workspace(other).save(allow_empty=True)
+    shutil.rmtree(other)
+    infos = {info.path: info for info in Workspace.all()}
+    assert set(infos) == {project.path, other}
+    assert infos[project.path].exists and infos[project.path].checkpoints == 1 and infos[project.path].bytes > 0
+    assert infos[project.path].newest == workspace.list()[0].timestamp
+    assert not infos[other].exists and infos[other].is_gone
+    assert Workspace.all(tmp_path / "nowhere") == []
+
+
+def test_forget_wants_a_yes(workspace: Workspace, project: Project) -> None:
+    save(workspace, project, 1)
+    with pytest.raises(UsageError, match="yes=True"):
+        workspace.forget(yes=False)
+    workspace.forget(yes=True)
+    assert not workspace.store.exists() and workspace.list() == [] and project.read("a") == "1"
+    workspace.forget(yes=True)
+    assert save(workspace, project, 2)
+
+
+def test_a_workspace_can_be_sent_to_another_process(project: Project, tmp_path: Path) -> None:
+    workspace = Workspace(project, tmp_path / "store", {"scan": {"exclude": ["*.log"]}}, wait=5)
+    project.write("a.log", "1")
+    project.write("a", "1")
+    for twin in (pickle.loads(pickle.dumps(workspace)), copy.copy(workspace)):
+        assert (twin.path, twin.store) == (workspace.path, workspace.store)
+        assert twin.save(allow_empty=True).checkpoint.files_changed in (["a"], [])
+    assert repr(workspace) == f"Workspace({str(project.path)!r})"
+
+
+def test_failures_can_be_sent_to_another_process(workspace: Workspace, project: Project) -> None:
+    save(workspace, project, 1)
+    with pytest.raises(UnknownCheckpointError) as caught:
+        workspace.get("latset")
+    twin = pickle.loads(pickle.dumps(caught.value))
+    assert type(twin) is UnknownCheckpointError and str(twin) == str(caught.value) and twin.nearest == "latest"
