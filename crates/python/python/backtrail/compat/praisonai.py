@@ -1,0 +1,614 @@
+"""Stands in for ``praisonaiagents.checkpoints``.
+
+Both surfaces are here: the documented one (`list`, `get`, `delete`, `metadata`, `added_files`…) and the one of the
+released package (`list_checkpoints`, `get_checkpoint`, `rewind`…).
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import logging
+import os
+import re
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from enum import Enum
+from typing import Any, List, TypeVar, cast
+
+from .. import aio, results
+from ..errors import BacktrailError, NotFoundError, ProtectedDirectoryError
+from ..workspace import Workspace
+
+__all__ = [
+    "Checkpoint",
+    "CheckpointConfig",
+    "CheckpointDiff",
+    "CheckpointEvent",
+    "CheckpointResult",
+    "CheckpointService",
+    "FileDiff",
+]
+
+_Tool = TypeVar("_Tool", bound=Callable[..., Any])
+_log = logging.getLogger("backtrail.compat.praisonai")
+
+_AGENT = "praisonai"
+"""The mark of the checkpoints that a service took: it prunes its own alone."""
+
+_USUAL_FILE_SIZE = 2 * 1024 * 1024
+_STEP_TAG = re.compile(r"^\[step-(\d+)\]\s*")
+_LARGEST_CONTENT = 1024 * 1024
+
+
+class CheckpointEvent(str, Enum):
+    """What a service tells its handlers."""
+
+    INITIALIZED = "initialized"
+    CHECKPOINT_CREATED = "checkpoint_created"
+    CHECKPOINT_RESTORED = "checkpoint_restored"
+    CHECKPOINTS_PRUNED = "checkpoints_pruned"
+    ERROR = "error"
+
+
+class FilesChanged(List[str]):
+    """The paths that changed, as documented; where a number is wanted, as released, it is how many they are."""
+
+    def __int__(self) -> int:
+        return len(self)
+
+    def __index__(self) -> int:
+        return len(self)
+
+    def __eq__(self, other: object) -> bool:
+        return len(self) == other if isinstance(other, int) else super().__eq__(other)
+
+    def __lt__(self, other: Any) -> bool:
+        return len(self) < other if isinstance(other, int) else super().__lt__(other)
+
+    def __le__(self, other: Any) -> bool:
+        return len(self) <= other if isinstance(other, int) else super().__le__(other)
+
+    def __gt__(self, other: Any) -> bool:
+        return len(self) > other if isinstance(other, int) else super().__gt__(other)
+
+    def __ge__(self, other: Any) -> bool:
+        return len(self) >= other if isinstance(other, int) else super().__ge__(other)
+
+    __hash__ = None
+
+
+@dataclass
+class Checkpoint:
+    """A single checkpoint."""
+
+    id: str
+    short_id: str
+    message: str
+    timestamp: datetime
+    files_changed: FilesChanged = field(default_factory=FilesChanged)
+    insertions: int = 0
+    deletions: int = 0
+    step: int | None = None
+    metadata: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def from_git_commit(cls, commit_hash: str, message: str, timestamp: str) -> Checkpoint:
+        """One made of what git says about a commit; the time is ISO 8601."""
+        time = datetime.fromisoformat(timestamp.replace("Z", "+00:00"))
+        if time.tzinfo is None:
+            time = time.replace(tzinfo=timezone.utc)
+        return cls(commit_hash, commit_hash[:8], message, time, step=_step_in(message))
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "id": self.id,
+            "short_id": self.short_id,
+            "message": self.message,
+            "timestamp": self.timestamp.isoformat(),
+            "files_changed": len(self.files_changed),
+            "insertions": self.insertions,
+            "deletions": self.deletions,
+            "step": self.step,
+        }
+
+    @classmethod
+    def _of(cls, checkpoint: results.Checkpoint) -> Checkpoint:
+        return cls(
+            checkpoint.id,
+            checkpoint.id[:8],
+            checkpoint.message,
+            checkpoint.timestamp,
+            FilesChanged(checkpoint.files_changed),
+            checkpoint.insertions,
+            checkpoint.deletions,
+            checkpoint.step if checkpoint.step is not None else _step_in(checkpoint.message),
+            dict(checkpoint.metadata),
+        )
+
+
+@dataclass
+class FileDiff:
+    """One file that differs."""
+
+    path: str
+    absolute_path: str
+    status: str
+    additions: int = 0
+    deletions: int = 0
+    before_content: str | None = None
+    after_content: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "path": self.path,
+            "absolute_path": self.absolute_path,
+            "status": self.status,
+            "additions": self.additions,
+            "deletions": self.deletions,
+        }
+
+
+@dataclass
+class CheckpointDiff:
+    """What differs between two checkpoints, or between one and the files on disk."""
+
+    from_checkpoint: str
+    to_checkpoint: str | None
+    files: list[FileDiff] = field(default_factory=list)
+    total_additions: int = 0
+    total_deletions: int = 0
+    from_id: str = ""
+    to_id: str | None = None
+    diff_content: str = ""
+
+    def __post_init__(self) -> None:
+        self.total_additions = sum(file.additions for file in self.files)
+        self.total_deletions = sum(file.deletions for file in self.files)
+        self.from_id = self.from_id or self.from_checkpoint
+        self.to_id = self.to_id or self.to_checkpoint
+
+    @property
+    def added_files(self) -> list[str]:
+        return [file.path for file in self.files if file.status == "added"]
+
+    @property
+    def modified_files(self) -> list[str]:
+        return [file.path for file in self.files if file.status == "modified"]
+
+    @property
+    def deleted_files(self) -> list[str]:
+        return [file.path for file in self.files if file.status == "deleted"]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "from_checkpoint": self.from_checkpoint,
+            "to_checkpoint": self.to_checkpoint,
+            "files": [file.to_dict() for file in self.files],
+            "total_additions": self.total_additions,
+            "total_deletions": self.total_deletions,
+        }
+
+
+@dataclass
+class CheckpointResult:
+    """How a save or a restore went. The checkpoint's own attributes can be read off it directly, too."""
+
+    success: bool
+    checkpoint: Checkpoint | None = None
+    error: str | None = None
+
+    @classmethod
+    def ok(cls, checkpoint: Checkpoint) -> CheckpointResult:
+        return cls(True, checkpoint)
+
+    @classmethod
+    def fail(cls, error: str) -> CheckpointResult:
+        return cls(False, None, error)
+
+    def __bool__(self) -> bool:
+        return self.success
+
+    def __getattr__(self, name: str) -> Any:
+        if not name.startswith("_") and self.checkpoint is not None:
+            return getattr(self.checkpoint, name)
+        raise AttributeError(name)
+
+
+@dataclass
+class CheckpointConfig:
+    """How a service works."""
+
+    workspace_dir: str = "."
+    storage_dir: str | None = None
+    enabled: bool = True
+    auto_checkpoint: bool = True
+    max_checkpoints: int = 100
+    user_name: str = field(default_factory=lambda: os.environ.get("PRAISONAI_GIT_USER_NAME", "PraisonAI Checkpoints"))
+    user_email: str = field(default_factory=lambda: os.environ.get("PRAISONAI_GIT_USER_EMAIL", "checkpoints@praison.ai"))
+    max_file_size: int = _USUAL_FILE_SIZE
+    """Larger files are left out, and left alone by a restore; the usual number stands for the engine's own limit."""
+    exclude_patterns: list[str] = field(default_factory=list)
+    """What to leave out, in the syntax of ``.gitignore``, on top of what the engine leaves out by itself."""
+
+    def __post_init__(self) -> None:
+        self.workspace_dir = os.path.expanduser(self.workspace_dir)
+        if self.storage_dir is not None:
+            self.storage_dir = os.path.expanduser(self.storage_dir)
+
+    def get_checkpoint_dir(self) -> str:
+        """Where the checkpoints lie: a bare git repository."""
+        return str(self._workspace().store)
+
+    def _workspace(self) -> Workspace:
+        settings: dict[str, Any] = {}
+        if self.storage_dir is not None:
+            settings["stores"] = {"dir": os.path.abspath(self.storage_dir)}
+        if self.max_file_size != _USUAL_FILE_SIZE:
+            settings["scan"] = {"max_file_bytes": self.max_file_size}
+        return Workspace(self.workspace_dir, settings=settings, exclude=self.exclude_patterns)
+
+
+Handler = Callable[[Any], Any]
+
+
+class CheckpointService:
+    """Checkpoints of a directory, kept outside of it."""
+
+    def __init__(
+        self,
+        workspace_dir: str | None = None,
+        storage_dir: str | None = None,
+        enabled: bool = True,
+        auto_checkpoint: bool = True,
+        max_checkpoints: int = 100,
+        user_name: str = "PraisonAI Checkpoints",
+        user_email: str = "checkpoints@praison.ai",
+        max_file_size: int = _USUAL_FILE_SIZE,
+        exclude_patterns: Iterable[str] | None = None,
+        config: CheckpointConfig | None = None,
+    ) -> None:
+        if config is None:
+            config = CheckpointConfig(
+                workspace_dir if workspace_dir is not None else ".",
+                storage_dir,
+                enabled,
+                auto_checkpoint,
+                max_checkpoints,
+                user_name,
+                user_email,
+                max_file_size,
+            )
+        elif workspace_dir is not None:
+            config.workspace_dir = os.path.expanduser(workspace_dir)
+            config.storage_dir = storage_dir or config.storage_dir
+        if exclude_patterns is not None:
+            config.exclude_patterns = list(exclude_patterns)
+        self.config = config
+        self._is_initialized = False
+        self._handlers: dict[CheckpointEvent, list[Handler]] = {event: [] for event in CheckpointEvent}
+
+    @property
+    def workspace_dir(self) -> str:
+        return self.config.workspace_dir
+
+    @property
+    def checkpoint_dir(self) -> str:
+        return self.config.get_checkpoint_dir()
+
+    @property
+    def git_dir(self) -> str:
+        return self.config.get_checkpoint_dir()
+
+    @property
+    def is_initialized(self) -> bool:
+        return self._is_initialized
+
+    def on(self, event: CheckpointEvent, handler: Handler) -> None:
+        """Calls `handler`, a function or a coroutine function, when this happens."""
+        self._handlers[CheckpointEvent(event)].append(handler)
+
+    async def initialize(self) -> bool:
+        """Makes the service ready; False where it is disabled, or the directory is protected or missing."""
+        if not self.config.enabled:
+            return False
+        try:
+            await aio.run(lambda: self.config._workspace().init())
+        except (BacktrailError, OSError) as problem:
+            kind = logging.INFO if isinstance(problem, ProtectedDirectoryError) else logging.ERROR
+            _log.log(kind, "no checkpoints of %s: %s", self.workspace_dir, problem)
+            await self._emit(CheckpointEvent.ERROR, {"error": str(problem)})
+            return False
+        self._is_initialized = True
+        await self._emit(CheckpointEvent.INITIALIZED, {"workspace": self.workspace_dir})
+        return True
+
+    async def save(
+        self,
+        message: str,
+        allow_empty: bool = False,
+        step: int | None = None,
+        metadata: dict[str, Any] | None = None,
+    ) -> CheckpointResult:
+        """Takes a checkpoint; where nothing changed, only if empty ones are allowed."""
+        if not self._is_initialized:
+            return CheckpointResult.fail("Service not initialized")
+        if step is not None:
+            if not _is_number(step) or step < 0:
+                return CheckpointResult.fail("step must be a non-negative integer")
+            message = f"[step-{step}] {_STEP_TAG.sub('', message)}"
+        try:
+            saved = await aio.run(self._save, message, allow_empty, step, metadata)
+            if saved is None:
+                return CheckpointResult.fail("No changes to checkpoint")
+            checkpoint = Checkpoint._of(saved)
+            await self._emit(CheckpointEvent.CHECKPOINT_CREATED, checkpoint)
+            removed = await aio.run(self._prune)
+        except BacktrailError as problem:
+            return await self._failed(problem)
+        if removed:
+            await self._emit(CheckpointEvent.CHECKPOINTS_PRUNED, {"action": "pruned", "removed_count": removed})
+        return CheckpointResult.ok(checkpoint)
+
+    def _save(
+        self, message: str, allow_empty: bool, step: int | None, metadata: dict[str, Any] | None
+    ) -> results.Checkpoint | None:
+        workspace = self.config._workspace()
+        step = step if step is not None else _step_in(message)
+        # The engine would keep a step or metadata even where nothing changed.
+        says_more = step is not None or bool(metadata)
+        if says_more and not allow_empty and workspace.current() is not None and not workspace.status():
+            return None
+        saved = workspace.save(message or None, step=step, agent=_AGENT, metadata=metadata, allow_empty=allow_empty)
+        return saved.checkpoint if saved.created else None
+
+    def _prune(self) -> int:
+        """Removes the service's own checkpoints that are too many; a pinned one, and where it stands, stay."""
+        workspace = self.config._workspace()
+        standing = workspace.current()
+        own = [
+            checkpoint
+            for checkpoint in workspace.list(kind="manual")
+            if checkpoint.agent == _AGENT and not checkpoint.pinned
+        ]
+        going = [one.id for one in own[self.config.max_checkpoints :] if standing is None or one.id != standing.id]
+        return len(workspace.delete(*going)) if going else 0
+
+    async def restore(
+        self, checkpoint_id: str | Checkpoint | CheckpointResult | None = None, step: int | None = None
+    ) -> CheckpointResult:
+        """Makes the directory as it was at a checkpoint. What was there is kept as a checkpoint of its own."""
+        if not self._is_initialized:
+            return CheckpointResult.fail("Service not initialized")
+        if checkpoint_id is not None and step is not None:
+            return CheckpointResult.fail("Provide either checkpoint_id or step, not both")
+        if step is not None:
+            if not _is_number(step) or step < 0:
+                return CheckpointResult.fail("step must be a non-negative integer")
+            found = await self.get_checkpoint_by_step(step)
+            if found is None:
+                return CheckpointResult.fail(f"No checkpoint found for step {step}")
+            checkpoint_id = found.id
+        if checkpoint_id is None:
+            return CheckpointResult.fail("No checkpoint id or step provided")
+        return await self._restore(_word(checkpoint_id))
+
+    async def _restore(self, word: str) -> CheckpointResult:
+        def restore() -> tuple[results.Checkpoint, results.Checkpoint | None]:
+            workspace = self.config._workspace()
+            # Looked up first: retention may take a safety checkpoint that was asked for when it makes room for the next.
+            target = workspace.get(word)
+            restored = workspace.restore(target)
+            return target, None if restored.safety is None else workspace.get(restored.safety)
+
+        try:
+            target, safety = await aio.run(restore)
+        except BacktrailError as problem:
+            return await self._failed(problem)
+        if safety is not None:
+            await self._emit(CheckpointEvent.CHECKPOINT_CREATED, Checkpoint._of(safety))
+        checkpoint = Checkpoint._of(target)
+        await self._emit(CheckpointEvent.CHECKPOINT_RESTORED, checkpoint)
+        return CheckpointResult.ok(checkpoint)
+
+    async def rewind(self, steps: int = 1) -> CheckpointResult:
+        """Goes back so many checkpoints from where the directory stands."""
+        if not self._is_initialized:
+            return CheckpointResult.fail("Service not initialized")
+        if not _is_number(steps) or steps < 1:
+            return CheckpointResult.fail("steps must be >= 1")
+        try:
+            await aio.run(lambda: self.config._workspace().get(f"@~{steps}"))
+        except NotFoundError:
+            available = await aio.run(self._depth)
+            return CheckpointResult.fail(f"Cannot rewind {steps} step(s): only {available} checkpoint(s) available")
+        return await self._restore(f"@~{steps}")
+
+    def _depth(self) -> int:
+        workspace = self.config._workspace()
+        depth = 0
+        try:
+            while True:
+                workspace.get(f"@~{depth}")
+                depth += 1
+        except NotFoundError:
+            return depth
+
+    async def diff(self, from_id: str | None = None, to_id: str | None = None) -> CheckpointDiff:
+        """What differs between two checkpoints, or between one and the files on disk; by default, since the last but one."""
+        return await aio.run(self._diff, _word_or_none(from_id), _word_or_none(to_id))
+
+    def _diff(self, from_word: str | None, to_word: str | None) -> CheckpointDiff:
+        workspace = self.config._workspace()
+        if from_word is None:
+            try:
+                from_word = workspace.get("@~1").id
+            except NotFoundError:
+                current = workspace.current()
+                from_word = None if current is None else current.id
+        diff = workspace.diff(from_word, to_word)
+        files = [self._file(workspace, diff, change) for change in diff.changes if not change.path.endswith("/")]
+        from_id, to_id = diff.from_id or "", diff.to_id
+        return CheckpointDiff(
+            from_id[:8], None if to_id is None else to_id[:8], files, 0, 0, from_id, to_id, diff.patch
+        )
+
+    def _file(self, workspace: Workspace, diff: results.Diff, change: results.Change) -> FileDiff:
+        absolute = os.path.join(workspace.path, change.path)
+        status = change.status if change.status in ("added", "deleted") else "modified"
+        file = FileDiff(change.path, absolute, status, change.insertions, change.deletions)
+        if not change.binary:
+            if status != "added" and diff.from_id is not None:
+                file.before_content = _text(lambda: workspace.read(diff.from_id or "", change.path))
+            if status != "deleted":
+                file.after_content = _text(lambda: _after(workspace, diff.to_id, change.path, absolute))
+        return file
+
+    async def list_checkpoints(self, limit: int = 50) -> List[Checkpoint]:
+        """The checkpoints, newest first, also those that a restore went back behind."""
+        return [Checkpoint._of(one) for one in await aio.run(self._list, limit)]
+
+    def _list(self, limit: int | None) -> List[results.Checkpoint]:
+        return self.config._workspace().list(limit, safety=False)
+
+    async def get_checkpoint(self, checkpoint_id: str) -> Checkpoint | None:
+        """One checkpoint by its id, or the start of it; the newest where several fit."""
+        word = _word(checkpoint_id)
+
+        def find() -> results.Checkpoint | None:
+            for checkpoint in self.config._workspace().list():
+                if word and checkpoint.id.startswith(word):
+                    return checkpoint
+            return None
+
+        found = await aio.run(find)
+        return None if found is None else Checkpoint._of(found)
+
+    async def get_checkpoint_by_step(self, step: int) -> Checkpoint | None:
+        """The newest checkpoint of this step."""
+        for checkpoint in await self.list():
+            if checkpoint.step == step:
+                return checkpoint
+        return None
+
+    async def list(self) -> List[Checkpoint]:
+        """All checkpoints, newest first."""
+        return [Checkpoint._of(one) for one in await aio.run(self._list, None)]
+
+    async def get(self, checkpoint_id: str) -> Checkpoint | None:
+        """One checkpoint by its id, or the start of it."""
+        return await self.get_checkpoint(checkpoint_id)
+
+    async def delete(self, checkpoint_id: str) -> bool:
+        """Deletes one checkpoint; False where there is none."""
+        word = _word(checkpoint_id)
+        try:
+            await aio.run(lambda: self.config._workspace().delete(word))
+        except NotFoundError:
+            return False
+        return True
+
+    async def delete_all(self) -> bool:
+        """Deletes all checkpoints of the directory."""
+        try:
+            await aio.run(lambda: self.config._workspace().forget(yes=True))
+        except BacktrailError as problem:
+            await self._failed(problem)
+            return False
+        self._is_initialized = False
+        return True
+
+    async def cleanup(self) -> None:
+        """Ends the use of the service; the checkpoints stay."""
+        self._is_initialized = False
+
+    # Automatic checkpoints
+
+    def wrap_tool(self, tool: _Tool, message: str | None = None) -> _Tool:
+        """A tool for an agent that takes a checkpoint of the directory before each call, where ``auto_checkpoint`` is on.
+
+        Name, signature and documentation stay, which is what an agent sees of a tool.
+        """
+        label = message or f"before {getattr(tool, '__name__', 'a tool')}"
+
+        if inspect.iscoroutinefunction(tool):
+
+            @functools.wraps(tool)
+            async def call_async(*arguments: Any, **named: Any) -> Any:
+                await aio.run(self.auto_save, label)
+                return await cast(Awaitable[Any], tool(*arguments, **named))
+
+            return cast(_Tool, call_async)
+
+        @functools.wraps(tool)
+        def call(*arguments: Any, **named: Any) -> Any:
+            self.auto_save(label)
+            return tool(*arguments, **named)
+
+        return cast(_Tool, call)
+
+    def wrap_tools(self, tools: Iterable[Callable[..., Any]]) -> List[Callable[..., Any]]:
+        """All of them, each as by `wrap_tool`."""
+        return [self.wrap_tool(tool) for tool in tools]
+
+    def auto_save(self, message: str) -> Checkpoint | None:
+        """What `wrap_tool` does before a call: a checkpoint, where they are wanted and something changed."""
+        if not (self.config.enabled and self.config.auto_checkpoint):
+            return None
+        saved = self._save(message, False, None, None)
+        if saved is not None:
+            self._prune()
+        return None if saved is None else Checkpoint._of(saved)
+
+    async def _failed(self, problem: BacktrailError) -> CheckpointResult:
+        await self._emit(CheckpointEvent.ERROR, {"error": str(problem)})
+        return CheckpointResult.fail(str(problem))
+
+    async def _emit(self, event: CheckpointEvent, data: Any) -> None:
+        for handler in tuple(self._handlers[event]):
+            try:
+                outcome = handler(data)
+                if inspect.isawaitable(outcome):
+                    await outcome
+            except Exception:
+                _log.exception("a handler for %s raised", event.value)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _step_in(message: str) -> int | None:
+    found = _STEP_TAG.match(message)
+    return int(found[1]) if found else None
+
+
+def _word(checkpoint: str | Checkpoint | CheckpointResult) -> str:
+    if isinstance(checkpoint, CheckpointResult | Checkpoint):
+        return str(checkpoint.id)
+    if not isinstance(checkpoint, str):
+        raise TypeError(f"a checkpoint id is a str, not {type(checkpoint).__name__}")
+    return checkpoint
+
+
+def _word_or_none(checkpoint: str | None) -> str | None:
+    return None if checkpoint is None else _word(checkpoint)
+
+
+def _after(workspace: Workspace, to_id: str | None, path: str, absolute: str) -> bytes:
+    if to_id is not None:
+        return workspace.read(to_id, path)
+    if os.path.islink(absolute):
+        return os.fsencode(os.readlink(absolute))
+    with open(absolute, "rb") as file:
+        return file.read(_LARGEST_CONTENT + 1)
+
+
+def _text(read: Callable[[], bytes]) -> str | None:
+    """What a file says, unless it is large or no text, or went away in between."""
+    try:
+        content = read()
+        return content.decode() if len(content) <= _LARGEST_CONTENT else None
+    except (BacktrailError, OSError, UnicodeDecodeError):
+        return None
