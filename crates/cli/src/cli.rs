@@ -12,7 +12,7 @@ use clap::{
 
 use crate::commands::{
     cat, completions, delete, demo, diff, doctor, events, exclude, export, git, history, hook, init, install, list,
-    man, pin, prune, recover, restore, rewind, save, show, status, step, try_run, undo, verify, workspaces,
+    man, pin, pipeline, prune, recover, restore, rewind, save, show, status, step, try_run, undo, verify, workspaces,
 };
 
 /// Checkpoints of a workspace that can always be taken back.
@@ -85,6 +85,8 @@ pub(crate) enum Command {
     Save(save::SaveArgs),
     Step(step::StepArgs),
     Try(try_run::TryArgs),
+    #[command(visible_alias = "run")]
+    Pipeline(pipeline::PipelineArgs),
     #[command(visible_aliases = ["log", "ls"])]
     List(list::ListArgs),
     Show(show::ShowArgs),

@@ -1,6 +1,6 @@
 //! How a run ends badly: exit codes, messages, and the hint at the next step.
 
-use std::{ffi::OsString, process::ExitCode};
+use std::{ffi::OsString, path::Path, process::ExitCode};
 
 use backtrail::{Error, ErrorCode};
 use clap::{
@@ -11,6 +11,7 @@ use clap::{
 use crate::{
     cli::{Cli, ColorWhen},
     output::{Output, OutputError},
+    pipeline::Problem,
 };
 
 /// What a shell shows for a program that a closed pipe ended.
@@ -31,6 +32,13 @@ pub enum Failure {
     /// The command line makes no sense.
     Usage {
         /// What is wrong.
+        message: String,
+        /// What to do about it.
+        hint: Option<String>,
+    },
+    /// A pipeline file makes no sense, or asks for something that there is not.
+    Pipeline {
+        /// The file, the line and what is wrong.
         message: String,
         /// What to do about it.
         hint: Option<String>,
@@ -62,8 +70,15 @@ impl Failure {
         match self {
             Self::Operation(error) | Self::Hinted { error, .. } => Self::Hinted { error, hint: hint.into() },
             Self::Usage { message, .. } => Self::Usage { message, hint: Some(hint.into()) },
+            Self::Pipeline { message, .. } => Self::Pipeline { message, hint: Some(hint.into()) },
             other @ Self::Output(_) => other,
         }
+    }
+
+    /// A pipeline file that can't be run.
+    pub(crate) fn pipeline(file: &Path, problem: Problem) -> Self {
+        let line = problem.line.map(|line| format!("line {line}: ")).unwrap_or_default();
+        Self::Pipeline { message: format!("{}: {line}{}", file.display(), problem.message), hint: problem.hint }
     }
 
     /// The stable word.
@@ -71,6 +86,7 @@ impl Failure {
         match self {
             Self::Operation(error) | Self::Hinted { error, .. } => error.code(),
             Self::Usage { .. } => ErrorCode::Usage,
+            Self::Pipeline { .. } => ErrorCode::Pipeline,
             Self::Output(error) if error.is_no_space() => ErrorCode::NoSpace,
             Self::Output(_) => ErrorCode::Io,
         }
@@ -80,7 +96,7 @@ impl Failure {
     pub fn message(&self) -> String {
         match self {
             Self::Operation(error) | Self::Hinted { error, .. } => error.to_string(),
-            Self::Usage { message, .. } => message.clone(),
+            Self::Usage { message, .. } | Self::Pipeline { message, .. } => message.clone(),
             Self::Output(error) => error.to_string(),
         }
     }
@@ -90,7 +106,7 @@ impl Failure {
         match self {
             Self::Operation(error) => hint_at(error),
             Self::Hinted { hint, .. } => Some(hint.clone()),
-            Self::Usage { hint, .. } => hint.clone(),
+            Self::Usage { hint, .. } | Self::Pipeline { hint, .. } => hint.clone(),
             Self::Output(_) => None,
         }
     }
@@ -166,7 +182,7 @@ fn command_asked_for(words: &[OsString]) -> String {
 fn exit_code(code: ErrorCode) -> u8 {
     match code {
         ErrorCode::Io | ErrorCode::NoSpace | ErrorCode::Internal => 1,
-        ErrorCode::Usage | ErrorCode::Settings => 2,
+        ErrorCode::Usage | ErrorCode::Settings | ErrorCode::Pipeline => 2,
         ErrorCode::UnknownCheckpoint | ErrorCode::AmbiguousCheckpoint | ErrorCode::UnknownPath => 3,
         ErrorCode::PlanChanged | ErrorCode::Conflict => 4,
         ErrorCode::StoreDamaged | ErrorCode::StoreTooNew => DAMAGED,
@@ -230,7 +246,7 @@ mod tests {
     fn exit_codes_are_those_of_the_contract() {
         let table: [(u8, &[ErrorCode]); 8] = [
             (1, &[ErrorCode::Io, ErrorCode::NoSpace, ErrorCode::Internal]),
-            (2, &[ErrorCode::Usage, ErrorCode::Settings]),
+            (2, &[ErrorCode::Usage, ErrorCode::Settings, ErrorCode::Pipeline]),
             (3, &[ErrorCode::UnknownCheckpoint, ErrorCode::AmbiguousCheckpoint, ErrorCode::UnknownPath]),
             (4, &[ErrorCode::PlanChanged, ErrorCode::Conflict]),
             (5, &[ErrorCode::StoreDamaged, ErrorCode::StoreTooNew]),

@@ -208,6 +208,16 @@ impl Invocation {
         &self.environment
     }
 
+    /// The user's own settings.
+    pub(crate) fn user_settings(&self) -> Result<Settings, Failure> {
+        self.environment.user_settings()
+    }
+
+    /// Can a program of this name be run in this directory?
+    pub(crate) fn has_program(&self, name: &str, directory: &Path) -> bool {
+        self.environment.has_program(name, directory)
+    }
+
     /// The user's own settings file, whether it exists or not.
     pub(crate) fn user_settings_file(&self) -> Option<&Path> {
         self.environment.settings_file()

@@ -13,9 +13,11 @@ mod install;
 mod invocation;
 mod output;
 mod picker;
+mod pipeline;
 mod process;
 mod question;
 pub mod settings;
+mod way_back;
 
 use std::{
     ffi::{OsStr, OsString},

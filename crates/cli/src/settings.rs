@@ -133,6 +133,16 @@ impl Environment {
         self.programs.as_ref()
     }
 
+    /// Can a program of this name be run in this directory? One with a slash is a path, others are looked for in PATH.
+    pub(crate) fn has_program(&self, name: &str, directory: &Path) -> bool {
+        let is_program = |path: &Path| rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok() && !path.is_dir();
+        if name.contains('/') {
+            return is_program(&directory.join(name));
+        }
+        let mut places = self.programs.iter().flat_map(std::env::split_paths);
+        !name.is_empty() && places.any(|place| is_program(&directory.join(place).join(name)))
+    }
+
     /// A file or directory of the program's own, beside the stores.
     pub(crate) fn own_file(&self, name: &str) -> Result<PathBuf, Failure> {
         let no_home = || {

@@ -19,6 +19,8 @@ pub enum ErrorCode {
     Usage,
     /// A settings file can't be read.
     Settings,
+    /// A pipeline file can't be read, or asks for something that there is not.
+    Pipeline,
     /// No such checkpoint.
     UnknownCheckpoint,
     /// Several checkpoints fit.
@@ -56,6 +58,7 @@ impl ErrorCode {
             Self::Internal => "internal",
             Self::Usage => "usage",
             Self::Settings => "settings",
+            Self::Pipeline => "pipeline",
             Self::UnknownCheckpoint => "unknown_checkpoint",
             Self::AmbiguousCheckpoint => "ambiguous_checkpoint",
             Self::UnknownPath => "unknown_path",

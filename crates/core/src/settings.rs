@@ -32,6 +32,8 @@ pub struct Settings {
     pub state: StateSettings,
     /// `[stores]`, from the user's own file alone.
     pub stores: StoreSettings,
+    /// `[pipelines]`, from the user's own file alone.
+    pub pipelines: PipelineSettings,
 }
 
 /// When checkpoints are taken by themselves.
@@ -107,6 +109,13 @@ impl StateSettings {
     }
 }
 
+/// How pipelines are run.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct PipelineSettings {
+    /// The command that a prompt goes to, with `{prompt}` in it.
+    pub agent: Option<String>,
+}
+
 /// Where stores lie.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StoreSettings {
@@ -132,6 +141,7 @@ impl Default for Settings {
             scan: ScanSettings::default(),
             state: StateSettings::default(),
             stores: StoreSettings { dir: None, cache_size: 10 },
+            pipelines: PipelineSettings::default(),
         }
     }
 }
@@ -161,8 +171,10 @@ impl Settings {
         let path = root.join(WORKSPACE_FILE);
         let Some(bytes) = read_in_workspace(root)? else { return Ok(self) };
         let file = parse(&path, &bytes)?;
-        if file.stores.is_some() {
-            let problem = "[stores] belongs in the user's own settings file, not in a workspace".into();
+        // A workspace may come from a stranger: it names no place outside of it and no program.
+        let of_user = [("stores", file.stores.is_some()), ("pipelines", file.pipelines.is_some())];
+        if let Some((section, _)) = of_user.into_iter().find(|(_, is_there)| *is_there) {
+            let problem = format!("[{section}] belongs in the user's own settings file, not in a workspace");
             return Err(Error::Settings { file: path, problem });
         }
         file.apply(&mut self);
@@ -211,6 +223,13 @@ struct SettingsFile {
     scan: Option<ScanTable>,
     state: Option<StateTable>,
     stores: Option<StoresTable>,
+    pipelines: Option<PipelinesTable>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PipelinesTable {
+    agent: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -294,6 +313,9 @@ impl SettingsFile {
         if let Some(table) = self.stores {
             set(&mut settings.stores.dir, table.dir.map(Some));
             set(&mut settings.stores.cache_size, table.cache_size);
+        }
+        if let Some(table) = self.pipelines {
+            set(&mut settings.pipelines.agent, table.agent.map(Some));
         }
     }
 }

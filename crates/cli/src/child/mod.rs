@@ -3,6 +3,7 @@
 //! Each has a process group of its own, so that all of it can be ended, and the terminal while it runs. Signals that ask
 //! this process to end are passed on to it: what comes afterwards, such as a rollback, is still done.
 
+mod capture;
 mod ended;
 mod group;
 mod run;
@@ -10,5 +11,5 @@ mod signals;
 mod terminal;
 
 pub(crate) use ended::Ended;
-pub(crate) use run::{Limit, by_shell, run};
+pub(crate) use run::{Limit, by_shell, run, run_listening};
 pub(crate) use signals::HeldSignals;

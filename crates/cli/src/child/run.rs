@@ -4,7 +4,7 @@ use std::{
     ffi::OsStr,
     io,
     os::unix::process::CommandExt,
-    process::Command,
+    process::{Child, Command, Stdio},
     time::{Duration, Instant},
 };
 
@@ -15,6 +15,7 @@ use rustix::{
 
 use super::{
     Ended, HeldSignals,
+    capture::{Capture, Listener},
     group::{GRACE, Group},
     terminal::Terminal,
 };
@@ -50,11 +51,36 @@ pub(crate) fn run(command: &mut Command, limit: Limit, signals: &HeldSignals) ->
     if let Some(signal) = signals.asked_to_end().first() {
         return Ended::Interrupted(*signal);
     }
+    match start(command) {
+        Ok((_, group)) => attend(group, limit, signals),
+        Err(error) => Ended::NotStarted(error),
+    }
+}
+
+/// As [`run`], with what the program says on stdout given to `listener`, and the first `kept_bytes` of it returned.
+pub(crate) fn run_listening(
+    command: &mut Command,
+    limit: Limit,
+    signals: &HeldSignals,
+    kept_bytes: usize,
+    listener: Listener,
+) -> (Ended, Vec<u8>) {
+    if let Some(signal) = signals.asked_to_end().first() {
+        return (Ended::Interrupted(*signal), Vec::new());
+    }
+    match start(command.stdout(Stdio::piped())) {
+        Ok((mut child, group)) => {
+            let capture = child.stdout.take().map(|said| Capture::start(said, kept_bytes, listener));
+            let ended = attend(group, limit, signals);
+            (ended, capture.map(Capture::finish).unwrap_or_default())
+        }
+        Err(error) => (Ended::NotStarted(error), Vec::new()),
+    }
+}
+
+/// Lets a program have the terminal while it runs.
+fn attend(group: Group, limit: Limit, signals: &HeldSignals) -> Ended {
     let terminal = Terminal::controlling();
-    let group = match start(command) {
-        Ok(group) => group,
-        Err(error) => return Ended::NotStarted(error),
-    };
     if let Some(terminal) = &terminal {
         terminal.lend(group.0);
         // It may have asked for the terminal before it had it, and been stopped.
@@ -67,11 +93,11 @@ pub(crate) fn run(command: &mut Command, limit: Limit, signals: &HeldSignals) ->
     ended
 }
 
-fn start(command: &mut Command) -> io::Result<Group> {
+fn start(command: &mut Command) -> io::Result<(Child, Group)> {
     let _limits = process::UsualLimits::for_children();
     let child = command.process_group(0).spawn()?;
     let leader = Pid::from_raw(child.id() as i32).ok_or(io::ErrorKind::NotFound)?;
-    Ok(Group(leader))
+    Ok((child, Group(leader)))
 }
 
 fn wait(group: Group, limit: Limit, signals: &HeldSignals, terminal: Option<&Terminal>) -> Ended {

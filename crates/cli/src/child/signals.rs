@@ -1,6 +1,10 @@
 //! Signals that ask a process to end, noted while something must still be done.
 
-use std::{cell::RefCell, fs, io, os::unix::net::UnixStream};
+use std::{
+    cell::{Cell, RefCell},
+    fs, io,
+    os::unix::net::UnixStream,
+};
 
 use backtrail::Error;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -17,6 +21,7 @@ const ENDING: [i32; 4] = [SIGINT, SIGTERM, SIGHUP, SIGQUIT];
 /// From here on such signals end this process no more: they are noted, for somebody to look at.
 pub(crate) struct HeldSignals {
     noted: RefCell<SignalDelivery<UnixStream, SignalOnly>>,
+    first: Cell<Option<i32>>,
 }
 
 impl HeldSignals {
@@ -31,13 +36,21 @@ impl HeldSignals {
         let (read, write) = UnixStream::pair()?;
         read.set_nonblocking(true)?;
         let noted = SignalDelivery::with_pipe(read, write, SignalOnly, wanted)?;
-        Ok(Self { noted: RefCell::new(noted) })
+        Ok(Self { noted: RefCell::new(noted), first: Cell::new(None) })
     }
 
     /// The signals that asked to end since the last look.
     pub(crate) fn asked_to_end(&self) -> Vec<i32> {
-        let found = self.noted.borrow_mut().pending();
-        found.filter(|signal| ENDING.contains(signal)).collect()
+        let pending = self.noted.borrow_mut().pending();
+        let found: Vec<i32> = pending.filter(|signal| ENDING.contains(signal)).collect();
+        self.first.set(self.first.get().or(found.first().copied()));
+        found
+    }
+
+    /// The first signal that asked to end, ever.
+    pub(crate) fn first_heard(&self) -> Option<i32> {
+        self.asked_to_end();
+        self.first.get()
     }
 
     /// Waits for a signal, but no longer than so many milliseconds.

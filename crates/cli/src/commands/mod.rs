@@ -18,6 +18,7 @@ pub(crate) mod list;
 pub(crate) mod man;
 pub(crate) mod overview;
 pub(crate) mod pin;
+pub(crate) mod pipeline;
 pub(crate) mod prune;
 pub(crate) mod recover;
 pub(crate) mod restore;
@@ -46,6 +47,7 @@ pub(crate) fn run(command: Option<Command>, invocation: &Invocation) -> Result<E
         Some(Command::Status(args)) => status::run(&args, invocation),
         Some(Command::Step(args)) => step::run(args, invocation),
         Some(Command::Try(args)) => try_run::run(&args, invocation),
+        Some(Command::Pipeline(args)) => pipeline::run(&args, invocation),
         Some(Command::Diff(args)) => diff::run(&args, invocation),
         Some(Command::Cat(args)) => cat::run(&args, invocation),
         Some(Command::Restore(args)) => restore::run(&args, invocation),

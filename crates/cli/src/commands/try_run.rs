@@ -2,7 +2,6 @@
 
 use std::{ffi::OsString, process::Command, process::ExitCode, time::Duration};
 
-use backtrail::{CheckpointId, Kind, RestoreRequest, SaveRequest, Workspace};
 use clap::Args;
 
 use crate::{
@@ -10,7 +9,8 @@ use crate::{
     cli::{seconds_or_duration, text},
     failure::Failure,
     invocation::{Invocation, Protection},
-    output::{TriedJson, restored_warnings, rolled_back_sentence, shell_words},
+    output::{TriedJson, shell_words},
+    way_back::{Repeat, WayBack},
 };
 
 /// The exit status where the command did well and the check did not.
@@ -45,16 +45,19 @@ pub(crate) fn run(args: &TryArgs, invocation: &Invocation) -> Result<ExitCode, F
     let workspace = invocation.workspace_to_write(Protection::Kept)?;
     // Whoever asks to end from now on is heard when the workspace is safe.
     let signals = HeldSignals::hold()?;
-    let checkpoint = take_checkpoint(args, &workspace, invocation)?;
+    let way_back = WayBack::take(&workspace, invocation, message(args), Repeat::Yes)?;
+    let (id, short) = (way_back.checkpoint.to_string(), way_back.checkpoint.short());
+    let note = format!("checkpoint {short}; should this be killed, go back with: backtrail restore {short}");
+    invocation.output.note(&note);
     let tried = Tried::run(args, &signals);
     tried.tell_problem(args, invocation);
     let rolled_back = !tried.is_success() && tried.has_run() && !args.keep_on_fail;
     if rolled_back {
-        roll_back(&workspace, checkpoint, invocation)?;
+        way_back.go_back()?;
     }
-    let_go(&workspace, checkpoint, invocation);
+    way_back.let_go();
     if invocation.output.is_json() {
-        let answer = TriedJson { checkpoint: checkpoint.to_string(), exit_code: tried.exit_code(), rolled_back };
+        let answer = TriedJson { checkpoint: id, exit_code: tried.exit_code(), rolled_back };
         // The command may have left its last line open.
         invocation.output.text("\n")?;
         invocation.output.json(&answer)?;
@@ -62,26 +65,10 @@ pub(crate) fn run(args: &TryArgs, invocation: &Invocation) -> Result<ExitCode, F
     Ok(ExitCode::from(tried.exit_code()))
 }
 
-/// Takes the checkpoint, and keeps it from retention until all is done: the command may take some of its own.
-fn take_checkpoint(args: &TryArgs, workspace: &Workspace, invocation: &Invocation) -> Result<CheckpointId, Failure> {
+fn message(args: &TryArgs) -> String {
     let words: Vec<_> = args.words.iter().map(|word| word.to_string_lossy()).collect();
-    let command = shell_words(words.iter().map(|word| &**word));
-    let request = SaveRequest {
-        message: Some(args.message.clone().unwrap_or_else(|| format!("before: {command}"))),
-        kind: Some(Kind::Automatic),
-        allow_empty: true,
-        ..SaveRequest::default()
-    };
-    let progress = invocation.output.progress(workspace, "saving");
-    let saved = workspace.save(&request, invocation.now.timestamp());
-    drop(progress);
-    let id = saved?.checkpoint.id;
-    workspace.pin(&id, invocation.now.timestamp())?;
-    let short = id.short();
-    invocation
-        .output
-        .note(&format!("checkpoint {short}; should this be killed, go back with: backtrail restore {short}"));
-    Ok(id)
+    let command = || shell_words(words.iter().map(|word| &**word));
+    args.message.clone().unwrap_or_else(|| format!("before: {}", command()))
 }
 
 /// How far it came, and how that ended.
@@ -142,23 +129,5 @@ impl Tried {
             Self::Check(_) => CHECK_FAILED,
             Self::Command(ended) => ended.exit_code(),
         }
-    }
-}
-
-fn roll_back(workspace: &Workspace, checkpoint: CheckpointId, invocation: &Invocation) -> Result<(), Failure> {
-    // What could not be read back then is left alone in any case; what the command made is to go.
-    let request = RestoreRequest { exact: true, skip_conflicts: true, ..RestoreRequest::whole(checkpoint) };
-    let progress = invocation.output.progress(workspace, "restoring");
-    let done = workspace.restore(&request, jiff::Timestamp::now());
-    drop(progress);
-    let done = done?;
-    invocation.output.note(&rolled_back_sentence(&done));
-    restored_warnings(&done).iter().for_each(|warning| invocation.output.warn(warning));
-    Ok(())
-}
-
-fn let_go(workspace: &Workspace, checkpoint: CheckpointId, invocation: &Invocation) {
-    if let Err(error) = workspace.unpin(&checkpoint, jiff::Timestamp::now()) {
-        invocation.output.warn(&format!("checkpoint {} stays pinned: {error}", checkpoint.short()));
     }
 }

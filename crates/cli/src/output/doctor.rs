@@ -76,6 +76,7 @@ const SETTINGS: &[Setting] = &[
         value: |settings| or_none(settings.stores.dir.as_ref().map(|directory| directory.display().to_string())),
     },
     Setting { name: "stores.cache_size", value: |settings| settings.stores.cache_size.to_string() },
+    Setting { name: "pipelines.agent", value: |settings| or_none(settings.pipelines.agent.clone()) },
 ];
 
 /// The settings in force, a line each, with where each comes from.

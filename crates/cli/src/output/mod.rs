@@ -8,6 +8,7 @@ mod installed;
 mod json;
 mod overview;
 mod pager;
+mod pipeline;
 mod progress;
 mod restored;
 mod saved;
@@ -21,6 +22,7 @@ mod wording;
 use std::{
     ffi::OsString,
     io::{self, IsTerminal, Write},
+    process::Stdio,
 };
 
 use serde::Serialize;
@@ -41,6 +43,7 @@ pub(crate) use {
     },
     json::{InitJson, VerifyJson},
     overview::{Overview, overview},
+    pipeline::{PipelineJson, pipeline_plan_text},
     progress::ProgressLine,
     restored::{ExportJson, RecoverJson, history_text, plan_text, restored_text, restored_warnings, way_back},
     saved::{capture_larger, exclude_commands, saved_sentence, saved_warnings, stepped_sentence},
@@ -186,6 +189,16 @@ impl Output {
         let mut stdout = io::stdout().lock();
         stdout.write_all(bytes)?;
         stdout.flush()
+    }
+
+    /// Where what a child says goes: to stdout, unless that is to be one JSON document.
+    pub(crate) fn child_stdout(&self) -> Stdio {
+        if self.is_json() { Stdio::from(io::stderr()) } else { Stdio::inherit() }
+    }
+
+    /// Prints a piece of what a child said, where [`Output::child_stdout`] would have put it.
+    pub(crate) fn pass_on_from_child(&self, bytes: &[u8]) -> io::Result<()> {
+        if self.is_json() { io::stderr().lock().write_all(bytes) } else { self.pass_on(bytes) }
     }
 
     /// Prints what was asked for: lines that are already fit to be shown.

@@ -24,6 +24,7 @@ mod list;
 mod overview;
 mod pages;
 mod pin;
+mod pipeline;
 mod place;
 mod prune;
 mod reference;

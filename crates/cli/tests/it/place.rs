@@ -112,7 +112,7 @@ impl Place {
         Run {
             code: done.status.code().expect("ended by itself"),
             stdout: done.stdout,
-            stderr: String::from_utf8(done.stderr).unwrap(),
+            stderr: String::from_utf8_lossy(&done.stderr).into_owned(),
             root: self.path("").display().to_string().trim_end_matches('/').to_owned(),
         }
     }

@@ -1,0 +1,72 @@
+//! What `pipeline` tells people and programs.
+
+use serde::Serialize;
+
+use super::{
+    visible::{first_line, visible},
+    wording::shell_words,
+};
+use crate::pipeline::{OnFailure, Outcome, Pipeline, Step, Work};
+
+/// What `pipeline` answers.
+#[derive(Serialize)]
+pub(crate) struct PipelineJson {
+    steps: Vec<StepJson>,
+}
+
+#[derive(Serialize)]
+struct StepJson {
+    name: String,
+    status: &'static str,
+    checkpoint: Option<String>,
+    exit_code: Option<u8>,
+    seconds: f64,
+}
+
+impl From<&[Outcome]> for PipelineJson {
+    fn from(outcomes: &[Outcome]) -> Self {
+        let step = |outcome: &Outcome| StepJson {
+            name: outcome.name.clone(),
+            status: outcome.status.as_str(),
+            checkpoint: outcome.checkpoint.map(|id| id.to_string()),
+            exit_code: outcome.exit_code,
+            seconds: (outcome.time.as_secs_f64() * 1000.0).round() / 1000.0,
+        };
+        Self { steps: outcomes.iter().map(step).collect() }
+    }
+}
+
+/// What a pipeline would do.
+pub(crate) fn pipeline_plan_text(pipeline: &Pipeline) -> String {
+    let mut text = format!("{}\n", visible(&pipeline.name));
+    for (index, step) in pipeline.steps.iter().enumerate() {
+        let passed_over = if index < pipeline.first { " (passed over)" } else { "" };
+        text.push_str(&format!("{:>3}. {}{passed_over}\n", index + 1, visible(&step.name)));
+        details(step).iter().for_each(|detail| text.push_str(&format!("     {detail}\n")));
+    }
+    text
+}
+
+fn details(step: &Step) -> Vec<String> {
+    let mut details = Vec::new();
+    if let Some(condition) = &step.condition {
+        details.push(format!("if {}", first_line(&condition.source())));
+    }
+    details.push(match &step.work {
+        Work::Run(command) => format!("run {}", first_line(&command.source())),
+        Work::Prompt { text, agent, model } => {
+            let prompt = first_line(&text.source());
+            let words = agent.words(&prompt, model.as_deref());
+            format!("ask {}", visible(shell_words(words.iter().map(String::as_str))))
+        }
+    });
+    if step.checkpoint {
+        details.push("then take a checkpoint".into());
+    }
+    match step.on_failure {
+        OnFailure::Stop => {}
+        OnFailure::Continue => details.push("go on if it fails".into()),
+        OnFailure::Rollback => details.push("take it back if it fails".into()),
+    }
+    details
+}

@@ -1,0 +1,90 @@
+//! The command that a prompt goes to.
+
+use std::process::Command;
+
+const PROMPT: &str = "{prompt}";
+const MODEL: &str = "{model}";
+
+/// A command template such as `claude -p {prompt}`: split into words as a shell would, and never given to one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct AgentCommand {
+    words: Vec<String>,
+}
+
+impl AgentCommand {
+    /// Takes a template apart; the error says what is wrong with it.
+    pub(crate) fn parse(template: &str) -> Result<Self, String> {
+        let words = shlex::split(template).ok_or_else(|| format!("the agent command `{template}` has open quotes"))?;
+        if words.is_empty() {
+            return Err("the agent command is empty".into());
+        }
+        if !words.iter().any(|word| word.contains(PROMPT)) {
+            return Err(format!("the agent command `{template}` has no {PROMPT}"));
+        }
+        Ok(Self { words })
+    }
+
+    /// The program's name or path.
+    pub(super) fn program(&self) -> &str {
+        &self.words[0]
+    }
+
+    /// Has it a place for the model?
+    pub(super) fn takes_model(&self) -> bool {
+        self.words.iter().any(|word| word.contains(MODEL))
+    }
+
+    /// The words with prompt and model in their places, each still one word.
+    pub(crate) fn words(&self, prompt: &str, model: Option<&str>) -> Vec<String> {
+        self.words.iter().map(|word| fill(word, prompt, model.unwrap_or_default())).collect()
+    }
+
+    pub(super) fn command(&self, prompt: &str, model: Option<&str>) -> Command {
+        let words = self.words(prompt, model);
+        let mut command = Command::new(&words[0]);
+        command.args(&words[1..]);
+        command
+    }
+}
+
+/// Fills both places in one go: what a prompt says about places is just text.
+fn fill(word: &str, prompt: &str, model: &str) -> String {
+    let mut out = String::new();
+    let mut rest = word;
+    while let Some(start) = rest.find('{') {
+        out.push_str(&rest[..start]);
+        rest = &rest[start..];
+        let (place, value) = match rest {
+            _ if rest.starts_with(PROMPT) => (PROMPT, prompt),
+            _ if rest.starts_with(MODEL) => (MODEL, model),
+            _ => ("{", "{"),
+        };
+        out.push_str(value);
+        rest = &rest[place.len()..];
+    }
+    out.push_str(rest);
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_prompt_is_one_word_whatever_is_in_it() {
+        let agent = AgentCommand::parse("claude -p {prompt} --model '{model}' --note=\"a b\"").unwrap();
+        let prompt = "say 'hi'; rm -rf \"$HOME\"\n{model} {prompt}";
+        assert_eq!(agent.words(prompt, Some("m")), ["claude", "-p", prompt, "--model", "m", "--note=a b"]);
+        let joined = AgentCommand::parse("x --prompt={prompt}").unwrap();
+        assert_eq!(joined.words("a b", None), ["x", "--prompt=a b"]);
+        assert!(!joined.takes_model() && agent.takes_model());
+    }
+
+    #[test]
+    fn templates_that_make_no_sense() {
+        for (template, word) in [("build", "{prompt}"), ("", "empty"), ("claude -p '{prompt}", "open quotes")] {
+            let problem = AgentCommand::parse(template).unwrap_err();
+            assert!(problem.contains(word), "{problem}");
+        }
+    }
+}

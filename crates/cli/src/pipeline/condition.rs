@@ -1,0 +1,92 @@
+//! Whether a step is to be run.
+
+use super::{
+    template::Template,
+    variables::{Variables, is_no, is_yes},
+};
+
+/// What decides whether a step is run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Condition {
+    /// A word for yes or no.
+    Fixed(bool),
+    /// `{{variable}}` and nothing else: its truth.
+    Variable(String),
+    /// A command for the shell: its success.
+    Command(Template),
+}
+
+/// What a condition says.
+pub(super) enum Verdict<'c> {
+    Known(bool),
+    /// This command has to be asked.
+    Ask(&'c Template),
+}
+
+impl Condition {
+    pub(super) fn parse(text: &str) -> Self {
+        // `yes` is a program, too, and one that never ends.
+        if is_no(text) || is_yes(text) {
+            return Self::Fixed(is_yes(text));
+        }
+        let template = Template::parse(text);
+        match template.only_variable() {
+            Some(name) => Self::Variable(name.to_owned()),
+            None => Self::Command(template),
+        }
+    }
+
+    pub(super) fn variables(&self) -> Vec<&str> {
+        match self {
+            Self::Fixed(_) => Vec::new(),
+            Self::Variable(name) => vec![name],
+            Self::Command(template) => template.variables().collect(),
+        }
+    }
+
+    pub(super) fn judge(&self, variables: &Variables) -> Verdict<'_> {
+        match self {
+            Self::Fixed(verdict) => Verdict::Known(*verdict),
+            Self::Variable(name) => Verdict::Known(variables.is_true(name)),
+            Self::Command(template) => Verdict::Ask(template),
+        }
+    }
+
+    /// As it was written, more or less.
+    pub(crate) fn source(&self) -> String {
+        match self {
+            Self::Fixed(verdict) => verdict.to_string(),
+            Self::Variable(name) => format!("{{{{{name}}}}}"),
+            Self::Command(template) => template.source(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_variables_and_commands() {
+        for no in ["", "false", "No", "0", "off"] {
+            assert_eq!(Condition::parse(no), Condition::Fixed(false), "{no:?}");
+        }
+        for yes in ["true", "YES", "1", "on"] {
+            assert_eq!(Condition::parse(yes), Condition::Fixed(true), "{yes:?}");
+        }
+        assert_eq!(Condition::parse("{{ deploy }}"), Condition::Variable("deploy".into()));
+        assert!(matches!(Condition::parse("test -n {{deploy}}"), Condition::Command(_)));
+        assert!(matches!(Condition::parse("{{a}}{{b}}"), Condition::Command(_)));
+    }
+
+    #[test]
+    fn the_truth_of_a_variable() {
+        let mut variables = Variables::default();
+        for (value, expected) in [("no", false), ("0", false), ("", false), ("2", true), ("nope", true)] {
+            variables.set("v", value);
+            let condition = Condition::parse("{{v}}");
+            assert!(matches!(condition.judge(&variables), Verdict::Known(found) if found == expected), "{value:?}");
+        }
+        assert!(matches!(Condition::parse("{{unset}}").judge(&variables), Verdict::Known(false)));
+    }
+}

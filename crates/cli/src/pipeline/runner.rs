@@ -1,0 +1,316 @@
+//! Running the steps of a pipeline.
+
+use std::{
+    process::Command,
+    time::{Duration, Instant},
+};
+
+use backtrail::{CheckpointId, Kind, SaveRequest, Workspace};
+use jiff::Timestamp;
+
+use super::{
+    condition::Verdict,
+    plan::{OnFailure, Pipeline, Step, Work},
+    template::Template,
+    variables::Variables,
+};
+use crate::{
+    child::{self, Ended, HeldSignals, Limit},
+    failure::Failure,
+    invocation::Invocation,
+    way_back::{Repeat, WayBack, take_automatic},
+};
+
+/// The start of the message of a step's checkpoint, by which other tools find it.
+const MESSAGE_PREFIX: &str = "architect:checkpoint:";
+/// More than this fits into no environment beside the rest.
+const MAX_OUTPUT_BYTES: usize = 64 << 10;
+/// What programs give that were interrupted and tidied up.
+const INTERRUPTED: u8 = 130;
+/// A shell gives this, and the next number, where it can't run a command.
+const CAN_NOT_RUN: u8 = 126;
+
+/// How a step ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Status {
+    Success,
+    Failed,
+    Skipped,
+    RolledBack,
+    DryRun,
+}
+
+impl Status {
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Success => "success",
+            Self::Failed => "failed",
+            Self::Skipped => "skipped",
+            Self::RolledBack => "rolled_back",
+            Self::DryRun => "dry_run",
+        }
+    }
+}
+
+/// What became of a step.
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    pub(crate) name: String,
+    pub(crate) status: Status,
+    pub(crate) checkpoint: Option<CheckpointId>,
+    pub(crate) exit_code: Option<u8>,
+    pub(crate) time: Duration,
+}
+
+impl Outcome {
+    /// A step that was not run.
+    pub(crate) fn of_none(step: &Step, status: Status) -> Self {
+        Self { name: step.name.clone(), status, checkpoint: None, exit_code: None, time: Duration::ZERO }
+    }
+
+    pub(crate) fn has_failed(&self) -> bool {
+        matches!(self.status, Status::Failed | Status::RolledBack)
+    }
+}
+
+/// What became of a pipeline.
+pub(crate) struct Finished {
+    pub(crate) outcomes: Vec<Outcome>,
+    /// The step to go on with, where it ended before its time; one past the last where that was the last.
+    pub(crate) stopped_at: Option<usize>,
+    /// The exit status that the signal stands for by which somebody ended it.
+    pub(crate) interrupted: Option<u8>,
+}
+
+/// Runs the steps of a pipeline.
+pub(crate) struct Runner<'r> {
+    pub(crate) workspace: &'r Workspace,
+    pub(crate) invocation: &'r Invocation,
+    pub(crate) pipeline: &'r Pipeline,
+    pub(crate) signals: &'r HeldSignals,
+}
+
+impl Runner<'_> {
+    pub(crate) fn run(&self) -> Result<Finished, Failure> {
+        let mut variables = self.pipeline.variables.clone();
+        let mut finished = Finished { outcomes: Vec::new(), stopped_at: None, interrupted: None };
+        for (index, step) in self.pipeline.steps.iter().enumerate() {
+            if index < self.pipeline.first || finished.stopped_at.is_some() {
+                finished.outcomes.push(Outcome::of_none(step, Status::Skipped));
+                continue;
+            }
+            let outcome = self.step(index, step, &mut variables)?;
+            finished.interrupted = self.interruption(&outcome);
+            let is_over = outcome.has_failed() && step.on_failure != OnFailure::Continue;
+            if is_over || finished.interrupted.is_some() {
+                // A step that did well although somebody wanted to end needs not be done again.
+                finished.stopped_at = Some(if outcome.has_failed() { index } else { index + 1 });
+            }
+            finished.outcomes.push(outcome);
+        }
+        Ok(finished)
+    }
+
+    /// Did somebody end the step rather than the step itself? At a terminal only the step hears it.
+    fn interruption(&self, outcome: &Outcome) -> Option<u8> {
+        let is_interrupt = outcome.exit_code == Some(INTERRUPTED);
+        let by_signal = self.signals.first_heard().map(|signal| Ended::Killed(signal).exit_code());
+        by_signal.or(is_interrupt.then_some(INTERRUPTED))
+    }
+
+    fn step(&self, index: usize, step: &Step, variables: &mut Variables) -> Result<Outcome, Failure> {
+        let output = &self.invocation.output;
+        output.note(&format!("step {} of {}: {}", index + 1, self.pipeline.steps.len(), step.name));
+        let began = Instant::now();
+        match self.is_wanted(step, variables) {
+            Ok(true) => {}
+            Ok(false) => {
+                output.note("skipped: its condition does not hold");
+                return Ok(Outcome::of_none(step, Status::Skipped));
+            }
+            Err(attempt) => return self.failed(step, &attempt, None, began),
+        }
+        let way_back = self.checkpoint_before(index, step)?;
+        let attempt = self.attempt(step, variables);
+        let outcome = if attempt.is_success() {
+            let checkpoint = if step.checkpoint { Some(self.checkpoint_after(step)?) } else { None };
+            let time = began.elapsed();
+            Outcome { checkpoint, exit_code: Some(0), time, ..Outcome::of_none(step, Status::Success) }
+        } else {
+            self.failed(step, &attempt, way_back.as_ref(), began)?
+        };
+        if let Some(way_back) = way_back {
+            way_back.let_go();
+        }
+        Ok(outcome)
+    }
+
+    fn failed(
+        &self,
+        step: &Step,
+        attempt: &Attempt,
+        way_back: Option<&WayBack<'_>>,
+        began: Instant,
+    ) -> Result<Outcome, Failure> {
+        self.invocation.output.warn(&format!("step {:?}: {}", step.name, attempt.describe()));
+        let mut outcome = Outcome {
+            exit_code: Some(attempt.exit_code()),
+            time: began.elapsed(),
+            ..Outcome::of_none(step, Status::Failed)
+        };
+        if let Some(way_back) = way_back {
+            way_back.go_back()?;
+            outcome.status = Status::RolledBack;
+        }
+        Ok(outcome)
+    }
+
+    /// Takes the automatic checkpoint where one is due; gives it where the step may have to be taken back.
+    fn checkpoint_before(&self, index: usize, step: &Step) -> Result<Option<WayBack<'_>>, Failure> {
+        let message = format!("before step {:?} of {}", step.name, self.pipeline.name);
+        if step.on_failure == OnFailure::Rollback {
+            return WayBack::take(self.workspace, self.invocation, message, Repeat::No).map(Some);
+        }
+        let steps_done = (index - self.pipeline.first) as u64;
+        if self.pipeline.every_n_steps.is_some_and(|every| steps_done.is_multiple_of(every)) {
+            take_automatic(self.workspace, self.invocation, message, Repeat::No)?;
+        }
+        Ok(None)
+    }
+
+    /// The checkpoint that a step asks for, when it has done well.
+    fn checkpoint_after(&self, step: &Step) -> Result<CheckpointId, Failure> {
+        let request = SaveRequest {
+            message: Some(format!("{MESSAGE_PREFIX}{}", step.name)),
+            name: Some(step.name.clone()),
+            kind: Some(Kind::Manual),
+            metadata: [("pipeline".to_owned(), self.pipeline.name.clone().into())].into_iter().collect(),
+            ..SaveRequest::default()
+        };
+        let progress = self.invocation.output.progress(self.workspace, "saving");
+        let saved = self.workspace.save(&request, Timestamp::now());
+        drop(progress);
+        let id = saved?.checkpoint.id;
+        self.invocation.output.note(&format!("checkpoint {} {:?}", id.short(), step.name));
+        Ok(id)
+    }
+
+    fn is_wanted(&self, step: &Step, variables: &Variables) -> Result<bool, Attempt> {
+        let command = match step.condition.as_ref().map(|condition| condition.judge(variables)) {
+            None => return Ok(true),
+            Some(Verdict::Known(verdict)) => return Ok(verdict),
+            Some(Verdict::Ask(command)) => command,
+        };
+        match self.run_shell(command, variables, Limit::after(step.timeout)) {
+            Ended::Exited(0) => Ok(true),
+            Ended::Exited(1..CAN_NOT_RUN) => Ok(false),
+            ended => Err(Attempt { what: "its condition", problem: Some(Trouble::Ended(ended)) }),
+        }
+    }
+
+    /// Does a step's work, and looks whether that went well.
+    fn attempt(&self, step: &Step, variables: &mut Variables) -> Attempt {
+        let limit = Limit::after(step.timeout);
+        if let Err(problem) = self.work(step, variables, limit) {
+            return Attempt { what: "it", problem: Some(problem) };
+        }
+        for check in &step.checks {
+            let ended = self.run_shell(check, variables, limit);
+            if !ended.is_success() {
+                return Attempt { what: "a check", problem: Some(Trouble::Check(check.source(), ended)) };
+            }
+        }
+        Attempt { what: "it", problem: None }
+    }
+
+    fn work(&self, step: &Step, variables: &mut Variables, limit: Limit) -> Result<(), Trouble> {
+        let mut command = match &step.work {
+            Work::Run(text) => self.shell(text, variables),
+            Work::Prompt { text, agent, model } => {
+                let mut command = agent.command(&text.to_text(variables), model.as_deref());
+                command.current_dir(self.workspace.root()).stdout(self.invocation.output.child_stdout());
+                command
+            }
+        };
+        let Some(variable) = &step.output_var else {
+            return Trouble::unless_success(child::run(&mut command, limit, self.signals));
+        };
+        let output = self.invocation.output.clone();
+        let listener = Box::new(move |piece: &[u8]| output.pass_on_from_child(piece));
+        let (ended, said) = child::run_listening(&mut command, limit, self.signals, MAX_OUTPUT_BYTES + 1, listener);
+        Trouble::unless_success(ended)?;
+        variables.set(variable, value_of(said)?);
+        Ok(())
+    }
+
+    fn run_shell(&self, text: &Template, variables: &Variables, limit: Limit) -> Ended {
+        child::run(&mut self.shell(text, variables), limit, self.signals)
+    }
+
+    fn shell(&self, text: &Template, variables: &Variables) -> Command {
+        let mut command = child::by_shell(text.to_shell());
+        command.current_dir(self.workspace.root()).envs(variables.environment());
+        command.stdout(self.invocation.output.child_stdout());
+        command
+    }
+}
+
+/// What a variable becomes of what a step said.
+fn value_of(said: Vec<u8>) -> Result<String, Trouble> {
+    if said.len() > MAX_OUTPUT_BYTES {
+        return Err(Trouble::Output(format!(
+            "it said more than the {MAX_OUTPUT_BYTES} bytes that output_var can take"
+        )));
+    }
+    let text = String::from_utf8(said).map_err(|_| Trouble::Output("it said what is not UTF-8".into()))?;
+    if text.contains('\0') {
+        return Err(Trouble::Output("it said a NUL, which no variable can hold".into()));
+    }
+    Ok(text.trim_end_matches(['\n', '\r']).to_owned())
+}
+
+/// How far a step came.
+struct Attempt {
+    what: &'static str,
+    problem: Option<Trouble>,
+}
+
+/// Why a step failed.
+enum Trouble {
+    Ended(Ended),
+    Check(String, Ended),
+    /// What it said can't be kept.
+    Output(String),
+}
+
+impl Trouble {
+    fn unless_success(ended: Ended) -> Result<(), Self> {
+        if ended.is_success() { Ok(()) } else { Err(Self::Ended(ended)) }
+    }
+}
+
+impl Attempt {
+    fn is_success(&self) -> bool {
+        self.problem.is_none()
+    }
+
+    /// The command's own status; 1 where only a check failed, as for `try`.
+    fn exit_code(&self) -> u8 {
+        match &self.problem {
+            None => 0,
+            Some(Trouble::Ended(ended)) => ended.exit_code(),
+            Some(Trouble::Check(_, ended @ (Ended::TimedOut | Ended::Interrupted(_)))) => ended.exit_code(),
+            Some(Trouble::Check(_, ended)) if ended.exit_code() == INTERRUPTED => INTERRUPTED,
+            Some(Trouble::Check(..) | Trouble::Output(_)) => 1,
+        }
+    }
+
+    fn describe(&self) -> String {
+        match &self.problem {
+            None => format!("{} did well", self.what),
+            Some(Trouble::Ended(ended)) => format!("{} {}", self.what, ended.describe()),
+            Some(Trouble::Check(command, ended)) => format!("{} {}: {command}", self.what, ended.describe()),
+            Some(Trouble::Output(problem)) => problem.clone(),
+        }
+    }
+}

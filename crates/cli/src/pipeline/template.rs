@@ -1,0 +1,171 @@
+//! Text with `{{variable}}` in it.
+
+use super::variables::{Variables, is_variable_name};
+
+/// Text with `{{variable}}` in it, taken apart.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Template(Vec<Piece>);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Piece {
+    Text(String),
+    Variable(String),
+}
+
+/// Where a place in a shell's text stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Quotes {
+    None,
+    Single,
+    Double,
+}
+
+/// The environment variable that a value reaches a shell by.
+pub(super) fn carrier(name: &str) -> String {
+    format!("BACKTRAIL_VAR_{name}")
+}
+
+impl Template {
+    pub(super) fn parse(text: &str) -> Self {
+        let mut pieces = Vec::new();
+        let mut plain = String::new();
+        let mut rest = text;
+        while let Some(start) = rest.find("{{") {
+            let behind = &rest[start + 2..];
+            let name = behind.find("}}").map(|end| (behind[..end].trim(), &behind[end + 2..]));
+            match name.filter(|(name, _)| is_variable_name(name)) {
+                Some((name, after)) => {
+                    plain.push_str(&rest[..start]);
+                    pieces.push(Piece::Text(std::mem::take(&mut plain)));
+                    pieces.push(Piece::Variable(name.to_owned()));
+                    rest = after;
+                }
+                // Some other tool's braces.
+                None => {
+                    plain.push_str(&rest[..start + 1]);
+                    rest = &rest[start + 1..];
+                }
+            }
+        }
+        plain.push_str(rest);
+        pieces.push(Piece::Text(plain));
+        pieces.retain(|piece| *piece != Piece::Text(String::new()));
+        Self(pieces)
+    }
+
+    /// The names in it.
+    pub(super) fn variables(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().filter_map(|piece| match piece {
+            Piece::Variable(name) => Some(name.as_str()),
+            Piece::Text(_) => None,
+        })
+    }
+
+    /// The name that it is, where it is nothing else.
+    pub(super) fn only_variable(&self) -> Option<&str> {
+        match self.0.as_slice() {
+            [Piece::Variable(name)] => Some(name),
+            [Piece::Variable(name), Piece::Text(rest)] if rest.trim().is_empty() => Some(name),
+            _ => None,
+        }
+    }
+
+    /// As plain text, with the values in their places.
+    pub(super) fn to_text(&self, variables: &Variables) -> String {
+        let piece = |piece: &Piece| match piece {
+            Piece::Text(text) => text.clone(),
+            Piece::Variable(name) => variables.get(name).to_owned(),
+        };
+        self.0.iter().map(piece).collect()
+    }
+
+    /// As text for a shell, in which each variable is one word, or part of the word in quotes that it stands in.
+    ///
+    /// The values themselves are not in it: they reach the shell by its environment, so that no value can be taken for
+    /// something to run.
+    pub(super) fn to_shell(&self) -> String {
+        let mut out = String::new();
+        let mut quotes = Quotes::None;
+        for piece in &self.0 {
+            match piece {
+                Piece::Text(text) => {
+                    quotes = quotes_after(text, quotes);
+                    out.push_str(text);
+                }
+                Piece::Variable(name) => {
+                    let value = format!("${{{}}}", carrier(name));
+                    out.push_str(&match quotes {
+                        Quotes::None => format!("\"{value}\""),
+                        Quotes::Double => value,
+                        Quotes::Single => format!("'\"{value}\"'"),
+                    });
+                }
+            }
+        }
+        out
+    }
+
+    /// As it was written.
+    pub(crate) fn source(&self) -> String {
+        let piece = |piece: &Piece| match piece {
+            Piece::Text(text) => text.clone(),
+            Piece::Variable(name) => format!("{{{{{name}}}}}"),
+        };
+        self.0.iter().map(piece).collect()
+    }
+}
+
+/// Which quotes are open behind this text? A comment's count for nothing, as for the shell.
+fn quotes_after(text: &str, mut quotes: Quotes) -> Quotes {
+    let mut characters = text.chars();
+    let mut before = ' ';
+    while let Some(c) = characters.next() {
+        quotes = match (quotes, c) {
+            (Quotes::None | Quotes::Double, '\\') => {
+                characters.next();
+                quotes
+            }
+            (Quotes::None, '#') if before.is_whitespace() || ";&|(".contains(before) => {
+                characters.find(|c| *c == '\n');
+                quotes
+            }
+            (Quotes::None, '\'') => Quotes::Single,
+            (Quotes::None, '"') => Quotes::Double,
+            (Quotes::Single, '\'') | (Quotes::Double, '"') => Quotes::None,
+            _ => quotes,
+        };
+        before = c;
+    }
+    quotes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shell(text: &str) -> String {
+        Template::parse(text).to_shell().replace("BACKTRAIL_VAR_", "")
+    }
+
+    #[test]
+    fn names_are_found_and_other_braces_left_alone() {
+        let names = |text: &str| Template::parse(text).variables().map(str::to_owned).collect::<Vec<_>>();
+        assert_eq!(names("{{a}} {{ b_1 }}{{a}}"), ["a", "b_1", "a"]);
+        for other in ["{{.State}}", "{{ json . }}", "{{", "{{}}", "{a}", "}}", "{{a b}}", "{{1a}}", "${{a"] {
+            assert_eq!(names(other), [""; 0], "{other}");
+            assert_eq!(Template::parse(other).source(), other);
+        }
+        assert_eq!(names("{{{a}}"), ["a"]);
+    }
+
+    #[test]
+    fn a_value_stays_one_word_wherever_it_stands() {
+        assert_eq!(shell("echo {{w}}"), r#"echo "${w}""#);
+        assert_eq!(shell("echo pre{{w}}post"), r#"echo pre"${w}"post"#);
+        assert_eq!(shell(r#"echo "a {{w}} b""#), r#"echo "a ${w} b""#);
+        assert_eq!(shell("echo 'a {{w}} b'"), r#"echo 'a '"${w}"' b'"#);
+        assert_eq!(shell(r#"echo \"{{w}}"#), r#"echo \""${w}""#);
+        assert_eq!(shell("true # it's\necho {{w}}"), "true # it's\necho \"${w}\"");
+        assert_eq!(shell("echo a#'{{w}}'"), r#"echo a#''"${w}"''"#);
+    }
+}

@@ -1,0 +1,88 @@
+//! A checkpoint to go back to while something risky is done.
+
+use backtrail::{Checkpoint, CheckpointId, Kind, RestoreRequest, SaveRequest, Workspace};
+use jiff::Timestamp;
+
+use crate::{
+    failure::Failure,
+    invocation::Invocation,
+    output::{restored_warnings, rolled_back_sentence},
+};
+
+/// A checkpoint to go back to. It is kept from retention until it is let go: what is done meanwhile may take checkpoints
+/// of its own.
+#[must_use = "a way back stays pinned until it is let go"]
+pub(crate) struct WayBack<'w> {
+    workspace: &'w Workspace,
+    invocation: &'w Invocation,
+    pub(crate) checkpoint: CheckpointId,
+    /// Somebody else wants to keep it, too.
+    was_pinned: bool,
+}
+
+/// Is a checkpoint made where the workspace stands on one with the same files?
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Repeat {
+    /// It serves as well, and is used.
+    No,
+    /// Yes: what is done from here on is to be seen in the timeline.
+    Yes,
+}
+
+/// Takes an automatic checkpoint, or finds that the one that the workspace stands on serves as well.
+pub(crate) fn take_automatic(
+    workspace: &Workspace,
+    invocation: &Invocation,
+    message: String,
+    repeat: Repeat,
+) -> Result<Checkpoint, Failure> {
+    let request = SaveRequest {
+        message: Some(message),
+        kind: Some(Kind::Automatic),
+        allow_empty: repeat == Repeat::Yes,
+        ..SaveRequest::default()
+    };
+    let progress = invocation.output.progress(workspace, "saving");
+    let saved = workspace.save(&request, Timestamp::now());
+    drop(progress);
+    Ok(saved?.checkpoint)
+}
+
+impl<'w> WayBack<'w> {
+    pub(crate) fn take(
+        workspace: &'w Workspace,
+        invocation: &'w Invocation,
+        message: String,
+        repeat: Repeat,
+    ) -> Result<Self, Failure> {
+        let checkpoint = take_automatic(workspace, invocation, message, repeat)?;
+        if !checkpoint.pinned {
+            workspace.pin(&checkpoint.id, Timestamp::now())?;
+        }
+        Ok(Self { workspace, invocation, checkpoint: checkpoint.id, was_pinned: checkpoint.pinned })
+    }
+
+    /// Brings the workspace back to it, and says so.
+    pub(crate) fn go_back(&self) -> Result<(), Failure> {
+        // What could not be read back then is left alone in any case; what was made since is to go.
+        let request = RestoreRequest { exact: true, skip_conflicts: true, ..RestoreRequest::whole(self.checkpoint) };
+        let output = &self.invocation.output;
+        let progress = output.progress(self.workspace, "restoring");
+        let done = self.workspace.restore(&request, Timestamp::now());
+        drop(progress);
+        let done = done?;
+        output.note(&rolled_back_sentence(&done));
+        restored_warnings(&done).iter().for_each(|warning| output.warn(warning));
+        Ok(())
+    }
+
+    /// Leaves it to retention.
+    pub(crate) fn let_go(self) {
+        if self.was_pinned {
+            return;
+        }
+        if let Err(error) = self.workspace.unpin(&self.checkpoint, Timestamp::now()) {
+            self.invocation.output.warn(&format!("checkpoint {} stays pinned: {error}", self.checkpoint.short()));
+        }
+    }
+}
