@@ -12,7 +12,8 @@ use clap::{
 
 use crate::commands::{
     cat, completions, delete, demo, diff, doctor, events, exclude, export, git, history, hook, init, install, list,
-    man, pin, pipeline, prune, recover, restore, rewind, save, show, status, step, try_run, undo, verify, workspaces,
+    man, mcp, pin, pipeline, prune, recover, restore, rewind, save, show, status, step, try_run, undo, verify,
+    workspaces,
 };
 
 /// Checkpoints of a workspace that can always be taken back.
@@ -116,6 +117,7 @@ pub(crate) enum Command {
     Install(install::InstallArgs),
     Uninstall(install::UninstallArgs),
     Hook(hook::HookArgs),
+    Mcp(mcp::McpArgs),
     Git(git::GitArgs),
     Demo(demo::DemoArgs),
     Completions(completions::CompletionsArgs),

@@ -1,6 +1,7 @@
 //! One run of the program: how it was called, and the workspace that this means.
 
 use std::{
+    ffi::OsStr,
     path::{Path, PathBuf},
     process::ExitCode,
     sync::Arc,
@@ -11,6 +12,7 @@ use backtrail::{
     CheckpointId, Error, ErrorCode, Event, Location, OpenStores, Options, Scope, Settings, Start, Workspace,
     WorkspacePath, locate, settings::parse_duration,
 };
+use backtrail_server::{Opener, Purpose};
 use jiff::{Timestamp, Zoned};
 
 use crate::{
@@ -47,6 +49,7 @@ enum Mistakes {
 }
 
 /// One run of the program.
+#[derive(Clone)]
 pub(crate) struct Invocation {
     options: GlobalOptions,
     environment: Environment,
@@ -135,7 +138,27 @@ impl Invocation {
         Ok(workspace)
     }
 
-    fn open(&self, location: Location, settings: Settings, mistakes: Mistakes) -> Result<Workspace, Failure> {
+    /// Opens the workspace again and again, for a command that stays: the same one, with its settings as they are then.
+    pub(crate) fn opener(&self) -> Result<Opener, Failure> {
+        let (location, settings) = self.locate()?;
+        let this = self.clone();
+        Ok(Arc::new(move |purpose| {
+            let mistakes = if purpose == Purpose::Save { Mistakes::Refused } else { Mistakes::Told };
+            let workspace = this.open(location.clone(), settings.clone(), mistakes)?;
+            // Reading all of a protected place takes long, and nobody means it before it has a checkpoint.
+            let is_protected = match purpose {
+                Purpose::Save => true,
+                Purpose::Scan => !workspace.has_store()?,
+                Purpose::Look | Purpose::Restore => false,
+            };
+            if is_protected {
+                workspace.refuse_protected(&this.environment.protected_places())?;
+            }
+            Ok(workspace)
+        }))
+    }
+
+    fn open(&self, location: Location, settings: Settings, mistakes: Mistakes) -> Result<Workspace, Error> {
         let own = match settings.clone().with_workspace(&location.root) {
             Err(error @ Error::Settings { .. }) if mistakes == Mistakes::Told => {
                 self.output.warn(&format!("{error}; the file counts for nothing until that is mended"));
@@ -216,6 +239,11 @@ impl Invocation {
     /// Can a program of this name be run in this directory?
     pub(crate) fn has_program(&self, name: &str, directory: &Path) -> bool {
         self.environment.has_program(name, directory)
+    }
+
+    /// The token that clients of the MCP server must send, where the environment names one.
+    pub(crate) fn mcp_token(&self) -> Option<&OsStr> {
+        self.environment.mcp_token()
     }
 
     /// The user's own settings file, whether it exists or not.

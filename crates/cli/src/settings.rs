@@ -3,7 +3,7 @@
 //! The only reader of environment variables. What they mean for an operation is decided elsewhere.
 
 use std::{
-    ffi::OsString,
+    ffi::{OsStr, OsString},
     path::{Path, PathBuf},
 };
 
@@ -24,6 +24,7 @@ pub struct Environment {
     hook_patience: Option<std::time::Duration>,
     config_home: Option<PathBuf>,
     agents: AgentDirectories,
+    mcp_token: Option<OsString>,
 }
 
 /// Directories that agents were told to use instead of their usual ones.
@@ -53,6 +54,7 @@ impl Environment {
             hook_patience: None,
             config_home: None,
             agents: AgentDirectories::default(),
+            mcp_token: None,
         }
     }
 
@@ -91,6 +93,7 @@ impl Environment {
                 codex: absolute("CODEX_HOME"),
                 copilot: absolute("COPILOT_HOME"),
             },
+            mcp_token: filled("BACKTRAIL_MCP_TOKEN"),
             current_directory,
             home,
         }
@@ -215,6 +218,11 @@ impl Environment {
         let of_home = ["", "Desktop", "Documents", "Downloads"];
         let home = self.home.iter().flat_map(|home| of_home.map(|name| home.join(name)));
         system.into_iter().chain(home).collect()
+    }
+
+    /// The token that clients of the MCP server must send.
+    pub(crate) fn mcp_token(&self) -> Option<&OsStr> {
+        self.mcp_token.as_deref()
     }
 
     /// The program that shows long output a screen at a time; none where the user wants none.

@@ -117,6 +117,26 @@ const CLI_RULES: &[Rule] = &[
     Rule { name: "nothing is asynchronous", holds_in: |_| true, forbids: is_asynchronous },
 ];
 
+const SERVER_RULES: &[Rule] = &[
+    Rule { name: "stdout carries the protocol alone", holds_in: |_| true, forbids: is_printing },
+    Rule {
+        name: "the environment is the command line's, and no program is started",
+        holds_in: |_| true,
+        forbids: |path| is_below(path, "std::env") || is_below(path, "std::process"),
+    },
+    Rule {
+        name: "files are the library's",
+        holds_in: |_| true,
+        forbids: |path| is_below(path, "std::fs") || is_below(path, "rustix::fs"),
+    },
+    Rule { name: "git's formats are the library's", holds_in: |_| true, forbids: |path| path.starts_with("gix") },
+    Rule {
+        name: "tools and resources block, and are run on threads of their own",
+        holds_in: |file| file.starts_with("tools/") || ["resources.rs", "access.rs", "answers.rs"].contains(&file),
+        forbids: is_asynchronous,
+    },
+];
+
 fn is_below(path: &str, above: &str) -> bool {
     path.strip_prefix(above).is_some_and(|rest| rest.is_empty() || rest.starts_with("::"))
 }
@@ -149,6 +169,11 @@ fn the_command_line_prints_in_one_place() {
 }
 
 #[test]
+fn the_server_keeps_to_the_protocol() {
+    assert_no_breach(SERVER_RULES, &sources("server"));
+}
+
+#[test]
 fn crates_depend_downward() {
     let names_in = |package: &str, table: &str| -> Vec<String> {
         let text = read(&crates().join(package).join("Cargo.toml"));
@@ -158,9 +183,14 @@ fn crates_depend_downward() {
     let core = names_in("core", "[dependencies]");
     assert!(core.contains(&"gix-hash".to_owned()), "the table was not found");
     assert!(!core.iter().any(|name| name.starts_with("backtrail")), "the library depends on nothing above it");
+    for package in ["cli", "server"] {
+        let names = names_in(package, "[dependencies]");
+        assert!(!names.contains(&"backtrail-testkit".to_owned()), "the testkit is for tests alone");
+    }
     let cli = names_in("cli", "[dependencies]");
-    assert!(!cli.contains(&"backtrail-testkit".to_owned()), "the testkit is for tests alone");
     assert!(!cli.contains(&"backtrail-python".to_owned()), "the Python package stands above the command line");
+    let server = names_in("server", "[dependencies]");
+    assert!(!server.contains(&"backtrail-cli".to_owned()), "the command line stands on the server");
     for package in ["core", "cli", "testkit"] {
         for table in ["[dependencies]", "[dev-dependencies]"] {
             assert!(!names_in(package, table).iter().any(|name| is_asynchronous(name)), "{package} is synchronous");

@@ -16,6 +16,7 @@ pub(crate) mod init;
 pub(crate) mod install;
 pub(crate) mod list;
 pub(crate) mod man;
+pub(crate) mod mcp;
 pub(crate) mod overview;
 pub(crate) mod pin;
 pub(crate) mod pipeline;
@@ -67,6 +68,7 @@ pub(crate) fn run(command: Option<Command>, invocation: &Invocation) -> Result<E
         Some(Command::Events(args)) => events::run(&args, invocation),
         Some(Command::Workspaces(args)) => workspaces::run(&args, invocation),
         Some(Command::ForgetWorkspace(args)) => workspaces::forget(&args, invocation),
+        Some(Command::Mcp(args)) => mcp::run(&args, invocation),
         Some(Command::Git(args)) => git::run(&args, invocation),
         Some(Command::Hook(args)) => hook::run(&args),
         Some(Command::Install(args)) => install::install(&args, invocation),

@@ -230,6 +230,11 @@ impl Output {
         }
     }
 
+    /// Says what somebody needs to know to go on, however quiet it should be.
+    pub(crate) fn tell(&self, sentence: &str) {
+        self.say(&visible(sentence));
+    }
+
     /// Says that something is not as one would expect.
     pub(crate) fn warn(&self, sentence: &str) {
         if self.talk == Talk::Full {

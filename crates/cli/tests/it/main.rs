@@ -21,6 +21,7 @@ mod init;
 mod install;
 mod install_samples;
 mod list;
+mod mcp;
 mod overview;
 mod pages;
 mod pin;

@@ -1,0 +1,9 @@
+//! `mcp`, spoken to as an agent speaks to it.
+
+mod client;
+mod hostile;
+mod http;
+mod precious;
+mod protocol;
+mod schema;
+mod tools;

@@ -1,0 +1,112 @@
+//! The contents of precious files leave in no answer, whatever is asked.
+
+use serde_json::{Value, json};
+
+use super::client::Client;
+use crate::place::Place;
+
+/// Contents that must not be seen, also not as a hash or a length that gives them away.
+const SECRETS: [&str; 4] = ["hunter2-first", "hunter2-second", "hunter2-key", "hunter2-third"];
+
+fn place_with_secrets() -> Place {
+    let place = Place::new();
+    place.write(".gitignore", ".env\n.env.*\n*.key\n");
+    place.write("backtrail.toml", "[scan]\nprecious = [\".env\", \".env.*\", \"*.key\"]\n");
+    place.write(".env", format!("TOKEN={}\n", SECRETS[0]));
+    place.write("app/.env.local", format!("TOKEN={}\n", SECRETS[0]));
+    place.write("deploy.key", SECRETS[2]);
+    place.write("a.txt", "one\n");
+    place.ok(["save", "first"]);
+    place.write(".env", format!("TOKEN={}\nMORE=1\n", SECRETS[1]));
+    place.write("deploy.key", format!("{}\n{}", SECRETS[2], SECRETS[1]));
+    place.write("a.txt", "two\n");
+    place.ok(["save", "second"]);
+    place.write(".env", format!("TOKEN={}\n", SECRETS[3]));
+    place.remove("app/.env.local");
+    place.write("a.txt", "three\n");
+    place
+}
+
+#[test]
+fn contents_of_precious_files_are_in_no_answer() {
+    let place = place_with_secrets();
+    let mut client = Client::start(&place);
+    let second = place.id("@");
+    let first = place.id("@~1");
+    let shows_path =
+        |answer: &Value| assert!(answer.to_string().contains(".env"), "path and status are told: {answer}");
+
+    shows_path(&client.ok("workspace_status", json!({})));
+    shows_path(&client.ok("workspace_status", json!({ "since": first })));
+    shows_path(&client.ok("checkpoint_show", json!({ "checkpoint": second })));
+    for arguments in [
+        json!({}),
+        json!({ "from": first }),
+        json!({ "to": first }),
+        json!({ "to": second }),
+        json!({ "from": first, "to": second }),
+        json!({ "from": second, "to": first }),
+        json!({ "paths": [".env"] }),
+        json!({ "paths": [".env", "deploy.key", "app"], "from": first, "to": second }),
+    ] {
+        let diff = client.ok("checkpoint_diff", arguments);
+        shows_path(&diff);
+        assert!(diff["hidden_files"].as_array().unwrap().contains(&json!(".env")), "{diff}");
+        for change in diff["changes"].as_array().unwrap() {
+            let is_precious = change["path"] != "a.txt" && change["path"] != ".gitignore";
+            let is_precious = is_precious && change["path"] != "backtrail.toml";
+            assert_eq!(change["hidden"], is_precious, "{change}");
+            if is_precious {
+                assert_eq!((&change["insertions"], &change["deletions"]), (&json!(0), &json!(0)), "{change}");
+            }
+        }
+    }
+    let history = client.ok("file_history", json!({ "path": ".env" }));
+    assert_eq!(history["hidden"], true);
+    assert!(history["versions"].as_array().unwrap().iter().all(|version| version["bytes"].is_null()), "{history}");
+    shows_path(&client.ok("restore_plan", json!({ "checkpoint": first })));
+    let plan = client.ok("restore_plan", json!({ "checkpoint": first, "paths": [".env", "deploy.key"] }));
+    shows_path(&client.ok("restore_apply", json!({ "plan": plan["plan"] })));
+    assert!(std::fs::read_to_string(place.path("ws/.env")).unwrap().contains(SECRETS[0]), "it is brought back");
+    shows_path(&client.ok("undo", json!({})));
+    client.ok("checkpoint_save", json!({}));
+    client.ok("checkpoint_list", json!({ "path": ".env", "grep": SECRETS[0] }));
+    for word in ["@", "@~1", "@~2", &first, &second] {
+        let uri = format!("backtrail://checkpoints/{}/diff", word.replace('@', "%40"));
+        let read = client.ask("resources/read", json!({ "uri": uri }));
+        shows_path(&read["result"]);
+    }
+    client.ask("resources/read", json!({ "uri": "backtrail://timeline" }));
+    client.ask("resources/list", json!({}));
+    assert_nothing_seen(&client, &place);
+}
+
+#[test]
+fn an_agent_cannot_talk_the_settings_out_of_it() {
+    let place = place_with_secrets();
+    let mut client = Client::start(&place);
+    place.write("backtrail.toml", "[scan]\nprecious = []\n");
+    let first = place.id("@~1");
+    for arguments in [json!({}), json!({ "to": "@" }), json!({ "to": first }), json!({ "from": first })] {
+        client.ok("checkpoint_diff", arguments);
+    }
+    place.write("backtrail.toml", "[scan\n");
+    client.ok("checkpoint_diff", json!({}));
+    assert_nothing_seen(&client, &place);
+}
+
+fn assert_nothing_seen(client: &Client, place: &Place) {
+    assert!(client.said.contains("three") || client.said.contains("two"), "other files are shown");
+    for secret in SECRETS {
+        assert!(!client.said.contains(secret), "{secret} was told");
+    }
+    // The id of a short secret can be found by trying: it is not told either.
+    for name in ["ws/.env", "ws/deploy.key"] {
+        let bytes = std::fs::read(place.path(name)).unwrap();
+        let listed =
+            std::process::Command::new("git").args(["hash-object", "--no-filters"]).arg(place.path(name)).output();
+        let id = String::from_utf8(listed.unwrap().stdout).unwrap();
+        assert!(id.trim().len() == 40 && !bytes.is_empty());
+        assert!(!client.said.contains(id.trim()), "the id of {name} was told");
+    }
+}

@@ -1,0 +1,165 @@
+//! How much an answer tells: the contract's shapes, cut where they are long, with a mark that says so, and without the
+//! contents of precious files.
+
+use backtrail::{
+    Change, Checkpoint, Precious,
+    json::{ChangeJson, CheckpointJson},
+};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// Lists of paths in a checkpoint are cut here, by how much is told of it.
+const MAX_PATHS_IN_LIST: usize = 20;
+const MAX_PATHS_IN_FULL: usize = 500;
+/// Texts that somebody wrote are cut here.
+const MAX_TEXT_BYTES: usize = 4_000;
+/// All paths of one list together.
+const MAX_PATH_LIST_BYTES: usize = 64_000;
+/// What an agent said about a checkpoint, as JSON.
+const MAX_METADATA_BYTES: usize = 16_000;
+
+/// How much is told of a checkpoint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Detail {
+    /// As one of many.
+    InList,
+    /// By itself.
+    Full,
+}
+
+/// `Checkpoint`, with a note for each part that was cut.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "BoundedCheckpoint")]
+pub(crate) struct BoundedCheckpoint {
+    #[serde(flatten)]
+    checkpoint: CheckpointJson,
+    /// Which of its fields were cut, and by how much; empty where all is told.
+    truncated: Vec<String>,
+}
+
+impl BoundedCheckpoint {
+    pub(crate) fn new(checkpoint: &Checkpoint, detail: Detail) -> Self {
+        let mut checkpoint = CheckpointJson::from(checkpoint);
+        let mut notes = Notes::default();
+        let most = if detail == Detail::InList { MAX_PATHS_IN_LIST } else { MAX_PATHS_IN_FULL };
+        notes.cut_text("message", &mut checkpoint.message);
+        for (name, text) in [
+            ("name", &mut checkpoint.name),
+            ("description", &mut checkpoint.description),
+            ("prompt", &mut checkpoint.prompt),
+            ("session", &mut checkpoint.session),
+            ("agent", &mut checkpoint.agent),
+            ("tool", &mut checkpoint.tool),
+        ] {
+            text.iter_mut().for_each(|text| notes.cut_text(name, text));
+        }
+        notes.cut_list("files_changed", &mut checkpoint.files_changed, most, String::len);
+        notes.cut_list("attachments", &mut checkpoint.attachments, most, |attachment| attachment.name.len());
+        if let Some(git) = &mut checkpoint.git {
+            notes.cut_list("git.dirty_files", &mut git.dirty_files, most, String::len);
+        }
+        if let Some(features) = &mut checkpoint.feature_state {
+            features.current.iter_mut().for_each(|current| notes.cut_text("feature_state.current", current));
+            notes.cut_list("feature_state.completed", &mut features.completed, most, String::len);
+        }
+        if let Some(scope) = &mut checkpoint.scope {
+            notes.cut_list("scope", scope, most, String::len);
+        }
+        let metadata_bytes = serde_json::to_string(&checkpoint.metadata).map_or(0, |text| text.len());
+        if metadata_bytes > MAX_METADATA_BYTES {
+            checkpoint.metadata.clear();
+            notes.add(format!("metadata: {metadata_bytes} bytes left out"));
+        }
+        Self { checkpoint, truncated: notes.0 }
+    }
+}
+
+/// `Change`, and whether its contents may be shown.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "ShownChange")]
+pub(crate) struct ShownChange {
+    #[serde(flatten)]
+    change: ChangeJson,
+    /// The path is precious: its contents, and what could tell of them, are not shown.
+    hidden: bool,
+}
+
+impl ShownChange {
+    fn new(change: &Change, precious: &Precious) -> Self {
+        let hidden = precious.contains(&change.path);
+        let mut change = ChangeJson::from(change);
+        if hidden {
+            (change.insertions, change.deletions, change.binary) = (0, 0, false);
+        }
+        Self { change, hidden }
+    }
+}
+
+/// The first of these changes.
+pub(crate) fn changes(changes: &[Change], most: usize, precious: &Precious, notes: &mut Notes) -> Vec<ShownChange> {
+    let mut shown: Vec<_> = changes.iter().take(most).map(|change| ShownChange::new(change, precious)).collect();
+    let before = shown.len();
+    notes.cut_list("changes", &mut shown, most, |change| change.change.path.len());
+    if changes.len() > before {
+        notes.add(format!("changes: {} more", changes.len() - before));
+    }
+    shown
+}
+
+/// What an answer left out, for whoever reads it.
+#[derive(Debug, Default)]
+pub(crate) struct Notes(Vec<String>);
+
+impl Notes {
+    pub(crate) fn add(&mut self, note: impl Into<String>) {
+        self.0.push(note.into());
+    }
+
+    pub(crate) fn into_inner(self) -> Vec<String> {
+        self.0
+    }
+
+    /// Ends a list after so many items, or where they are too long together.
+    pub(crate) fn cut_list<T>(&mut self, name: &str, list: &mut Vec<T>, most: usize, bytes: impl Fn(&T) -> usize) {
+        let mut total = 0;
+        let fitting = list.iter().take_while(|item| {
+            total += bytes(item);
+            total <= MAX_PATH_LIST_BYTES
+        });
+        let kept = fitting.count().min(most);
+        if kept < list.len() {
+            self.add(format!("{name}: {} more", list.len() - kept));
+            list.truncate(kept);
+        }
+    }
+
+    pub(crate) fn cut_text(&mut self, name: &str, text: &mut String) {
+        if text.len() <= MAX_TEXT_BYTES {
+            return;
+        }
+        let end = (0..=MAX_TEXT_BYTES).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
+        self.add(format!("{name}: {} more bytes", text.len() - end));
+        text.truncate(end);
+        text.push_str("… [truncated]");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_and_texts_are_cut_with_a_mark() {
+        let mut notes = Notes::default();
+        let mut list: Vec<String> = (0..30).map(|number| number.to_string()).collect();
+        notes.cut_list("files", &mut list, 20, String::len);
+        assert_eq!(list.len(), 20);
+        let mut long: Vec<String> = vec!["x".repeat(40_000); 3];
+        notes.cut_list("long", &mut long, 20, String::len);
+        assert_eq!(long.len(), 1);
+        let mut text = "ä".repeat(MAX_TEXT_BYTES);
+        notes.cut_text("text", &mut text);
+        assert!(text.ends_with("… [truncated]") && text.len() < MAX_TEXT_BYTES + 20);
+        assert_eq!(notes.into_inner(), ["files: 10 more", "long: 2 more", "text: 4000 more bytes"]);
+    }
+}

@@ -1,0 +1,81 @@
+//! How a call fails: the contract's code, a message, and the next step in the words of the tools.
+
+use backtrail::{Error, ErrorCode};
+use serde::Serialize;
+
+/// Why a call failed.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Failure {
+    code: &'static str,
+    message: String,
+    hint: Option<String>,
+}
+
+impl Failure {
+    pub(crate) fn new(code: ErrorCode, message: impl Into<String>) -> Self {
+        Self { code: code.as_str(), message: message.into(), hint: None }
+    }
+
+    /// A call that makes no sense.
+    pub(crate) fn usage(message: impl Into<String>) -> Self {
+        Self::new(ErrorCode::Usage, message)
+    }
+
+    /// A bug.
+    pub(crate) fn internal(message: impl Into<String>) -> Self {
+        Self::new(ErrorCode::Internal, message)
+    }
+
+    /// The client does not wait for it any more.
+    pub(crate) fn stopped() -> Self {
+        Error::Stopped.into()
+    }
+
+    pub(crate) fn with_hint(mut self, hint: &str) -> Self {
+        self.hint = Some(hint.to_owned());
+        self
+    }
+
+    pub(crate) fn is(&self, code: ErrorCode) -> bool {
+        self.code == code.as_str()
+    }
+
+    pub(crate) fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// As the contract has it: `{"error": {"code", "message", "hint"}}`.
+    pub(crate) fn to_json(&self) -> serde_json::Value {
+        serde_json::json!({ "error": self })
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        let hint = hint_at(&error).map(str::to_owned);
+        Self { code: error.code().as_str(), message: error.to_string(), hint }
+    }
+}
+
+fn hint_at(error: &Error) -> Option<&'static str> {
+    Some(match error {
+        Error::UnknownCheckpoint { .. } | Error::NoEarlierCheckpoint { .. } => "see them with checkpoint_list",
+        Error::AmbiguousCheckpoint { .. } => "give more characters of the id",
+        Error::UnknownPath { .. } => "paths are relative to the workspace; see its changes with workspace_status",
+        Error::PathOutsideWorkspace { .. } | Error::InvalidPath(_) => "this server serves one workspace alone",
+        Error::ProtectedDirectory { .. } => "ask the user to start the server in a directory below it",
+        Error::InvalidName { .. } => {
+            "a name is not empty, not `latest`, not an id, and starts with none of @ - step: before: ago: at:"
+        }
+        Error::PlanChanged => "look again with restore_plan",
+        Error::Conflict { .. } => "move it away, or plan again with skip_conflicts",
+        Error::Unfinished { .. } => "the next call that writes finishes it",
+        Error::StoreDamaged { .. } => "ask the user to run: backtrail verify",
+        Error::StoreTooNew { .. } => "ask the user to update backtrail",
+        Error::Busy { .. } => "try again",
+        Error::Settings { .. } => "mend the settings file",
+        Error::Io { .. } if error.code() == ErrorCode::NoSpace => "free some space on the disk",
+        Error::Internal(_) => "please report this, with what you did before",
+        _ => return None,
+    })
+}

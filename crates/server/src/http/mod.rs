@@ -1,0 +1,10 @@
+//! The protocol over HTTP, for programs on this machine that hold the token.
+
+mod address;
+mod guard;
+mod listen;
+mod token;
+
+pub use address::parse_address;
+pub(crate) use listen::bind;
+pub use token::{Token, TokenError};

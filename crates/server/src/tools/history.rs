@@ -1,0 +1,63 @@
+//! `file_history`.
+
+use backtrail::json::VersionJson;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Shared, count};
+use crate::{
+    access::{self, Purpose},
+    answers::Notes,
+    failure::Failure,
+    running::Call,
+};
+
+pub(super) const ABOUT: &str = "List every version of one file or directory, newest first, deletions included: which \
+checkpoint has it first, and what happened to it there. Bring one back with restore_plan and that checkpoint.";
+
+const USUAL_VERSIONS: usize = 50;
+const MAX_VERSIONS: usize = 500;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct HistoryArgs {
+    /// The file, relative to the workspace.
+    path: String,
+    /// At most so many versions, from 1 to 500; 50 without it.
+    limit: Option<u64>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct HistoryAnswer {
+    /// Relative to the workspace.
+    path: String,
+    /// Newest first.
+    versions: Vec<VersionJson>,
+    /// How many versions there are altogether.
+    versions_total: u64,
+    /// The path is precious: its contents, and what could tell of them, are not shown.
+    hidden: bool,
+    /// What of this answer was cut; empty where all is told.
+    truncated: Vec<String>,
+}
+
+pub(super) fn run(shared: &Shared, call: &Call, args: HistoryArgs) -> Result<HistoryAnswer, Failure> {
+    let limit = count("limit", args.limit, USUAL_VERSIONS, MAX_VERSIONS)?;
+    let (workspace, precious) = shared.open(Purpose::Look, call)?;
+    let path = access::path(&workspace, &args.path)?;
+    let found = workspace.history(&path)?;
+    let hidden = precious.contains(&path);
+    let mut notes = Notes::default();
+    let mut versions: Vec<VersionJson> = found.iter().map(VersionJson::from).collect();
+    notes.cut_list("versions", &mut versions, limit, |_| 0);
+    if hidden {
+        versions.iter_mut().for_each(|version| version.bytes = None);
+    }
+    Ok(HistoryAnswer {
+        path: path.to_text().into_owned(),
+        versions,
+        versions_total: found.len() as u64,
+        hidden,
+        truncated: notes.into_inner(),
+    })
+}

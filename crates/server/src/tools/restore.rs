@@ -1,0 +1,161 @@
+//! `restore_plan`, which only reads, and `restore_apply`, which does what a plan showed and nothing else.
+
+use backtrail::{
+    Change, Conflict, ErrorCode, Only, Precious, RestoreOutcome, RestorePlan, RestoreRequest, json::ConflictJson,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{
+    Shared, count,
+    show::{MAX_CHANGES, USUAL_CHANGES},
+};
+use crate::{
+    access::{self, Purpose, limited},
+    answers::{self, Notes, ShownChange},
+    failure::Failure,
+    running::Call,
+};
+
+pub(super) const ABOUT_PLAN: &str = "Show what a restore would do to the files on disk, and do nothing. `changes` says \
+what happens: a file that comes back is added, one that goes is deleted. Do it with restore_apply and the `plan` of \
+this answer. Only what the checkpoint holds is brought back; what no checkpoint captured is never touched.";
+
+pub(super) const ABOUT_APPLY: &str = "Do what restore_plan showed, if the files are still as they were then. A safety \
+checkpoint is taken first, so that nothing is lost, and `undo` takes it back. Takes the `plan` of restore_plan's \
+answer; ask the user before you take back work that is not yours.";
+
+const MAX_CONFLICTS: usize = 100;
+const MAX_PLAN_BYTES: usize = 200;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct PlanArgs {
+    /// The checkpoint: an id or its first 4 or more characters, a name, @ (where the workspace stands), @~N (N steps
+    /// back), latest, step:N, before:ID, ago:20m, at:14:30.
+    checkpoint: String,
+    /// Only these files and directories, relative to the workspace; without them, everything.
+    paths: Option<Vec<String>>,
+    /// `all` (the default), `files` without the agent's own state files, or `state`, those alone.
+    only: Option<OnlyWord>,
+    /// Also remove what an incomplete checkpoint lacks.
+    exact: Option<bool>,
+    /// Leave out what something stands in the way of, rather than refuse.
+    skip_conflicts: Option<bool>,
+    /// Name at most so many changes, from 1 to 1000; 200 without it.
+    limit: Option<u64>,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum OnlyWord {
+    All,
+    Files,
+    State,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ApplyArgs {
+    /// The plan, from restore_plan's answer.
+    plan: String,
+}
+
+/// What restores of every sort answer.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct RestoreAnswer {
+    /// The hash of the plan; null where there was nothing to take back.
+    plan: Option<String>,
+    /// The checkpoint that is brought back; null where there was nothing to take back.
+    checkpoint: Option<String>,
+    /// What happened to the workspace, or would.
+    changes: Vec<ShownChange>,
+    /// How many changes there are altogether.
+    changes_total: u64,
+    /// Was it done?
+    applied: bool,
+    /// The checkpoint of how the workspace was before; null where nothing had to change.
+    safety: Option<String>,
+    /// What stood in the way, or changed meanwhile.
+    conflicts: Vec<ConflictJson>,
+    /// What of this answer was cut; empty where all is told.
+    truncated: Vec<String>,
+}
+
+pub(super) fn plan(shared: &Shared, call: &Call, args: PlanArgs) -> Result<RestoreAnswer, Failure> {
+    let limit = count("limit", args.limit, USUAL_CHANGES, MAX_CHANGES)?;
+    let (workspace, precious) = shared.open(Purpose::Scan, call)?;
+    let target = access::checkpoint(&workspace, &args.checkpoint, &call.now)?;
+    let request = RestoreRequest {
+        scope: access::scope(&workspace, args.paths.as_deref().unwrap_or_default())?,
+        only: match args.only {
+            None | Some(OnlyWord::All) => Only::All,
+            Some(OnlyWord::Files) => Only::Files,
+            Some(OnlyWord::State) => Only::State,
+        },
+        exact: args.exact.unwrap_or(false),
+        skip_conflicts: args.skip_conflicts.unwrap_or(false),
+        ..RestoreRequest::whole(target)
+    };
+    let plan = workspace.plan_restore(&request)?;
+    shared.plans.remember(&plan.hash, request);
+    let RestorePlan { hash, changes, conflicts, .. } = plan;
+    let facts = Facts { changes: &changes, conflicts: &conflicts, limit, precious: &precious };
+    Ok(RestoreAnswer { plan: Some(hash), checkpoint: Some(target.to_string()), ..RestoreAnswer::of(&facts) })
+}
+
+pub(super) fn apply(shared: &Shared, call: &Call, args: ApplyArgs) -> Result<RestoreAnswer, Failure> {
+    limited("plan", &args.plan, MAX_PLAN_BYTES)?;
+    let unknown = || {
+        let message = format!("this server has shown no plan {:?} of late", args.plan);
+        Failure::new(ErrorCode::PlanChanged, message).with_hint("look first with restore_plan, and pass on its plan")
+    };
+    let request = shared.plans.find(&args.plan).ok_or_else(unknown)?;
+    let (workspace, precious) = shared.open(Purpose::Restore, call)?;
+    let done = workspace.restore(&request, call.now.timestamp())?;
+    Ok(RestoreAnswer::done(&done, &precious))
+}
+
+/// What an answer is made of.
+struct Facts<'a> {
+    changes: &'a [Change],
+    conflicts: &'a [Conflict],
+    limit: usize,
+    precious: &'a Precious,
+}
+
+impl RestoreAnswer {
+    fn of(facts: &Facts<'_>) -> Self {
+        let mut notes = Notes::default();
+        let changes = answers::changes(facts.changes, facts.limit, facts.precious, &mut notes);
+        let mut conflicts: Vec<ConflictJson> = facts.conflicts.iter().map(ConflictJson::from).collect();
+        notes.cut_list("conflicts", &mut conflicts, MAX_CONFLICTS, |conflict| conflict.path.len());
+        Self {
+            plan: None,
+            checkpoint: None,
+            changes,
+            changes_total: facts.changes.len() as u64,
+            applied: false,
+            safety: None,
+            conflicts,
+            truncated: notes.into_inner(),
+        }
+    }
+
+    /// What was done.
+    pub(super) fn done(done: &RestoreOutcome, precious: &Precious) -> Self {
+        let facts = Facts { changes: &done.changes, conflicts: &done.conflicts, limit: USUAL_CHANGES, precious };
+        Self {
+            plan: Some(done.plan.clone()),
+            checkpoint: Some(done.target.to_string()),
+            applied: done.applied,
+            safety: done.safety.map(|safety| safety.to_string()),
+            ..Self::of(&facts)
+        }
+    }
+
+    /// There was nothing to take back.
+    pub(super) fn nothing(precious: &Precious) -> Self {
+        Self::of(&Facts { changes: &[], conflicts: &[], limit: USUAL_CHANGES, precious })
+    }
+}

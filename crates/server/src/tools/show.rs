@@ -1,0 +1,53 @@
+//! `checkpoint_show`.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Shared, count};
+use crate::{
+    access::{self, Purpose},
+    answers::{self, BoundedCheckpoint, Detail, Notes, ShownChange},
+    failure::Failure,
+    running::Call,
+};
+
+pub(super) const ABOUT: &str = "Show one checkpoint and what it changed against the one before it. For the changed \
+lines, use checkpoint_diff with `to`.";
+
+pub(super) const USUAL_CHANGES: usize = 200;
+pub(super) const MAX_CHANGES: usize = 1_000;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ShowArgs {
+    /// The checkpoint: an id or its first 4 or more characters, a name, @ (where the workspace stands), @~N (N steps
+    /// back), latest, step:N, before:ID, ago:20m, at:14:30.
+    checkpoint: String,
+    /// Name at most so many changes, from 1 to 1000; 200 without it.
+    limit: Option<u64>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct ShowAnswer {
+    /// The checkpoint.
+    checkpoint: BoundedCheckpoint,
+    /// What changed against the one that it followed.
+    changes: Vec<ShownChange>,
+    /// How many changes there are altogether.
+    changes_total: u64,
+    /// What of this answer was cut; empty where all is told.
+    truncated: Vec<String>,
+}
+
+pub(super) fn run(shared: &Shared, call: &Call, args: ShowArgs) -> Result<ShowAnswer, Failure> {
+    let limit = count("limit", args.limit, USUAL_CHANGES, MAX_CHANGES)?;
+    let (workspace, precious) = shared.open(Purpose::Look, call)?;
+    let shown = workspace.show(&access::checkpoint(&workspace, &args.checkpoint, &call.now)?)?;
+    let mut notes = Notes::default();
+    Ok(ShowAnswer {
+        checkpoint: BoundedCheckpoint::new(&shown.checkpoint, Detail::Full),
+        changes: answers::changes(&shown.changes, limit, &precious, &mut notes),
+        changes_total: shown.changes.len() as u64,
+        truncated: notes.into_inner(),
+    })
+}

@@ -1,0 +1,63 @@
+//! What a client sees of work under way, and how it stops it.
+
+use std::sync::{
+    Arc, Mutex, PoisonError,
+    atomic::{AtomicBool, Ordering},
+};
+
+use backtrail::{Event, Progress, Workspace};
+
+/// Work under way, seen from outside.
+#[derive(Default)]
+pub(crate) struct Watch {
+    progress: Mutex<Option<Arc<Progress>>>,
+    news: Mutex<Vec<String>>,
+    is_stopped: AtomicBool,
+}
+
+impl Watch {
+    /// Follows what happens in this workspace from now on.
+    pub(crate) fn follow(self: &Arc<Self>, workspace: &mut Workspace) {
+        let progress = workspace.progress();
+        *self.progress.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&progress));
+        if self.is_stopped.load(Ordering::SeqCst) {
+            progress.stop();
+        }
+        let watch = Arc::clone(self);
+        workspace.observe(move |event| {
+            if let Some(sentence) = sentence(&event.event) {
+                watch.news.lock().unwrap_or_else(PoisonError::into_inner).push(sentence);
+            }
+        });
+    }
+
+    /// Asks the work to stop, also where it has not begun.
+    pub(crate) fn stop(&self) {
+        self.is_stopped.store(true, Ordering::SeqCst);
+        if let Some(progress) = &*self.progress.lock().unwrap_or_else(PoisonError::into_inner) {
+            progress.stop();
+        }
+    }
+
+    /// How many entries were looked at, and bytes read.
+    pub(crate) fn counts(&self) -> (u64, u64) {
+        let progress = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
+        progress.as_ref().map_or((0, 0), |progress| (progress.entries(), progress.bytes()))
+    }
+
+    /// What happened since somebody last asked.
+    pub(crate) fn news(&self) -> Vec<String> {
+        std::mem::take(&mut *self.news.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+fn sentence(event: &Event) -> Option<String> {
+    Some(match event {
+        Event::Initialized => "a store was made".to_owned(),
+        Event::CheckpointCreated { checkpoint, kind, .. } => format!("saved {} ({kind})", checkpoint.short()),
+        Event::CheckpointRestored { checkpoint, .. } => format!("restored {}", checkpoint.short()),
+        Event::CheckpointsPruned { checkpoints } => format!("retention took {} checkpoints", checkpoints.len()),
+        Event::Recovered { outcome } => format!("an interrupted restore was {}", outcome.replace('_', " ")),
+        _ => return None,
+    })
+}
