@@ -156,6 +156,7 @@ pub struct RestoreJson {
 
 /// Where the user's repository was moved to.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Moved"))]
 pub struct MovedJson {
     /// The commit.
     pub commit: Option<String>,

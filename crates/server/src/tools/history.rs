@@ -51,7 +51,9 @@ pub(super) fn run(shared: &Shared, call: &Call, args: HistoryArgs) -> Result<His
     let mut versions: Vec<VersionJson> = found.iter().map(VersionJson::from).collect();
     notes.cut_list("versions", &mut versions, limit, |_| 0);
     if hidden {
-        versions.iter_mut().for_each(|version| version.bytes = None);
+        for version in &mut versions {
+            (version.bytes, version.insertions, version.deletions, version.binary) = (None, 0, 0, false);
+        }
     }
     Ok(HistoryAnswer {
         path: path.to_text().into_owned(),

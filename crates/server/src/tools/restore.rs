@@ -1,7 +1,8 @@
 //! `restore_plan`, which only reads, and `restore_apply`, which does what a plan showed and nothing else.
 
 use backtrail::{
-    Change, Conflict, ErrorCode, Only, Precious, RestoreOutcome, RestorePlan, RestoreRequest, json::ConflictJson,
+    Change, Conflict, ErrorCode, Only, Precious, RestoreOutcome, RestorePlan, RestoreRequest,
+    json::{ConflictJson, MovedJson},
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -78,6 +79,9 @@ pub(super) struct RestoreAnswer {
     safety: Option<String>,
     /// What stood in the way, or changed meanwhile.
     conflicts: Vec<ConflictJson>,
+    /// Where the user's repository was moved to, which only `undo` of the user's own restore does; null where it was
+    /// left alone.
+    git: Option<MovedJson>,
     /// What of this answer was cut; empty where all is told.
     truncated: Vec<String>,
 }
@@ -138,6 +142,7 @@ impl RestoreAnswer {
             applied: false,
             safety: None,
             conflicts,
+            git: None,
             truncated: notes.into_inner(),
         }
     }
@@ -150,6 +155,7 @@ impl RestoreAnswer {
             checkpoint: Some(done.target.to_string()),
             applied: done.applied,
             safety: done.safety.map(|safety| safety.to_string()),
+            git: done.git.as_ref().map(MovedJson::from),
             ..Self::of(&facts)
         }
     }
