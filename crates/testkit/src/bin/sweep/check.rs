@@ -21,6 +21,8 @@ pub(crate) struct Expected {
     /// The user's bytes, by the id that git gives them, with a path.
     contents: BTreeMap<String, (Vec<u8>, String)>,
     git_directories: Vec<Manifest>,
+    /// Where the user's repository stands, for each of the trees; empty where nothing may move it.
+    git_states: Vec<Vec<String>>,
     /// What the operation makes beside the workspace.
     elsewhere: Manifest,
 }
@@ -34,6 +36,10 @@ pub(crate) fn prepare(place: &Place, scenario: &Scenario) -> Expected {
     let refs_before = refs(place);
     let git_directories = place.git_directories();
     let mut trees = Vec::new();
+    let mut git_states = Vec::new();
+    if scenario.moves_git {
+        git_states.push(place.git_state());
+    }
     if scenario.is_interrupted {
         for way in [&["recover", "--abort"][..], &["recover"]] {
             place.reset();
@@ -44,12 +50,20 @@ pub(crate) fn prepare(place: &Place, scenario: &Scenario) -> Expected {
         place.reset();
         trees.push((before.clone(), saved_tree(place).unwrap()));
     }
+    if let Some(change) = scenario.done_by_command {
+        place.reset();
+        change(place);
+        trees.push((place.manifest(), saved_tree(place).unwrap()));
+    }
     let contents = contents_of(std::iter::once(&before).chain(trees.iter().map(|(tree, _)| tree).take(1)));
     place.reset();
     let done = place.run_scenario(scenario);
-    assert!(done.status.success(), "{}: {}", scenario.name, String::from_utf8_lossy(&done.stderr));
+    assert!(done.status.code() == Some(scenario.exit), "{}: {}", scenario.name, String::from_utf8_lossy(&done.stderr));
     let refs_after = refs(place);
     let (after, elsewhere) = (place.manifest(), Manifest::of(&place.path("elsewhere")));
+    if scenario.moves_git {
+        git_states.push(place.git_state());
+    }
     trees.push((after, saved_tree(place).unwrap()));
     Expected {
         trees,
@@ -57,6 +71,7 @@ pub(crate) fn prepare(place: &Place, scenario: &Scenario) -> Expected {
         refs_after: refs_after.len(),
         contents,
         git_directories,
+        git_states,
         elsewhere,
     }
 }
@@ -112,7 +127,7 @@ pub(crate) fn after(
     let elsewhere = || Manifest::of(&place.path("elsewhere"));
     match done.code {
         None => {}
-        Some(0) => {
+        Some(code) if code == scenario.exit => {
             let differences = new.differences(&place.manifest());
             if !differences.is_empty() && !is_told(expected, &place.manifest(), done) {
                 problem(format!("it says that it is done, and is not: {}", differences.join("; ")));
@@ -138,6 +153,13 @@ pub(crate) fn after(
         }
     };
     let tree = place.manifest();
+    let which = expected.trees.iter().position(|(allowed, _)| *allowed == tree);
+    if let (Some(which), true) = (which, scenario.moves_git) {
+        let (wanted, found) = (&expected.git_states[which], place.git_state());
+        if *wanted != found {
+            problem(format!("the repository does not stand where the files do: {found:?} rather than {wanted:?}"));
+        }
+    }
     match expected.trees.iter().find(|(allowed, _)| *allowed == tree) {
         Some((_, id)) if *id == tree_id => {}
         Some((_, id)) => problem(format!("the next checkpoint is {tree_id} rather than {id}")),
@@ -156,7 +178,7 @@ pub(crate) fn after(
     problems.extend(lost(place, &store, &tree, expected));
     problems.extend(leftovers(&store));
     problems.extend(leftovers(&place.path("ws")));
-    if place.git_directories() != expected.git_directories {
+    if !scenario.moves_git && place.git_directories() != expected.git_directories {
         problems.push("a .git directory was changed".into());
     }
     if !Manifest::of(&place.path("outside")).0.is_empty() {

@@ -11,24 +11,12 @@ use crate::{
     Arguments,
     fault::{self, Fault, Point},
     place::Place,
-    scenario::Scenario,
+    scenario::{Scenario, scenario},
     strace,
 };
 
-const RESET: Scenario = Scenario {
-    name: "git reset --hard",
-    prepare,
-    command: &["reset", "-q", "--hard", "HEAD~1"],
-    is_interrupted: false,
-    always: None,
-};
-const COMMIT: Scenario = Scenario {
-    name: "git commit",
-    prepare,
-    command: &["commit", "-q", "-a", "-m", "swept"],
-    is_interrupted: false,
-    always: None,
-};
+const RESET: Scenario = scenario("git reset --hard", prepare, &["reset", "-q", "--hard", "HEAD~1"]);
+const COMMIT: Scenario = scenario("git commit", prepare, &["commit", "-q", "-a", "-m", "swept"]);
 
 /// Runs git where the sweep runs the program.
 pub(crate) fn compare(_: &Arguments) -> ExitCode {

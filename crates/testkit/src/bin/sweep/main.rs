@@ -2,7 +2,8 @@
 //! and checks that nothing is lost.
 //!
 //! ```text
-//! sweep [--sample N] [--seed N] [--jobs N] [--only WORD] [--fault WORD] [--program PATH] [--git]
+//! sweep [--sample N] [--seed N] [--seconds N] [--jobs N] [--only OPERATION] [--fault WORD] [--at POINT]… [--program PATH]
+//! sweep --git
 //! ```
 //!
 //! Where `strace` can't be used, it says so and ends well. With `--git` the same is done to git's own commands, for
@@ -46,14 +47,24 @@ struct Arguments {
     fault: Option<String>,
     program: PathBuf,
     git: bool,
-    shards: Vec<String>,
+    points: Vec<String>,
+    seconds: Option<u64>,
 }
 
 impl Arguments {
     fn read() -> Result<Self, String> {
         let program = std::env::current_exe().map_err(|error| error.to_string())?.with_file_name("backtrail");
-        let mut read =
-            Self { sample: None, seed: 1, jobs: 2, only: None, fault: None, program, git: false, shards: Vec::new() };
+        let mut read = Self {
+            sample: None,
+            seed: 1,
+            jobs: 2,
+            only: None,
+            fault: None,
+            program,
+            git: false,
+            points: Vec::new(),
+            seconds: None,
+        };
         let mut words = std::env::args().skip(1);
         while let Some(word) = words.next() {
             let mut value = || words.next().ok_or_else(|| format!("{word} needs a value"));
@@ -65,7 +76,8 @@ impl Arguments {
                 "--only" => read.only = Some(value()?),
                 "--fault" => read.fault = Some(value()?),
                 "--program" => read.program = value()?.into(),
-                "--at" => read.shards.push(value()?),
+                "--at" => read.points.push(value()?),
+                "--seconds" => read.seconds = Some(number(value()?)?),
                 "--git" => read.git = true,
                 _ => return Err(format!("unknown argument: {word}")),
             }
@@ -122,7 +134,7 @@ fn sweep(arguments: &Arguments) -> ExitCode {
     }
     work.retain(|(_, point)| {
         let is_wanted = arguments.fault.as_ref().is_none_or(|word| point.sort().contains(word.as_str()));
-        is_wanted && (arguments.shards.is_empty() || arguments.shards.contains(&point.to_string()))
+        is_wanted && (arguments.points.is_empty() || arguments.points.contains(&point.to_string()))
     });
     let total = work.len();
     if let Some(sample) = arguments.sample {
@@ -135,7 +147,7 @@ fn sweep(arguments: &Arguments) -> ExitCode {
 
     let next = AtomicUsize::new(0);
     let counts: Mutex<BTreeMap<(String, String), Count>> = Mutex::default();
-    let failures: Mutex<Vec<String>> = Mutex::default();
+    let failures: Mutex<usize> = Mutex::default();
     let missed = AtomicUsize::new(0);
     std::thread::scope(|scope| {
         for worker in 1..=arguments.jobs.max(1) {
@@ -147,6 +159,9 @@ fn sweep(arguments: &Arguments) -> ExitCode {
                 loop {
                     let position = next.fetch_add(1, Ordering::SeqCst);
                     let Some((number, point)) = work.get(position) else { break };
+                    if arguments.seconds.is_some_and(|seconds| started.elapsed().as_secs() >= seconds) {
+                        break;
+                    }
                     let scenario = &scenarios[*number];
                     if prepared.as_ref().is_none_or(|(known, _)| known != number) {
                         prepared = Some((*number, check::prepare(&place, scenario)));
@@ -164,14 +179,17 @@ fn sweep(arguments: &Arguments) -> ExitCode {
                     count.tried += 1;
                     if !problems.is_empty() {
                         count.failed += 1;
-                        let what = format!("{}, {point}:\n    {}", scenario.name, problems.join("\n    "));
-                        failures.lock().unwrap().push(what);
+                        let mut failures = failures.lock().unwrap();
+                        *failures += 1;
+                        if *failures <= SHOWN_FAILURES {
+                            println!("FAILED {}, {point}:\n    {}", scenario.name, problems.join("\n    "));
+                        }
                     }
                 }
             });
         }
     });
-    report(&counts.into_inner().unwrap(), &failures.into_inner().unwrap(), missed.into_inner(), started)
+    report(&counts.into_inner().unwrap(), missed.into_inner(), started)
 }
 
 fn shuffle<T>(items: &mut [T], random: &mut Random) {
@@ -180,15 +198,7 @@ fn shuffle<T>(items: &mut [T], random: &mut Random) {
     }
 }
 
-fn report(
-    counts: &BTreeMap<(String, String), Count>,
-    failures: &[String],
-    missed: usize,
-    started: Instant,
-) -> ExitCode {
-    for failure in failures.iter().take(SHOWN_FAILURES) {
-        println!("FAILED {failure}");
-    }
+fn report(counts: &BTreeMap<(String, String), Count>, missed: usize, started: Instant) -> ExitCode {
     let mut by_operation: BTreeMap<&str, Count> = BTreeMap::new();
     let mut by_fault: BTreeMap<&str, Count> = BTreeMap::new();
     let mut all = Count::default();

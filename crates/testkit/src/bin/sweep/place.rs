@@ -123,6 +123,21 @@ impl Place {
         Manifest::of(&self.path("ws"))
     }
 
+    /// Where the user's repository stands: commit, branch and index; and what a crash could leave in it.
+    pub(crate) fn git_state(&self) -> Vec<String> {
+        let ask = |words: &[&str]| {
+            let answer = self.git(&self.path("ws"), words);
+            String::from_utf8_lossy(&answer.stdout).into_owned() + &String::from_utf8_lossy(&answer.stderr)
+        };
+        let mut state = vec![ask(&["rev-parse", "HEAD"]), ask(&["symbolic-ref", "HEAD"]), ask(&["write-tree"])];
+        for directory in ["ws/.git", "ws/.git/refs/heads"] {
+            let names = fs::read_dir(self.path(directory)).into_iter().flatten().filter_map(Result::ok);
+            let names = names.map(|entry| entry.file_name().to_string_lossy().into_owned());
+            state.extend(names.filter(|name| name.ends_with(".lock") || name.contains("backtrail")));
+        }
+        state
+    }
+
     /// Every byte of the user's repositories.
     pub(crate) fn git_directories(&self) -> Vec<Manifest> {
         ["ws/.git", "ws/nested/.git"]

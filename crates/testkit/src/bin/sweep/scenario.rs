@@ -16,10 +16,25 @@ pub(crate) struct Scenario {
     pub(crate) is_interrupted: bool,
     /// A fault that strikes each time, as on a system that lacks something.
     pub(crate) always: Option<&'static str>,
+    /// The exit status when all went well.
+    pub(crate) exit: i32,
+    /// What a command that the program runs does to the workspace.
+    pub(crate) done_by_command: Option<fn(&Place)>,
+    /// The user's repository moves with the files.
+    pub(crate) moves_git: bool,
 }
 
-const fn scenario(name: &'static str, prepare: fn(&Place), command: &'static [&'static str]) -> Scenario {
-    Scenario { name, prepare, command, is_interrupted: false, always: None }
+pub(crate) const fn scenario(name: &'static str, prepare: fn(&Place), command: &'static [&'static str]) -> Scenario {
+    Scenario {
+        name,
+        prepare,
+        command,
+        is_interrupted: false,
+        always: None,
+        exit: 0,
+        done_by_command: None,
+        moves_git: false,
+    }
 }
 
 pub(crate) fn all() -> Vec<Scenario> {
@@ -35,11 +50,22 @@ pub(crate) fn all() -> Vec<Scenario> {
             always: Some("inject=renameat2:error=EINVAL"),
             ..scenario("restore without exchange", edited, &["restore", "one"])
         },
+        Scenario { moves_git: true, ..scenario("restore --git", committed, &["restore", "one", "--git"]) },
+        Scenario { moves_git: true, ..scenario("undo of restore --git", reset, &["undo"]) },
         scenario("undo", restored, &["undo"]),
         scenario("redo", undone, &["redo"]),
         scenario("delete", edited, &["delete", "one"]),
         scenario("delete of packed refs", crowded_and_packed, &["delete", "one"]),
         scenario("prune", deleted, &["prune"]),
+        scenario("pin", edited, &["pin", "one"]),
+        scenario("step", edited, &["step", "--session", "s", "edited"]),
+        Scenario {
+            exit: 3,
+            done_by_command: Some(|place| {
+                std::fs::rename(place.path("ws/same"), place.path("ws/moved")).unwrap();
+            }),
+            ..scenario("try", edited, &["try", "--", "sh", "-c", "mv same moved; exit 3"])
+        },
         scenario("export", edited, &["export", "one", "{elsewhere}/out"]),
         Scenario { is_interrupted: true, ..scenario("recover", interrupted, &["recover"]) },
         Scenario { is_interrupted: true, ..scenario("recover --abort", interrupted, &["recover", "--abort"]) },
@@ -158,6 +184,29 @@ fn undone(place: &Place) {
 fn deleted(place: &Place) {
     edited(place);
     place.ok(&["delete", "one"]);
+}
+
+/// A repository that has moved on since the checkpoint, with unsaved edits.
+fn committed(place: &Place) {
+    let git = |words: &[&str]| assert!(place.git(&place.path("ws"), words).status.success(), "git {words:?}");
+    place.write("a", "1\n");
+    place.write("d/b", "2\n");
+    git(&["init", "-q", "-b", "main"]);
+    git(&["add", "-A"]);
+    git(&["commit", "-q", "-m", "one"]);
+    place.ok(&["save", "-m", "one", "--name", "one"]);
+    place.write("a", "two\n");
+    place.remove("d");
+    place.write("new", "3\n");
+    git(&["add", "-A"]);
+    git(&["commit", "-q", "-m", "two"]);
+    place.write("a", "unsaved\n");
+}
+
+fn reset(place: &Place) {
+    committed(place);
+    place.ok(&["restore", "one", "--git"]);
+    place.write("after", "edit\n");
 }
 
 /// A restore that was killed in the middle of applying.

@@ -64,7 +64,7 @@ pub(crate) fn baseline(place: &Place, scenario: &Scenario) -> Vec<Call> {
     let trace = format!("trace={},sigaltstack,poll", fault::watched());
     let output = command(place, &["-e", &trace], scenario).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{} fails without any fault: {said}", scenario.name);
+    assert!(output.status.code() == Some(scenario.exit), "{} fails without any fault: {said}", scenario.name);
     calls(&String::from_utf8_lossy(&std::fs::read(place.log()).unwrap()))
 }
 
