@@ -90,6 +90,7 @@ impl GitFile<'_> {
             file.set_permissions(std::fs::Permissions::from_mode(present.mode() & 0o777))?;
         }
         file.write_all(bytes)?;
+        super::private::check_length(&file, bytes.len() as u64)?;
         points::pass("sync git file")?;
         file.sync_all()
     }

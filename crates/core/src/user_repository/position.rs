@@ -2,7 +2,7 @@
 //!
 //! Only planned here; `restore/git.rs` carries it out, and only where somebody asked for it.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use gix_hash::ObjectId;
 use gix_index::entry::{Flags, Mode, Stage};
@@ -10,7 +10,7 @@ use gix_index::entry::{Flags, Mode, Stage};
 use super::{UserRepository, read_text};
 use crate::{
     disk,
-    error::{Error, Result},
+    error::{Error, Result, While},
     model::GitState,
 };
 
@@ -85,7 +85,8 @@ impl UserRepository {
         }
         let moved = wanted.moved.as_ref().map(|(name, _)| (name.clone(), self.resolve(name)));
         let before = Position { branch, commit, moved };
-        let index = disk::read_following(&self.git_dir.join("index")).ok().flatten();
+        let index = self.git_dir.join("index");
+        let index = disk::read_following(&index).or_fail("read", index)?;
 
         let mut edits = Vec::new();
         if let (Some((name, now)), Some((_, then))) = (&before.moved, &wanted.moved)
@@ -174,7 +175,7 @@ impl UserRepository {
         if commit.is_none() && self.resolve_packed(name).is_some() {
             return refuse(format!("{name} was packed by now; delete it with git"));
         }
-        edits.push(edit_of(self.common_dir.join(name), commit.map(line)));
+        edits.push(edit_of(self.common_dir.join(name), commit.map(line))?);
         Ok(())
     }
 
@@ -184,7 +185,7 @@ impl UserRepository {
             (None, Some(commit)) => line(commit),
             (None, None) => return refuse("the checkpoint names neither a branch nor a commit"),
         };
-        edits.push(edit_of(self.git_dir.join("HEAD"), Some(text)));
+        edits.push(edit_of(self.git_dir.join("HEAD"), Some(text))?);
         Ok(())
     }
 
@@ -192,7 +193,7 @@ impl UserRepository {
     fn keep_commit(&self, left: Option<&str>, wanted: Option<&str>, edits: &mut Vec<GitEdit>) -> Result<()> {
         let (Some(left), Some(wanted)) = (left, wanted) else { return Ok(()) };
         if !self.is_ancestor(left, wanted)? {
-            edits.push(edit_of(self.kept_ref(left), Some(line(left))));
+            edits.push(edit_of(self.kept_ref(left), Some(line(left)))?);
         }
         Ok(())
     }
@@ -201,7 +202,7 @@ impl UserRepository {
     fn release_commit(&self, commit: &str, edits: &mut Vec<GitEdit>) -> Result<()> {
         let path = self.kept_ref(commit);
         if !edits.is_empty() && disk::private::exists(&path) {
-            edits.push(edit_of(path, None));
+            edits.push(edit_of(path, None)?);
         }
         Ok(())
     }
@@ -312,13 +313,10 @@ fn line(text: &str) -> Vec<u8> {
     format!("{text}\n").into_bytes()
 }
 
-fn edit_of(path: PathBuf, new: Option<Vec<u8>>) -> GitEdit {
-    let old = read_bytes(&path);
-    GitEdit { path, old, new }
-}
-
-fn read_bytes(path: &Path) -> Option<Vec<u8>> {
-    disk::private::read(path).ok().flatten()
+/// What can't be read is not the same as nothing: the move would be left half done.
+fn edit_of(path: PathBuf, new: Option<Vec<u8>>) -> Result<GitEdit> {
+    let old = disk::private::read(&path).or_fail("read", &path)?;
+    Ok(GitEdit { path, old, new })
 }
 
 /// Do both name the same paths with the same contents, and nothing that is in conflict?

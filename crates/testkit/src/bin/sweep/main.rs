@@ -182,7 +182,8 @@ fn sweep(arguments: &Arguments) -> ExitCode {
                         let mut failures = failures.lock().unwrap();
                         *failures += 1;
                         if *failures <= SHOWN_FAILURES {
-                            println!("FAILED {}, {point}:\n    {}", scenario.name, problems.join("\n    "));
+                            let said = format!("it ended with {:?} and said: {}", done.code, done.stderr.trim());
+                            println!("FAILED {}, {point}:\n    {}\n    {said}", scenario.name, problems.join("\n    "));
                         }
                     }
                 }
