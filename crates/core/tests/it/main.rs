@@ -8,6 +8,7 @@ mod attachments;
 mod capture;
 mod concurrency;
 mod crash;
+mod crowd;
 mod damage;
 mod diff;
 mod export;
