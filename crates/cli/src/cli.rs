@@ -22,7 +22,8 @@ use crate::commands::{
 /// is ever written into your own git repository. Without a command, an overview is shown.
 ///
 /// A checkpoint is named by its id or the first four or more characters of it, by its name, or by a word: @ (where the
-/// workspace stands), @~N (N steps back), latest, step:N, before:ID, ago:20m, at:14:30 or at:2026-11-15T14:30.
+/// workspace stands), @~N (N steps back), latest, step:N, commit:HASH (your
+/// repository stood at that commit), before:ID, ago:20m, at:14:30 or at:2026-11-15T14:30.
 #[derive(Debug, Parser)]
 #[command(name = "backtrail", version, max_term_width = 100, after_help = EXIT_STATUS)]
 pub(crate) struct Cli {

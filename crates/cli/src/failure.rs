@@ -212,7 +212,7 @@ fn hint_at(error: &Error) -> Option<String> {
         Error::ProtectedDirectory { .. } => "name a directory below it with -w DIR, or insist with --force",
         Error::FeatureCheckpoint { .. } => "delete it all the same with --force",
         Error::InvalidName { .. } => {
-            "a name is not empty, not `latest`, not an id, and starts with none of @ - step: before: ago: at:"
+            "a name is not empty, not `latest`, not an id, and starts with none of @ - step: commit: before: ago: at:"
         }
         Error::Io { action: "find the workspace", .. } => {
             "if it was deleted, make the directory again and bring it back there with: backtrail restore @"

@@ -27,6 +27,8 @@ pub enum Address {
     Latest,
     /// `step:N`.
     Step(u64),
+    /// `commit:HASH`: the user repository stood at this commit, by its id or the start of one.
+    Commit(String),
     /// `before:ID`.
     Before(Box<Address>),
     /// `ago:20m`.
@@ -71,6 +73,11 @@ impl Address {
         }
         if let Some(number) = word.strip_prefix("step:") {
             return number.parse().map(Self::Step).map_err(|_| invalid("write a number behind step:"));
+        }
+        if let Some(commit) = word.strip_prefix("commit:") {
+            let expected = "write the id of a commit behind commit:, or four or more characters of it";
+            let is_id = commit.len() >= SHORTEST_PREFIX && commit.bytes().all(|byte| byte.is_ascii_hexdigit());
+            return is_id.then(|| Self::Commit(commit.to_ascii_lowercase())).ok_or_else(|| invalid(expected));
         }
         if let Some(rest) = word.strip_prefix("before:") {
             return Self::parse(rest, now).map(|address| Self::Before(Box::new(address)));
@@ -125,7 +132,7 @@ fn spelled_out(text: &str) -> SignedDuration {
 /// Refuses a name that would be read as another address.
 pub fn validate_name(name: &str) -> Result<()> {
     let is_id = name.len() == 40 && name.bytes().all(|byte| byte.is_ascii_hexdigit());
-    let prefixes = ["@", "-", "step:", "before:", "ago:", "at:"];
+    let prefixes = ["@", "-", "step:", "commit:", "before:", "ago:", "at:"];
     if name.is_empty() || name == "latest" || is_id || prefixes.iter().any(|prefix| name.starts_with(prefix)) {
         return Err(Error::InvalidName { name: name.to_owned() });
     }
@@ -171,6 +178,11 @@ fn find<'t>(timeline: &'t Timeline, address: &Address, word: &str, now: &Zoned) 
         Address::Current { back } => timeline.current().and_then(|entry| timeline.ancestor(entry, *back)),
         Address::Latest => timeline.newest(),
         Address::Step(step) => newest(&|entry| entry.record().is_some_and(|record| record.step == Some(*step))),
+        Address::Commit(commit) => newest(&|entry| {
+            let record = entry.record();
+            let recorded = record.as_ref().and_then(|record| record.git.as_ref()?.commit.as_deref());
+            recorded.is_some_and(|recorded| recorded.starts_with(commit))
+        }),
         Address::Before(of) => {
             let Some(entry) = find(timeline, of, word, now)? else { return Ok(None) };
             return before(timeline, entry, word).map(Some);
@@ -236,10 +248,13 @@ mod tests {
         assert_eq!(parse("@~"), Ok(Address::Current { back: 1 }));
         assert_eq!(parse("@~3"), Ok(Address::Current { back: 3 }));
         assert_eq!(parse("step:5"), Ok(Address::Step(5)));
+        assert_eq!(parse("commit:ABCD12"), Ok(Address::Commit("abcd12".into())));
         assert_eq!(parse("before:@"), Ok(Address::Before(Box::new(Address::Current { back: 0 }))));
         assert_eq!(parse("ago:20m"), Ok(Address::Ago(Duration::from_secs(1200))));
         assert_eq!(parse("abcd"), Ok(Address::Word("abcd".into())));
-        for bad in ["", "-x", "@x", "@~x", "step:x", "before:", "ago:soon", "at:noon"] {
+        for bad in
+            ["", "-x", "@x", "@~x", "step:x", "commit:", "commit:abc", "commit:main", "before:", "ago:soon", "at:noon"]
+        {
             assert!(parse(bad).is_err(), "{bad:?} was taken");
         }
     }
@@ -272,7 +287,9 @@ mod tests {
 
     #[test]
     fn names_that_read_as_something_else_are_refused() {
-        for bad in ["", "@", "@~1", "-x", "step:1", "before:x", "ago:5m", "at:14:30", "latest", &"a".repeat(40)] {
+        for bad in
+            ["", "@", "@~1", "-x", "step:1", "commit:abcd", "before:x", "ago:5m", "at:14:30", "latest", &"a".repeat(40)]
+        {
             assert!(validate_name(bad).is_err(), "{bad:?} was taken");
         }
         for good in ["x", "before-refactor", "v1.0", "deadbeef", "at", "日本"] {

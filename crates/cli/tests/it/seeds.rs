@@ -1,0 +1,329 @@
+//! Mistakes that other tools of this kind made, so that they are not made here. Those that are about one part of the
+//! engine have their tests beside it; `docs/seeds.md` names them all.
+
+use std::{
+    fs,
+    os::unix::fs::{PermissionsExt, symlink},
+    path::Path,
+    process::Command,
+};
+
+use serde_json::Value;
+
+use crate::place::Place;
+
+fn git(place: &Place, words: &[&str]) -> String {
+    let own = place.command(&place.path("ws"), ["x"]);
+    let mut command = Command::new("git");
+    command.args(["-c", "user.name=u", "-c", "user.email=u@example.invalid"]).args(words);
+    command.current_dir(place.path("ws")).env_clear();
+    command.envs(own.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "git {words:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap().trim().to_owned()
+}
+
+fn read(place: &Place, name: &str) -> Option<String> {
+    fs::read_to_string(place.path("ws").join(name)).ok()
+}
+
+fn messages(place: &Place) -> Vec<String> {
+    let list = place.json(["list"])["checkpoints"].clone();
+    let all = list.as_array().unwrap().iter();
+    all.filter(|made| made["kind"] != "safety").map(|made| made["message"].as_str().unwrap().to_owned()).collect()
+}
+
+fn paths(answer: &Value, key: &str) -> Vec<String> {
+    answer[key].as_array().unwrap().iter().map(|path| path.as_str().unwrap().to_owned()).collect()
+}
+
+/// One tool read its list by splitting lines at `|`: a message with one emptied the list for ever.
+#[test]
+fn a_message_may_hold_any_character() {
+    let place = Place::new();
+    let odd = ["a | b", "%H|%s", "--soft", "line\nbreak", "step-7 -- x", "[step-3] y", "\u{1f600} é"];
+    for (number, message) in odd.iter().enumerate() {
+        place.write("f", number.to_string());
+        place.ok(["save", "-m", message]);
+    }
+    let newest_first: Vec<String> = odd.iter().rev().map(|message| (*message).to_owned()).collect();
+    assert_eq!(messages(&place), newest_first);
+}
+
+/// One tool left out the newest checkpoint, another all that were newer than the one restored.
+#[test]
+fn the_list_has_every_checkpoint_newest_first_also_after_a_restore() {
+    let place = Place::new();
+    for name in ["one", "two", "three"] {
+        place.write("f", name);
+        place.ok(["save", name, "--name", name]);
+    }
+    assert_eq!(messages(&place), ["three", "two", "one"]);
+    place.ok(["restore", "one"]);
+    assert_eq!(messages(&place), ["three", "two", "one"]);
+    place.ok(["restore", "three"]);
+    assert_eq!(read(&place, "f").as_deref(), Some("three"));
+}
+
+/// The user's `init.defaultBranch`, `commit.gpgsign`, hooks, templates and filters broke or altered other tools' stores.
+#[test]
+fn the_users_git_configuration_has_no_say() {
+    let mut place = Place::new();
+    let (home, mark) = (place.path("home"), place.path("hook-ran"));
+    let hook = format!("#!/bin/sh\ntouch {}\nexit 1\n", mark.display());
+    for directory in ["hooks", "template/hooks"] {
+        fs::create_dir_all(home.join(directory)).unwrap();
+        for name in ["pre-commit", "post-commit", "reference-transaction", "post-checkout"] {
+            let file = home.join(directory).join(name);
+            fs::write(&file, &hook).unwrap();
+            fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
+        }
+    }
+    let configuration = format!(
+        "[init]\ndefaultBranch = main\ntemplateDir = {0}/template\n[commit]\ngpgsign = true\n[core]\nhooksPath = {0}/hooks\n\
+         autocrlf = true\nfsmonitor = {0}/hooks/pre-commit\n[gpg]\nprogram = {0}/hooks/pre-commit\n",
+        home.display()
+    );
+    fs::write(home.join(".gitconfig"), configuration).unwrap();
+    place.set("GIT_DIR", "/nowhere");
+    place.set("GIT_INDEX_FILE", "/nowhere/index");
+    place.set("GIT_CONFIG_COUNT", "1");
+    place.set("GIT_CONFIG_KEY_0", "core.bare");
+    place.set("GIT_CONFIG_VALUE_0", "nonsense");
+    place.write("f", "crlf\r\nlf\n");
+    place.write(".gitattributes", "* text=auto eol=crlf\n");
+    place.ok(["save", "first", "--name", "first"]);
+    place.write("f", "other");
+    place.ok(["restore", "first"]);
+    assert_eq!(read(&place, "f").as_deref(), Some("crlf\r\nlf\n"));
+    assert_eq!(messages(&place), ["first"]);
+    assert!(!mark.exists(), "a hook was run");
+}
+
+/// Other tools committed to the user's branch and moved it back, dropping commits and what was staged.
+#[test]
+fn the_users_repository_stays_as_it_is() {
+    let place = Place::new();
+    git(&place, &["init", "-q", "-b", "main"]);
+    place.write("f", "1");
+    git(&place, &["add", "-A"]);
+    git(&place, &["commit", "-qm", "base"]);
+    place.ok(["save", "first", "--name", "first"]);
+    place.write("f", "2");
+    git(&place, &["commit", "-qam", "the user's own"]);
+    place.write("staged", "s");
+    git(&place, &["add", "staged"]);
+    let before = (git(&place, &["rev-parse", "HEAD"]), git(&place, &["ls-files", "--stage"]), git(&place, &["reflog"]));
+    place.ok(["restore", "first"]);
+    assert_eq!(read(&place, "f").as_deref(), Some("1"));
+    place.ok(["undo"]);
+    assert_eq!((read(&place, "f").as_deref(), read(&place, "staged").as_deref()), (Some("2"), Some("s")));
+    let after = (git(&place, &["rev-parse", "HEAD"]), git(&place, &["ls-files", "--stage"]), git(&place, &["reflog"]));
+    assert_eq!(after, before);
+}
+
+/// One tool borrowed the objects of the user's repository: with that collected or gone, so was its history.
+#[test]
+fn checkpoints_outlive_the_users_repository() {
+    let place = Place::new();
+    git(&place, &["init", "-q"]);
+    place.write("f", "1");
+    git(&place, &["add", "-A"]);
+    git(&place, &["commit", "-qm", "base"]);
+    place.ok(["save", "first", "--name", "first"]);
+    place.write("f", "2");
+    fs::rename(place.path("ws/.git"), place.path("gone")).unwrap();
+    place.ok(["restore", "first"]);
+    assert_eq!(read(&place, "f").as_deref(), Some("1"));
+    assert_eq!(place.json(["verify"])["ok"], true);
+}
+
+/// One tool recorded a file that grew beyond its limit as deleted; two restores later the file was gone.
+#[test]
+fn a_file_that_grows_beyond_the_limit_is_never_lost() {
+    let place = Place::new();
+    place.write("backtrail.toml", "[scan]\nmax_file_bytes = 1000\n");
+    place.write("f", "small");
+    place.ok(["save", "a", "--name", "a"]);
+    let large = "x".repeat(3000);
+    place.write("f", &large);
+    place.write("g", "1");
+    place.ok(["save", "b", "--name", "b"]);
+    assert!(!place.ok(["diff", "a", "b", "--name-status"]).contains("D\tf"));
+    // What can't be captured can't be put back, so it is not overwritten either.
+    place.run(["restore", "a", "--skip-conflicts"]);
+    place.run(["restore", "b", "--skip-conflicts"]);
+    let now = read(&place, "f").unwrap_or_default();
+    assert!(now == large, "the content that no checkpoint holds was overwritten with {:?}", &now[..now.len().min(20)]);
+}
+
+/// In a new process one tool no longer knew what it had saved: it listed every file as changed and left new ones behind.
+#[test]
+fn a_new_process_knows_what_the_last_one_did() {
+    let place = Place::new();
+    (0..30).for_each(|number| place.write(format!("f{number}"), "1"));
+    place.ok(["save", "first", "--name", "first"]);
+    place.write("f7", "2");
+    let status = place.json(["status"]);
+    assert_eq!(status["changes"].as_array().unwrap().len(), 1, "{status}");
+    place.write("new", "n");
+    place.ok(["save", "second"]);
+    place.write("unsaved", "u");
+    place.ok(["restore", "first"]);
+    assert_eq!((read(&place, "new"), read(&place, "unsaved")), (None, None));
+    place.ok(["undo"]);
+    assert_eq!(read(&place, "unsaved").as_deref(), Some("u"), "work that was never saved is lost");
+}
+
+/// One tool restored single files by writing through whatever stood there.
+#[test]
+fn one_path_comes_back_as_what_it_was() {
+    let place = Place::new();
+    place.write("target", "precious");
+    place.write("d/script", "#!/bin/sh\n");
+    fs::set_permissions(place.path("ws/d/script"), fs::Permissions::from_mode(0o755)).unwrap();
+    symlink("target", place.path("ws/link")).unwrap();
+    place.ok(["save", "first", "--name", "first"]);
+    fs::remove_file(place.path("ws/link")).unwrap();
+    symlink("d/script", place.path("ws/link")).unwrap();
+    fs::rename(place.path("ws/d"), place.path("away")).unwrap();
+    place.write("later", "l");
+    place.ok(["restore", "first", "link", "d/script", "later"]);
+    assert_eq!(fs::read_link(place.path("ws/link")).unwrap(), Path::new("target"));
+    assert_eq!(read(&place, "target").as_deref(), Some("precious"), "it was written through the link");
+    let mode = fs::metadata(place.path("ws/d/script")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o755, "the directory above was gone, and the execute bit with it");
+    assert_eq!(read(&place, "later"), None, "a path can go back to being absent");
+    place.write("d/below", "b");
+    let below = place.run_in(&place.path("ws/d"), ["restore", "first", "below"]);
+    assert_eq!((below.code, read(&place, "d/below")), (0, None), "paths are relative to where one stands");
+}
+
+/// Others guessed from line counts, quoted names as C does, and called a move by one made-up path.
+#[test]
+fn changes_are_told_as_they_are() {
+    let place = Place::new();
+    place.write("grown", "1\n");
+    place.write("moved", "m\n");
+    let first = place.json(["save", "first", "--name", "first"]);
+    assert_eq!(paths(&first["checkpoint"], "files_changed"), ["grown", "moved"], "the first one has changes, too");
+    place.write("grown", "1\n2\n");
+    fs::rename(place.path("ws/moved"), place.path("ws/mövéd \"x\"")).unwrap();
+    place.write("empty", "");
+    place.write("binary", b"\0\xff");
+    let diff = place.json(["diff", "first"]);
+    assert_eq!(paths(&diff, "added_files"), ["binary", "empty", "mövéd \"x\""]);
+    assert_eq!(paths(&diff, "modified_files"), ["grown"]);
+    assert_eq!(paths(&diff, "deleted_files"), ["moved"]);
+    let since = place.run(["status", "--since", "first", "--exit-code"]);
+    assert_eq!(since.code, 1, "files that nobody tracks are changes, too");
+}
+
+/// A lock file that a killed process left behind ended other tools for good.
+#[test]
+fn lock_files_that_somebody_left_behind_are_in_nobodys_way() {
+    let place = Place::new();
+    git(&place, &["init", "-q"]);
+    place.write("f", "1");
+    place.ok(["save", "first", "--name", "first"]);
+    for lock in [place.path("ws/.git/index.lock"), place.store().join("index.lock"), place.store().join("HEAD.lock")] {
+        fs::write(lock, "").unwrap();
+    }
+    place.write("f", "2");
+    place.ok(["save", "second"]);
+    place.ok(["restore", "first"]);
+    assert_eq!(read(&place, "f").as_deref(), Some("1"));
+}
+
+/// `/ws`, `/ws/`, `ws` and a link had a store each.
+#[test]
+fn every_spelling_of_a_workspace_is_the_same_one() {
+    let place = Place::new();
+    place.write("f", "1");
+    symlink("ws", place.path("link")).unwrap();
+    place.ok(["save", "first"]);
+    let root = place.path("");
+    let above = root.as_path();
+    for spelling in ["ws", "ws/", "./ws", "ws/../ws", "link"] {
+        let listed = place.run_in(above, ["-w", spelling, "list", "--json"]);
+        assert_eq!(listed.json()["checkpoints"].as_array().unwrap().len(), 1, "{spelling}");
+    }
+    let stores = fs::read_dir(place.path("home/backtrail/stores")).unwrap().count();
+    assert_eq!(stores, 1);
+}
+
+/// A step number that came again named an older checkpoint, or one that never had a number.
+#[test]
+fn a_step_number_that_repeats_names_the_newest() {
+    let place = Place::new();
+    for (content, words) in [("a", ["--step", "1"]), ("b", ["--step", "2"]), ("c", ["--step", "1"])] {
+        place.write("f", content);
+        place.ok(["save"].into_iter().chain(words));
+    }
+    place.write("f", "d");
+    place.ok(["save", "without a number"]);
+    assert_eq!(place.ok(["cat", "step:1", "f"]), "c");
+    assert_eq!(place.ok(["cat", "step:2", "f"]), "b");
+    assert_eq!(place.run(["cat", "step:0", "f"]).code, 3);
+}
+
+/// `rollback(commit="--soft")` was passed on as an option, and called a success.
+#[test]
+fn a_word_with_a_dash_is_never_an_id() {
+    let place = Place::saved();
+    place.write("a.txt", "edited");
+    for word in ["--soft", "-x", "--hard"] {
+        assert_eq!(place.run(["restore", word]).code, 2, "{word}");
+        assert_eq!(place.run(["restore", "--", word]).code, 3, "{word}");
+    }
+    assert_eq!(read(&place, "a.txt").as_deref(), Some("edited"));
+}
+
+#[test]
+fn a_commit_of_the_user_names_the_newest_checkpoint_taken_there() {
+    let place = Place::new();
+    git(&place, &["init", "-q"]);
+    let mut commits = Vec::new();
+    for number in ["1", "2"] {
+        place.write("f", number);
+        git(&place, &["add", "-A"]);
+        git(&place, &["commit", "-qm", number]);
+        commits.push(git(&place, &["rev-parse", "HEAD"]));
+        place.ok(["save", "--allow-empty", "-m", "at the commit"]);
+        place.write("f", format!("{number}, edited"));
+        place.ok(["save", "-m", "edited"]);
+    }
+    assert_eq!(place.ok(["cat", &format!("commit:{}", commits[0]), "f"]), "1, edited");
+    assert_eq!(place.ok(["cat", &format!("commit:{}", &commits[0][..7]), "f"]), "1, edited");
+    assert_eq!(place.ok(["cat", &format!("commit:{}", commits[1].to_uppercase()), "f"]), "2, edited");
+    assert_eq!(place.run(["show", "commit:0000000"]).code, 3);
+    assert_eq!(place.run(["show", "commit:main"]).code, 3);
+    assert_eq!(place.run(["save", "--name", "commit:abcd"]).code, 2);
+    place.ok(["restore", &format!("commit:{}", &commits[0][..10])]);
+    assert_eq!(read(&place, "f").as_deref(), Some("1, edited"));
+}
+
+/// `docs/seeds.md` names a test for each promise: there is one of that name.
+#[test]
+fn every_test_that_the_table_of_promises_names_is_there() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let page = fs::read_to_string(root.join("docs/seeds.md")).unwrap();
+    let mut named = 0;
+    let mut is_of_promises = false;
+    for row in page.lines().filter(|line| line.starts_with("| ")) {
+        if row.starts_with("| promise") || row.starts_with("| mistake") || row.starts_with("| front end") {
+            is_of_promises = row.ends_with("| test |");
+            continue;
+        }
+        let tests: Vec<&str> = row.split('`').filter(|word| word.matches("::").count() == 2).collect();
+        assert!(!is_of_promises || !tests.is_empty(), "a promise without a test: {row}");
+        for test in tests {
+            let parts: Vec<&str> = test.split("::").collect();
+            let file = root.join(format!("crates/{}/tests/it/{}.rs", parts[0], parts[1]));
+            let source = fs::read_to_string(&file).unwrap_or_else(|_| panic!("{test}: there is no {}", file.display()));
+            assert!(source.contains(&format!("#[test]\nfn {}()", parts[2])), "there is no test {test}");
+            named += 1;
+        }
+    }
+    assert!(named > 40, "only {named} tests are named");
+}
