@@ -33,6 +33,7 @@ mod status;
 mod step;
 mod store;
 mod text;
+mod turns;
 mod undo;
 mod user_repository;
 mod verify;

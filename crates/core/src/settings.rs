@@ -45,6 +45,8 @@ pub struct CheckpointSettings {
     pub every_n_steps: u64,
     /// The most step, automatic, session and safety checkpoints together.
     pub max_checkpoints: u64,
+    /// Is an agent told, with its next prompt, that files were restored?
+    pub tell_agent: bool,
 }
 
 /// What retention keeps.
@@ -128,7 +130,7 @@ pub struct StoreSettings {
 impl Default for Settings {
     fn default() -> Self {
         Self {
-            checkpoints: CheckpointSettings { auto: true, every_n_steps: 1, max_checkpoints: 200 },
+            checkpoints: CheckpointSettings { auto: true, every_n_steps: 1, max_checkpoints: 200, tell_agent: true },
             retention: RetentionSettings {
                 automatic: 5,
                 session: 3,
@@ -238,6 +240,7 @@ struct CheckpointsTable {
     auto: Option<bool>,
     every_n_steps: Option<EveryNSteps>,
     max_checkpoints: Option<u64>,
+    tell_agent: Option<bool>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -287,6 +290,7 @@ impl SettingsFile {
             set(&mut settings.checkpoints.auto, table.auto);
             set(&mut settings.checkpoints.every_n_steps, table.every_n_steps.map(|every| every.0));
             set(&mut settings.checkpoints.max_checkpoints, table.max_checkpoints);
+            set(&mut settings.checkpoints.tell_agent, table.tell_agent);
         }
         if let Some(table) = self.retention {
             let retention = &mut settings.retention;

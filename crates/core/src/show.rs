@@ -41,6 +41,8 @@ pub struct Shown {
     pub checkpoint: Checkpoint,
     /// What changed against the one that it followed.
     pub changes: Vec<Change>,
+    /// What was done for it, where it is that of a prompt.
+    pub turn_changes: Option<Vec<Change>>,
 }
 
 impl Workspace {
@@ -75,7 +77,7 @@ impl Workspace {
         let timeline = store.timeline()?;
         let (_, mut changes) = self.changes_of(&store, &timeline, &checkpoint)?;
         count_lines(&mut changes, &LineSource::stored(&store))?;
-        Ok(Shown { checkpoint, changes })
+        Ok(Shown { checkpoint, changes, turn_changes: self.turn_changes(id)? })
     }
 
     /// What a checkpoint changed, with the one that it is compared with; lines are not counted yet.

@@ -2,14 +2,18 @@
 
 use std::{path::PathBuf, process::ExitCode};
 
-use backtrail::{Direction, Only, RestoreOutcome, RestoreRequest, Workspace, json::RestoreJson};
+use backtrail::{CheckpointId, Direction, Only, RestoreOutcome, RestoreRequest, Workspace, json::RestoreJson};
 use clap::{Args, ValueEnum};
 
 use crate::{
     cli::text,
     failure::Failure,
+    hooks::{
+        Sessions,
+        conversation::{self, Fork},
+    },
     invocation::Invocation,
-    output::{plan_text, restored_text, restored_warnings, way_back},
+    output::{WithConversation, conversation_text, plan_text, restored_text, restored_warnings, way_back},
     picker,
 };
 
@@ -40,6 +44,9 @@ pub(crate) struct RestoreArgs {
     /// Also move the git repository's HEAD, branch and index back to where they were
     #[arg(long, conflicts_with = "paths")]
     git: bool,
+    /// Also bring back the agent's conversation, as a session of its own
+    #[arg(long)]
+    conversation: bool,
     /// Go on only where the plan is still the one that --dry-run showed
     #[arg(long, value_name = "HASH")]
     plan: Option<String>,
@@ -80,22 +87,44 @@ pub(crate) fn run(args: &RestoreArgs, invocation: &Invocation) -> Result<ExitCod
         git: args.git,
         plan: args.plan.clone(),
     };
+    let fork = args.conversation.then(|| conversation(&workspace, &target, invocation)).transpose()?;
     if args.dry_run {
-        return preview(&workspace, &request, invocation);
+        return preview(&workspace, &request, fork.as_ref(), invocation);
     }
     let progress = invocation.output.progress(&workspace, "restoring");
     let done = workspace.restore(&request, invocation.now.timestamp());
     drop(progress);
-    tell(&workspace, &done?, Direction::Forward, invocation)
+    tell_with(&workspace, &done?, Direction::Forward, fork.as_ref(), invocation)
 }
 
-fn preview(workspace: &Workspace, request: &RestoreRequest, invocation: &Invocation) -> Result<ExitCode, Failure> {
+/// The conversation that belongs to a checkpoint, ready to be brought back.
+pub(crate) fn conversation(
+    workspace: &Workspace,
+    target: &CheckpointId,
+    invocation: &Invocation,
+) -> Result<Fork, Failure> {
+    let sessions = Sessions::in_directory(invocation.environment().own_file("sessions")?);
+    conversation::plan(workspace, target, &sessions)
+}
+
+fn preview(
+    workspace: &Workspace,
+    request: &RestoreRequest,
+    fork: Option<&Fork>,
+    invocation: &Invocation,
+) -> Result<ExitCode, Failure> {
     let plan = workspace.plan_restore(request)?;
     let output = &invocation.output;
     if output.is_json() {
-        output.json(&RestoreJson::from(&plan))?;
+        output.json(&WithConversation::new(RestoreJson::from(&plan), fork))?;
     } else {
         output.text(&plan_text(&plan, &workspace.get(&request.target)?, output.paint))?;
+        if let Some(path) = fork.and_then(|fork| fork.copy.as_ref()).map(|copy| &copy.path) {
+            output.note(&format!(
+                "the conversation would come back in a session of its own, below {}",
+                path.parent().unwrap_or(path).display()
+            ));
+        }
         output.note(&format!("do just this with: --plan {}", plan.hash));
     }
     Ok(ExitCode::SUCCESS)
@@ -108,11 +137,28 @@ pub(crate) fn tell(
     direction: Direction,
     invocation: &Invocation,
 ) -> Result<ExitCode, Failure> {
+    tell_with(workspace, done, direction, None, invocation)
+}
+
+/// Tells what a restore did, and brings the conversation back as well.
+pub(crate) fn tell_with(
+    workspace: &Workspace,
+    done: &RestoreOutcome,
+    direction: Direction,
+    fork: Option<&Fork>,
+    invocation: &Invocation,
+) -> Result<ExitCode, Failure> {
+    if let Some(copy) = fork.and_then(|fork| fork.copy.as_ref()) {
+        copy.write()?;
+    }
     let output = &invocation.output;
     if output.is_json() {
-        output.json(&RestoreJson::from(done))?;
+        output.json(&WithConversation::new(RestoreJson::from(done), fork))?;
     } else {
         output.done(&restored_text(done, direction, &workspace.get(&done.target)?, output.paint))?;
+        if let Some(fork) = fork {
+            output.text(&conversation_text(fork))?;
+        }
         if !done.changes.is_empty() {
             output.note(way_back(direction));
         }

@@ -2,10 +2,14 @@
 
 use std::process::ExitCode;
 
-use backtrail::{CheckpointId, Direction, Error, Kind, ListFilter, RestoreRequest, Workspace};
+use backtrail::{CheckpointId, Direction, Error, RestoreRequest, Workspace};
 use clap::Args;
 
-use crate::{commands::restore::tell, failure::Failure, invocation::Invocation};
+use crate::{
+    commands::restore::{conversation, tell_with},
+    failure::Failure,
+    invocation::Invocation,
+};
 
 /// Go back N checkpoints from where the workspace stands
 #[derive(Debug, Args)]
@@ -16,6 +20,9 @@ pub(crate) struct RewindArgs {
     /// Go back to before the N-th last prompt instead
     #[arg(long)]
     turn: bool,
+    /// Also bring back the agent's conversation, as a session of its own
+    #[arg(long)]
+    conversation: bool,
 }
 
 pub(crate) fn run(args: &RewindArgs, invocation: &Invocation) -> Result<ExitCode, Failure> {
@@ -25,6 +32,7 @@ pub(crate) fn run(args: &RewindArgs, invocation: &Invocation) -> Result<ExitCode
     } else {
         invocation.checkpoint(&workspace, &format!("@~{}", args.steps))?
     };
+    let fork = args.conversation.then(|| conversation(&workspace, &target, invocation)).transpose()?;
     let progress = invocation.output.progress(&workspace, "restoring");
     let done = workspace.restore(&RestoreRequest::whole(target), invocation.now.timestamp());
     drop(progress);
@@ -32,12 +40,12 @@ pub(crate) fn run(args: &RewindArgs, invocation: &Invocation) -> Result<ExitCode
     if let (Some(safety), true) = (done.safety, done.unsaved > 0) {
         invocation.output.note(&format!("unsaved changes were set aside in {}", safety.short()));
     }
-    tell(&workspace, &done, Direction::Forward, invocation)
+    tell_with(&workspace, &done, Direction::Forward, fork.as_ref(), invocation)
 }
 
 /// The checkpoint of the N-th last prompt.
 fn turn(workspace: &Workspace, steps: u64) -> Result<CheckpointId, Failure> {
-    let turns = workspace.list(&ListFilter { kind: Some(Kind::Turn), ..ListFilter::default() })?;
+    let turns = workspace.turns_behind()?;
     let position = usize::try_from(steps).unwrap_or(usize::MAX).saturating_sub(1);
     let unknown = || Error::UnknownCheckpoint { word: format!("the prompt {steps} back"), nearest: None };
     Ok(turns.get(position).ok_or_else(unknown)?.id)

@@ -17,7 +17,7 @@ use super::{
     Agent,
     event::{self, HookEvent, Moment},
     log::{Line, Log, Sort},
-    session::Sessions,
+    session::{ProcessMark, Sessions},
     tools,
     worker::Worker,
 };
@@ -33,9 +33,11 @@ const MAX_PAYLOAD_BYTES: u64 = 64 << 20;
 pub(crate) fn run(words: &[OsString]) {
     let environment = Environment::of_process();
     let named: Vec<String> = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-    let agent_word = named.iter().find(|word| !word.starts_with('-')).cloned().unwrap_or_default();
+    let mut plain = named.iter().filter(|word| !word.starts_with('-')).cloned();
+    let agent_word = plain.next().unwrap_or_default();
+    let agent_process = plain.next().and_then(|word| ProcessMark::from_word(&word));
     let log = environment.own_file("log").ok().map(|directory| Log::in_directory(&directory));
-    let front = Front { environment, log, agent_word };
+    let front = Front { environment, log, agent_word, agent_process };
     if named.first().is_some_and(|word| word == WORKER) { front.work() } else { front.receive() }
 }
 
@@ -43,6 +45,8 @@ struct Front {
     environment: Environment,
     log: Option<Log>,
     agent_word: String,
+    /// Whom the worker works for.
+    agent_process: Option<ProcessMark>,
 }
 
 impl Front {
@@ -97,6 +101,7 @@ impl Front {
     fn start_worker(&self, agent: Agent) -> std::io::Result<Child> {
         let mut command = process::own_command()?;
         command.args(["hook", WORKER, agent.name()]);
+        command.args(ProcessMark::of_agent().map(ProcessMark::to_word));
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()
     }
 
@@ -131,10 +136,17 @@ impl Front {
         let Ok(Some(event)) = event::read(agent, &payload) else { return };
         let Ok(directory) = self.environment.own_file("sessions") else { return };
         let sessions = Sessions::in_directory(directory);
-        let worker = Worker { environment: &self.environment, sessions: &sessions, now: started };
+        let worker = Worker {
+            environment: &self.environment,
+            sessions: &sessions,
+            agent_process: self.agent_process,
+            now: started,
+        };
         let done = worker.run(&event, xxhash_rust::xxh3::xxh3_64(&payload));
-        if let Err(failure) = &done {
-            self.problem(event.moment.word(), Some(&event), &failure.message());
+        match &done {
+            Ok(Some(news)) => output::answer_hook(news),
+            Ok(None) => {}
+            Err(failure) => self.problem(event.moment.word(), Some(&event), &failure.message()),
         }
         let is_late = Timestamp::now().duration_since(started).unsigned_abs()
             > self.environment.hook_patience().unwrap_or(patience(&event.moment));

@@ -40,6 +40,12 @@ pub(crate) struct SessionState {
     /// The file in which the agent keeps the conversation.
     #[serde(default)]
     pub(crate) transcript: Option<PathBuf>,
+    /// Up to when it was told about restores.
+    #[serde(default)]
+    pub(crate) told: Option<Timestamp>,
+    /// The agent's process.
+    #[serde(default)]
+    pub(crate) process: Option<ProcessMark>,
     /// When something was heard of it last.
     pub(crate) heard: Timestamp,
     /// Is it over?
@@ -61,6 +67,8 @@ impl SessionState {
             prompt: None,
             parent: None,
             transcript: None,
+            told: None,
+            process: None,
             heard: now,
             is_over: false,
             problem: None,
@@ -169,6 +177,72 @@ impl Sessions {
 /// Does this process run?
 pub(crate) fn is_running(process: u32) -> bool {
     Path::new("/proc").join(process.to_string()).exists()
+}
+
+/// A process that can be told from a later one with the same number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ProcessMark {
+    id: u32,
+    /// When it started, in the system's own count.
+    started: u64,
+}
+
+/// What the system says about a process.
+struct ProcessStat {
+    name: String,
+    parent: u32,
+    started: u64,
+}
+
+impl ProcessStat {
+    fn read(process: u32) -> Option<Self> {
+        let text = fs::read_to_string(Path::new("/proc").join(process.to_string()).join("stat")).ok()?;
+        // The name stands in parentheses, and may hold anything.
+        let (name, rest) = text.split_once('(')?.1.rsplit_once(')')?;
+        let fields: Vec<&str> = rest.split_whitespace().collect();
+        Some(Self {
+            name: name.to_owned(),
+            parent: fields.get(1)?.parse().ok()?,
+            started: fields.get(19)?.parse().ok()?,
+        })
+    }
+}
+
+impl ProcessMark {
+    /// The agent that started this process, shells in between left out.
+    pub(crate) fn of_agent() -> Option<Self> {
+        let shells = ["sh", "bash", "dash", "zsh", "fish", "ash", "ksh"];
+        let mut id = std::os::unix::process::parent_id();
+        for _ in 0..8 {
+            let stat = ProcessStat::read(id)?;
+            if !shells.contains(&stat.name.as_str()) {
+                return Some(Self { id, started: stat.started });
+            }
+            id = stat.parent;
+        }
+        None
+    }
+
+    /// As text for another process, and back.
+    pub(crate) fn to_word(self) -> String {
+        format!("{}-{}", self.id, self.started)
+    }
+
+    pub(crate) fn from_word(word: &str) -> Option<Self> {
+        let (id, started) = word.split_once('-')?;
+        Some(Self { id: id.parse().ok()?, started: started.parse().ok()? })
+    }
+
+    fn is_running(self) -> bool {
+        ProcessStat::read(self.id).is_some_and(|stat| stat.started == self.started)
+    }
+}
+
+impl SessionState {
+    /// Does the agent still run in it?
+    pub(crate) fn is_live(&self) -> bool {
+        !self.is_over && self.process.is_some_and(ProcessMark::is_running)
+    }
 }
 
 #[cfg(test)]

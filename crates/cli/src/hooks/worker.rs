@@ -8,7 +8,8 @@ use serde_json::{Map, Value};
 
 use super::{
     event::{HookEvent, Moment, ToolCall},
-    session::{SessionState, Sessions},
+    news,
+    session::{ProcessMark, SessionState, Sessions},
     tools,
 };
 use crate::{
@@ -34,6 +35,8 @@ pub(crate) const CONVERSATION: &str = "conversation";
 pub(crate) struct Worker<'a> {
     pub(crate) environment: &'a Environment,
     pub(crate) sessions: &'a Sessions,
+    /// The process of the agent, where it is known.
+    pub(crate) agent_process: Option<ProcessMark>,
     pub(crate) now: Timestamp,
 }
 
@@ -44,12 +47,14 @@ struct Assignment {
     session: String,
     turn: u64,
     prompt: Option<String>,
+    /// Up to when the agent was told about restores.
+    told: Timestamp,
 }
 
 impl Worker<'_> {
-    /// Takes the checkpoint that an event asks for.
-    pub(crate) fn run(&self, event: &HookEvent, payload_hash: u64) -> Result<(), Failure> {
-        let Some(assignment) = self.take_on(event, payload_hash)? else { return Ok(()) };
+    /// Takes the checkpoint that an event asks for; gives what the agent is to be told.
+    pub(crate) fn run(&self, event: &HookEvent, payload_hash: u64) -> Result<Option<String>, Failure> {
+        let Some(assignment) = self.take_on(event, payload_hash)? else { return Ok(None) };
         let done = self.work(event, &assignment);
         self.remember_outcome(&assignment.session, done.as_ref().err())?;
         done
@@ -104,12 +109,15 @@ impl Worker<'_> {
             state.root.clone_from(&root);
             state.is_over = event.moment == Moment::SessionEnd;
             state.transcript = event.transcript.clone().or(state.transcript);
+            state.process = self.agent_process.or(state.process);
+            let told = *state.told.get_or_insert(self.now);
             if let Moment::Prompt(text) = &event.moment {
                 state.turn += 1;
                 state.prompt = Some(cut(text));
+                state.told = Some(self.now);
             }
             let (turn, prompt) = (state.turn, state.prompt.clone());
-            let assignment = Assignment { root: root.clone(), session: session.clone(), turn, prompt };
+            let assignment = Assignment { root: root.clone(), session: session.clone(), turn, prompt, told };
             (Some(state), Some(assignment))
         };
         self.sessions.change(&session, claim).map_err(|source| self.cannot_remember(source))
@@ -164,11 +172,15 @@ impl Worker<'_> {
         Invocation::new(options(Some(root.to_owned())), self.environment.clone())
     }
 
-    fn work(&self, event: &HookEvent, assignment: &Assignment) -> Result<(), Failure> {
+    fn work(&self, event: &HookEvent, assignment: &Assignment) -> Result<Option<String>, Failure> {
         let workspace = self.invocation(&assignment.root).workspace_to_write(Protection::Kept)?;
-        if !workspace.settings().checkpoints.auto {
-            return Ok(());
+        if workspace.settings().checkpoints.auto {
+            self.take(event, assignment, &workspace)?;
         }
+        Ok(news::since(&workspace, event.agent, &event.moment, assignment.told))
+    }
+
+    fn take(&self, event: &HookEvent, assignment: &Assignment, workspace: &Workspace) -> Result<(), Failure> {
         match &event.moment {
             Moment::SessionStart { source } if source.as_deref() == Some("compact") => {}
             Moment::SessionStart { source } => {
@@ -186,10 +198,10 @@ impl Worker<'_> {
                 workspace.save(&SaveRequest { attachments, ..request }, self.now)?;
             }
             Moment::BeforeTool(call) if tools::may_change_files(call) => {
-                workspace.step(&self.step(event, assignment, call, &workspace), self.now)?;
+                workspace.step(&self.step(event, assignment, call, workspace), self.now)?;
             }
             Moment::AfterTool(call) if tools::may_change_files(call) => {
-                workspace.step_done(&self.step(event, assignment, call, &workspace), self.now)?;
+                workspace.step_done(&self.step(event, assignment, call, workspace), self.now)?;
             }
             Moment::BeforeTool(_) | Moment::AfterTool(_) | Moment::SubagentStart => {}
             Moment::SubagentEnd | Moment::TurnEnd | Moment::SessionEnd => {

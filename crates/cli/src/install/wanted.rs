@@ -193,10 +193,12 @@ fn claude(reach: Reach, places: &Places, program: &Program, hook: &str) -> Vec<W
 fn codex(reach: Reach, places: &Places, program: &Program, hook: &str) -> Vec<Wanted> {
     let events =
         ["SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop", "SubagentStop", "SessionEnd"];
-    let hooks = grouped(
-        &events.map(|event| (event, None)),
-        &json!({ "type": "command", "command": hook, "timeout": PATIENCE_SECONDS }),
-    );
+    let hooks = events.iter().flat_map(|event| {
+        // Codex waits no longer than that for the end of a session, and says so at every start if it is told to.
+        let timeout = if *event == "SessionEnd" { 3 } else { PATIENCE_SECONDS };
+        grouped(&[(*event, None)], &json!({ "type": "command", "command": hook, "timeout": timeout }))
+    });
+    let hooks = hooks.collect();
     let own = match (reach, &places.codex) {
         (Reach::User, Some(moved)) => moved.clone(),
         _ => place(reach, places, ".codex"),

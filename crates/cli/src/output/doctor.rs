@@ -48,6 +48,7 @@ const SETTINGS: &[Setting] = &[
     Setting { name: "checkpoints.auto", value: |settings| settings.checkpoints.auto.to_string() },
     Setting { name: "checkpoints.every_n_steps", value: |settings| settings.checkpoints.every_n_steps.to_string() },
     Setting { name: "checkpoints.max_checkpoints", value: |settings| settings.checkpoints.max_checkpoints.to_string() },
+    Setting { name: "checkpoints.tell_agent", value: |settings| settings.checkpoints.tell_agent.to_string() },
     Setting { name: "retention.automatic", value: |settings| settings.retention.automatic.to_string() },
     Setting { name: "retention.session", value: |settings| settings.retention.session.to_string() },
     Setting { name: "retention.turn", value: |settings| settings.retention.turn.to_string() },

@@ -1,6 +1,7 @@
 //! The only place that prints: data to stdout, talk to stderr.
 
 mod changes;
+mod conversation;
 mod doctor;
 mod graph;
 mod housekeeping;
@@ -33,6 +34,7 @@ use crate::{
 };
 pub(crate) use {
     changes::{change_list, name_status, shown_patch, stat},
+    conversation::{WithConversation, conversation_text},
     doctor::{Check, DoctorJson, checks_text, settings_text},
     housekeeping::{
         DeletedJson, ExcludedJson, ForgottenJson, PinnedJson, PruneJson, WorkspacesJson, deleted_text, verdicts_text,

@@ -28,6 +28,13 @@ pub(crate) fn shown(shown: &Shown, now: &Zoned, paint: Paint) -> String {
         count => format!("{} {sum}", plural(count, "change")).trim_end().to_owned(),
     };
     out.push_str(&format!("\n{}\n{}", paint.heading(heading), change_list(&shown.changes, paint)));
+    if let Some(done) = &shown.turn_changes {
+        let heading = match done.len() {
+            0 => "nothing was done for this prompt, as far as checkpoints tell".to_owned(),
+            count => format!("done for this prompt: {}", plural(count, "change")),
+        };
+        out.push_str(&format!("\n{}\n{}", paint.heading(heading), change_list(done, paint)));
+    }
     out
 }
 

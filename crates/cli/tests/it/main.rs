@@ -6,6 +6,7 @@
 
 mod cat;
 mod completion;
+mod conversation;
 mod delete;
 mod demo;
 mod diff;

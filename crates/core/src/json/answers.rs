@@ -76,11 +76,18 @@ pub struct ShownJson {
     pub checkpoint: CheckpointJson,
     /// What changed against the one that it followed.
     pub changes: Vec<ChangeJson>,
+    /// What was done for it, where it is that of a prompt.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub turn_changes: Option<Vec<ChangeJson>>,
 }
 
 impl From<&Shown> for ShownJson {
     fn from(shown: &Shown) -> Self {
-        Self { checkpoint: CheckpointJson::from(&shown.checkpoint), changes: changes(&shown.changes) }
+        Self {
+            checkpoint: CheckpointJson::from(&shown.checkpoint),
+            changes: changes(&shown.changes),
+            turn_changes: shown.turn_changes.as_deref().map(changes),
+        }
     }
 }
 

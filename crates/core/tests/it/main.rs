@@ -32,5 +32,6 @@ mod steps;
 mod stop;
 mod store;
 mod symlinks;
+mod turns;
 mod unreadable;
 mod user_git;

@@ -1,0 +1,216 @@
+//! Brings a conversation back: a copy of it under a new session, beside the one that it came from.
+//!
+//! The agent's own file is never written: a session that runs keeps its conversation in memory, and would not notice.
+
+use std::{
+    fs::{self, OpenOptions},
+    io::{self, Write},
+    os::unix::fs::OpenOptionsExt,
+    path::{Path, PathBuf},
+};
+
+use backtrail::{Checkpoint, CheckpointId, Error, Kind, ListFilter, Workspace};
+use serde_json::Value;
+use uuid::Uuid;
+
+use super::{Agent, session::Sessions, worker::CONVERSATION};
+use crate::{failure::Failure, output::shell_words};
+
+/// A conversation that can be gone on with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Fork {
+    pub(crate) agent: Agent,
+    /// The prompt that the conversation ends in front of.
+    pub(crate) before: String,
+    /// Does the session that it comes from still run?
+    pub(crate) is_live: bool,
+    /// What is written; none where nothing had been said yet, or the agent can't go on from a file.
+    pub(crate) copy: Option<ForkedFile>,
+    /// The words that go on with it.
+    pub(crate) command: String,
+}
+
+/// The copy.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ForkedFile {
+    /// Its session.
+    pub(crate) session: String,
+    pub(crate) path: PathBuf,
+    bytes: Vec<u8>,
+}
+
+/// The conversation that belongs to a checkpoint, ready to be written.
+pub(crate) fn plan(workspace: &Workspace, id: &CheckpointId, sessions: &Sessions) -> Result<Fork, Failure> {
+    let turn = turn_of(workspace, id)?;
+    let (Some(agent), Some(session)) = (turn.agent.as_ref().and_then(|agent| agent.parse().ok()), &turn.session) else {
+        return Err(no_conversation(id));
+    };
+    let is_live = sessions.get(session).is_some_and(|state| state.is_live());
+    let before = turn.prompt.clone().unwrap_or_default();
+    let has_conversation = turn.attachments.iter().any(|attachment| attachment.name == CONVERSATION);
+    let transcript = turn.metadata.get("transcript").and_then(Value::as_str).map(PathBuf::from);
+    let (true, Some(transcript)) = (has_conversation, transcript) else {
+        return Ok(Fork { agent, before, is_live, copy: None, command: start(agent).to_owned() });
+    };
+    let bytes = workspace.attachment(&turn.id, CONVERSATION)?;
+    let copy = fork(agent, session, &transcript, &bytes);
+    let command = match &copy {
+        Some(copy) => resume(agent, &copy.session),
+        None => shell_words(["backtrail", "cat", &turn.id.short(), "--attachment", CONVERSATION]),
+    };
+    Ok(Fork { agent, before, is_live, copy, command })
+}
+
+fn no_conversation(id: &CheckpointId) -> Failure {
+    Error::UnknownAttachment { checkpoint: *id, name: CONVERSATION.to_owned() }.into()
+}
+
+/// The prompt that a checkpoint belongs to: its own, that of its step, else the last one before it.
+fn turn_of(workspace: &Workspace, id: &CheckpointId) -> Result<Checkpoint, Failure> {
+    let checkpoint = workspace.get(id)?;
+    if checkpoint.kind == Kind::Turn {
+        return Ok(checkpoint);
+    }
+    let turns = workspace.list(&ListFilter { kind: Some(Kind::Turn), ..ListFilter::default() })?;
+    let is_own = |turn: &&Checkpoint| turn.session == checkpoint.session && turn.turn == checkpoint.turn;
+    let own = turns.iter().find(|turn| checkpoint.turn.is_some() && is_own(turn));
+    let earlier = || turns.iter().find(|turn| turn.sequence < checkpoint.sequence);
+    own.or_else(earlier).cloned().ok_or_else(|| no_conversation(id))
+}
+
+impl ForkedFile {
+    /// Writes the copy, where nothing is yet.
+    pub(crate) fn write(&self) -> Result<(), Failure> {
+        let write = || -> io::Result<()> {
+            fs::create_dir_all(self.path.parent().unwrap_or(Path::new("/")))?;
+            let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&self.path)?;
+            file.write_all(&self.bytes)?;
+            file.sync_all()
+        };
+        write().map_err(|source| Error::Io { action: "write", path: self.path.clone(), source }.into())
+    }
+}
+
+/// The words that start an agent.
+fn start(agent: Agent) -> &'static str {
+    match agent {
+        Agent::Claude => "claude",
+        Agent::Codex => "codex",
+        Agent::Gemini => "gemini",
+        Agent::Qwen => "qwen",
+        Agent::Cursor => "agent",
+        Agent::Copilot => "copilot",
+        Agent::Cline => "cline",
+        Agent::Opencode => "opencode",
+    }
+}
+
+fn resume(agent: Agent, session: &str) -> String {
+    match agent {
+        Agent::Codex => format!("codex resume {session}"),
+        _ => format!("{} --resume {session}", start(agent)),
+    }
+}
+
+/// The same conversation under a new session; none where it is not known how the agent keeps one.
+fn fork(agent: Agent, session: &str, transcript: &Path, bytes: &[u8]) -> Option<ForkedFile> {
+    let (new, bytes) = match agent {
+        Agent::Claude | Agent::Qwen => (Uuid::new_v4(), without_last_lines(bytes, is_queued)),
+        Agent::Codex => (Uuid::now_v7(), without_unfinished_turn(bytes)),
+        Agent::Gemini => (Uuid::new_v4(), bytes.to_vec()),
+        _ => return None,
+    };
+    let new = new.to_string();
+    let name = transcript.file_name()?.to_str()?;
+    // Gemini CLI has only the start of the id in the name.
+    let short = |session: &str| session.chars().take(8).collect::<String>();
+    let named =
+        if name.contains(session) { name.replace(session, &new) } else { name.replace(&short(session), &short(&new)) };
+    if named == name {
+        return None;
+    }
+    let bytes = replace(&bytes, session.as_bytes(), new.as_bytes());
+    Some(ForkedFile { session: new, path: transcript.with_file_name(named), bytes })
+}
+
+fn replace(bytes: &[u8], old: &[u8], new: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(bytes.len());
+    let mut rest = bytes;
+    while let Some(at) = memchr::memmem::find(rest, old) {
+        out.extend_from_slice(&rest[..at]);
+        out.extend_from_slice(new);
+        rest = &rest[at + old.len()..];
+    }
+    out.extend_from_slice(rest);
+    out
+}
+
+fn lines(bytes: &[u8]) -> Vec<&[u8]> {
+    bytes.split_inclusive(|byte| *byte == b'\n').collect()
+}
+
+fn parsed(line: &[u8]) -> Value {
+    serde_json::from_slice(line).unwrap_or_default()
+}
+
+/// Is it the note that a prompt waits its turn? The one that waited was not part of the conversation yet.
+fn is_queued(line: &[u8]) -> bool {
+    parsed(line)["type"] == "queue-operation"
+}
+
+fn without_last_lines(bytes: &[u8], is_unwanted: fn(&[u8]) -> bool) -> Vec<u8> {
+    let mut lines = lines(bytes);
+    while lines.pop_if(|line| is_unwanted(line)).is_some() {}
+    lines.concat()
+}
+
+/// Codex notes that it starts on a prompt before it asks whether it may.
+fn without_unfinished_turn(bytes: &[u8]) -> Vec<u8> {
+    let lines = lines(bytes);
+    let kind = |line: &[u8]| {
+        let line = parsed(line);
+        line["payload"]["type"].as_str().filter(|_| line["type"] == "event_msg").map(str::to_owned)
+    };
+    let last = |wanted: &str| lines.iter().rposition(|line| kind(line).as_deref() == Some(wanted));
+    match (last("task_started"), last("task_complete")) {
+        (Some(started), done) if done.is_none_or(|done| done < started) => lines[..started].concat(),
+        _ => bytes.to_vec(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OLD: &str = "3242fa0a-dafd-4132-bb98-d25a8567ae3d";
+
+    fn text(file: &ForkedFile) -> String {
+        String::from_utf8(file.bytes.clone()).unwrap()
+    }
+
+    #[test]
+    fn a_copy_has_a_name_and_an_id_of_its_own() {
+        let said =
+            format!("{{\"sessionId\":\"{OLD}\",\"n\":1}}\n{{\"type\":\"queue-operation\",\"sessionId\":\"{OLD}\"}}\n");
+        let path = PathBuf::from(format!("/h/.claude/projects/-w/{OLD}.jsonl"));
+        let copy = fork(Agent::Claude, OLD, &path, said.as_bytes()).unwrap();
+        assert_ne!(copy.session, OLD);
+        assert_eq!(copy.path, PathBuf::from(format!("/h/.claude/projects/-w/{}.jsonl", copy.session)));
+        assert_eq!(text(&copy), format!("{{\"sessionId\":\"{}\",\"n\":1}}\n", copy.session));
+
+        let path = PathBuf::from("/h/.gemini/tmp/w/chats/session-2026-11-15T12-35-3242fa0a.jsonl");
+        let copy = fork(Agent::Gemini, OLD, &path, said.as_bytes()).unwrap();
+        let name = format!("session-2026-11-15T12-35-{}.jsonl", &copy.session[..8]);
+        assert_eq!(copy.path.file_name().unwrap().to_str(), Some(name.as_str()));
+        assert_eq!(fork(Agent::Cursor, OLD, &path, b""), None);
+    }
+
+    #[test]
+    fn a_turn_that_codex_only_began_is_left_out() {
+        let line = |kind: &str| format!("{{\"type\":\"event_msg\",\"payload\":{{\"type\":\"{kind}\"}}}}\n");
+        let done = format!("{{\"type\":\"session_meta\"}}\n{}{}", line("task_started"), line("task_complete"));
+        assert_eq!(without_unfinished_turn(done.as_bytes()), done.as_bytes());
+        let begun = format!("{done}{}{{\"type\":\"turn_context\"}}\n", line("task_started"));
+        assert_eq!(without_unfinished_turn(begun.as_bytes()), done.as_bytes());
+    }
+}

@@ -1,0 +1,55 @@
+//! What a conversation that comes back tells people and programs.
+
+use serde::Serialize;
+
+use super::visible::{first_line, visible_path};
+use crate::hooks::conversation::Fork;
+
+/// An answer, with the conversation beside it where one was asked for.
+#[derive(Serialize)]
+pub(crate) struct WithConversation<'a, A> {
+    #[serde(flatten)]
+    answer: A,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    conversation: Option<ConversationJson<'a>>,
+}
+
+#[derive(Serialize)]
+struct ConversationJson<'a> {
+    agent: &'static str,
+    session: Option<&'a str>,
+    file: Option<String>,
+    command: &'a str,
+    is_live: bool,
+}
+
+impl<'a, A> WithConversation<'a, A> {
+    pub(crate) fn new(answer: A, fork: Option<&'a Fork>) -> Self {
+        let conversation = fork.map(|fork| ConversationJson {
+            agent: fork.agent.name(),
+            session: fork.copy.as_ref().map(|copy| copy.session.as_str()),
+            file: fork.copy.as_ref().map(|copy| copy.path.to_string_lossy().into_owned()),
+            command: &fork.command,
+            is_live: fork.is_live,
+        });
+        Self { answer, conversation }
+    }
+}
+
+/// How to go on with the conversation.
+pub(crate) fn conversation_text(fork: &Fork) -> String {
+    let title = fork.agent.title();
+    let prompt = first_line(&fork.before);
+    let exit = if fork.is_live { format!("exit {title}, which still runs, then run") } else { "go on with".to_owned() };
+    match &fork.copy {
+        Some(copy) => format!(
+            "the conversation up to \"{prompt}\" is a session of its own now, in {}\n{exit}: {}\n",
+            visible_path(&copy.path),
+            fork.command
+        ),
+        None if fork.command.starts_with("backtrail") => {
+            format!("{title} can't go on from a file; the conversation can be read with: {}\n", fork.command)
+        }
+        None => format!("nothing had been said before \"{prompt}\"; start anew with: {}\n", fork.command),
+    }
+}

@@ -1,0 +1,65 @@
+//! Prompts: what was done for one, and which lie behind.
+
+use backtrail::{Kind, RestoreRequest, SaveRequest, StepRequest};
+use backtrail_testkit::TestWorkspace;
+
+fn prompt(ws: &TestWorkspace, number: u64) -> backtrail::CheckpointId {
+    let request = SaveRequest {
+        kind: Some(Kind::Turn),
+        session: Some("s".into()),
+        turn: Some(number),
+        prompt: Some(format!("prompt {number}")),
+        allow_empty: true,
+        ..SaveRequest::default()
+    };
+    ws.save_with(&request).checkpoint.id
+}
+
+fn step(ws: &TestWorkspace, turn: u64) {
+    let request = StepRequest { session: Some("s".into()), turn: Some(turn), ..StepRequest::default() };
+    ws.open().step_done(&request, ws.now()).unwrap();
+}
+
+#[test]
+fn a_prompt_shows_all_that_was_done_for_it() {
+    let ws = TestWorkspace::new();
+    ws.write("a", "1\n");
+    let first = prompt(&ws, 1);
+    ws.write("b", "1\n");
+    step(&ws, 1);
+    ws.write("a", "2\n");
+    ws.remove("b");
+    ws.write("c", "1\n");
+    step(&ws, 1);
+    ws.write("by hand", "1\n");
+    let second = prompt(&ws, 2);
+    let paths = |id| {
+        let changes = ws.open().show(&id).unwrap().turn_changes.unwrap();
+        changes.iter().map(|change| change.path.to_string()).collect::<Vec<_>>()
+    };
+    assert_eq!(paths(first), ["a", "c"]);
+    assert_eq!(paths(second), [""; 0]);
+    let step = ws.open().resolve("step:1", &jiff::Zoned::now()).ok();
+    assert!(step.is_none_or(|id| ws.open().show(&id).unwrap().turn_changes.is_none()));
+}
+
+#[test]
+fn going_back_goes_on_from_where_the_workspace_stands() {
+    let ws = TestWorkspace::new();
+    let turns: Vec<_> = (1..=3)
+        .map(|number| {
+            ws.write("a", number.to_string());
+            prompt(&ws, number)
+        })
+        .collect();
+    let behind = || ws.open().turns_behind().unwrap().iter().map(|turn| turn.id).collect::<Vec<_>>();
+    assert_eq!(behind(), [turns[1], turns[0]], "nothing was done for the third yet");
+    ws.write("a", "work for the third");
+    assert_eq!(behind(), [turns[2], turns[1], turns[0]]);
+    ws.open().restore(&RestoreRequest::whole(turns[1]), ws.now()).unwrap();
+    assert_eq!(behind(), [turns[0]]);
+    ws.write("a", "another way");
+    let fourth = prompt(&ws, 4);
+    ws.write("a", "done");
+    assert_eq!(behind(), [fourth, turns[1], turns[0]], "the third is on another line");
+}
