@@ -209,11 +209,14 @@ async def test_a_tool_takes_a_checkpoint_first(service: CheckpointService, proje
         project.write(path, "later")
         return "done"
 
+    told: list[str] = []
+    service.on(CheckpointEvent.CHECKPOINT_CREATED, lambda checkpoint: told.append(checkpoint.message))
     tool, later = service.wrap_tools([write_file, write_later])
     assert inspect.signature(tool) == inspect.signature(write_file) and tool.__doc__ == "Writes a file."
     assert tool("a", content="2") == "done" and await later("a") == "done"
     messages = [checkpoint.message for checkpoint in await service.list()]
     assert messages == ["before write_later", "before write_file"]
+    assert sorted(told) == sorted(messages)
     await service.restore((await service.list())[-1].id)
     assert project.read("a") == "1"
     service.config.auto_checkpoint = False

@@ -77,5 +77,5 @@ seen["prune_invalid leaves"] = [path.name for path in service.workspaces()]
 (workspace / "nested").mkdir()
 subprocess.run(["git", "init", "-q", str(workspace / "nested")], check=True)
 write("nested/file", "1")
-seen["save with a nested repository"] = len(str(attempt(service.get_store(workspace).save, "nested"))) == 40
+seen["save with a nested repository"] = len(str(attempt(lambda: service.get_store(workspace).save("nested")))) == 40
 print(json.dumps(seen))

@@ -6,6 +6,7 @@ released package (`list_checkpoints`, `get_checkpoint`, `rewind`…).
 
 from __future__ import annotations
 
+import asyncio
 import functools
 import inspect
 import logging
@@ -287,6 +288,7 @@ class CheckpointService:
             config.exclude_patterns = list(exclude_patterns)
         self.config = config
         self._is_initialized = False
+        self._telling: asyncio.Task[None] | None = None
         self._handlers: dict[CheckpointEvent, list[Handler]] = {event: [] for event in CheckpointEvent}
 
     @property
@@ -536,7 +538,9 @@ class CheckpointService:
 
             @functools.wraps(tool)
             async def call_async(*arguments: Any, **named: Any) -> Any:
-                await aio.run(self.auto_save, label)
+                saved = await aio.run(self._auto_save, label)
+                if saved is not None:
+                    await self._emit(CheckpointEvent.CHECKPOINT_CREATED, saved)
                 return await cast(Awaitable[Any], tool(*arguments, **named))
 
             return cast(_Tool, call_async)
@@ -554,6 +558,17 @@ class CheckpointService:
 
     def auto_save(self, message: str) -> Checkpoint | None:
         """What `wrap_tool` does before a call: a checkpoint, where they are wanted and something changed."""
+        saved = self._auto_save(message)
+        if saved is not None:
+            telling = self._emit(CheckpointEvent.CHECKPOINT_CREATED, saved)
+            try:
+                # Inside of an event loop this can't wait: handlers hear of it when the loop goes on.
+                self._telling = asyncio.get_running_loop().create_task(telling)
+            except RuntimeError:
+                asyncio.run(telling)
+        return saved
+
+    def _auto_save(self, message: str) -> Checkpoint | None:
         if not (self.config.enabled and self.config.auto_checkpoint):
             return None
         saved = self._save(message, False, None, None)

@@ -1,0 +1,49 @@
+"""The systems that the drop-ins stand in for, in a virtual environment of their own."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import backtrail
+
+REQUIREMENTS = ["praisonaiagents==1.7.17", "architect-ai-cli==1.1.0", "fabricatio-checkpoint==0.3.6"]
+"""The versions that are compared with; the last two need Python 3.12."""
+
+
+def environment(directory: Path) -> Path | None:
+    """The interpreter of an environment that has them all, made where it is missing; none where it can't be had."""
+    python = directory / "bin/python"
+    if not (directory / "complete").exists():
+        found = next(_interpreters(), None)
+        if found is None:
+            return None
+        subprocess.run([found, "-m", "venv", "--clear", directory], check=True)
+        line = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *REQUIREMENTS]
+        if subprocess.run(line).returncode != 0:
+            return None
+        (directory / "complete").touch()
+    _add_backtrail(directory)
+    return python
+
+
+def _interpreters() -> Iterator[str]:
+    home = Path(pwd.getpwuid(os.getuid()).pw_dir)
+    named = [shutil.which("python3.12"), *home.glob(".pyenv/versions/3.12.*/bin/python3.12")]
+    for path in filter(None, named):
+        # A shim may stand in for a version that is not there.
+        found = subprocess.run([path, "-c", "import sys; print(sys.version_info[:2])"], capture_output=True, text=True)
+        if found.stdout.strip() == "(3, 12)":
+            yield str(path)
+
+
+def _add_backtrail(directory: Path) -> None:
+    """The package under test: the wheel fits every Python from 3.10 on."""
+    packages = next((directory / "lib").glob("python3.*")) / "site-packages"
+    link = packages / "backtrail"
+    link.unlink(missing_ok=True)
+    link.symlink_to(Path(backtrail.__file__).parent)
