@@ -23,7 +23,7 @@ def environment(directory: Path) -> Path | None:
         if found is None:
             return None
         subprocess.run([found, "-m", "venv", "--clear", directory], check=True)
-        line = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *REQUIREMENTS]
+        line = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *REQUIREMENTS]
         if subprocess.run(line).returncode != 0:
             return None
         (directory / "complete").touch()
@@ -33,12 +33,12 @@ def environment(directory: Path) -> Path | None:
 
 def _interpreters() -> Iterator[str]:
     home = Path(pwd.getpwuid(os.getuid()).pw_dir)
-    named = [shutil.which("python3.12"), *home.glob(".pyenv/versions/3.12.*/bin/python3.12")]
-    for path in filter(None, named):
+    named = [shutil.which("python3.12") or "python3.12", *map(str, home.glob(".pyenv/versions/3.12.*/bin/python3.12"))]
+    for path in filter(os.path.exists, named):
         # A shim may stand in for a version that is not there.
         found = subprocess.run([path, "-c", "import sys; print(sys.version_info[:2])"], capture_output=True, text=True)
         if found.stdout.strip() == "(3, 12)":
-            yield str(path)
+            yield path
 
 
 def _add_backtrail(directory: Path) -> None:
