@@ -36,6 +36,8 @@ impl From<io::Error> for Obstacle {
     fn from(error: io::Error) -> Self {
         let meddling = [Errno::NOTDIR, Errno::LOOP, Errno::NOENT, Errno::EXIST, Errno::NOTEMPTY, Errno::ISDIR];
         match error.raw_os_error().map(Errno::from_raw_os_error) {
+            // Nothing with such a name is there, and nothing can come there.
+            Some(Errno::NAMETOOLONG) => Self::Interference("its name is longer than the file system takes"),
             Some(code) if meddling.contains(&code) => Self::Interference("somebody changed it in the meantime"),
             _ => Self::Failure(error),
         }

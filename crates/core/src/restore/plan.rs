@@ -25,6 +25,9 @@ pub enum Only {
     State,
 }
 
+/// Longer names than this can't be made, and a restore must not find that out half-way.
+const MAX_NAME_BYTES: usize = 255;
+
 /// Something that a restore did not do, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Conflict {
@@ -330,6 +333,11 @@ impl Builder<'_> {
 
     fn appears(&mut self, path: &WorkspacePath, wanted: &StoredNode) -> Result<()> {
         if self.spared.contains(path) {
+            return Ok(());
+        }
+        if path.name().len() > MAX_NAME_BYTES {
+            let reason = "its name is longer than file systems here take".to_owned();
+            self.conflicts.push(Conflict { path: path.clone(), reason, kept: None });
             return Ok(());
         }
         let new = side_of(wanted);

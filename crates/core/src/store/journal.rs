@@ -87,6 +87,19 @@ pub(crate) enum Area {
     },
 }
 
+impl Area {
+    /// Is its name one that this program gives? What is in an area is removed at the end.
+    fn is_ours(&self) -> bool {
+        match self {
+            Self::Store { name } => !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_digit()),
+            Self::Workspace { name, .. } => {
+                let rest = name.strip_prefix(".backtrail-").unwrap_or_default();
+                !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_alphanumeric())
+            }
+        }
+    }
+}
+
 /// A restore under way.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Journal {
@@ -128,6 +141,9 @@ pub(super) fn read(layout: &Layout) -> io::Result<Found> {
         return Ok(Found::Damaged("its checksum does not fit".into()));
     };
     match serde_json::from_str::<Journal>(line) {
+        Ok(journal) if !journal.areas.iter().all(Area::is_ours) => {
+            Ok(Found::Damaged("it names a staging area that is none of ours".into()))
+        }
         Ok(journal) => Ok(Found::Journal(Box::new(journal))),
         Err(error) => Ok(Found::Damaged(error.to_string())),
     }
@@ -151,7 +167,8 @@ pub(super) fn note_areas(layout: &Layout, areas: &[Area]) -> io::Result<()> {
 
 pub(super) fn noted_areas(layout: &Layout) -> io::Result<Vec<Area>> {
     let bytes = private::read(&layout.staging_note())?.unwrap_or_default();
-    Ok(lines::sound_lines(&bytes).next().and_then(|line| serde_json::from_str(line).ok()).unwrap_or_default())
+    let noted: Option<Vec<Area>> = lines::sound_lines(&bytes).next().and_then(|line| serde_json::from_str(line).ok());
+    Ok(noted.unwrap_or_default().into_iter().filter(Area::is_ours).collect())
 }
 
 pub(super) fn forget_areas(layout: &Layout) -> io::Result<()> {

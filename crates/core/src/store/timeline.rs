@@ -132,7 +132,7 @@ impl Timeline {
     /// The number for the next checkpoint or operation.
     pub(crate) fn next_sequence(&self) -> u64 {
         let newest = self.entries.last().map_or(0, |entry| entry.sequence);
-        newest.max(self.operations.last_sequence()) + 1
+        newest.max(self.operations.last_sequence()).saturating_add(1)
     }
 
     /// The newest checkpoint that somebody took, rather than a restore for safety.

@@ -13,6 +13,7 @@ mod damage;
 mod diff;
 mod export;
 mod history;
+mod hostile;
 mod ignore_rules;
 mod large_files;
 mod limits;
