@@ -1,5 +1,7 @@
 //! Taking a checkpoint.
 
+use std::cell::OnceCell;
+
 use jiff::Timestamp;
 
 use crate::{
@@ -10,19 +12,22 @@ use crate::{
     events::Event,
     files::{CacheBase, Scan, StatCache},
     model::{
-        Attachment, Change, Checkpoint, Context, FeatureState, Kind, ModeDefaults, Node, Reason, Scope, Skipped,
-        WorkspacePath,
+        Attachment, Change, Checkpoint, Context, FeatureState, GitChanges, GitState, Kind, ModeDefaults, Node, Reason,
+        Scope, Skipped, Stamp, WorkspacePath,
     },
     store::{
         NewAttachment, PackWriter, Pieces, Record, RecordedPaths, Snapshot, State, Store, Timeline, TimelineEntry,
         Writer,
     },
     user_repository::UserRepository,
-    workspace::{ScanSources, Workspace},
+    workspace::{ScanSources, Surroundings, Workspace},
 };
 
 /// More changed paths than this are kept in the state rather than in the record.
 const MAX_RECORDED_PATHS: usize = 500;
+
+/// Where more than this changed, comparing everything costs no more.
+const MANY_DIFFERENCES: usize = 2_000;
 
 /// How many checkpoints back an attachment's earlier bytes are looked for.
 const ATTACHMENT_REACH: usize = 500;
@@ -127,9 +132,7 @@ impl Workspace {
         if let (true, Some(entry)) = (is_unchanged, current)
             && (unchanged == Unchanged::NoCheckpoint || !request.wants_new_beside(entry.kind))
         {
-            if !capture.is_as_cached {
-                self.remember_scan(writer, &capture, entry)?;
-            }
+            self.remember_scan(writer, &capture, entry)?;
             return self.nothing_to_save(writer, &timeline, entry, capture);
         }
 
@@ -192,8 +195,7 @@ impl Workspace {
         if let Some(missing) = include.iter().find(|path| !self.is_on_disk(path)) {
             return Err(Error::UnknownPath { path: missing.clone(), place: "the workspace".into() });
         }
-        let repository = self.user_repository();
-        let outside = self.outside_rules(repository.as_ref());
+        let surroundings = self.surroundings();
         let cache = self.stat_cache(writer, timeline);
         let mut named = self.named_paths(timeline);
         named.extend(include.iter().cloned());
@@ -201,8 +203,7 @@ impl Workspace {
         named.dedup();
         let scan = self.scan_into(
             &ScanSources {
-                repository: repository.as_ref(),
-                outside: &outside,
+                surroundings: &surroundings,
                 named: &named,
                 is_held: None,
                 scope: &Scope::Whole,
@@ -210,7 +211,7 @@ impl Workspace {
             },
             pack,
         )?;
-        self.capture_of(writer, timeline, scan, include)
+        self.capture_of(writer, timeline, scan, surroundings, include)
     }
 
     /// A scan as a checkpoint will hold it.
@@ -219,18 +220,15 @@ impl Workspace {
         writer: &Writer,
         timeline: &Timeline,
         scan: Scan,
+        surroundings: Surroundings,
         include: &[WorkspacePath],
     ) -> Result<Capture> {
-        let repository = self.user_repository();
-        let outside = self.outside_rules(repository.as_ref());
-        let index = repository.as_ref().and_then(UserRepository::index_stamp);
         // The same usual bits as before: others would give the same tree another id.
         let standing = || timeline.current().and_then(TimelineEntry::record).map(|record| record.modes);
-        let mode_defaults = scan.id_defaults.or_else(standing).unwrap_or_else(|| commonest_modes(&scan));
+        let mode_defaults = scan.id_defaults().or_else(standing).unwrap_or_else(|| commonest_modes(&scan));
         let included = self.included_paths(timeline, include);
-        let is_as_cached = scan.root.ids.is_some();
         let is_anew = writer.is_distrusted();
-        Ok(Capture { is_as_cached, is_anew, scan, mode_defaults, repository, outside, included, index })
+        Ok(Capture { scan, is_anew, mode_defaults, surroundings, included, git_changes: OnceCell::new() })
     }
 
     /// What was asked for now, and what earlier checkpoints were asked for and is still there.
@@ -315,7 +313,7 @@ impl Workspace {
             .collect();
         record.insertions = changes.iter().map(|change| change.insertions).sum();
         record.deletions = changes.iter().map(|change| change.deletions).sum();
-        record.git = capture.repository.as_ref().and_then(|repository| repository.state(&capture.scan.root));
+        record.git = capture.git_state();
         record.features = self.feature_state(capture)?;
         record.included = capture.included.clone();
         record.state_files = self.settings().state.paths();
@@ -324,7 +322,7 @@ impl Workspace {
         let mut paths: Vec<WorkspacePath> = changes.iter().map(|change| change.path.clone()).collect();
         let mut state = State {
             skipped,
-            outside: capture.outside.clone(),
+            outside: capture.surroundings.outside.clone(),
             settings: self.settings().scan.clone(),
             changed: Vec::new(),
             attachments: self.new_attachments(request, timeline)?,
@@ -378,10 +376,15 @@ impl Workspace {
 
     /// Writes the stat cache; the ids in it are those of `entry`.
     pub(crate) fn remember_scan(&self, writer: &Writer, capture: &Capture, entry: &TimelineEntry) -> Result<()> {
-        let base =
-            CacheBase { checkpoints: vec![entry.id], mode_defaults: capture.mode_defaults, index: capture.index };
+        let base = CacheBase {
+            checkpoint: entry.id,
+            mode_defaults: capture.mode_defaults,
+            index: capture.index(),
+            git_changes: capture.known_git_changes().cloned(),
+        };
         let path = writer.layout().stat_cache();
-        StatCache::write(&path, &capture.scan.root, &base, capture.scan.started).or_fail("write", path)
+        let scan = &capture.scan;
+        StatCache::write(&path, &scan.root, base, scan.started, scan.cache.as_ref()).or_fail("write", path)
     }
 }
 
@@ -424,18 +427,41 @@ fn earlier_attachment(store: &Store, timeline: &Timeline, name: &str, session: O
 /// The workspace as a checkpoint will hold it.
 pub(crate) struct Capture {
     pub(crate) scan: Scan,
-    /// Everything was just what the stat cache says: writing it again would change nothing.
-    is_as_cached: bool,
     /// Earlier checkpoints are damaged, and nothing rests on them.
     is_anew: bool,
     pub(crate) mode_defaults: ModeDefaults,
-    repository: Option<UserRepository>,
-    outside: crate::model::OutsideRules,
+    surroundings: Surroundings,
     included: Vec<WorkspacePath>,
-    index: Option<crate::model::Stamp>,
+    git_changes: OnceCell<GitChanges>,
 }
 
 impl Capture {
+    fn index(&self) -> Option<Stamp> {
+        self.surroundings.repository.as_ref().and_then(UserRepository::index_stamp)
+    }
+
+    /// Where the user's repository stands.
+    fn git_state(&self) -> Option<GitState> {
+        let repository = self.surroundings.repository.as_ref()?;
+        let changes = match self.known_git_changes() {
+            Some(known) => known,
+            None => self.git_changes.get_or_init(|| repository.changes(&self.scan.root, &self.scan.scope)),
+        };
+        repository.state(changes)
+    }
+
+    /// What differs in the user's repository, where that can be told without comparing everything.
+    fn known_git_changes(&self) -> Option<&GitChanges> {
+        if let Some(known) = self.git_changes.get() {
+            return Some(known);
+        }
+        let repository = self.surroundings.repository.as_ref()?;
+        let cache = self.scan.cache.as_ref().filter(|cache| cache.base().index == self.index())?;
+        let known = cache.base().git_changes.as_ref().filter(|_| self.scan.scope == Scope::Whole)?;
+        let since = cache.differences(&self.scan.root, MANY_DIFFERENCES)?;
+        Some(self.git_changes.get_or_init(|| repository.changes_since(known, &since, &self.scan.root)))
+    }
+
     /// What was left out, for callers.
     fn reported(&self) -> Vec<Skipped> {
         self.scan.skipped().into_iter().filter(|skipped| skipped.reason != Reason::Ignored).collect()
@@ -483,7 +509,7 @@ impl Capture {
     }
 
     fn bytes(&self) -> u64 {
-        bytes_in(&self.scan.root)
+        self.scan.root.summary().bytes
     }
 
     fn largest_directories(&self) -> Vec<(WorkspacePath, u64)> {
@@ -491,10 +517,10 @@ impl Capture {
         let mut sizes: Vec<(WorkspacePath, u64)> = self
             .scan
             .root
-            .entries
+            .entries()
             .iter()
             .filter_map(|entry| match &entry.node {
-                Node::Directory(directory) => Some((root.join(&entry.name), bytes_in(directory))),
+                Node::Directory(directory) => Some((root.join(&entry.name), directory.summary().bytes)),
                 _ => None,
             })
             .collect();
@@ -502,15 +528,6 @@ impl Capture {
         sizes.truncate(3);
         sizes
     }
-}
-
-fn bytes_in(directory: &crate::model::Directory) -> u64 {
-    let bytes = directory.entries.iter().map(|entry| match &entry.node {
-        Node::File(file) => file.stamp.size,
-        Node::Directory(below) => bytes_in(below),
-        _ => 0,
-    });
-    bytes.sum()
 }
 
 /// The permission bits that most entries have.

@@ -137,7 +137,7 @@ impl Workspace {
             (Some(store), Some(from)) => Tree::Stored(store.snapshot(&from)?),
             _ => Tree::Empty,
         };
-        let new = Tree::Scanned(&present.root, present.id_defaults.unwrap_or_default());
+        let new = Tree::Scanned(&present.root, present.id_defaults().unwrap_or_default());
         Ok(compare(store, old, new)?.changes)
     }
 }

@@ -248,31 +248,33 @@ impl Workspace {
         UserRepository::around(self.root())
     }
 
-    pub(crate) fn outside_rules(&self, repository: Option<&UserRepository>) -> OutsideRules {
-        match repository {
+    /// What lies around the workspace, read now.
+    pub(crate) fn surroundings(&self) -> Surroundings {
+        let repository = self.user_repository();
+        let outside = match &repository {
             Some(repository) => repository.outside_rules(&self.options.git),
             None => OutsideRules { global_excludes: global_excludes(&self.options.git), ..OutsideRules::default() },
-        }
+        };
+        Surroundings { repository, outside }
     }
 
-    /// The stat cache, where every checkpoint that it rests on is still there.
-    pub(crate) fn stat_cache(&self, store: &Store, timeline: &Timeline) -> Option<StatCache> {
+    /// The stat cache, where the checkpoint that it rests on is still there.
+    pub(crate) fn stat_cache(&self, store: &Store, timeline: &Timeline) -> Option<Arc<StatCache>> {
         let cache = StatCache::load(&store.layout().stat_cache()).filter(|_| !store.is_distrusted())?;
-        let base = cache.base();
-        let holds = !base.checkpoints.is_empty() && base.checkpoints.iter().all(|id| timeline.get(id).is_some());
-        holds.then_some(cache)
+        timeline.get(&cache.base().checkpoint).is_some().then_some(cache)
     }
 
     /// Reads the workspace, giving contents to `sink`.
     pub(crate) fn scan_into(&self, sources: &ScanSources<'_>, sink: &dyn ContentSink) -> Result<Scan> {
-        let is_tracked = |path: &[u8]| sources.repository.is_some_and(|repository| repository.is_tracked(path));
-        let index = sources.repository.and_then(UserRepository::index_stamp);
+        let Surroundings { repository, outside } = sources.surroundings;
+        let is_tracked = |path: &[u8]| repository.as_ref().is_some_and(|repository| repository.is_tracked(path));
+        let index = repository.as_ref().and_then(UserRepository::index_stamp);
         let own = self.own_directories();
         let scanned = scan(
             self.root(),
             &ScanOptions {
                 settings: &self.options.settings.scan,
-                outside: sources.outside,
+                outside,
                 exceptions: Exceptions {
                     named: sources.named,
                     is_tracked: &is_tracked,
@@ -308,19 +310,12 @@ impl Workspace {
 
     /// Reads the workspace without keeping anything.
     pub(crate) fn scan_for_reading(&self, store: Option<&Store>, scope: &Scope) -> Result<Scan> {
-        let repository = self.user_repository();
-        let outside = self.outside_rules(repository.as_ref());
+        let surroundings = self.surroundings();
         let timeline = store.map(Store::timeline).transpose()?.unwrap_or_default();
         let named = self.named_paths(&timeline);
         let cache = store.and_then(|store| self.stat_cache(store, &timeline));
-        let sources = ScanSources {
-            repository: repository.as_ref(),
-            outside: &outside,
-            named: &named,
-            is_held: None,
-            scope,
-            cache: cache.as_ref(),
-        };
+        let sources =
+            ScanSources { surroundings: &surroundings, named: &named, is_held: None, scope, cache: cache.as_ref() };
         self.scan_into(&sources, &HashOnly)
     }
 
@@ -351,14 +346,21 @@ impl Workspace {
 /// Says yes or no of a path in the workspace.
 pub(crate) type PathTest<'a> = dyn Fn(&[u8]) -> bool + Sync + 'a;
 
+/// What lies around a workspace and has a say in what is captured.
+pub(crate) struct Surroundings {
+    /// The user's own repository.
+    pub(crate) repository: Option<UserRepository>,
+    /// Ignore rules from outside the tree.
+    pub(crate) outside: OutsideRules,
+}
+
 /// What decides how a scan is done, beside the settings.
 pub(crate) struct ScanSources<'a> {
-    pub(crate) repository: Option<&'a UserRepository>,
-    pub(crate) outside: &'a OutsideRules,
+    pub(crate) surroundings: &'a Surroundings,
     pub(crate) named: &'a [WorkspacePath],
     pub(crate) is_held: Option<&'a PathTest<'a>>,
     pub(crate) scope: &'a Scope,
-    pub(crate) cache: Option<&'a StatCache>,
+    pub(crate) cache: Option<&'a Arc<StatCache>>,
 }
 
 #[cfg(test)]
@@ -389,15 +391,9 @@ mod tests {
         std::fs::write(place.path().join("ws/innocent"), "x").unwrap();
         let location = locate(&Start::At(place.path().join("ws")), &place.path().join("stores"), None).unwrap();
         let workspace = Workspace::new(location, Options::default());
-        let outside = OutsideRules::default();
-        let sources = ScanSources {
-            repository: None,
-            outside: &outside,
-            named: &[],
-            is_held: None,
-            scope: &Scope::Whole,
-            cache: None,
-        };
+        let surroundings = Surroundings { repository: None, outside: OutsideRules::default() };
+        let sources =
+            ScanSources { surroundings: &surroundings, named: &[], is_held: None, scope: &Scope::Whole, cache: None };
         let error = workspace.scan_into(&sources, &FullDisk).unwrap_err();
         assert_eq!(error.code(), ErrorCode::NoSpace);
         let store = workspace.store_directory().display();

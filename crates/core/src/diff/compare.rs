@@ -148,7 +148,7 @@ impl Walk<'_> {
         Ok(match tree {
             Tree::Empty => true,
             Tree::Stored(_) => self.stored_entries(tree)?.is_empty(),
-            Tree::Scanned(directory, _) => directory.entries.is_empty(),
+            Tree::Scanned(directory, _) => directory.entries().is_empty(),
         })
     }
 
@@ -177,7 +177,7 @@ fn items<'a>(tree: &Tree<'a>, stored: &'a [StoredEntry]) -> VecDeque<(&'a BStr, 
         Tree::Empty => VecDeque::new(),
         Tree::Stored(_) => stored.iter().map(|entry| (entry.name.as_bstr(), stored_item(&entry.node))).collect(),
         Tree::Scanned(directory, defaults) => {
-            let entries = directory.entries.iter();
+            let entries = directory.entries().iter();
             entries.map(|entry| (entry.name.as_bstr(), scanned_item(&entry.node, defaults))).collect()
         }
     }

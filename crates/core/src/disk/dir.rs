@@ -1,6 +1,7 @@
 //! A directory by its handle: everything is reached by one name from here, and no symlink is followed.
 
 use std::{
+    ffi::CStr,
     fs::File,
     io,
     os::fd::{AsFd, BorrowedFd, OwnedFd},
@@ -99,6 +100,12 @@ impl Dir {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
         }
+    }
+
+    /// Does this name still have this stamp? Whatever keeps it from being looked at counts as no.
+    pub(crate) fn has_stamp(&self, name: &CStr, stamp: &Stamp) -> bool {
+        let found = rustix::fs::statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW);
+        found.is_ok_and(|found| stamp_of(&found) == *stamp)
     }
 
     /// The target of a symlink.

@@ -107,6 +107,25 @@ pub(crate) fn check_length(file: &File, expected: u64) -> io::Result<()> {
     Err(io::Error::other(format!("the file has {length} bytes where the system wrote {expected}")))
 }
 
+/// Opens one of the store's files to change it in place; none where there is none.
+pub(crate) fn open_to_change(path: &Path) -> io::Result<Option<File>> {
+    match OpenOptions::new().read(true).write(true).open(path) {
+        Ok(file) => Ok(Some(file)),
+        Err(error) if is_absence(&error) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// The bytes at this place, as far as there are any.
+pub(crate) fn read_at(file: &File, length: usize, offset: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = vec![0; length];
+    match std::os::unix::fs::FileExt::read_exact_at(file, &mut bytes, offset) {
+        Ok(()) => Ok(bytes),
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(Vec::new()),
+        Err(error) => Err(error),
+    }
+}
+
 /// Makes a file's bytes durable.
 pub(crate) fn sync_file(file: &File) -> io::Result<()> {
     points::pass("sync file")?;

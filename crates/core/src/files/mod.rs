@@ -4,6 +4,7 @@
 //! Knows nothing of the store: contents go to a [`ContentSink`](crate::model::ContentSink).
 
 mod ignore;
+mod known;
 mod read;
 mod rebuildable;
 mod scan;

@@ -7,15 +7,21 @@ use crate::disk::{Dir, FileType};
 /// How a cache directory's tag file begins, as its specification has it.
 const CACHE_TAG: &[u8] = b"Signature: 8a477f597d28d172789f06886806bc55";
 
-/// Is the directory `name` in `parent` one that can be rebuilt?
-pub(super) fn is_rebuildable(parent: &Dir, name: &[u8], directory: &Dir) -> io::Result<bool> {
+/// Is the directory `name` in `parent` one that can be rebuilt? `is_unmarked` tells where it is known that no file in it
+/// could say so.
+pub(super) fn is_rebuildable(
+    parent: &Dir,
+    name: &[u8],
+    directory: &Dir,
+    is_unmarked: impl FnOnce() -> bool,
+) -> io::Result<bool> {
     if name == b"__pycache__" {
         return Ok(true);
     }
     if name == b"node_modules" && is_file(parent, b"package.json")? {
         return Ok(true);
     }
-    Ok(is_file(directory, b"pyvenv.cfg")? || is_tagged_cache(directory)?)
+    Ok(!is_unmarked() && (is_file(directory, b"pyvenv.cfg")? || is_tagged_cache(directory)?))
 }
 
 fn is_file(directory: &Dir, name: &[u8]) -> io::Result<bool> {

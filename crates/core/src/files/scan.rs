@@ -3,10 +3,11 @@
 //! Decides nothing about history: [`save`](crate::Workspace::save) compares scans and publishes.
 
 use std::{
+    borrow::Cow,
     collections::HashMap,
     io,
     path::{Path, PathBuf},
-    sync::{Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError},
 };
 
 use bstr::{BString, ByteSlice};
@@ -15,15 +16,15 @@ use rayon::prelude::*;
 use super::{
     IgnoreRules, StatCache, Verdict, read,
     rebuildable::is_rebuildable,
-    stat_cache::{CachedDirectory, CachedEntry, CachedNode},
+    stat_cache::{CachedEntry, CachedNode, Record},
 };
 use crate::{
     disk::{self, Dir, FileType},
     error::{Error, Result},
     events::Progress,
     model::{
-        ContentSink, Directory, DirectoryIds, Entry, Exception, Mode, ModeDefaults, Node, OutsideRules, Reason, Scope,
-        Skipped, Stamp, WorkspacePath, is_safe_name, is_shortage,
+        ContentSink, Directory, Entry, Exception, ModeDefaults, Node, OutsideRules, Reason, Scope, Skipped, Stamp,
+        WorkspacePath, is_safe_name, is_shortage,
     },
     settings::ScanSettings,
 };
@@ -39,7 +40,7 @@ pub(crate) struct ScanOptions<'a> {
     /// Directories of the program itself, by device and inode.
     pub(crate) own: &'a [(u64, u64)],
     pub(crate) scope: &'a Scope,
-    pub(crate) cache: Option<&'a StatCache>,
+    pub(crate) cache: Option<&'a Arc<StatCache>>,
     pub(crate) sink: &'a dyn ContentSink,
     pub(crate) progress: &'a Progress,
 }
@@ -65,11 +66,18 @@ pub(crate) struct Scan {
     pub(crate) root: Directory,
     /// When it began, by the clock that stamps files.
     pub(crate) started: i64,
-    /// The usual permission bits that ids in it leave unsaid; none where no id is known.
-    pub(crate) id_defaults: Option<ModeDefaults>,
+    /// What part of it was read.
+    pub(crate) scope: Scope,
+    /// What it was done with.
+    pub(crate) cache: Option<Arc<StatCache>>,
 }
 
 impl Scan {
+    /// The usual permission bits that ids in it leave unsaid; none where no id is known.
+    pub(crate) fn id_defaults(&self) -> Option<ModeDefaults> {
+        self.cache.as_ref().map(|cache| cache.base().mode_defaults)
+    }
+
     /// What was left out: all but plain ignored names, which the rules tell again, unless their rules are left out too.
     pub(crate) fn skipped(&self) -> Vec<Skipped> {
         let mut skipped = Vec::new();
@@ -80,7 +88,13 @@ impl Scan {
 
 fn collect_skipped(directory: &Directory, path: &WorkspacePath, list_ignored: bool, out: &mut Vec<Skipped>) {
     let list_ignored = list_ignored || directory.rules_left_out;
-    for entry in &directory.entries {
+    if directory.place().is_some() {
+        let summary = directory.summary();
+        if !(summary.has_skipped || summary.has_ignored && list_ignored) {
+            return;
+        }
+    }
+    for entry in directory.entries() {
         match &entry.node {
             Node::Skipped(Reason::Git | Reason::Own, _) => {}
             Node::Skipped(Reason::Ignored, _) if !list_ignored => {}
@@ -105,7 +119,7 @@ pub(crate) fn scan(root: &Path, options: &ScanOptions<'_>) -> Result<Scan> {
         let directory = Dir::open(root).map_err(|source| Failure::new("open", b"", source))?;
         let stamp = directory.stamp().map_err(|source| Failure::new("read", b"", source))?;
         let rules = IgnoreRules::new(options.outside, options.settings);
-        let cached = options.cache.and_then(StatCache::root);
+        let cached = options.cache.and_then(|cache| cache.root());
         walker.directory(&directory, stamp, b"", &rules, Place::Ordinary, cached)
     };
     let threads = std::thread::available_parallelism().map_or(2, usize::from).min(8);
@@ -115,11 +129,10 @@ pub(crate) fn scan(root: &Path, options: &ScanOptions<'_>) -> Result<Scan> {
         .build()
         .map_err(|error| Error::Internal(format!("can't start the scan's threads: {error}")))?;
     let root = pool.install(walk).map_err(fail)?;
-    let id_defaults = options.cache.map(|cache| cache.base().mode_defaults);
-    Ok(Scan { root, started, id_defaults })
+    Ok(Scan { root, started, scope: options.scope.clone(), cache: options.cache.cloned() })
 }
 
-struct Failure {
+pub(super) struct Failure {
     action: &'static str,
     path: BString,
     source: io::Error,
@@ -133,7 +146,7 @@ impl Failure {
 
 /// What a directory's place means for the names in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+pub(super) enum Place {
     /// Names are captured unless a rule leaves them out.
     Ordinary,
     /// Names are left out unless an exception brings them in.
@@ -152,19 +165,19 @@ impl Place {
     }
 }
 
-struct Walker<'a> {
-    options: &'a ScanOptions<'a>,
+pub(super) struct Walker<'a> {
+    pub(super) options: &'a ScanOptions<'a>,
     /// Per device: do directory times tell every change?
     is_reliable: Mutex<HashMap<u64, bool>>,
 }
 
 /// A name in a directory on its way to becoming an entry.
-struct Pending<'c> {
-    name: BString,
-    file_type: Option<FileType>,
-    cached: Option<CachedEntry<'c>>,
+pub(super) struct Pending<'c> {
+    pub(super) name: BString,
+    pub(super) file_type: Option<FileType>,
+    pub(super) cached: Option<CachedEntry<'c>>,
     /// The cached verdict of the rules still holds.
-    is_judged: bool,
+    pub(super) is_judged: bool,
 }
 
 /// What the rules make of a name.
@@ -179,42 +192,46 @@ impl<'a> Walker<'a> {
         directory: &Dir,
         stamp: Stamp,
         path: &[u8],
-        rules: &IgnoreRules,
+        above: &IgnoreRules,
         place: Place,
-        cached: Option<CachedDirectory<'_>>,
+        record: Option<Record<'_>>,
     ) -> Result<Directory, Failure> {
         if self.options.progress.is_stopped() {
             return Err(Failure::new("go on reading", path, io::ErrorKind::Interrupted.into()));
         }
-        let rules = self.rules_in(directory, path, rules)?;
+        let intact = record.filter(|record| self.is_intact(directory, &stamp, record));
+        let rules = match intact {
+            Some(record) if !record.has_ignore_file() => Cow::Borrowed(above),
+            _ => Cow::Owned(self.rules_in(directory, path, above)?),
+        };
         let fingerprint = (rules.fingerprint() ^ place.salt()).wrapping_add(named_salt(self.options.exceptions.named));
         let within = self.scope_within(path);
-        let names_are_known = matches!(within, Within::All)
-            && cached
-                .as_ref()
-                .is_some_and(|cached| self.can_skip_listing(directory, &stamp, path, fingerprint, cached));
-        let pending = match within {
-            Within::Names(names) => names
-                .into_iter()
-                .map(|name| Pending {
-                    cached: cached.as_ref().and_then(|cached| cached.find(&name).cloned()),
-                    name,
-                    file_type: None,
-                    is_judged: false,
-                })
-                .collect(),
-            Within::All if names_are_known => known_names(cached.as_ref()),
-            Within::All => self.listed_names(directory, path, cached.as_ref())?,
+        if let (Within::All, Some(record)) = (&within, intact)
+            && record.fingerprint == fingerprint
+            && self.verdicts_stand(path, &record)
+        {
+            return self.known(directory, path, &rules, place, &record);
+        }
+        let known: Vec<CachedEntry<'_>> = record.map(|record| record.entries().collect()).unwrap_or_default();
+        let pending: Vec<Pending<'_>> = match within {
+            Within::Names(names) => names.into_iter().map(|name| Pending::named(name, None, &known)).collect(),
+            Within::All => {
+                let listed = directory.list().map_err(|source| Failure::new("list", path, source))?;
+                listed.into_iter().map(|listed| Pending::named(listed.name, listed.file_type, &known)).collect()
+            }
         };
         self.options.progress.add_entries(pending.len() as u64);
-        let cache_is_exact = names_are_known;
         let entries = self.entries(directory, path, &rules, place, pending)?;
-        let mut read =
-            Directory { stamp, entries, ids: None, rules_left_out: rules.innermost_is_left_out(), fingerprint };
-        if cache_is_exact && let Some(cached) = cached {
-            read.ids = unchanged_ids(&read, &cached);
-        }
+        let mut read = Directory::default().with_entries(entries);
+        read.stamp = stamp;
+        read.rules_left_out = rules.innermost_is_left_out();
+        read.fingerprint = fingerprint;
         Ok(read)
+    }
+
+    /// Is the directory, as far as its names go, certainly as it was?
+    fn is_intact(&self, directory: &Dir, stamp: &Stamp, record: &Record<'_>) -> bool {
+        record.is_settled() && record.stamp == *stamp && self.times_are_reliable(directory, stamp.device)
     }
 
     /// The rules of the directory itself: those from above, and its own ignore file.
@@ -255,20 +272,9 @@ impl<'a> Walker<'a> {
         Within::Names(names)
     }
 
-    /// Is the directory, as far as its names go, certainly as it was?
-    fn can_skip_listing(
-        &self,
-        directory: &Dir,
-        stamp: &Stamp,
-        path: &[u8],
-        fingerprint: u64,
-        cached: &CachedDirectory<'_>,
-    ) -> bool {
-        cached.is_settled
-            && cached.stamp == *stamp
-            && cached.fingerprint == fingerprint
-            && self.times_are_reliable(directory, stamp.device)
-            && cached.entries.iter().all(|entry| self.verdict_stands(path, entry))
+    /// Would everything still be judged as it was?
+    fn verdicts_stand(&self, path: &[u8], record: &Record<'_>) -> bool {
+        !record.has_verdicts() || record.entries().all(|entry| self.verdict_stands(path, &entry))
     }
 
     /// Would the rules still say the same of a name that something other than the rules could decide?
@@ -277,8 +283,8 @@ impl<'a> Walker<'a> {
         match (entry.exception, &entry.node) {
             (Some(Exception::Held), _) => false,
             (Some(Exception::Tracked), _) => exceptions.index_is_cached,
-            (None, CachedNode::Skipped(Reason::Ignored | Reason::Rebuildable)) => {
-                let path = || join(path, entry.name);
+            (None, CachedNode::Skipped(Reason::Ignored | Reason::Rebuildable, _)) => {
+                let path = || join(path, entry.name.to_bytes());
                 (exceptions.index_is_cached || !(exceptions.is_tracked)(&path()))
                     && (!exceptions.holds_anything || !(exceptions.is_held)(&path()))
             }
@@ -289,24 +295,6 @@ impl<'a> Walker<'a> {
     fn times_are_reliable(&self, directory: &Dir, device: u64) -> bool {
         let mut known = self.is_reliable.lock().unwrap_or_else(PoisonError::into_inner);
         *known.entry(device).or_insert_with(|| disk::has_reliable_directory_times(directory).unwrap_or(false))
-    }
-
-    fn listed_names<'c>(
-        &self,
-        directory: &Dir,
-        path: &[u8],
-        cached: Option<&'c CachedDirectory<'c>>,
-    ) -> Result<Vec<Pending<'c>>, Failure> {
-        let listed = directory.list().map_err(|source| Failure::new("list", path, source))?;
-        Ok(listed
-            .into_iter()
-            .map(|listed| Pending {
-                cached: cached.and_then(|cached| cached.find(&listed.name).cloned()),
-                name: listed.name,
-                file_type: listed.file_type,
-                is_judged: false,
-            })
-            .collect())
     }
 
     fn entries(
@@ -331,7 +319,7 @@ impl<'a> Walker<'a> {
         pending.into_par_iter().with_min_len(4).map_init(Vec::new, one).filter_map(Result::transpose).collect()
     }
 
-    fn entry(
+    pub(super) fn entry(
         &self,
         directory: &Dir,
         path: &[u8],
@@ -352,7 +340,7 @@ impl<'a> Walker<'a> {
         }
         // An ignored name needs no stat: it is left as it is, whatever it is.
         if pending.is_judged
-            && let Some(CachedEntry { node: CachedNode::Skipped(Reason::Ignored), .. }) = pending.cached
+            && let Some(CachedEntry { node: CachedNode::Skipped(Reason::Ignored, _), .. }) = pending.cached
         {
             return with(Node::Skipped(Reason::Ignored, Stamp::default()), None, name);
         }
@@ -375,7 +363,7 @@ impl<'a> Walker<'a> {
             Some(cached)
                 if pending.is_judged
                     && cached.exception.is_none()
-                    && !matches!(cached.node, CachedNode::Skipped(_)) =>
+                    && !matches!(cached.node, CachedNode::Skipped(..)) =>
             {
                 Judged::Captured { place_below: place, exception: None }
             }
@@ -389,9 +377,14 @@ impl<'a> Walker<'a> {
             FileType::File => self.file(directory, &name, stamp, pending.cached.as_ref(), buffer).map_err(fail)?,
             FileType::Symlink => self.symlink(directory, &name, stamp, pending.cached.as_ref()).map_err(fail)?,
             FileType::Special => Some(Node::Skipped(Reason::Special, stamp)),
-            FileType::Directory => {
-                self.subdirectory(directory, &name, &child, rules, place_below, pending.cached.as_ref())?
-            }
+            FileType::Directory => match directory.open_dir(&name) {
+                Ok(opened) => {
+                    let record = self.record_of(pending.cached.as_ref());
+                    self.subdirectory(directory, opened, &name, &child, rules, place_below, record)?
+                }
+                Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+                Err(error) => Some(read::refusal(directory, &name, error).map_err(fail)?),
+            },
         };
         match node {
             Some(node) => with(node, exception, name),
@@ -434,28 +427,39 @@ impl<'a> Walker<'a> {
         read::read_link(directory, name, self.options.sink)
     }
 
-    fn subdirectory(
+    /// The record of a directory, where the name was one before.
+    pub(super) fn record_of(&self, cached: Option<&CachedEntry<'_>>) -> Option<Record<'a>> {
+        match (cached?.node, self.options.cache) {
+            (CachedNode::Directory(place), Some(cache)) => cache.record(place),
+            _ => None,
+        }
+    }
+
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "what a directory is read with; a struct would be built for one call"
+    )]
+    pub(super) fn subdirectory(
         &self,
         parent: &Dir,
+        directory: Dir,
         name: &[u8],
         path: &[u8],
         rules: &IgnoreRules,
         mut place: Place,
-        cached: Option<&CachedEntry<'_>>,
+        record: Option<Record<'_>>,
     ) -> Result<Option<Node>, Failure> {
         let fail = |source: io::Error| Failure::new("read", path, source);
-        let directory = match parent.open_dir(name) {
-            Ok(directory) => directory,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return read::refusal(parent, name, error).map(Some).map_err(fail),
-        };
         let stamp = directory.stamp().map_err(fail)?;
         if self.options.own.contains(&(stamp.device, stamp.inode)) || is_staging_area(name, &directory) {
             return Ok(Some(Node::Skipped(Reason::Own, stamp)));
         }
+        // What has no mark by name has none at all.
+        let is_unmarked =
+            || record.is_some_and(|record| !record.has_mark() && self.is_intact(&directory, &stamp, &record));
         if place == Place::Ordinary
             && !self.options.settings.capture_rebuildable
-            && match is_rebuildable(parent, name, &directory) {
+            && match is_rebuildable(parent, name, &directory, is_unmarked) {
                 Err(error) if is_shortage(&error) => return Err(fail(error)),
                 found => found.unwrap_or(false),
             }
@@ -466,10 +470,6 @@ impl<'a> Walker<'a> {
                 None => return Ok(Some(Node::Skipped(Reason::Rebuildable, stamp))),
             }
         }
-        let record = match (cached.map(|cached| cached.node), self.options.cache) {
-            (Some(CachedNode::Directory(offset)), Some(cache)) => cache.directory(offset),
-            _ => None,
-        };
         match self.directory(&directory, stamp, path, rules, place, record) {
             Ok(read) => Ok(Some(Node::Directory(Box::new(read)))),
             // A directory that opens but can't be listed is left out like an unreadable file.
@@ -533,7 +533,13 @@ enum Within {
     Names(Vec<BString>),
 }
 
-impl Pending<'_> {
+impl<'c> Pending<'c> {
+    /// A name that was found, with what is known of it.
+    fn named(name: BString, file_type: Option<FileType>, known: &[CachedEntry<'c>]) -> Self {
+        let position = known.binary_search_by(|entry| entry.name.to_bytes().cmp(&name)).ok();
+        Self { cached: position.map(|position| known[position]), name, file_type, is_judged: false }
+    }
+
     fn may_be_directory(&self) -> bool {
         match (&self.cached, self.file_type) {
             (_, Some(file_type)) => file_type == FileType::Directory,
@@ -541,34 +547,6 @@ impl Pending<'_> {
             (None, None) => true,
         }
     }
-}
-
-fn known_names<'c>(cached: Option<&'c CachedDirectory<'c>>) -> Vec<Pending<'c>> {
-    cached
-        .map(|cached| &cached.entries)
-        .into_iter()
-        .flatten()
-        .map(|entry| Pending { name: entry.name.into(), file_type: None, cached: Some(entry.clone()), is_judged: true })
-        .collect()
-}
-
-/// The recorded ids, where every entry is just what the record says.
-fn unchanged_ids(read: &Directory, cached: &CachedDirectory<'_>) -> Option<DirectoryIds> {
-    let same_entry = |entry: &Entry, old: &CachedEntry<'_>| {
-        entry.name == old.name
-            && match (&entry.node, &old.node) {
-                (Node::File(file), CachedNode::File(old, _)) | (Node::Symlink(file), CachedNode::Symlink(old, _)) => {
-                    file.content == old.content && Mode::from_raw(file.stamp.mode) == Mode::from_raw(old.stamp.mode)
-                }
-                // Its ids are known only where it is what its own record says.
-                (Node::Directory(child), CachedNode::Directory(_)) => child.ids.is_some(),
-                (Node::Skipped(..), CachedNode::Skipped(_)) => true,
-                _ => false,
-            }
-    };
-    let same = read.entries.len() == cached.entries.len()
-        && read.entries.iter().zip(&cached.entries).all(|(entry, old)| same_entry(entry, old));
-    if same { cached.ids } else { None }
 }
 
 /// The staging area of a restore, by its name and the mark in it.
@@ -582,7 +560,7 @@ fn named_salt(named: &[WorkspacePath]) -> u64 {
     named.iter().fold(0, |salt, path| xxhash_rust::xxh3::xxh3_64_with_seed(path.as_bytes(), salt))
 }
 
-fn join(directory: &[u8], name: &[u8]) -> Vec<u8> {
+pub(super) fn join(directory: &[u8], name: &[u8]) -> Vec<u8> {
     if directory.is_empty() { name.to_vec() } else { [directory, b"/", name].concat() }
 }
 

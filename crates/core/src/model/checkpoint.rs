@@ -89,6 +89,17 @@ pub struct GitState {
     pub dirty_files: Vec<WorkspacePath>,
 }
 
+/// What differs in the user's own repository.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct GitChanges {
+    /// The commit that is checked out.
+    pub commit: Option<String>,
+    /// Paths in which the index differs from the commit.
+    pub staged: Vec<WorkspacePath>,
+    /// Tracked files that differ from the index.
+    pub unstaged: Vec<WorkspacePath>,
+}
+
 /// What a feature list said.
 #[derive(Debug, Clone, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 pub struct FeatureState {

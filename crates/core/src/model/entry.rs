@@ -1,5 +1,7 @@
 //! A directory of the workspace as it was read: what `files` finds and `store` keeps.
 
+use std::sync::{Arc, OnceLock};
+
 use bstr::BString;
 
 use super::{ContentId, ModesId, Side, TreeId, WorkspacePath};
@@ -171,22 +173,122 @@ pub struct DirectoryIds {
     pub modes: Option<ModesId>,
 }
 
+/// What can be said of a directory, with everything below it, without looking at its entries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Summary {
+    /// How many bytes the captured files have together.
+    pub bytes: u64,
+    /// Does a snapshot hold it? Not where it has entries and every one was left out.
+    pub is_captured: bool,
+    /// Was something left out that the rules in a snapshot do not tell again?
+    pub has_skipped: bool,
+    /// Was something left out by an ignore rule?
+    pub has_ignored: bool,
+}
+
+impl Summary {
+    /// What the entries of one directory come to; `of_child` has it for the directories among them.
+    pub fn of(entries: &[Entry], rules_left_out: bool, mut of_child: impl FnMut(&Directory) -> Self) -> Self {
+        let mut summary = Self { is_captured: entries.is_empty(), ..Self::default() };
+        for entry in entries {
+            match &entry.node {
+                Node::File(file) => {
+                    summary.bytes += file.stamp.size;
+                    summary.is_captured = true;
+                }
+                Node::Symlink(_) => summary.is_captured = true,
+                Node::Directory(child) => {
+                    let below = of_child(child);
+                    summary.bytes += below.bytes;
+                    summary.is_captured |= below.is_captured;
+                    summary.has_skipped |= below.has_skipped;
+                    summary.has_ignored |= below.has_ignored;
+                }
+                Node::Skipped(Reason::Git | Reason::Own, _) => {}
+                Node::Skipped(Reason::Ignored, _) => summary.has_ignored = true,
+                Node::Skipped(..) => summary.has_skipped = true,
+            }
+        }
+        summary.has_skipped |= summary.has_ignored && rules_left_out;
+        summary
+    }
+}
+
+/// What remembers directories from an earlier scan.
+pub trait Memory: std::fmt::Debug + Send + Sync {
+    /// The entries of the directory that is remembered at this place.
+    fn entries(self: Arc<Self>, place: u64) -> Vec<Entry>;
+}
+
 /// A directory as it was read, entries in the order of their bytes.
 #[derive(Debug, Clone, Default)]
 pub struct Directory {
     /// Its stamp before it was listed.
     pub stamp: Stamp,
-    /// What it holds, skipped names included.
-    pub entries: Vec<Entry>,
     /// Known where it, with everything below it, is as it was at the last save.
     pub ids: Option<DirectoryIds>,
     /// Its ignore file is itself left out, so that the snapshot can't tell what it said.
     pub rules_left_out: bool,
     /// What decided about the names in it, besides the names: rules and settings, hashed.
     pub fingerprint: u64,
+    listing: Listing,
+}
+
+/// What a directory holds, skipped names included.
+#[derive(Debug, Clone)]
+enum Listing {
+    Read(Vec<Entry>),
+    Remembered { memory: Arc<dyn Memory>, place: u64, summary: Summary, entries: OnceLock<Vec<Entry>> },
+}
+
+impl Default for Listing {
+    fn default() -> Self {
+        Self::Read(Vec::new())
+    }
 }
 
 impl Directory {
+    /// One that is remembered at this place: it is, with everything below it, just as it was.
+    pub fn remembered(memory: Arc<dyn Memory>, place: u64, summary: Summary) -> Self {
+        let listing = Listing::Remembered { memory, place, summary, entries: OnceLock::new() };
+        Self { listing, ..Self::default() }
+    }
+
+    /// The same with these entries, which are in order.
+    pub fn with_entries(self, entries: Vec<Entry>) -> Self {
+        Self { listing: Listing::Read(entries), ..self }
+    }
+
+    /// Where it is remembered; none where it, or anything below it, is not as it was.
+    pub fn place(&self) -> Option<u64> {
+        match &self.listing {
+            Listing::Remembered { place, .. } => Some(*place),
+            Listing::Read(_) => None,
+        }
+    }
+
+    /// What it holds, skipped names included.
+    pub fn entries(&self) -> &[Entry] {
+        match &self.listing {
+            Listing::Read(entries) => entries,
+            Listing::Remembered { memory, place, entries, .. } => {
+                entries.get_or_init(|| Arc::clone(memory).entries(*place))
+            }
+        }
+    }
+
+    /// What it holds, to be changed: it counts as read from then on.
+    pub fn entries_mut(&mut self) -> &mut Vec<Entry> {
+        if let Listing::Remembered { memory, place, entries, .. } = &mut self.listing {
+            let entries = entries.take().unwrap_or_else(|| Arc::clone(memory).entries(*place));
+            self.listing = Listing::Read(entries);
+        }
+        match &mut self.listing {
+            Listing::Read(entries) => entries,
+            Listing::Remembered { .. } => unreachable!("it was just made one that was read"),
+        }
+    }
+
     /// Its permission bits.
     pub fn mode(&self) -> Mode {
         Mode::from_raw(self.stamp.mode)
@@ -194,13 +296,25 @@ impl Directory {
 
     /// Does a snapshot hold it? Not where it has entries and every one was left out.
     pub fn is_captured(&self) -> bool {
-        self.entries.is_empty() || self.entries.iter().any(|entry| entry.node.is_captured())
+        match &self.listing {
+            Listing::Read(entries) => entries.is_empty() || entries.iter().any(|entry| entry.node.is_captured()),
+            Listing::Remembered { summary, .. } => summary.is_captured,
+        }
+    }
+
+    /// What can be said of it and everything below it.
+    pub fn summary(&self) -> Summary {
+        match &self.listing {
+            Listing::Read(entries) => Summary::of(entries, self.rules_left_out, Self::summary),
+            Listing::Remembered { summary, .. } => *summary,
+        }
     }
 
     /// The entry of this name.
     pub fn get(&self, name: &[u8]) -> Option<&Node> {
-        let position = self.entries.binary_search_by(|entry| entry.name.as_slice().cmp(name)).ok()?;
-        Some(&self.entries[position].node)
+        let entries = self.entries();
+        let position = entries.binary_search_by(|entry| entry.name.as_slice().cmp(name)).ok()?;
+        Some(&entries[position].node)
     }
 
     /// What stands at a path below it; none where nothing does, or where a part of the path is no directory.
@@ -220,7 +334,7 @@ impl Directory {
     }
 
     fn walk_below(&self, above: &WorkspacePath, visit: &mut impl FnMut(&WorkspacePath, &Node)) {
-        for entry in &self.entries {
+        for entry in self.entries() {
             let path = above.join(&entry.name);
             visit(&path, &entry.node);
             if let Node::Directory(directory) = &entry.node {

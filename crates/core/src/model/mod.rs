@@ -12,10 +12,11 @@ mod rules;
 mod scope;
 
 pub use change::{Change, ChangeStatus, Side};
-pub use checkpoint::{Attachment, Checkpoint, Context, FeatureState, GitState, Kind, UnknownKind};
+pub use checkpoint::{Attachment, Checkpoint, Context, FeatureState, GitChanges, GitState, Kind, UnknownKind};
 pub use contents::{ContentSink, Contents, Unreadable, Unwritable, is_shortage};
 pub use entry::{
-    Directory, DirectoryIds, Entry, Exception, FileEntry, Mode, ModeDefaults, Node, Reason, Skipped, Stamp,
+    Directory, DirectoryIds, Entry, Exception, FileEntry, Memory, Mode, ModeDefaults, Node, Reason, Skipped, Stamp,
+    Summary,
 };
 pub use ids::{CheckpointId, ContentId, InvalidId, ModesId, TreeId};
 pub use path::{InvalidPath, WorkspacePath, is_safe_name};

@@ -136,15 +136,15 @@ fn child<'a>(directory: &'a mut Directory, name: &[u8]) -> &'a mut Directory {
     if !matches!(directory.get(name), Some(Node::Directory(_))) {
         set(directory, name, Node::Directory(Box::default()));
     }
-    let position = directory.entries.iter().position(|entry| entry.name == name).unwrap_or_default();
-    match &mut directory.entries[position].node {
+    let position = directory.entries().iter().position(|entry| entry.name == name).unwrap_or_default();
+    match &mut directory.entries_mut()[position].node {
         Node::Directory(below) => below,
         _ => unreachable!("it was just made a directory"),
     }
 }
 
 fn set(directory: &mut Directory, name: &[u8], node: Node) {
-    directory.entries.retain(|entry| entry.name != name);
-    directory.entries.push(Entry { name: name.into(), node, exception: None });
-    directory.entries.sort_by(|a, b| a.name.cmp(&b.name));
+    directory.entries_mut().retain(|entry| entry.name != name);
+    directory.entries_mut().push(Entry { name: name.into(), node, exception: None });
+    directory.entries_mut().sort_by(|a, b| a.name.cmp(&b.name));
 }

@@ -28,7 +28,7 @@ use crate::{
     left_out::HeldPaths,
     model::{Change, CheckpointId, ContentSink, GitState, Scope},
     store::{Direction, FoundJournal, HashOnly, Journal, Operation, Restored, Store, Timeline, Writer},
-    workspace::{ScanSources, Workspace},
+    workspace::{ScanSources, Surroundings, Workspace},
 };
 
 /// What to restore, and how.
@@ -125,7 +125,7 @@ impl Workspace {
     pub(crate) fn plan_intent(&self, intent: &Intent) -> Result<RestorePlan> {
         let store = self.existing_store()?;
         let timeline = store.timeline()?;
-        let present = self.scan_for_restore(&store, &timeline, intent, &HashOnly)?;
+        let present = self.scan_for_restore(&store, &timeline, intent, &self.surroundings(), &HashOnly)?;
         let mut plan = RestorePlan::between(self, &store, &timeline, &present, intent)?;
         count_lines(&mut plan.changes, &LineSource::from_disk_to_store(&store, self.root()))?;
         Ok(plan)
@@ -148,7 +148,8 @@ impl Workspace {
     fn restore_once(&self, writer: &Writer, intent: &Intent, now: Timestamp) -> Result<RestoreOutcome> {
         let timeline = writer.timeline()?;
         let pack = writer.start_pack();
-        let scan = self.scan_for_restore(writer, &timeline, intent, &pack)?;
+        let surroundings = self.surroundings();
+        let scan = self.scan_for_restore(writer, &timeline, intent, &surroundings, &pack)?;
         let mut plan = RestorePlan::between(self, writer, &timeline, &scan, intent)?;
         plan.refuse_if_changed(intent.request.plan.as_deref())?;
         plan.refuse_conflicts(intent.request.skip_conflicts)?;
@@ -156,7 +157,7 @@ impl Workspace {
             return self.nothing_to_restore(writer, &timeline, plan, intent);
         }
         count_lines(&mut plan.changes, &LineSource::from_disk_to_store(writer, self.root()))?;
-        let present = Present { scan, pack };
+        let present = Present { scan, pack, surroundings };
         self.check_present(writer, &present, &plan)?;
         self.check_plan(writer, &mut plan)?;
         self.refuse_if_stopped()?;
@@ -244,6 +245,7 @@ impl Workspace {
         store: &Store,
         timeline: &Timeline,
         intent: &Intent,
+        surroundings: &Surroundings,
         sink: &dyn ContentSink,
     ) -> Result<Scan> {
         let unknown = || Error::UnknownCheckpoint { word: intent.request.target.to_string(), nearest: None };
@@ -252,20 +254,11 @@ impl Workspace {
         let made = intent.made_by.filter(|id| timeline.get(id).is_some());
         let made = made.map(|id| store.snapshot(&id)).transpose()?.map(|snapshot| HeldPaths::of(store, snapshot));
         let is_held = |path: &[u8]| held.contains(path) || made.as_ref().is_some_and(|made| made.contains(path));
-        let repository = self.user_repository();
-        let outside = self.outside_rules(repository.as_ref());
         let named = self.named_paths(timeline);
         let cache = self.stat_cache(store, timeline);
         let scope = plan::effective_scope(self, timeline, &intent.request);
         self.scan_into(
-            &ScanSources {
-                repository: repository.as_ref(),
-                outside: &outside,
-                named: &named,
-                is_held: Some(&is_held),
-                scope: &scope,
-                cache: cache.as_ref(),
-            },
+            &ScanSources { surroundings, named: &named, is_held: Some(&is_held), scope: &scope, cache: cache.as_ref() },
             sink,
         )
     }

@@ -257,7 +257,7 @@ impl Builder<'_> {
     }
 
     fn both_directories(&mut self, path: &WorkspacePath, present: &Directory, wanted: &Snapshot) -> Result<Stays> {
-        let defaults_fit = self.present.id_defaults == Some(wanted.defaults);
+        let defaults_fit = self.present.id_defaults() == Some(wanted.defaults);
         if present.ids == Some(wanted.ids) && defaults_fit {
             return Ok(Stays::Something);
         }
@@ -301,7 +301,7 @@ impl Builder<'_> {
                 self.both_directories(path, present, snapshot)
             }
             (Some(Node::Directory(present)), _) => {
-                for entry in &present.entries {
+                for entry in present.entries() {
                     self.name(&path.join(&entry.name), Some(&entry.node), None)?;
                 }
                 Ok(Stays::Something)
@@ -380,7 +380,7 @@ impl Builder<'_> {
             }
             Node::Directory(directory) => {
                 let mut stays = Stays::Nothing;
-                for entry in &directory.entries {
+                for entry in directory.entries() {
                     if self.vanishes(&path.join(&entry.name), &entry.node)? == Stays::Something {
                         stays = Stays::Something;
                     }
@@ -388,7 +388,7 @@ impl Builder<'_> {
                 if stays == Stays::Nothing {
                     let old = Some(Side::Directory { mode: directory.mode() });
                     self.step(path, old, None);
-                    if directory.entries.is_empty() {
+                    if directory.entries().is_empty() {
                         self.changes.push(Change::between(path.clone(), old, None));
                     }
                 }
@@ -435,7 +435,7 @@ impl Builder<'_> {
     fn directory_becomes(&mut self, path: &WorkspacePath, directory: &Directory, wanted: &StoredNode) -> Result<Stays> {
         let (steps, changes) = (self.steps.len(), self.changes.len());
         let mut stays = Stays::Nothing;
-        for entry in &directory.entries {
+        for entry in directory.entries() {
             if self.vanishes(&path.join(&entry.name), &entry.node)? == Stays::Something {
                 stays = Stays::Something;
             }
@@ -493,8 +493,8 @@ fn side_by_side<'a>(
     present: &'a Directory,
     wanted: &'a [StoredEntry],
 ) -> Vec<(&'a BStr, Option<&'a Node>, Option<&'a StoredNode>)> {
-    let mut out = Vec::with_capacity(present.entries.len().max(wanted.len()));
-    let mut left = present.entries.iter().peekable();
+    let mut out = Vec::with_capacity(present.entries().len().max(wanted.len()));
+    let mut left = present.entries().iter().peekable();
     let mut right = wanted.iter().peekable();
     loop {
         let order = match (left.peek(), right.peek()) {

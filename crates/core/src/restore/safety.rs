@@ -11,13 +11,14 @@ use crate::{
     model::{CheckpointId, Directory, Kind, Node, Scope, WorkspacePath},
     save::{Capture, SaveRequest},
     store::{Direction, PackWriter, Snapshot, Timeline, Writer},
-    workspace::Workspace,
+    workspace::{Surroundings, Workspace},
 };
 
 /// What a restore found, with the contents on their way into the store.
 pub(super) struct Present {
     pub(super) scan: Scan,
     pub(super) pack: PackWriter,
+    pub(super) surroundings: Surroundings,
 }
 
 /// A safety checkpoint that was published.
@@ -52,8 +53,8 @@ impl Workspace {
         now: Timestamp,
     ) -> Result<(Safety, usize)> {
         let standing = writer.standing(timeline)?;
-        let Present { scan, pack } = present;
-        let mut capture = self.capture_of(writer, timeline, scan, &[])?;
+        let Present { scan, pack, surroundings } = present;
+        let mut capture = self.capture_of(writer, timeline, scan, surroundings, &[])?;
         let scope = &plan.recorded_scope;
         let snapshot = match scope {
             Scope::Whole => writer.write_snapshot(&pack, &mut capture.scan.root, &capture.mode_defaults)?,

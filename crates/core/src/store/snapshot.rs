@@ -66,7 +66,7 @@ pub(super) fn write(
         return Ok(ids);
     }
     let mut lines = DirectoryLines::default();
-    for entry in directory.entries.iter_mut().filter(|entry| entry.node.is_captured()) {
+    for entry in directory.entries_mut().iter_mut().filter(|entry| entry.node.is_captured()) {
         match &mut entry.node {
             Node::File(file) => lines.file(&entry.name, &file.content, Mode::from_raw(file.stamp.mode), defaults),
             Node::Symlink(link) => lines.symlink(&entry.name, &link.content),
@@ -227,12 +227,12 @@ impl Graft<'_> {
             }
         }
         let mut names: Vec<BString> = stored.iter().map(|entry| entry.name.clone()).collect();
-        names.extend(partial.entries.iter().map(|entry| entry.name.clone()));
+        names.extend(partial.entries().iter().map(|entry| entry.name.clone()));
         names.sort();
         names.dedup();
         for name in names.iter().filter(|name| self.scope.touches(&path.join(name))) {
             let below = stored.iter().find(|entry| entry.name == *name).map(|entry| entry.node);
-            let found = partial.entries.iter_mut().find(|entry| entry.name == *name).map(|entry| &mut entry.node);
+            let found = partial.entries_mut().iter_mut().find(|entry| entry.name == *name).map(|entry| &mut entry.node);
             if let Some(node) = self.name(&path.join(name), below, found)? {
                 nodes.push((name.clone(), node));
             }
@@ -296,7 +296,7 @@ impl Graft<'_> {
 
 fn forget_ids(directory: &mut Directory) {
     directory.ids = None;
-    for entry in &mut directory.entries {
+    for entry in directory.entries_mut() {
         if let Node::Directory(below) = &mut entry.node {
             forget_ids(below);
         }

@@ -3,6 +3,8 @@
 //! Read from its files alone. No hook, filter or helper that its configuration names is looked at, and a repository that
 //! can't be made sense of counts as none.
 
+mod dirty;
+mod index;
 mod position;
 mod staged;
 
@@ -13,17 +15,16 @@ use std::{
 
 use bstr::ByteSlice;
 
+use dirty::MAX_DIRTY_FILES;
+use index::{Index, SUBMODULE};
 pub(crate) use position::{Destination, GitMove, Position};
 
 use crate::{
     disk,
     files::{IgnoreRules, Verdict},
-    model::{Directory, GitState, Mode, Node, OutsideRules, Stamp, WorkspacePath},
+    model::{GitChanges, GitState, OutsideRules, Stamp},
     settings::ScanSettings,
 };
-
-/// The most dirty files that a checkpoint names.
-const MAX_DIRTY_FILES: usize = 1_000;
 
 /// What the process around the library knows of the user's git configuration.
 #[derive(Debug, Clone, Default)]
@@ -43,7 +44,8 @@ pub(crate) struct UserRepository {
     /// The workspace's place in the repository, with a slash at its end; empty at the top.
     prefix: Vec<u8>,
     top: PathBuf,
-    index: OnceLock<Option<gix_index::File>>,
+    index_stamp: OnceLock<Option<Stamp>>,
+    index: OnceLock<Option<Index>>,
 }
 
 impl UserRepository {
@@ -57,7 +59,8 @@ impl UserRepository {
             if !prefix.is_empty() {
                 prefix.push(b'/');
             }
-            return Some(Self { git_dir, common_dir, prefix, top: top.to_owned(), index: OnceLock::new() });
+            let (index_stamp, index) = (OnceLock::new(), OnceLock::new());
+            return Some(Self { git_dir, common_dir, prefix, top: top.to_owned(), index_stamp, index });
         }
         None
     }
@@ -72,26 +75,28 @@ impl UserRepository {
         let Some(index) = self.index() else { return false };
         let full = [self.prefix.as_slice(), path].concat();
         // A submodule's entry stands for a repository of its own, not for files that this one tracks.
-        let is_file = |entry: &gix_index::Entry| entry.mode != gix_index::entry::Mode::COMMIT;
-        if index.entry_index_by_path(full.as_bstr()).is_ok_and(|position| is_file(index.entry(position))) {
-            return true;
-        }
-        let below = [full.as_slice(), b"/"].concat();
-        index.prefixed_entries(below.as_bstr()).is_some_and(|entries| entries.iter().any(is_file))
+        let is_file = |position: usize| index.entry(position).mode != SUBMODULE;
+        index.of_path(&full).any(is_file)
+            || index.with_prefix(0..index.len(), &[full.as_slice(), b"/"].concat()).any(is_file)
     }
 
-    /// What the index looked like; none where there is none.
+    /// What the index looked like before it was read; none where there is none.
     pub(crate) fn index_stamp(&self) -> Option<Stamp> {
-        disk::stamp_following(&self.git_dir.join("index")).ok()?
+        *self.index_stamp.get_or_init(|| disk::stamp_following(&self.index_path()).ok()?)
     }
 
-    fn index(&self) -> Option<&gix_index::File> {
-        self.index
-            .get_or_init(|| {
-                let path = self.git_dir.join("index");
-                gix_index::File::at(path, self.object_hash(), true, Default::default()).ok()
-            })
-            .as_ref()
+    fn index(&self) -> Option<&Index> {
+        self.index_stamp();
+        self.index.get_or_init(|| Index::at(self.index_path(), self.object_hash())).as_ref()
+    }
+
+    /// The index with all that belongs to it, for more than a look.
+    fn parsed_index(&self) -> Option<gix_index::File> {
+        gix_index::File::at(self.index_path(), self.object_hash(), true, Default::default()).ok()
+    }
+
+    fn index_path(&self) -> PathBuf {
+        self.git_dir.join("index")
     }
 
     fn object_hash(&self) -> gix_hash::Kind {
@@ -148,15 +153,13 @@ impl UserRepository {
         let path = self.prefix.trim_end_with(|c| c == '/');
         let ends = path.find_iter("/").chain([path.len()]);
         let is_ignored = ends.into_iter().any(|end| judge.judge(&path[..end], true) != Verdict::Captured);
-        is_ignored && self.index().is_none_or(|index| index.prefixed_entries(self.prefix.as_bstr()).is_none())
+        is_ignored && self.index().is_none_or(|index| index.with_prefix(0..index.len(), &self.prefix).is_empty())
     }
 
-    /// Where the repository stands; `scanned` tells which tracked files differ from the index, and the index which are
-    /// staged.
-    pub(crate) fn state(&self, scanned: &Directory) -> Option<GitState> {
+    /// Where the repository stands; what differs in it is found by then.
+    pub(crate) fn state(&self, changes: &GitChanges) -> Option<GitState> {
         let (branch, commit) = self.head()?;
-        let mut dirty_files = self.dirty_files(scanned);
-        dirty_files.extend(self.staged_files(commit.as_deref(), MAX_DIRTY_FILES));
+        let mut dirty_files = [changes.unstaged.as_slice(), &changes.staged].concat();
         dirty_files.sort();
         dirty_files.dedup();
         dirty_files.truncate(MAX_DIRTY_FILES);
@@ -197,55 +200,6 @@ impl UserRepository {
         let mut lines = packed.lines().filter_map(|line| line.split_once(' '));
         lines.find(|(id, held)| *held == name && is_hex(id)).map(|(id, _)| id.to_owned())
     }
-
-    fn dirty_files(&self, scanned: &Directory) -> Vec<WorkspacePath> {
-        let Some(index) = self.index() else { return Vec::new() };
-        let entries = index.prefixed_entries(self.prefix.as_bstr()).unwrap_or_default();
-        let mut dirty = Vec::new();
-        for entry in entries {
-            let Some(path) = entry.path(index).strip_prefix(self.prefix.as_slice()) else { continue };
-            let Ok(path) = WorkspacePath::new(path) else { continue };
-            if dirty.last() != Some(&path) && is_dirty(entry, scanned.find(&path)) {
-                dirty.push(path);
-                if dirty.len() == MAX_DIRTY_FILES {
-                    break;
-                }
-            }
-        }
-        dirty
-    }
-}
-
-fn is_dirty(entry: &gix_index::Entry, node: Option<&Node>) -> bool {
-    use gix_index::entry::{Flags, Mode as IndexMode, Stage};
-    if entry.mode == IndexMode::COMMIT || entry.flags.intersects(Flags::SKIP_WORKTREE | Flags::ASSUME_VALID) {
-        return false;
-    }
-    if entry.stage() != Stage::Unconflicted {
-        return true;
-    }
-    let Some(node) = node else { return true };
-    let (found, is_same_type) = match node {
-        Node::File(file) => {
-            let is_executable = Mode::from_raw(file.stamp.mode).is_executable();
-            let mode = if is_executable { IndexMode::FILE_EXECUTABLE } else { IndexMode::FILE };
-            (file, entry.mode == mode)
-        }
-        Node::Symlink(link) => (link, entry.mode == IndexMode::SYMLINK),
-        // A file that is left out can't be judged.
-        Node::Skipped(..) => return false,
-        Node::Directory(_) => return true,
-    };
-    if !is_same_type {
-        return true;
-    }
-    // Where git's own note of the file still fits it is clean, whatever filters did to its bytes on the way in.
-    let seconds = found.stamp.mtime.div_euclid(1_000_000_000);
-    let nanoseconds = found.stamp.mtime.rem_euclid(1_000_000_000);
-    let is_as_noted = i64::from(entry.stat.mtime.secs) == seconds
-        && (entry.stat.mtime.nsecs == 0 || i64::from(entry.stat.mtime.nsecs) == nanoseconds)
-        && u64::from(entry.stat.size) == found.stamp.size & 0xffff_ffff;
-    !is_as_noted && entry.id.as_slice() != found.content.as_bytes()
 }
 
 /// The excludes file of the user's own configuration, or the default one.

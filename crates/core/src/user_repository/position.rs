@@ -238,7 +238,8 @@ impl UserRepository {
         let tree = self.tree_of(&objects, commit)?;
         let mut state = gix_index::State::from_tree(&tree, &objects, Default::default())
             .map_err(|error| problem(format!("the tree of commit {commit} can't be read: {error}")))?;
-        if let Some(present) = self.index() {
+        let present = self.parsed_index();
+        if let Some(present) = &present {
             if present.is_sparse() {
                 return refuse("the repository has a sparse index; `git sparse-checkout disable` makes it a full one");
             }
@@ -248,7 +249,7 @@ impl UserRepository {
             take_over(&mut state, present);
         }
         let mut bytes = Vec::new();
-        let file = gix_index::File::from_state(state, self.git_dir.join("index"));
+        let file = gix_index::File::from_state(state, self.index_path());
         let options = gix_index::write::Options::default();
         file.write_to(&mut bytes, options).map_err(|error| problem(format!("the index can't be written: {error}")))?;
         Ok(Some(bytes))

@@ -22,14 +22,14 @@ type Held = (EntryKind, ObjectId);
 impl UserRepository {
     /// The first `limit` paths of the workspace that differ between the index and the commit.
     pub(super) fn staged_files(&self, commit: Option<&str>, limit: usize) -> Vec<WorkspacePath> {
-        let Some(index) = self.index().filter(|index| !index.is_sparse()) else { return Vec::new() };
+        let Some(index) = self.parsed_index().filter(|index| !index.is_sparse()) else { return Vec::new() };
         let (Ok(objects), true) = (self.objects(), self.object_hash() == gix_hash::Kind::Sha1) else {
             return Vec::new();
         };
         let tree = commit.map(|commit| self.tree_of(&objects, commit)).transpose();
         // A commit that can't be read tells nothing.
         let Ok(tree) = tree else { return Vec::new() };
-        let mut search = Search { index, objects, prefix: &self.prefix, limit, found: Vec::new() };
+        let mut search = Search { index: &index, objects, prefix: &self.prefix, limit, found: Vec::new() };
         search.directory(Vec::new(), tree, index.tree());
         search.found
     }

@@ -1,6 +1,6 @@
 //! The stat cache saves work and never changes what a save holds.
 
-use std::{fs::File, path::PathBuf, time::Duration};
+use std::{fs::File, os::unix::fs::MetadataExt, path::PathBuf, time::Duration};
 
 use backtrail::{GitEnvironment, Options, SaveRequest, Settings, Start, Workspace};
 use backtrail_testkit::{Random, TestWorkspace, git};
@@ -127,6 +127,10 @@ fn a_damaged_cache_costs_only_time() {
     ws.symlink("a", "link");
     settle();
     ws.save();
+    // With something appended to it.
+    ws.write("d/a", "more");
+    settle();
+    ws.save();
     let sound = std::fs::read(cache_file(&ws)).unwrap();
     let mut random = Random::new(7);
     let mut damages: Vec<(String, Vec<u8>)> = vec![
@@ -157,6 +161,45 @@ fn a_damaged_cache_costs_only_time() {
     }
     std::fs::write(cache_file(&ws), &sound[..sound.len() / 2]).unwrap();
     assert_save_is_exact(&ws, 0, "cut in half");
+}
+
+#[test]
+fn a_save_without_a_change_leaves_the_cache_as_it_is() {
+    let ws = TestWorkspace::new();
+    ws.write(".gitignore", "*.log\n");
+    for name in ["a", "b.log", "d/a", "d/e/f", "hollow/x.log"] {
+        ws.write(name, name);
+    }
+    settle();
+    ws.save();
+    let stamp = || {
+        let data = std::fs::metadata(cache_file(&ws)).unwrap();
+        (data.ino(), data.mtime_nsec(), data.len())
+    };
+    let before = stamp();
+    settle();
+    assert!(!ws.save_with(&SaveRequest::default()).created);
+    assert_eq!(stamp(), before);
+    ws.write("d/e/f", "2");
+    ws.save();
+    assert_eq!(stamp().0, before.0, "one edit is added to it");
+}
+
+#[test]
+fn the_cache_does_not_grow_without_end() {
+    let ws = TestWorkspace::new();
+    for number in 0..20 {
+        ws.write(format!("d{number}/a"), "1");
+    }
+    ws.save();
+    let first = std::fs::metadata(cache_file(&ws)).unwrap().len();
+    for number in 0..40 {
+        ws.write(format!("d{}/a", number % 20), format!("edit {number}"));
+        ws.save();
+        let length = std::fs::metadata(cache_file(&ws)).unwrap().len();
+        assert!(length < first * 2, "{length} bytes after {number} edits, {first} at first");
+    }
+    assert_save_is_exact(&ws, 0, "after many edits");
 }
 
 #[test]

@@ -72,6 +72,72 @@ fn a_branch_with_dirty_files() {
     assert_eq!(dirty(&state), ["d/deep", "edited", "executable", "gone", "staged", "to-directory", "to-link"]);
 }
 
+/// What changes between saves is looked up in the index, the rest is remembered: both together must be what git says.
+#[test]
+fn dirty_files_are_right_from_save_to_save() {
+    let ws = TestWorkspace::new();
+    for name in ["a", "d/b", "d/c", "d/e/f", "g/h", "g/i", "long"] {
+        ws.write(name, "1\n");
+    }
+    ws.git_init();
+    type Step = fn(&TestWorkspace);
+    let steps: [(&str, Step); 12] = [
+        ("nothing", |_| {}),
+        ("one file edited", |ws| ws.write("d/b", "2\n")),
+        ("another, and a new one", |ws| {
+            ws.write("d/e/f", "2\n");
+            ws.write("d/new", "1\n");
+        }),
+        ("one put back as it was", |ws| ws.write("d/b", "1\n")),
+        ("a directory removed", |ws| ws.remove("g")),
+        ("a file in its place", |ws| ws.write("g", "1\n")),
+        ("and the directory again", |ws| {
+            ws.remove("g");
+            ws.write("g/h", "1\n");
+        }),
+        ("a file became a link", |ws| {
+            ws.remove("a");
+            ws.symlink("long", "a");
+        }),
+        ("a file was made executable", |ws| ws.chmod("d/c", 0o755)),
+        ("staged", |ws| drop(ws.git(&["add", "d/e/f"]))),
+        ("edited after that", |ws| ws.write("d/e/f", "3\n")),
+        ("committed", |ws| drop(ws.git(&["commit", "-q", "-a", "-m", "more"]))),
+    ];
+    for (what, step) in steps {
+        // What is written in the same tick as the save before is read again in any case.
+        std::thread::sleep(std::time::Duration::from_millis(35));
+        ws.save_with(&SaveRequest::default());
+        std::thread::sleep(std::time::Duration::from_millis(35));
+        step(&ws);
+        let saved = ws.save_with(&SaveRequest { allow_empty: true, ..SaveRequest::default() });
+        // Without its optional locks git leaves the index as it is.
+        let by_git = |more: &[&str]| {
+            let words = [&["--no-optional-locks", "diff", "--name-only"], more].concat();
+            text(git(&ws.root(), &words)).lines().map(String::from).collect::<Vec<_>>()
+        };
+        let mut expected = [by_git(&[]), by_git(&["--cached"])].concat();
+        expected.sort();
+        expected.dedup();
+        assert_eq!(dirty(&saved.checkpoint.git.unwrap()), expected, "{what}");
+    }
+}
+
+#[test]
+fn a_safety_checkpoint_of_paths_says_nothing_of_others() {
+    let ws = TestWorkspace::new();
+    ws.write("a", "1\n");
+    ws.write("d/b", "1\n");
+    ws.git_init();
+    let first = ws.save();
+    ws.write("a", "2\n");
+    let scope = Scope::of_paths(vec![ws.workspace_path("a")]);
+    let request = backtrail::RestoreRequest { scope, ..backtrail::RestoreRequest::whole(first.id) };
+    let safety = ws.open().restore(&request, ws.now()).unwrap().safety.unwrap();
+    let state = ws.open().get(&safety).unwrap().git.unwrap();
+    assert_eq!(dirty(&state), ["a"]);
+}
+
 #[test]
 fn a_touched_file_is_not_dirty() {
     let ws = TestWorkspace::new();

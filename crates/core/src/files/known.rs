@@ -1,0 +1,167 @@
+//! The hot path of a scan: a directory whose names are known. Each file is looked at once, and nothing is copied while
+//! everything is as it was.
+
+use rayon::prelude::*;
+
+use super::{
+    IgnoreRules, StatCache,
+    scan::{Failure, Pending, Place, Walker, join},
+    stat_cache::{CachedEntry, CachedNode, Record},
+};
+use crate::{
+    disk::Dir,
+    model::{Directory, DirectoryIds, Entry, Mode, Node, Reason},
+};
+
+/// Longer lists of files are looked at side by side.
+const LONG: usize = 512;
+
+/// A name whose entry may be another by now.
+struct Found {
+    position: usize,
+    /// None where nothing is there any more.
+    entry: Option<Entry>,
+}
+
+impl Walker<'_> {
+    /// The directory as its record has it, where it still is so; what changed is read.
+    pub(super) fn known(
+        &self,
+        directory: &Dir,
+        path: &[u8],
+        rules: &IgnoreRules,
+        place: Place,
+        record: &Record<'_>,
+    ) -> Result<Directory, Failure> {
+        let Some(cache) = self.options.cache else { return Ok(Directory::default()) };
+        self.options.progress.add_entries(record.names() as u64);
+        let mut doubtful = Vec::new();
+        let mut below = Vec::new();
+        for (position, entry) in record.entries().enumerate() {
+            match entry.node {
+                CachedNode::Directory(_) if entry.exception.is_none() => below.push((position, entry)),
+                _ if record.names() > LONG => doubtful.push((position, entry)),
+                _ if is_as_it_was(directory, &entry) => {}
+                _ => doubtful.push((position, entry)),
+            }
+        }
+        if record.names() > LONG {
+            doubtful = doubtful.into_par_iter().filter(|(_, entry)| !is_as_it_was(directory, entry)).collect();
+        }
+        let mut found = Vec::new();
+        let look = |(position, entry): &(usize, CachedEntry<'_>)| {
+            self.look_again(directory, path, rules, place, *position, entry)
+        };
+        if below.len() > 1 {
+            let all: Vec<_> =
+                below.par_iter().map(|known| self.look_below(directory, path, rules, place, known)).collect();
+            for one in all {
+                found.extend(one?);
+            }
+        } else {
+            for known in &below {
+                found.extend(self.look_below(directory, path, rules, place, known)?);
+            }
+        }
+        if doubtful.len() > 1 {
+            let all: Vec<_> = doubtful.par_iter().map(look).collect();
+            for one in all {
+                found.extend(one?);
+            }
+        } else {
+            for known in &doubtful {
+                found.extend(look(known)?);
+            }
+        }
+        let known = record.to_directory(cache);
+        if found.is_empty() { Ok(known) } else { Ok(changed(known, found, record, cache)) }
+    }
+
+    /// Looks into a directory; none where it is, with everything below it, as it was.
+    fn look_below(
+        &self,
+        parent: &Dir,
+        path: &[u8],
+        rules: &IgnoreRules,
+        place: Place,
+        (position, known): &(usize, CachedEntry<'_>),
+    ) -> Result<Option<Found>, Failure> {
+        let Ok(directory) = parent.open_dir(known.name.to_bytes()) else {
+            return self.look_again(parent, path, rules, place, *position, known);
+        };
+        let name = known.name.to_bytes();
+        let record = self.record_of(Some(known));
+        let node = self.subdirectory(parent, directory, name, &join(path, name), rules, place, record)?;
+        if let (Some(Node::Directory(read)), CachedNode::Directory(place)) = (&node, known.node)
+            && read.place() == Some(place)
+        {
+            return Ok(None);
+        }
+        let entry = node.map(|node| Entry { name: name.into(), node, exception: None });
+        Ok(Some(Found { position: *position, entry }))
+    }
+
+    /// Reads a name anew; none where it was left out before and is again.
+    fn look_again(
+        &self,
+        directory: &Dir,
+        path: &[u8],
+        rules: &IgnoreRules,
+        place: Place,
+        position: usize,
+        known: &CachedEntry<'_>,
+    ) -> Result<Option<Found>, Failure> {
+        let pending =
+            Pending { name: known.name.to_bytes().into(), file_type: None, cached: Some(*known), is_judged: true };
+        let entry = self.entry(directory, path, rules, place, pending, &mut Vec::new())?;
+        let is_same = match (entry.as_ref().map(|entry| &entry.node), known.node) {
+            (Some(Node::Skipped(reason, stamp)), CachedNode::Skipped(before, size)) => {
+                (*reason, stamp.size) == (before, size)
+            }
+            (Some(Node::Directory(read)), CachedNode::Directory(place)) => read.place() == Some(place),
+            _ => false,
+        };
+        Ok((!is_same).then_some(Found { position, entry }))
+    }
+}
+
+/// Is this, at a glance, what was recorded?
+fn is_as_it_was(directory: &Dir, known: &CachedEntry<'_>) -> bool {
+    match &known.node {
+        CachedNode::File(file, true) | CachedNode::Symlink(file, true) => directory.has_stamp(known.name, &file.stamp),
+        // These are left out by their names alone.
+        CachedNode::Skipped(Reason::Ignored | Reason::Git | Reason::Name, _) => true,
+        _ => false,
+    }
+}
+
+/// The directory with what was found in place of what was known.
+fn changed(known: Directory, found: Vec<Found>, record: &Record<'_>, cache: &std::sync::Arc<StatCache>) -> Directory {
+    let mut entries: Vec<Option<Entry>> = record.entries().map(|entry| Some(entry.to_entry(cache))).collect();
+    for one in found {
+        entries[one.position] = one.entry;
+    }
+    let ids = record.ids.filter(|_| is_same_content(&entries, record, cache));
+    let mut read = known.with_entries(entries.into_iter().flatten().collect());
+    read.ids = ids;
+    read
+}
+
+/// Would every entry lead to the ids that were recorded?
+fn is_same_content(entries: &[Option<Entry>], record: &Record<'_>, cache: &StatCache) -> bool {
+    let same_ids = |child: &Directory, place: u64| {
+        let before: Option<(bool, Option<DirectoryIds>, Mode)> =
+            cache.record(place).map(|record| (record.is_captured(), record.ids, Mode::from_raw(record.stamp.mode)));
+        let now = (child.is_captured(), child.ids, child.mode());
+        before == Some(now) && (child.ids.is_some() || !child.is_captured())
+    };
+    entries.iter().zip(record.entries()).all(|(entry, old)| match (entry.as_ref().map(|entry| &entry.node), old.node) {
+        (Some(Node::File(file)), CachedNode::File(old, _))
+        | (Some(Node::Symlink(file)), CachedNode::Symlink(old, _)) => {
+            file.content == old.content && Mode::from_raw(file.stamp.mode) == Mode::from_raw(old.stamp.mode)
+        }
+        (Some(Node::Directory(child)), CachedNode::Directory(place)) => same_ids(child, place),
+        (Some(Node::Skipped(..)), CachedNode::Skipped(..)) => true,
+        _ => false,
+    })
+}

@@ -1,0 +1,77 @@
+//! What a scan found to be another than the cache has it, path by path.
+
+use std::cmp::Ordering;
+
+use super::{CachedEntry, CachedNode, Record, StatCache};
+use crate::model::{Directory, Entry, Node, WorkspacePath};
+
+impl StatCache {
+    /// Files and links that are not as they were, those that came and went included; in order.
+    /// None where there are more than `most`.
+    pub(crate) fn differences(&self, scanned: &Directory, most: usize) -> Option<Vec<WorkspacePath>> {
+        let mut search = Search { cache: self, most, found: Vec::new() };
+        search.directories(&WorkspacePath::root(), self.root(), Some(scanned))?;
+        search.found.sort();
+        search.found.dedup();
+        Some(search.found)
+    }
+}
+
+struct Search<'c> {
+    cache: &'c StatCache,
+    most: usize,
+    found: Vec<WorkspacePath>,
+}
+
+impl<'c> Search<'c> {
+    fn directories(&mut self, path: &WorkspacePath, old: Option<Record<'c>>, new: Option<&Directory>) -> Option<()> {
+        if let (Some(old), Some(new)) = (&old, new)
+            && new.place() == Some(old.place)
+        {
+            return Some(());
+        }
+        let mut old = old.into_iter().flat_map(|old| old.entries()).peekable();
+        let mut new = new.map(Directory::entries).unwrap_or_default().iter().peekable();
+        loop {
+            let order = match (old.peek(), new.peek()) {
+                (None, None) => return Some(()),
+                (Some(_), None) => Ordering::Less,
+                (None, Some(_)) => Ordering::Greater,
+                (Some(old), Some(new)) => old.name.to_bytes().cmp(new.name.as_slice()),
+            };
+            let old = if order.is_le() { old.next() } else { None };
+            let new = if order.is_ge() { new.next() } else { None };
+            self.names(path, old, new)?;
+        }
+    }
+
+    fn names(&mut self, above: &WorkspacePath, old: Option<CachedEntry<'c>>, new: Option<&Entry>) -> Option<()> {
+        let name = old.map(|old| old.name.to_bytes()).or(new.map(|new| new.name.as_slice())).unwrap_or_default();
+        let is_same = match (old.map(|old| old.node), new.map(|new| &new.node)) {
+            (Some(CachedNode::File(old, _)), Some(Node::File(new)))
+            | (Some(CachedNode::Symlink(old, _)), Some(Node::Symlink(new))) => old == *new,
+            (Some(CachedNode::Skipped(..)), Some(Node::Skipped(..))) => true,
+            _ => false,
+        };
+        if is_same {
+            return Some(());
+        }
+        let path = above.join(name);
+        let record = old.and_then(|old| match old.node {
+            CachedNode::Directory(place) => self.cache.record(place),
+            _ => None,
+        });
+        let directory = new.and_then(|new| match &new.node {
+            Node::Directory(directory) => Some(&**directory),
+            _ => None,
+        });
+        if record.is_some() || directory.is_some() {
+            self.directories(&path, record, directory)?;
+        }
+        // What was or is no directory is named itself.
+        if record.is_none() || directory.is_none() {
+            self.found.push(path);
+        }
+        (self.found.len() <= self.most).then_some(())
+    }
+}

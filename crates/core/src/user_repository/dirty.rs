@@ -1,0 +1,142 @@
+//! What differs in the user's repository: tracked files from the index, and the index from the commit.
+
+use std::ops::Range;
+
+use bstr::ByteSlice;
+
+use super::{
+    UserRepository,
+    index::{EXECUTABLE, FILE, Index, IndexEntry, SUBMODULE, SYMLINK},
+};
+use crate::model::{Directory, GitChanges, Mode, Node, Scope, WorkspacePath};
+
+/// The most dirty files that a checkpoint names.
+pub(super) const MAX_DIRTY_FILES: usize = 1_000;
+
+impl UserRepository {
+    /// What differs in the repository, within the scope; `scanned` tells how the files are.
+    pub(crate) fn changes(&self, scanned: &Directory, scope: &Scope) -> GitChanges {
+        let commit = self.commit();
+        let staged = self.staged_files(commit.as_deref(), MAX_DIRTY_FILES);
+        let staged = staged.into_iter().filter(|path| scope.contains(path)).collect();
+        GitChanges { commit, staged, unstaged: self.unstaged_files(scanned, scope) }
+    }
+
+    /// The same for the whole workspace, from what was found with the same index; `since` has everything that is not as
+    /// it was then.
+    pub(crate) fn changes_since(&self, known: &GitChanges, since: &[WorkspacePath], scanned: &Directory) -> GitChanges {
+        let commit = self.commit();
+        let staged = match known.commit == commit {
+            true => known.staged.clone(),
+            false => self.staged_files(commit.as_deref(), MAX_DIRTY_FILES),
+        };
+        GitChanges { commit, staged, unstaged: self.unstaged_since(&known.unstaged, since, scanned) }
+    }
+
+    fn commit(&self) -> Option<String> {
+        self.head().and_then(|(_, commit)| commit)
+    }
+
+    /// The tracked files that differ from the index.
+    fn unstaged_files(&self, scanned: &Directory, scope: &Scope) -> Vec<WorkspacePath> {
+        let Some(index) = self.index() else { return Vec::new() };
+        let mut search = Search { index, skip: self.prefix.len(), scope, dirty: Vec::new() };
+        search.directory(scanned, index.with_prefix(0..index.len(), &self.prefix), self.prefix.len());
+        search.dirty
+    }
+
+    /// The same where some are known; the index is read only where something changed.
+    fn unstaged_since(
+        &self,
+        known: &[WorkspacePath],
+        since: &[WorkspacePath],
+        scanned: &Directory,
+    ) -> Vec<WorkspacePath> {
+        // A list that was cut off does not tell what else there is.
+        if known.len() >= MAX_DIRTY_FILES {
+            return self.unstaged_files(scanned, &Scope::Whole);
+        }
+        let is_as_it_was = |path: &&WorkspacePath| since.binary_search(path).is_err();
+        let mut dirty: Vec<WorkspacePath> = known.iter().filter(is_as_it_was).cloned().collect();
+        if let (false, Some(index)) = (since.is_empty(), self.index()) {
+            dirty.extend(since.iter().filter(|path| self.is_changed_dirty(index, path, scanned)).cloned());
+            dirty.sort();
+        }
+        dirty.truncate(MAX_DIRTY_FILES);
+        dirty
+    }
+
+    fn is_changed_dirty(&self, index: &Index, path: &WorkspacePath, scanned: &Directory) -> bool {
+        let mut entries = index.of_path(&[self.prefix.as_slice(), path.as_bytes()].concat());
+        entries.any(|position| is_dirty(&index.entry(position), scanned.find(path)))
+    }
+}
+
+/// Goes through index and scan side by side.
+struct Search<'a> {
+    index: &'a Index,
+    /// How much of a path in the index lies above the workspace.
+    skip: usize,
+    scope: &'a Scope,
+    dirty: Vec<WorkspacePath>,
+}
+
+impl Search<'_> {
+    /// `range` is what the index has in this directory, `above` how many bytes of each path are the directory's.
+    fn directory(&mut self, scanned: &Directory, range: Range<usize>, above: usize) {
+        let mut position = range.start;
+        while position < range.end && self.dirty.len() < MAX_DIRTY_FILES {
+            let entry = self.index.entry(position);
+            let below = &entry.path[above.min(entry.path.len())..];
+            let Some(slash) = below.find_byte(b'/') else {
+                self.file(&entry, scanned.get(below));
+                position += 1;
+                continue;
+            };
+            let inside = self.index.with_prefix(position..range.end, &entry.path[..above + slash + 1]);
+            match scanned.get(&below[..slash]) {
+                Some(Node::Directory(child)) => self.directory(child, inside.clone(), above + slash + 1),
+                _ => inside.clone().for_each(|position| self.file(&self.index.entry(position), None)),
+            }
+            position = inside.end.max(position + 1);
+        }
+    }
+
+    fn file(&mut self, entry: &IndexEntry<'_>, node: Option<&Node>) {
+        if self.dirty.len() == MAX_DIRTY_FILES || !is_dirty(entry, node) {
+            return;
+        }
+        let Ok(path) = WorkspacePath::new(entry.path[self.skip..].as_bytes()) else { return };
+        if self.dirty.last() != Some(&path) && self.scope.contains(&path) {
+            self.dirty.push(path);
+        }
+    }
+}
+
+fn is_dirty(entry: &IndexEntry<'_>, node: Option<&Node>) -> bool {
+    if entry.mode == SUBMODULE || entry.is_exempt {
+        return false;
+    }
+    if entry.is_conflicted {
+        return true;
+    }
+    let Some(node) = node else { return true };
+    let (found, mode) = match node {
+        Node::File(file) if Mode::from_raw(file.stamp.mode).is_executable() => (file, EXECUTABLE),
+        Node::File(file) => (file, FILE),
+        Node::Symlink(link) => (link, SYMLINK),
+        // A file that is left out can't be judged.
+        Node::Skipped(..) => return false,
+        Node::Directory(_) => return true,
+    };
+    if entry.mode != mode {
+        return true;
+    }
+    // Where git's own note of the file still fits it is clean, whatever filters did to its bytes on the way in.
+    let seconds = found.stamp.mtime.div_euclid(1_000_000_000);
+    let nanoseconds = found.stamp.mtime.rem_euclid(1_000_000_000);
+    let is_as_noted = i64::from(entry.mtime.0) == seconds
+        && (entry.mtime.1 == 0 || i64::from(entry.mtime.1) == nanoseconds)
+        && u64::from(entry.size) == found.stamp.size & 0xffff_ffff;
+    !is_as_noted && entry.id != found.content.as_bytes()
+}

@@ -1,0 +1,196 @@
+//! The user's index, read in place: what git tracks, and how each file looked when git last saw it.
+//!
+//! The usual form is read right here, since every save looks at it; all others are left to gitoxide.
+
+use std::{
+    ops::Range,
+    path::{Path, PathBuf},
+};
+
+use bstr::{BStr, ByteSlice};
+
+use crate::disk;
+
+/// The index of a repository.
+pub(super) enum Index {
+    Plain(PlainIndex),
+    Other(Box<gix_index::File>),
+}
+
+/// One file that git tracks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct IndexEntry<'a> {
+    pub(super) path: &'a BStr,
+    /// Git's mode, type included.
+    pub(super) mode: u32,
+    pub(super) id: &'a [u8],
+    /// One side of a conflict.
+    pub(super) is_conflicted: bool,
+    /// Somebody told git not to look at it.
+    pub(super) is_exempt: bool,
+    /// Seconds and nanoseconds.
+    pub(super) mtime: (u32, u32),
+    /// The low bits of its size.
+    pub(super) size: u32,
+}
+
+pub(super) const FILE: u32 = 0o100_644;
+pub(super) const EXECUTABLE: u32 = 0o100_755;
+pub(super) const SYMLINK: u32 = 0o120_000;
+pub(super) const SUBMODULE: u32 = 0o160_000;
+
+impl Index {
+    /// Reads it; none where there is none, or nothing can be made of it.
+    pub(super) fn at(path: PathBuf, hash: gix_hash::Kind) -> Option<Self> {
+        match disk::read_following(&path).ok()?.and_then(|bytes| PlainIndex::parse(bytes, hash.len_in_bytes())) {
+            Some(plain) => Some(Self::Plain(plain)),
+            None => Self::other(&path, hash),
+        }
+    }
+
+    fn other(path: &Path, hash: gix_hash::Kind) -> Option<Self> {
+        gix_index::File::at(path, hash, true, Default::default()).ok().map(|file| Self::Other(Box::new(file)))
+    }
+
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Self::Plain(plain) => plain.starts.len(),
+            Self::Other(file) => file.entries().len(),
+        }
+    }
+
+    /// The entry at this position; they are in the order of their paths.
+    pub(super) fn entry(&self, position: usize) -> IndexEntry<'_> {
+        match self {
+            Self::Plain(plain) => plain.entry(position),
+            Self::Other(file) => entry_of(file, position),
+        }
+    }
+
+    /// The entries of this path: more than one in a conflict.
+    pub(super) fn of_path(&self, path: &[u8]) -> Range<usize> {
+        let start = partition(0..self.len(), |position| self.entry(position).path < path.as_bstr());
+        start..partition(start..self.len(), |position| self.entry(position).path <= path.as_bstr())
+    }
+
+    /// Those of a range, in which it is contiguous, whose paths start so.
+    pub(super) fn with_prefix(&self, range: Range<usize>, prefix: &[u8]) -> Range<usize> {
+        let start = partition(range.clone(), |position| self.entry(position).path < prefix.as_bstr());
+        start..partition(start..range.end, |position| self.entry(position).path.starts_with(prefix))
+    }
+}
+
+/// The first position of a range where `is_before` no longer holds.
+fn partition(range: Range<usize>, is_before: impl Fn(usize) -> bool) -> usize {
+    let (mut low, mut high) = (range.start, range.end);
+    while low < high {
+        let middle = low + (high - low) / 2;
+        if is_before(middle) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    low
+}
+
+fn entry_of(file: &gix_index::File, position: usize) -> IndexEntry<'_> {
+    use gix_index::entry::{Flags, Stage};
+    let entry = file.entry(position);
+    IndexEntry {
+        path: entry.path(file),
+        mode: entry.mode.bits(),
+        id: entry.id.as_bytes(),
+        is_conflicted: entry.stage() != Stage::Unconflicted,
+        is_exempt: entry.flags.intersects(Flags::SKIP_WORKTREE | Flags::ASSUME_VALID),
+        mtime: (entry.stat.mtime.secs, entry.stat.mtime.nsecs),
+        size: entry.stat.size,
+    }
+}
+
+/// An index of version 2 or 3 that holds all of its entries itself.
+pub(super) struct PlainIndex {
+    bytes: Vec<u8>,
+    id_bytes: usize,
+    starts: Vec<u32>,
+}
+
+/// The numbers of a stat in front of each id.
+const STAT_BYTES: usize = 40;
+const ASSUME_VALID: u16 = 1 << 15;
+const EXTENDED: u16 = 1 << 14;
+const STAGE: u16 = 3 << 12;
+/// The length of a path, where it is no longer than this.
+const NAME_BYTES: u16 = 0xfff;
+const SKIP_WORKTREE: u16 = 1 << 14;
+
+impl PlainIndex {
+    /// None for every other form, damaged ones included.
+    fn parse(bytes: Vec<u8>, id_bytes: usize) -> Option<Self> {
+        let version = number(bytes.strip_prefix(b"DIRC")?, 0)?;
+        if !matches!(version, 2 | 3) {
+            return None;
+        }
+        let count = number(&bytes, 8)? as usize;
+        let mut starts = Vec::with_capacity(count.min(bytes.len() / STAT_BYTES));
+        let mut start = 12;
+        for _ in 0..count {
+            starts.push(u32::try_from(start).ok()?);
+            let path = path_range(&bytes, start, id_bytes)?;
+            // Entries are filled up with NULs to a multiple of eight, with one at least.
+            start += (path.end - start + 8) & !7;
+        }
+        holds_all_entries(&bytes, start, id_bytes).then_some(Self { bytes, id_bytes, starts })
+    }
+
+    fn entry(&self, position: usize) -> IndexEntry<'_> {
+        let start = self.starts[position] as usize;
+        let number = |offset: usize| number(&self.bytes, start + offset).unwrap_or_default();
+        let after_id = start + STAT_BYTES + self.id_bytes;
+        let flags = short(&self.bytes, after_id).unwrap_or_default();
+        let more = if flags & EXTENDED != 0 { short(&self.bytes, after_id + 2).unwrap_or_default() } else { 0 };
+        let path = path_range(&self.bytes, start, self.id_bytes).unwrap_or_default();
+        IndexEntry {
+            path: self.bytes[path].as_bstr(),
+            mode: number(24),
+            id: &self.bytes[start + STAT_BYTES..after_id],
+            is_conflicted: flags & STAGE != 0,
+            is_exempt: flags & ASSUME_VALID != 0 || more & SKIP_WORKTREE != 0,
+            mtime: (number(8), number(12)),
+            size: number(36),
+        }
+    }
+}
+
+/// Where the path of the entry at `start` lies.
+fn path_range(bytes: &[u8], start: usize, id_bytes: usize) -> Option<Range<usize>> {
+    let flags_at = start + STAT_BYTES + id_bytes;
+    let flags = short(bytes, flags_at)?;
+    let path = flags_at + if flags & EXTENDED != 0 { 4 } else { 2 };
+    let length = match flags & NAME_BYTES {
+        NAME_BYTES => bytes.get(path..)?.find_byte(0)?,
+        length => usize::from(length),
+    };
+    (bytes.len() > path + length).then(|| path..path + length)
+}
+
+/// Is there no extension behind the entries without which they mean nothing?
+fn holds_all_entries(bytes: &[u8], mut at: usize, id_bytes: usize) -> bool {
+    while at + id_bytes < bytes.len() {
+        let (Some(name), Some(length)) = (bytes.get(at..at + 4), number(bytes, at + 4)) else { return false };
+        // Git itself refuses an index with a small letter here that it does not know.
+        if !name[0].is_ascii_uppercase() {
+            return false;
+        }
+        at += 8 + length as usize;
+    }
+    true
+}
+
+fn number(bytes: &[u8], at: usize) -> Option<u32> {
+    bytes.get(at..)?.first_chunk().map(|bytes| u32::from_be_bytes(*bytes))
+}
+
+fn short(bytes: &[u8], at: usize) -> Option<u16> {
+    bytes.get(at..)?.first_chunk().map(|bytes| u16::from_be_bytes(*bytes))
+}
