@@ -49,6 +49,11 @@ def test_it_can_start_itself_again() -> None:
     assert "files say" in done.stdout and "kill -9" in done.stdout
 
 
+def test_an_agent_is_told_how_to_start_it(project: Project) -> None:
+    shown = run("-w", project.path, "install", "claude", "--dry-run")
+    assert f"{sys.executable} -m backtrail hook claude" in shown.stdout
+
+
 def test_ctrl_c_ends_it(project: Project) -> None:
     workspace = Workspace(project)
     workspace.init()
