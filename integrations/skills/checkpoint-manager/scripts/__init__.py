@@ -1,0 +1,1 @@
+"""Named checkpoints of a project, over Backtrail."""

@@ -1,0 +1,30 @@
+"""Where the project's own repository stood when a checkpoint was taken."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from .engine import Engine
+
+
+@dataclass
+class GitState:
+    """Commit, branch, and tracked files with changes; empty where there is no repository."""
+
+    commit_hash: str = ""
+    branch: str = ""
+    dirty_files: list[str] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, checkpoint: Mapping[str, Any]) -> GitState:
+        """What a checkpoint recorded."""
+        git = checkpoint.get("git") or {}
+        return cls(git.get("commit") or "", git.get("branch") or "", list(git.get("dirty_files") or []))
+
+
+def capture(project_dir: str | Path, checkpoint: str = "@") -> GitState:
+    """What the newest checkpoint, or another one, recorded. The repository itself is only ever read."""
+    return GitState.of(Engine(project_dir).ask("show", checkpoint)["checkpoint"])
