@@ -473,7 +473,7 @@ class Workspace:
     def _tell(self, events: Iterable[Event]) -> List[tuple[Event, Exception]]:
         failures: List[tuple[Event, Exception]] = []
         for event in events:
-            for callback in tuple(self._callbacks[event.event]):
+            for callback in tuple(self._callbacks.get(event.event, ())):
                 try:
                     callback(event)
                 except Exception as failure:
