@@ -6,7 +6,7 @@ use bstr::{BStr, ByteSlice};
 
 use crate::{
     error::Result,
-    model::{Change, Directory, Mode, ModeDefaults, Node, Side, WorkspacePath},
+    model::{Change, Directory, Mode, ModeDefaults, Node, Scope, Side, WorkspacePath},
     store::{ObjectReader, Snapshot, Store, StoredEntry, StoredNode},
 };
 
@@ -32,7 +32,12 @@ pub(crate) struct Comparison {
 
 /// Compares two trees.
 pub(crate) fn compare(store: Option<&Store>, old: Tree<'_>, new: Tree<'_>) -> Result<Comparison> {
-    let mut walk = Walk { store, reader: store.map(Store::reader), found: Comparison::default() };
+    compare_within(&Scope::Whole, store, old, new)
+}
+
+/// Compares what two trees have within a scope; the rest is not even read.
+pub(crate) fn compare_within(scope: &Scope, store: Option<&Store>, old: Tree<'_>, new: Tree<'_>) -> Result<Comparison> {
+    let mut walk = Walk { scope, store, reader: store.map(Store::reader), found: Comparison::default() };
     walk.directories(&WorkspacePath::root(), old, new)?;
     walk.found.changes.sort_by(|a, b| a.path.cmp(&b.path));
     Ok(walk.found)
@@ -47,6 +52,7 @@ enum Item<'a> {
 }
 
 struct Walk<'s> {
+    scope: &'s Scope,
     store: Option<&'s Store>,
     reader: Option<ObjectReader>,
     found: Comparison,
@@ -83,6 +89,9 @@ impl Walk<'_> {
     }
 
     fn names(&mut self, path: &WorkspacePath, old: Option<Item<'_>>, new: Option<Item<'_>>) -> Result<()> {
+        if !self.scope.touches(path) {
+            return Ok(());
+        }
         match (old, new) {
             (Some(Item::LeftOut), Some(Item::LeftOut) | None) | (None, Some(Item::LeftOut)) | (None, None) => Ok(()),
             (Some(_), Some(Item::LeftOut)) => {

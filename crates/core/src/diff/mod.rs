@@ -4,7 +4,7 @@ mod compare;
 mod lines;
 mod patch;
 
-pub(crate) use compare::{Comparison, Tree, compare};
+pub(crate) use compare::{Comparison, Tree, compare, compare_within};
 pub(crate) use lines::{LineSource, count_lines};
 use patch::{Patch, patch};
 

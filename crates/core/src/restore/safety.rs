@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 use super::{Intent, RestorePlan, git::files_and_steps};
 use crate::{
-    diff::{Comparison, LineSource, Tree, compare, count_lines},
+    diff::{Comparison, LineSource, Tree, compare_within, count_lines},
     error::{Error, Result, While},
     events::Event,
     files::Scan,
@@ -112,7 +112,8 @@ fn changes_in(
     pack: &PackWriter,
 ) -> Result<Comparison> {
     let old = standing.map_or(Tree::Empty, |snapshot| Tree::Stored(*snapshot));
-    let mut found = compare(Some(writer), old, Tree::Scanned(&capture.scan.root, capture.mode_defaults))?;
+    let new = Tree::Scanned(&capture.scan.root, capture.mode_defaults);
+    let mut found = compare_within(scope, Some(writer), old, new)?;
     // A scan of some paths says nothing of the others.
     found.changes.retain(|change| scope.contains(&change.path));
     found.left_out.retain(|path| scope.contains(path));

@@ -10,6 +10,9 @@ use crate::{
     model::{Directory, GitChanges, Node, Stamp, Summary},
 };
 
+/// So many bytes of old records are not worth writing the whole file anew.
+const LITTLE_WASTE: u64 = 64 << 10;
+
 impl StatCache {
     /// Writes what a scan saw; the ids in it must be those of the checkpoint in `base`. `known` is the cache that the
     /// scan was done with, as it still is on disk.
@@ -50,23 +53,21 @@ impl StatCache {
             header.segments.push(Segment::of(&out));
         }
         let behind: u64 = header.segments.iter().skip(1).map(|segment| segment.length).sum();
-        let is_wasteful = header.segments.first().is_none_or(|first| behind > first.length);
+        let is_wasteful = header.segments.first().is_none_or(|first| behind > first.length.max(LITTLE_WASTE));
         if is_wasteful || header.segments.len() > MAX_SEGMENTS {
             return Ok(false);
-        }
-        if header == self.header {
-            return Ok(true);
         }
         let Some(file) = private::open_to_change(path)? else { return Ok(false) };
         // Only what was loaded may be added to.
         if private::read_at(&file, HEADER_BYTES, 0)? != self.bytes[..HEADER_BYTES] {
             return Ok(false);
         }
-        if !out.is_empty() {
-            private::write_at(&file, &out, start)?;
-        }
+        // Nothing is written where nothing changed, but the steps are the same: how many a save has must not depend on
+        // whether the clock has ticked since the one before.
+        let head = if header == self.header { Vec::new() } else { header.to_bytes() };
+        private::write_at(&file, &out, start)?;
         // Last, so that whoever reads meanwhile finds the old records or the new ones.
-        private::write_at(&file, &header.to_bytes(), 0)?;
+        private::write_at(&file, &head, 0)?;
         Ok(true)
     }
 }
