@@ -22,6 +22,7 @@ mod hooks;
 mod init;
 mod install;
 mod install_samples;
+mod integrations;
 mod list;
 mod mcp;
 mod overview;
