@@ -4,6 +4,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may fail by it")]
 
+mod answers;
 mod cat;
 mod completion;
 mod conversation;

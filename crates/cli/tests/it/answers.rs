@@ -1,0 +1,360 @@
+//! The schemas of `docs/json.md`, held against what every command really answers.
+
+use std::{
+    cell::RefCell,
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    os::unix::fs::PermissionsExt,
+};
+
+use jsonschema::Validator;
+use serde_json::{Map, Value, json};
+
+use crate::place::{Place, Run, raw};
+
+const PAGE: &str = include_str!("../../../../docs/json.md");
+
+/// The schemas of the page, each under every name that its heading has.
+struct Page {
+    schemas: BTreeMap<String, (Value, Validator)>,
+    used: RefCell<BTreeSet<String>>,
+}
+
+impl Page {
+    fn read() -> Self {
+        let blocks = blocks(PAGE);
+        let types: Map<String, Value> = blocks
+            .iter()
+            .filter(|block| block.part == "Types")
+            .map(|block| (block.heading.clone(), block.schema()))
+            .collect();
+        let mut schemas = BTreeMap::new();
+        for block in blocks.iter().filter(|block| block.part != "Types") {
+            let mut schema = block.schema();
+            schema.as_object_mut().unwrap().insert("$defs".into(), Value::Object(types.clone()));
+            for name in block.names() {
+                let validator = jsonschema::draft202012::new(&schema).unwrap_or_else(|error| panic!("{name}: {error}"));
+                assert!(schemas.insert(name.clone(), (schema.clone(), validator)).is_none(), "{name} is there twice");
+            }
+        }
+        Self { schemas, used: RefCell::default() }
+    }
+
+    /// Holds an answer against the schema of this name.
+    #[track_caller]
+    fn check(&self, name: &str, answer: &Value) {
+        let (_, validator) = self.schemas.get(name).unwrap_or_else(|| panic!("docs/json.md has no {name}"));
+        let problems: Vec<String> =
+            validator.iter_errors(answer).map(|error| format!("{}: {error}", error.instance_path())).collect();
+        assert!(problems.is_empty(), "{name} is not as docs/json.md has it: {problems:#?}\n{answer:#}");
+        self.used.borrow_mut().insert(name.to_owned());
+    }
+
+    /// Runs a command that must end well, and checks its answer.
+    #[track_caller]
+    fn run(&self, place: &Place, name: &str, words: &[&str]) -> Value {
+        let answer = place.json(words.iter().copied());
+        self.check(name, &answer);
+        answer
+    }
+
+    /// Checks the answer of a command that must fail.
+    #[track_caller]
+    fn fails(&self, run: &Run) {
+        assert_ne!(run.code, 0, "{}", run.shown());
+        self.check("error", &run.json());
+    }
+}
+
+/// A schema of the page.
+struct Block {
+    part: String,
+    heading: String,
+    text: String,
+}
+
+impl Block {
+    fn schema(&self) -> Value {
+        serde_json::from_str(&self.text).unwrap_or_else(|error| panic!("the schema of {}: {error}", self.heading))
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.heading.split("`, `").map(str::to_owned).collect()
+    }
+}
+
+fn blocks(page: &str) -> Vec<Block> {
+    let (mut part, mut heading) = (String::new(), String::new());
+    let mut found = Vec::new();
+    let mut lines = page.lines();
+    while let Some(line) = lines.next() {
+        if let Some(title) = line.strip_prefix("## ") {
+            part = title.to_owned();
+        } else if let Some(title) = line.strip_prefix("### ") {
+            heading = title.trim_matches('`').to_owned();
+        } else if line == "```json" {
+            let text = lines.by_ref().take_while(|line| *line != "```").collect::<Vec<_>>().join("\n");
+            found.push(Block { part: part.clone(), heading: heading.clone(), text });
+        }
+    }
+    found
+}
+
+/// A workspace in which nothing is empty: a repository with a dirty file, a feature list, an odd name, a large file.
+fn full_place() -> Place {
+    let place = Place::new();
+    place.write("a.txt", "one\ntwo\n");
+    place.write("dir/b.txt", "b\n");
+    for words in [&["init", "-q", "-b", "main"][..], &["add", "a.txt"], &["commit", "-q", "-m", "first"]] {
+        git(&place, words);
+    }
+    place.write("a.txt", "changed\n");
+    place.write("features.json", r#"{"current": "login", "completed": ["start"]}"#);
+    place.write("backtrail.toml", "[scan]\nmax_file_bytes = \"1KiB\"\n[state]\nfeatures = \"features.json\"\n");
+    place.write("large", vec![b'x'; 2_000]);
+    place.write(raw(b"odd\xff"), "1\n");
+    place
+}
+
+/// Runs git in the user's own repository.
+fn git(place: &Place, words: &[&str]) {
+    let mut git = std::process::Command::new("git");
+    git.args(["-c", "user.name=x", "-c", "user.email=x@localhost"]).args(words).current_dir(place.path("ws"));
+    git.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1");
+    assert!(git.status().unwrap().success(), "{words:?}");
+}
+
+const FULL_SAVE: &[&str] = &[
+    "save",
+    "all of it",
+    "--name",
+    "full",
+    "--description",
+    "more",
+    "--kind",
+    "step",
+    "--step",
+    "3",
+    "--session",
+    "s",
+    "--session-number",
+    "2",
+    "--tokens",
+    "100",
+    "--agent",
+    "a",
+    "--meta",
+    "k=v",
+    "--attach",
+    "note=a.txt",
+];
+
+#[test]
+fn every_answer_is_as_documented() {
+    let page = Page::read();
+    let place = full_place();
+    taking(&page, &place);
+    looking(&page, &place);
+    going_back(&page, &place);
+    keeping_house(&page, &place);
+    agents(&page, &place);
+    for line in place.ok(["events"]).lines() {
+        page.check("event", &serde_json::from_str(line).unwrap());
+    }
+    failing(&page, &place);
+    let documented: BTreeSet<String> = blocks(PAGE)
+        .iter()
+        .filter(|block| block.part != "Types")
+        .flat_map(Block::names)
+        .filter(|name| name != "forget-workspace")
+        .collect();
+    let used = page.used.borrow();
+    let unused: Vec<&String> = documented.difference(&used).collect();
+    assert!(unused.is_empty(), "documented, and never seen here: {unused:?}");
+}
+
+fn taking(page: &Page, place: &Place) {
+    assert_eq!(page.run(place, "status", &["status"])["checkpoint"], Value::Null);
+    assert_eq!(page.run(place, "init", &["init"])["created"], true);
+    let saved = page.run(place, "save", FULL_SAVE);
+    assert!(saved["skipped"].as_array().is_some_and(|skipped| !skipped.is_empty()), "{saved}");
+    let filled = ["git", "feature_state", "context"].map(|key| saved["checkpoint"][key].is_object());
+    assert_eq!(filled, [true; 3], "{saved}");
+    assert_eq!(page.run(place, "save", &["save", "--kind", "step"])["created"], false);
+    place.write("a.txt", "again\n");
+    assert_eq!(page.run(place, "step", &["step", "--session", "s"])["created"], true);
+    assert_eq!(page.run(place, "step", &["step", "--session", "s"])["checkpoint"], Value::Null);
+    let run = place.run(["try", "--json", "--", "sh", "-c", "echo talk; echo x > a.txt; exit 3"]);
+    assert_eq!(run.code, 3, "{}", run.shown());
+    let last: Value = serde_json::from_str(run.text().lines().last().unwrap()).unwrap();
+    page.check("try", &last);
+    assert_eq!(last["rolled_back"], true);
+    let text = "name: p\nsteps:\n  - name: one\n    run: \"true\"\n  - name: two\n    run: \"false\"\n";
+    fs::write(place.path("pipe.yaml"), text).unwrap();
+    page.run(place, "pipeline", &["pipeline", "--dry-run", "../pipe.yaml"]);
+    let run = place.run(["pipeline", "--json", "../pipe.yaml"]);
+    assert_eq!(run.code, 1, "{}", run.shown());
+    page.check("pipeline", &run.json());
+}
+
+fn looking(page: &Page, place: &Place) {
+    place.write("dir/b.txt", "other\n");
+    place.write(raw(b"new\xfe"), "1\n");
+    place.remove("a.txt");
+    page.run(place, "status", &["status"]);
+    let changes = page.run(place, "diff", &["diff"])["changes"].clone();
+    assert!(changes.as_array().unwrap().iter().any(|change| change["path_base64"].is_string()), "{changes}");
+    page.run(place, "save", &["save", "more"]);
+    page.run(place, "diff", &["diff", "full", "@"]);
+    page.run(place, "show", &["show", "@"]);
+    page.run(place, "list", &["list"]);
+    page.run(place, "history", &["history", "a.txt"]);
+    page.run(place, "export", &["export", "@", "../exported"]);
+}
+
+fn going_back(page: &Page, place: &Place) {
+    place.write("a.txt", "unsaved\n");
+    page.run(place, "restore", &["restore", "full", "--dry-run"]);
+    let restored = page.run(place, "restore", &["restore", "full", "dir/b.txt"]);
+    let safety = page.run(place, "show", &["show", restored["safety"].as_str().unwrap()]);
+    assert_eq!(safety["checkpoint"]["scope"], json!(["dir/b.txt"]));
+    page.run(place, "rewind", &["rewind"]);
+    page.run(place, "undo", &["undo"]);
+    page.run(place, "redo", &["redo"]);
+    assert_eq!(page.run(place, "redo", &["redo"])["plan"], Value::Null);
+    git(place, &["commit", "-q", "-a", "-m", "second"]);
+    let moved = page.run(place, "restore", &["restore", "full", "--git", "--exact"]);
+    assert!(moved["git"].is_object(), "{moved}");
+    let fifo = place.path("ws/dir/b.txt");
+    fs::remove_file(&fifo).unwrap();
+    assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    let planned = page.run(place, "restore", &["restore", "full", "--dry-run"]);
+    assert_eq!(planned["conflicts"].as_array().unwrap().len(), 1, "{planned}");
+    page.fails(&place.run(["restore", "full", "--json"]));
+    page.run(place, "restore", &["restore", "full", "--skip-conflicts"]);
+    fs::remove_file(&fifo).unwrap();
+    assert_eq!(page.run(place, "recover", &["recover"])["outcome"], "nothing");
+}
+
+fn keeping_house(page: &Page, place: &Place) {
+    page.run(place, "pin", &["pin", "full"]);
+    page.run(place, "unpin", &["unpin", "full"]);
+    page.run(place, "exclude", &["exclude", "*.log", "data/"]);
+    page.run(place, "save", &["save", "--kind", "session", "--allow-empty", "to go"]);
+    for number in 0..4 {
+        page.run(place, "save", &["save", "--kind", "session", "--allow-empty", &format!("s{number}")]);
+    }
+    page.run(place, "save", &["save", "--allow-empty", "deleted"]);
+    page.run(place, "delete", &["delete", "--dry-run", "@"]);
+    assert_eq!(page.run(place, "delete", &["delete", "@"])["deleted"].as_array().unwrap().len(), 1);
+    assert!(page.run(place, "prune", &["prune", "--dry-run"])["verdicts"].is_array());
+    assert!(page.run(place, "prune", &["prune"]).get("verdicts").is_none());
+    assert_eq!(page.run(place, "verify", &["verify"])["ok"], true);
+    page.run(place, "doctor", &["doctor"]);
+    page.run(place, "workspaces", &["workspaces"]);
+    let other = place.path("other");
+    fs::create_dir(&other).unwrap();
+    assert_eq!(place.run_in(&other, ["init"]).code, 0);
+    assert_eq!(page.run(place, "workspaces", &["workspaces"])["workspaces"].as_array().unwrap().len(), 2);
+    page.run(place, "workspaces --forget", &["workspaces", "--forget", "../other", "--yes"]);
+    assert_eq!(place.run_in(&other, ["init"]).code, 0);
+    page.run(place, "forget-workspace", &["forget-workspace", "../other", "--yes"]);
+}
+
+fn agents(page: &Page, place: &Place) {
+    page.run(place, "install --list", &["install", "--list"]);
+    page.run(place, "install", &["install", "claude", "--dry-run"]);
+    let installed = page.run(place, "install", &["install", "claude"]);
+    assert!(installed["rehearsal"].is_object(), "{installed}");
+    page.run(place, "install --list", &["install", "--list"]);
+    page.run(place, "uninstall", &["uninstall", "claude"]);
+}
+
+/// Each sort of failure that can be had without luck.
+fn failing(page: &Page, place: &Place) {
+    for words in [
+        &["frobnicate"][..],
+        &["show", "no-such"],
+        &["cat", "@", "no-such"],
+        &["history", "no-such"],
+        &["list", "--path", "/etc/passwd"],
+        &["save", "-w", "/etc"],
+        &["save", "--name", "@"],
+        &["restore", "full", "--plan", "0123"],
+        &["export", "@", "."],
+        &["workspaces", "--forget", "."],
+        &["git", "gc"],
+    ] {
+        page.fails(&place.run(["--json"].iter().chain(words)));
+    }
+    let held = place.hold_lock();
+    page.fails(&place.run(["save", "--json", "--wait", "0"]));
+    drop(held);
+    place.write("backtrail.toml", "[scan\n");
+    page.fails(&place.run(["save", "--json"]));
+    let objects = place.store().join("objects/pack");
+    for pack in fs::read_dir(objects).unwrap().map(|entry| entry.unwrap().path()) {
+        fs::set_permissions(&pack, PermissionsExt::from_mode(0o600)).unwrap();
+        let length = fs::metadata(&pack).unwrap().len();
+        fs::File::options().write(true).open(&pack).unwrap().set_len(length / 2).unwrap();
+    }
+    let run = place.run(["verify", "--json"]);
+    assert_eq!(run.code, 5, "{}", run.shown());
+    page.check("verify", &run.json());
+}
+
+/// Every key is promised, so that one that is gone is noticed; those that may be missing are few and said.
+#[test]
+fn schemas_allow_nothing_that_they_do_not_name() {
+    const MAY_BE_MISSING: &[&str] = &["path_base64", "verdicts", "checkpoint", "rehearsal", "needs"];
+    fn walk(schema: &Value, place: &str) {
+        match schema {
+            Value::Object(object) => {
+                if let Some(properties) = object.get("properties").and_then(Value::as_object) {
+                    assert_eq!(object["additionalProperties"], false, "{place} allows anything");
+                    let required: BTreeSet<&str> =
+                        object["required"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+                    for key in properties.keys() {
+                        let is_promised = required.contains(key.as_str()) || MAY_BE_MISSING.contains(&key.as_str());
+                        assert!(is_promised, "{place}: {key} is not promised");
+                    }
+                }
+                object.iter().for_each(|(key, value)| walk(value, &format!("{place}/{key}")));
+            }
+            Value::Array(values) => values.iter().for_each(|value| walk(value, place)),
+            _ => {}
+        }
+    }
+    blocks(PAGE).iter().for_each(|block| walk(&block.schema(), &block.heading));
+}
+
+#[test]
+fn every_command_has_an_answer_or_is_said_to_have_none() {
+    let place = Place::new();
+    let help = place.ok(["--help"]);
+    let commands = help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
+    let commands = commands.filter(|line| line.starts_with("  ") && !line.starts_with("   "));
+    let names: Vec<&str> = commands.filter_map(|line| line.split_whitespace().next()).collect();
+    assert!(names.len() > 20, "{help}");
+    let documented: Vec<String> = blocks(PAGE).iter().flat_map(Block::names).collect();
+    let without = PAGE.lines().find(|line| line.contains("have no JSON document of their own")).unwrap();
+    for name in names {
+        let is_said = documented.iter().any(|known| known == name) || without.contains(&format!("`{name}`"));
+        assert!(is_said, "docs/json.md says nothing about {name}");
+    }
+}
+
+/// The page promises an exit status for each code.
+#[test]
+fn the_codes_in_the_table_are_those_of_the_schema() {
+    let error = blocks(PAGE).iter().find(|block| block.heading == "error").unwrap().schema();
+    let codes = &error["properties"]["error"]["properties"]["code"]["enum"];
+    let codes: BTreeSet<&str> = codes.as_array().unwrap().iter().filter_map(Value::as_str).collect();
+    let rows = PAGE
+        .lines()
+        .skip_while(|line| !line.starts_with("| exit status"))
+        .skip(2)
+        .take_while(|line| line.starts_with('|'));
+    let listed: BTreeSet<&str> = rows.flat_map(|row| row.split('`').skip(1).step_by(2)).collect();
+    assert_eq!(listed, codes);
+}
