@@ -9,7 +9,7 @@ use crate::{
     error::Result,
     model::{CheckpointId, Scope},
     restore::{Intent, Only, RestoreOutcome, RestoreRequest},
-    store::{Direction, Restored, Timeline},
+    store::{Direction, Restored},
     workspace::Workspace,
 };
 
@@ -30,13 +30,13 @@ impl Workspace {
         }
         let (writer, _) = self.writer(now)?;
         let timeline = writer.timeline()?;
-        let stacks = Stacks::replay(&timeline);
+        let stacks = timeline.operations.stacks();
         let last = match direction {
             Direction::Undo => stacks.undo.last(),
             _ => stacks.redo.last(),
         };
         let Some(last) = last.filter(|last| last.is_reachable(&timeline)) else { return Ok(None) };
-        let intent = last.way_back(direction);
+        let intent = Takeable::of(last).way_back(direction);
         self.restore_locked(&writer, &intent, now).map(Some)
     }
 }
@@ -56,12 +56,6 @@ impl Takeable {
         Self { safety: done.safety, target: done.target, scope: done.scope.clone(), before: done.before }
     }
 
-    /// Is what it needs still there? Retention bounds how far back undo reaches.
-    fn is_reachable(&self, timeline: &Timeline) -> bool {
-        let needed = self.safety.or(self.before);
-        needed.is_some_and(|needed| timeline.get(&needed).is_some())
-    }
-
     fn way_back(&self, direction: Direction) -> Intent {
         // Where nothing was changed the files are those of the checkpoint it stood on, or edits since: an empty scope
         // leaves them alone and only moves the workspace back.
@@ -72,34 +66,5 @@ impl Takeable {
         let request =
             RestoreRequest { target, scope, only: Only::All, exact: true, skip_conflicts: true, git: true, plan: None };
         Intent { request, direction, after: self.before, made_by: Some(self.target) }
-    }
-}
-
-#[derive(Debug, Default)]
-struct Stacks {
-    undo: Vec<Takeable>,
-    redo: Vec<Takeable>,
-}
-
-impl Stacks {
-    fn replay(timeline: &Timeline) -> Self {
-        let mut stacks = Self::default();
-        for done in timeline.operations.restores() {
-            match done.direction {
-                Direction::Forward => {
-                    stacks.undo.push(Takeable::of(done));
-                    stacks.redo.clear();
-                }
-                Direction::Undo => {
-                    stacks.undo.pop();
-                    stacks.redo.push(Takeable::of(done));
-                }
-                Direction::Redo => {
-                    stacks.redo.pop();
-                    stacks.undo.push(Takeable::of(done));
-                }
-            }
-        }
-        stacks
     }
 }

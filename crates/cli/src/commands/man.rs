@@ -1,7 +1,12 @@
 //! `man`: the manual page, made of the definitions of the command line.
 
-use std::{io, process::ExitCode};
+use std::{
+    io,
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
 
+use backtrail::Error;
 use clap::{Args, Command, CommandFactory};
 use clap_mangen::Man;
 
@@ -9,21 +14,27 @@ use crate::{
     cli::{Cli, text},
     failure::Failure,
     invocation::Invocation,
-    output::OutputError,
+    output::{OutputError, plural, visible_path},
 };
 
 /// Print the manual page
 ///
-/// To read it: backtrail man | man -l -
+/// To read it: backtrail man | man -l -; to install a page for each command: backtrail man --dir ~/.local/share/man/man1
 #[derive(Debug, Args)]
 pub(crate) struct ManArgs {
     /// Only the page of this command
-    #[arg(value_parser = text())]
+    #[arg(value_parser = text(), conflicts_with = "dir")]
     command: Option<String>,
+    /// Write a page for the program and one for each command into this directory
+    #[arg(long, value_name = "DIR")]
+    dir: Option<PathBuf>,
 }
 
 pub(crate) fn run(args: &ManArgs, invocation: &Invocation) -> Result<ExitCode, Failure> {
     let mut program = Cli::command();
+    if let Some(directory) = &args.dir {
+        return write_pages(program, directory, invocation);
+    }
     program.build();
     let page = match &args.command {
         None => whole_page(&program),
@@ -39,6 +50,19 @@ pub(crate) fn run(args: &ManArgs, invocation: &Invocation) -> Result<ExitCode, F
     Ok(ExitCode::SUCCESS)
 }
 
+fn write_pages(program: Command, directory: &Path, invocation: &Invocation) -> Result<ExitCode, Failure> {
+    let directory = invocation.file(directory)?;
+    let count = 1 + program.get_subcommands().filter(is_shown).count();
+    let written = std::fs::create_dir_all(&directory).and_then(|()| clap_mangen::generate_to(program, &directory));
+    written.map_err(|source| Error::Io { action: "write the pages into", path: directory.clone(), source })?;
+    invocation.output.done(&format!("wrote {} into {}", plural(count, "page"), visible_path(&directory)))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn is_shown(command: &&Command) -> bool {
+    command.get_name() != "help" && !command.is_hide_set()
+}
+
 /// The page of the program, with a section for each command.
 fn whole_page(program: &Command) -> io::Result<Vec<u8>> {
     let mut first = Vec::new();
@@ -49,7 +73,6 @@ fn whole_page(program: &Command) -> io::Result<Vec<u8>> {
         let name = command.get_name();
         page = page.replace(&format!("backtrail\\-{name}(1)"), &format!("backtrail {name}"));
     }
-    let is_shown = |command: &&Command| command.get_name() != "help" && !command.is_hide_set();
     for command in program.get_subcommands().filter(is_shown) {
         page.push_str(&section(command)?);
     }

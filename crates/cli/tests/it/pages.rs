@@ -30,6 +30,23 @@ fn the_manual_has_every_command() {
 }
 
 #[test]
+fn a_page_for_each_command() {
+    let place = Place::new();
+    let said = place.ok(["man", "--dir", "../man/man1"]);
+    let pages: Vec<String> = std::fs::read_dir(place.path("man/man1"))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    assert!(said.starts_with(&format!("wrote {} pages", pages.len())), "{said}{pages:?}");
+    for page in ["backtrail.1", "backtrail-save.1", "backtrail-restore.1", "backtrail-workspaces.1"] {
+        assert!(pages.iter().any(|known| known == page), "{page}: {pages:?}");
+    }
+    let save = std::fs::read_to_string(place.path("man/man1/backtrail-save.1")).unwrap();
+    assert!(save.contains("\\-\\-allow\\-empty"), "{save}");
+    assert_eq!(place.run(["man", "save", "--dir", "../man"]).code, 2);
+}
+
+#[test]
 fn help_and_version_need_nothing() {
     let mut place = Place::new();
     place.unset("HOME");

@@ -226,6 +226,7 @@ impl Workspace {
                 after,
                 direction: intent.direction,
             })])?;
+            writer.tidy(&writer.timeline()?)?;
         }
         Ok(RestoreOutcome {
             target: intent.request.target,

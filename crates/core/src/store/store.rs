@@ -34,7 +34,7 @@ use super::{
 use crate::{
     disk::{
         lock::{FileLock, LockError},
-        private,
+        private::{self, Durability},
     },
     error::{Error, Result, While},
     model::{Checkpoint, CheckpointId, ContentId, Directory, DirectoryIds, ModeDefaults, Scope, TreeId},
@@ -404,7 +404,10 @@ impl Writer {
             refs::publish(&self.layout, id).or_fail("publish in", self.layout.checkpoint_refs())?;
         }
         if timeline.is_stale {
-            timeline::rewrite(&self.layout, timeline).or_fail("write", self.layout.timeline())?;
+            timeline::rewrite(&self.layout, timeline, Durability::Unsynced).or_fail("write", self.layout.timeline())?;
+        }
+        if timeline.operations.is_long() {
+            self.shorten_log()?;
         }
         if timeline.loose_refs > MANY_REFS {
             refs::pack(&self.layout).or_fail("pack the refs of", self.layout.root())?;
@@ -414,6 +417,21 @@ impl Writer {
             self.compact()?;
             repack::merge_packs(&self.layout).or_fail("merge the packs of", self.layout.packs())?;
         }
+        Ok(())
+    }
+
+    /// Forgets restores and deletions that nothing refers to any more.
+    fn shorten_log(&self) -> Result<()> {
+        // As it is now: retention may just have added to it.
+        let timeline = self.timeline()?;
+        if !timeline.lost.is_empty() || !timeline.unreadable.is_empty() {
+            return Ok(());
+        }
+        let Some(shortened) = operations::shortened(&timeline) else { return Ok(()) };
+        // First, and durably: a line whose deletion nobody remembers would look like a checkpoint that was lost.
+        timeline::rewrite(&self.layout, &timeline, Durability::Synced).or_fail("write", self.layout.timeline())?;
+        operations::replace(&self.layout, &shortened).or_fail("write", self.layout.operations())?;
+        debug_assert!(operations::mean_the_same(&timeline, &self.timeline()?), "a shorter log says something else");
         Ok(())
     }
 

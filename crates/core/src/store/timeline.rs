@@ -182,7 +182,7 @@ pub(super) fn append(layout: &Layout, id: CheckpointId, record: Record) -> io::R
 }
 
 /// Writes the file anew.
-pub(super) fn rewrite(layout: &Layout, timeline: &Timeline) -> io::Result<()> {
+pub(super) fn rewrite(layout: &Layout, timeline: &Timeline, durability: Durability) -> io::Result<()> {
     let text: String = timeline.entries.iter().map(TimelineEntry::to_line).collect();
-    private::replace(&layout.timeline(), text.as_bytes(), Durability::Unsynced)
+    private::replace(&layout.timeline(), text.as_bytes(), durability)
 }

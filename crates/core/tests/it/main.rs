@@ -36,3 +36,4 @@ mod symlinks;
 mod turns;
 mod unreadable;
 mod user_git;
+mod year;
