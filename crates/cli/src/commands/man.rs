@@ -19,7 +19,7 @@ use crate::{
 
 /// Print the manual page
 ///
-/// To read it: backtrail man | man -l -; to install a page for each command: backtrail man --dir ~/.local/share/man/man1
+/// To read it: backtrail man | man -l -
 #[derive(Debug, Args)]
 pub(crate) struct ManArgs {
     /// Only the page of this command
