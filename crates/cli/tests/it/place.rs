@@ -25,6 +25,10 @@ pub(crate) struct Run {
     root: String,
 }
 
+/// For `env`: whoever runs the tests may ignore signals, under nohup or in the background of a script. The program is to
+/// find them as at a terminal.
+pub(crate) const DEFAULT_SIGNALS: &str = "--default-signal=HUP,INT,QUIT,TERM";
+
 impl Place {
     pub(crate) fn new() -> Self {
         let root = TempDir::with_prefix("backtrail-cli-").unwrap();
@@ -77,8 +81,14 @@ impl Place {
     }
 
     pub(crate) fn command(&self, directory: &Path, words: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_backtrail"));
-        command.args(words).current_dir(directory).env_clear().stdin(Stdio::null());
+        let mut command = Command::new("env");
+        command
+            .arg(DEFAULT_SIGNALS)
+            .arg(env!("CARGO_BIN_EXE_backtrail"))
+            .args(words)
+            .current_dir(directory)
+            .env_clear()
+            .stdin(Stdio::null());
         command.envs(self.variables.iter().map(|(name, value)| (name, value)));
         command
     }

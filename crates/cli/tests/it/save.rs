@@ -150,7 +150,7 @@ fn a_name_that_reads_as_something_else() {
         str![[r#"
 --- stderr
 error: "step:1" can't be the name of a checkpoint: it would be read as something else
-hint: a name is not empty, not `latest`, not an id, and starts with none of @ - step: before: ago: at:
+hint: a name is not empty, not `latest`, not an id, and starts with none of @ - step: commit: before: ago: at:
 --- exit 2
 
 "#]]

@@ -12,7 +12,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use snapbox::str;
 
 use crate::{
-    place::{Place, Run, assert_shown},
+    place::{DEFAULT_SIGNALS, Place, Run, assert_shown},
     terminal::terminal,
 };
 
@@ -212,7 +212,9 @@ fn at_terminal(place: &Place, script: &str, typed: &[u8]) -> (String, i32) {
     let mut command = Command::new("setsid");
     let own = place.command(&place.path("ws"), ["x"]);
     command.envs(own.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    command.args(["--ctty", "--wait", PROGRAM, "try", "--", "sh", "-c", script]).current_dir(place.path("ws"));
+    command
+        .args(["--ctty", "--wait", "env", DEFAULT_SIGNALS, PROGRAM, "try", "--", "sh", "-c", script])
+        .current_dir(place.path("ws"));
     command.stdin(line.try_clone().unwrap()).stdout(line.try_clone().unwrap()).stderr(line);
     let mut child = command.spawn().unwrap();
     drop(command);
@@ -250,8 +252,10 @@ fn the_command_has_signals_as_this_program_found_them() {
     let place = Place::saved();
     let show = "grep -E 'Sig(Blk|Ign)' /proc/self/status";
     let plain = place.run(["try", "-q", "--", "sh", "-c", show]).text();
-    assert_eq!(plain, String::from_utf8(Command::new("sh").args(["-c", show]).output().unwrap().stdout).unwrap());
-    let mut command = Command::new("sh");
+    let without = Command::new("env").args([DEFAULT_SIGNALS, "sh", "-c", show]).output().unwrap();
+    assert_eq!(plain, String::from_utf8(without.stdout).unwrap());
+    let mut command = Command::new("env");
+    command.args([DEFAULT_SIGNALS, "sh"]);
     let own = place.command(&place.path("ws"), ["x"]);
     command.args(["-c", &format!("trap '' HUP; exec {PROGRAM} try -q -- sh -c \"{show}\"")]);
     command.current_dir(place.path("ws")).env_clear();
