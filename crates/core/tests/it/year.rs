@@ -252,13 +252,13 @@ fn live(seed: u64, operations: usize) {
         machine.step();
         if number % 2_500 == 2_499 {
             machine.check_stores();
-            eprintln!("{} operations", number + 1);
+            println!("{} operations", number + 1);
         }
     }
     machine.check_stores();
     for (what, times) in [("save", &machine.saves), ("list", &machine.lists)] {
         let part = (times.len() / 10).max(1);
-        eprintln!(
+        println!(
             "{what}: {:?} at the start, {:?} at the end",
             average(&times[..part]),
             average(&times[times.len() - part..])
