@@ -402,7 +402,7 @@ fn an_interrupt_ends_the_step_and_the_pipeline() {
             "steps:\n  - {name: a, run: touch done}\n  - name: b\n    run: echo 2 > a.txt; touch ready; exec sleep 60\n    \
              on_failure: rollback\n  - {name: c, run: touch never}\n",
         );
-        let mut command = place.command(&place.path("ws"), ["run", "--json", "../pipe.yaml"]);
+        let mut command = place.signalled(["run", "--json", "../pipe.yaml"]);
         let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let began = Instant::now();
         while read(&place, "ready").is_none() {

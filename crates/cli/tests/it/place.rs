@@ -81,14 +81,20 @@ impl Place {
     }
 
     pub(crate) fn command(&self, directory: &Path, words: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_backtrail"));
+        command.args(words);
+        self.surround(command, directory)
+    }
+
+    /// The program with its signals as at a terminal.
+    pub(crate) fn signalled(&self, words: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Command {
         let mut command = Command::new("env");
-        command
-            .arg(DEFAULT_SIGNALS)
-            .arg(env!("CARGO_BIN_EXE_backtrail"))
-            .args(words)
-            .current_dir(directory)
-            .env_clear()
-            .stdin(Stdio::null());
+        command.args([DEFAULT_SIGNALS, env!("CARGO_BIN_EXE_backtrail")]).args(words);
+        self.surround(command, &self.path("ws"))
+    }
+
+    fn surround(&self, mut command: Command, directory: &Path) -> Command {
+        command.current_dir(directory).env_clear().stdin(Stdio::null());
         command.envs(self.variables.iter().map(|(name, value)| (name, value)));
         command
     }

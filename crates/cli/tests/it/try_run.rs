@@ -40,7 +40,7 @@ fn wait_for(path: &Path) {
 
 /// Starts `try` on a shell script that says when it is ready by making `ready`.
 fn start(place: &Place, script: &str) -> Child {
-    let mut command = place.command(&place.path("ws"), ["try", "--json", "--", "sh", "-c", script]);
+    let mut command = place.signalled(["try", "--json", "--", "sh", "-c", script]);
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     wait_for(&place.path("ws/ready"));
     child
@@ -251,7 +251,8 @@ fn the_command_can_read_from_the_terminal() {
 fn the_command_has_signals_as_this_program_found_them() {
     let place = Place::saved();
     let show = "grep -E 'Sig(Blk|Ign)' /proc/self/status";
-    let plain = place.run(["try", "-q", "--", "sh", "-c", show]).text();
+    let plain = place.signalled(["try", "-q", "--", "sh", "-c", show]).output().unwrap();
+    let plain = String::from_utf8(plain.stdout).unwrap();
     let without = Command::new("env").args([DEFAULT_SIGNALS, "sh", "-c", show]).output().unwrap();
     assert_eq!(plain, String::from_utf8(without.stdout).unwrap());
     let mut command = Command::new("env");
