@@ -225,8 +225,12 @@ fn by_word<'t>(timeline: &'t Timeline, word: &str) -> Result<Option<&'t Timeline
     }
 }
 
-/// A name that is nearly this word.
+/// A name that is nearly this word, or the checkpoint that has it for its message.
 fn nearest_word(timeline: &Timeline, word: &str) -> Option<String> {
+    let says_it = |entry: &&TimelineEntry| entry.record().is_some_and(|record| record.message.trim() == word);
+    if let Some(entry) = timeline.entries().iter().rev().find(says_it) {
+        return Some(entry.id.short());
+    }
     let names = timeline.entries().iter().filter_map(|entry| entry.record()?.name.clone());
     let special = ["latest".to_owned()];
     let near = names.chain(special).map(|name| (strsim::damerau_levenshtein(&name, word), name));

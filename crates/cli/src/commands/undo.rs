@@ -33,7 +33,15 @@ fn walk(direction: Direction, invocation: &Invocation) -> Result<ExitCode, Failu
     };
     drop(progress);
     match done? {
-        Some(done) => tell(&workspace, &done, direction, invocation),
+        Some(done) => {
+            if let (Some(safety), true) = (done.safety, done.unsaved > 0) {
+                let again = if direction == Direction::Redo { "undo" } else { "redo" };
+                let note =
+                    format!("what changed since then is set aside in {}; back with: backtrail {again}", safety.short());
+                invocation.output.note(&note);
+            }
+            tell(&workspace, &done, direction, invocation)
+        }
         None => nothing(&workspace, direction, invocation),
     }
 }

@@ -13,6 +13,8 @@ use super::{
 
 /// No more changes than this are named one by one after the fact.
 const MAX_NAMED: usize = 20;
+/// Of more than that, so many are.
+const FIRST_NAMED: usize = 10;
 
 /// What would happen.
 pub(crate) fn plan_text(plan: &RestorePlan, target: &Checkpoint, paint: Paint) -> String {
@@ -52,9 +54,11 @@ pub(crate) fn restored_text(done: &RestoreOutcome, direction: Direction, target:
         Direction::Undo => format!("took back the last restore: {sum}"),
         Direction::Redo => format!("took back the last undo: {sum}"),
     };
-    if done.changes.len() <= MAX_NAMED {
-        text.push('\n');
-        text.push_str(change_list(&done.changes, paint).trim_end_matches('\n'));
+    let named = if done.changes.len() <= MAX_NAMED { done.changes.len() } else { FIRST_NAMED };
+    text.push('\n');
+    text.push_str(change_list(&done.changes[..named], paint).trim_end_matches('\n'));
+    if named < done.changes.len() {
+        text.push_str(&format!("\n  and {} more", done.changes.len() - named));
     }
     if let Some(git) = &done.git {
         text.push_str(&format!("\ngit stands on {}", standing(git)));

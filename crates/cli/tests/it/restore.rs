@@ -131,3 +131,37 @@ fn git_goes_back_with_the_files_where_asked() {
     let (exit, code, message) = place.run(["restore", "first", "--git", "--json"]).error();
     assert_eq!((exit, code.as_str()), (6, "git_state"), "{message}");
 }
+
+#[test]
+fn a_message_taken_for_a_name_leads_to_its_checkpoint() {
+    let place = Place::saved();
+    place.write("a.txt", "2\n");
+    let saved = place.json(["save", "good enough"]);
+    let id = saved["checkpoint"]["short_id"].as_str().unwrap().to_owned();
+    let (exit, code, message) = place.run(["restore", "good enough", "--json"]).error();
+    assert_eq!((exit, code.as_str()), (3, "unknown_checkpoint"));
+    assert!(message.contains(&id), "{message}");
+}
+
+#[test]
+fn an_undo_says_where_later_work_went() {
+    let place = changed();
+    place.ok(["restore", "@"]);
+    assert!(!place.run(["undo"]).shown().contains("set aside"));
+    place.ok(["redo"]);
+    place.write("later", "work\n");
+    let undone = place.run(["undo"]);
+    assert!(undone.shown().contains("set aside in"), "{}", undone.shown());
+    place.ok(["redo"]);
+    assert_eq!(std::fs::read(place.path("ws/later")).unwrap(), b"work\n");
+}
+
+#[test]
+fn of_many_changes_the_first_are_named() {
+    let place = Place::saved();
+    for number in 10..40 {
+        place.write(&format!("file-{number}"), "new\n");
+    }
+    let restored = place.ok(["restore", "@"]);
+    assert!(restored.contains("file-10") && restored.contains("and 20 more"), "{restored}");
+}
