@@ -54,7 +54,7 @@ pub(crate) struct GlobalOptions {
     #[arg(short, long, global = true)]
     pub(crate) quiet: bool,
     /// How long to wait for another process that holds the workspace
-    #[arg(long, global = true, value_name = "SECONDS", default_value_t = 30)]
+    #[arg(long, global = true, value_name = "SECONDS", default_value_t = 30, allow_negative_numbers = true)]
     pub(crate) wait: u64,
     /// When to use colours
     #[arg(long, global = true, value_name = "WHEN", value_enum, default_value_t = ColorWhen::Auto)]
@@ -147,7 +147,9 @@ fn one_of(kinds: impl IntoIterator<Item = Kind>) -> impl TypedValueParser<Value 
 /// Takes a number of seconds, or a duration such as `5m`.
 pub(crate) fn seconds_or_duration(text: &str) -> Result<Duration, String> {
     match text.trim().parse::<f64>() {
-        Ok(seconds) => Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string()),
+        Ok(seconds) => Duration::try_from_secs_f64(seconds).map_err(|_| {
+            "it is negative, or longer than can be waited for; write it like 90, \"90s\" or \"5m\"".to_owned()
+        }),
         Err(_) => parse_duration(text),
     }
 }

@@ -165,7 +165,18 @@ fn usage_failure(error: &clap::Error, words: &[OsString]) -> Failure {
         (None, ErrorKind::InvalidSubcommand) => "see the commands with: backtrail --help".to_owned(),
         (None, _) => usage().unwrap_or_else(|| format!("see: {} --help", command_asked_for(words))),
     };
-    Failure::Usage { message: in_one_line(message), hint: Some(in_one_line(&hint)) }
+    Failure::Usage { message: in_plain_words(&in_one_line(message)), hint: Some(in_one_line(&hint)) }
+}
+
+/// What the standard library says of a number speaks of strings and types, not of what to write.
+fn in_plain_words(message: &str) -> String {
+    let said = [
+        ("invalid digit found in string", "write a whole number, 0 or more"),
+        ("cannot parse integer from empty string", "write a whole number, 0 or more"),
+        ("number too large to fit in target type", "it is too large"),
+    ];
+    let found = said.into_iter().find_map(|(theirs, ours)| Some(format!("{}{ours}", message.strip_suffix(theirs)?)));
+    found.unwrap_or_else(|| message.to_owned())
 }
 
 fn in_one_line(text: &str) -> String {

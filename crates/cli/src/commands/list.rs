@@ -18,7 +18,7 @@ use crate::{
 #[derive(Debug, Args)]
 pub(crate) struct ListArgs {
     /// At most so many
-    #[arg(long, short = 'n', value_name = "N")]
+    #[arg(long, short = 'n', value_name = "N", allow_negative_numbers = true)]
     limit: Option<usize>,
     /// Of this kind
     #[arg(long, value_parser = kind())]

@@ -68,10 +68,10 @@ pub(crate) fn run(args: &PipelineArgs, invocation: &Invocation) -> Result<ExitCo
 fn read(args: &PipelineArgs, root: &Path, invocation: &Invocation) -> Result<Pipeline, Failure> {
     let path = invocation.file(&args.file)?;
     let failed = |problem: Problem| Failure::pipeline(&args.file, problem);
+    let unreadable = |message: &str| failed(Problem { line: None, message: message.into(), hint: None });
     let bytes = std::fs::read(&path).map_err(|source| match source.kind() {
-        std::io::ErrorKind::NotFound => {
-            failed(Problem { line: None, message: "there is no such file".into(), hint: None })
-        }
+        std::io::ErrorKind::NotFound => unreadable("there is no such file"),
+        std::io::ErrorKind::IsADirectory => unreadable("it is a directory"),
         _ => Error::Io { action: "read the pipeline", path: path.clone(), source }.into(),
     })?;
     let text = String::from_utf8(bytes).map_err(|error| {

@@ -15,7 +15,7 @@ use crate::{
 #[derive(Debug, Args)]
 pub(crate) struct RewindArgs {
     /// How many
-    #[arg(value_name = "N", default_value_t = 1)]
+    #[arg(value_name = "N", default_value_t = 1, allow_negative_numbers = true)]
     steps: u64,
     /// Go back to before the N-th last prompt instead
     #[arg(long)]

@@ -35,16 +35,16 @@ pub(crate) struct SaveArgs {
     #[arg(long, value_parser = kind_to_save(), default_value = "manual")]
     kind: Kind,
     /// The agent's step
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     step: Option<u64>,
     /// The agent's session
     #[arg(long, value_name = "ID", value_parser = text())]
     session: Option<String>,
     /// Which session of the agent's this is
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     session_number: Option<u64>,
     /// Tokens that the agent has used
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     tokens: Option<u64>,
     /// The agent
     #[arg(long, value_name = "NAME", value_parser = text())]

@@ -32,7 +32,7 @@ pub(crate) struct StepArgs {
     #[arg(long, value_name = "NAME", value_parser = text())]
     agent: Option<String>,
     /// The number of the prompt in its session
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     turn: Option<u64>,
     /// The prompt
     #[arg(long, value_name = "TEXT", value_parser = text(), allow_hyphen_values = true)]

@@ -31,7 +31,7 @@ pub(crate) struct TryArgs {
     #[arg(long, value_name = "COMMAND", allow_hyphen_values = true)]
     check: Option<OsString>,
     /// End the command, with all that it started, after so long: 90, 90s, 5m
-    #[arg(long, value_name = "TIME", value_parser = seconds_or_duration)]
+    #[arg(long, value_name = "TIME", value_parser = seconds_or_duration, allow_negative_numbers = true)]
     timeout: Option<Duration>,
     /// Leave everything as it is, also where the command fails
     #[arg(long)]

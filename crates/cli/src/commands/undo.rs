@@ -34,11 +34,9 @@ fn walk(direction: Direction, invocation: &Invocation) -> Result<ExitCode, Failu
     drop(progress);
     match done? {
         Some(done) => {
-            if let (Some(safety), true) = (done.safety, done.unsaved > 0) {
-                let again = if direction == Direction::Redo { "undo" } else { "redo" };
-                let note =
-                    format!("what changed since then is set aside in {}; back with: backtrail {again}", safety.short());
-                invocation.output.note(&note);
+            if let (Direction::Undo, Some(safety), true) = (direction, done.safety, done.unsaved > 0) {
+                let id = safety.short();
+                invocation.output.note(&format!("unsaved changes were set aside in {id}; back with: backtrail redo"));
             }
             tell(&workspace, &done, direction, invocation)
         }

@@ -5,6 +5,7 @@
 #![expect(clippy::unwrap_used, reason = "a test may fail by it")]
 
 mod answers;
+mod bad_input;
 mod cat;
 mod completion;
 mod conversation;

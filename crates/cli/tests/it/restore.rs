@@ -160,7 +160,7 @@ fn an_undo_says_where_later_work_went() {
 fn of_many_changes_the_first_are_named() {
     let place = Place::saved();
     for number in 10..40 {
-        place.write(&format!("file-{number}"), "new\n");
+        place.write(format!("file-{number}"), "new\n");
     }
     let restored = place.ok(["restore", "@"]);
     assert!(restored.contains("file-10") && restored.contains("and 20 more"), "{restored}");
