@@ -135,8 +135,10 @@ def _try_save(workspace: Workspace) -> None:
         workspace.save()
 
 
+# Whoever runs the tests may ignore Ctrl-C, in the background of a script for instance: the scripts do not.
 INTERRUPTED = """
 import signal, sys, threading, time
+signal.signal(signal.SIGINT, signal.default_int_handler)
 from backtrail import Workspace
 workspace = Workspace(sys.argv[1], wait=60)
 print("ready", flush=True)
@@ -163,7 +165,8 @@ def test_ctrl_c_while_waiting(workspace: Workspace, project: Project) -> None:
 
 
 LONG_SAVE = """
-import os, sys, threading, time
+import os, signal, sys, threading, time
+signal.signal(signal.SIGINT, signal.default_int_handler)
 from backtrail import Workspace
 workspace = Workspace(sys.argv[1])
 def unfinished():
