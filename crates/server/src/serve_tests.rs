@@ -111,12 +111,18 @@ fn gated(ws: &TestWorkspace) -> (Handler, Gate) {
     (Handler::new(shared), Gate { opened, go_on })
 }
 
-#[tokio::test]
-async fn a_call_that_is_cancelled_while_it_runs_saves_nothing() {
+/// A workspace with one file, gated, and a client of it.
+async fn begun() -> (TestWorkspace, Handler, Gate, Client) {
     let ws = TestWorkspace::new();
     ws.write("a", "1");
     let (handler, gate) = gated(&ws);
-    let mut client = Client::start(&handler).await;
+    let client = Client::start(&handler).await;
+    (ws, handler, gate, client)
+}
+
+#[tokio::test]
+async fn a_call_that_is_cancelled_while_it_runs_saves_nothing() {
+    let (ws, handler, gate, mut client) = begun().await;
     client.call(1, "checkpoint_save", json!({})).await;
     let gate = gate.after(1).await;
     client.cancel(1).await;
@@ -130,10 +136,7 @@ async fn a_call_that_is_cancelled_while_it_runs_saves_nothing() {
 
 #[tokio::test]
 async fn work_goes_on_to_its_end_before_the_server_does() {
-    let ws = TestWorkspace::new();
-    ws.write("a", "1");
-    let (handler, gate) = gated(&ws);
-    let mut client = Client::start(&handler).await;
+    let (_ws, handler, gate, mut client) = begun().await;
     client.call(1, "checkpoint_save", json!({})).await;
     let gate = gate.after(1).await;
     let finishing = tokio::spawn({
@@ -151,10 +154,7 @@ async fn work_goes_on_to_its_end_before_the_server_does() {
 
 #[tokio::test]
 async fn a_client_that_goes_away_stops_its_work() {
-    let ws = TestWorkspace::new();
-    ws.write("a", "1");
-    let (handler, gate) = gated(&ws);
-    let mut client = Client::start(&handler).await;
+    let (ws, handler, gate, mut client) = begun().await;
     client.call(1, "checkpoint_save", json!({})).await;
     let gate = gate.after(1).await;
     drop(client);
@@ -167,10 +167,7 @@ async fn a_client_that_goes_away_stops_its_work() {
 
 #[tokio::test]
 async fn no_more_than_a_few_run_at_once_and_others_can_be_cancelled_while_they_wait() {
-    let ws = TestWorkspace::new();
-    ws.write("a", "1");
-    let (handler, gate) = gated(&ws);
-    let mut client = Client::start(&handler).await;
+    let (ws, _handler, gate, mut client) = begun().await;
     for id in 1..=6 {
         client.call(id, "checkpoint_save", json!({ "name": format!("n{id}") })).await;
     }

@@ -157,13 +157,12 @@ impl Workspace {
             return self.nothing_to_restore(writer, &timeline, plan, intent);
         }
         count_lines(&mut plan.changes, &LineSource::from_disk_to_store(writer, self.root()))?;
-        let present = Present { scan, pack, surroundings };
+        let (git_files, git) = plan.git.as_ref().map(git::files_and_steps).transpose()?.unwrap_or_default();
+        let present = Present { scan, pack, surroundings, git: git_files };
         self.check_present(writer, &present, &plan)?;
         self.check_plan(writer, &mut plan)?;
         self.refuse_if_stopped()?;
         let stage = self.stage(writer, &mut plan, timeline.next_sequence())?;
-
-        let (_, git) = plan.git.as_ref().map(git::files_and_steps).transpose()?.unwrap_or_default();
 
         // Published before the first write: after a crash this is the only way back.
         let (safety, unsaved) = self.publish_safety(writer, &timeline, present, &plan, intent, now)?;

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::{Intent, RestorePlan, git::files_and_steps};
+use super::{Intent, RestorePlan};
 use crate::{
     diff::{Comparison, LineSource, Tree, compare_within, count_lines},
     error::{Error, Result, While},
@@ -10,7 +10,7 @@ use crate::{
     files::Scan,
     model::{CheckpointId, Directory, Kind, Node, Scope, WorkspacePath},
     save::{Capture, SaveRequest},
-    store::{Direction, PackWriter, Snapshot, Timeline, Writer},
+    store::{Direction, NewGitFile, PackWriter, Snapshot, Timeline, Writer},
     workspace::{Surroundings, Workspace},
 };
 
@@ -19,6 +19,8 @@ pub(super) struct Present {
     pub(super) scan: Scan,
     pub(super) pack: PackWriter,
     pub(super) surroundings: Surroundings,
+    /// Of the user's git, where the restore moves it.
+    pub(super) git: Vec<NewGitFile>,
 }
 
 /// A safety checkpoint that was published.
@@ -53,7 +55,7 @@ impl Workspace {
         now: Timestamp,
     ) -> Result<(Safety, usize)> {
         let standing = writer.standing(timeline)?;
-        let Present { scan, pack, surroundings } = present;
+        let Present { scan, pack, surroundings, git } = present;
         let mut capture = self.capture_of(writer, timeline, scan, surroundings, &[])?;
         let scope = &plan.recorded_scope;
         let snapshot = match scope {
@@ -68,9 +70,7 @@ impl Workspace {
             ..SaveRequest::default()
         };
         let (mut record, mut state) = self.describe(&request, now, timeline, &capture, &found)?;
-        if let Some(git) = &plan.git {
-            (state.git, _) = files_and_steps(git)?;
-        }
+        state.git = git;
         record.scope = scope.clone();
         let sequence = record.sequence;
         let unpublished = writer.build(pack, &snapshot, &state, record)?;

@@ -145,19 +145,11 @@ pub(super) fn find(
     tree: ObjectId,
     name: &str,
 ) -> Result<Option<StoredAttachment>, ObjectProblem> {
-    let wanted = encode_name(name);
-    let bytes = reader.read(&tree, ObjectKind::Tree)?;
-    for entry in gix_object::TreeRefIter::from_bytes(&bytes, gix_hash::Kind::Sha1) {
-        let entry = entry.map_err(|error| ObjectProblem::Damaged(tree, error.to_string()))?;
-        if entry.filename == wanted.as_str() {
-            let id = entry.oid.to_owned();
-            return Ok(Some(match entry.mode.kind() {
-                EntryKind::Tree => StoredAttachment::InPieces(id),
-                _ => StoredAttachment::Whole(id),
-            }));
-        }
-    }
-    Ok(None)
+    let found = reader.entry(&tree, &encode_name(name))?;
+    Ok(found.map(|(kind, id)| match kind {
+        EntryKind::Tree => StoredAttachment::InPieces(id),
+        _ => StoredAttachment::Whole(id),
+    }))
 }
 
 pub(super) fn read(reader: &ObjectReader, entry: StoredAttachment) -> Result<Vec<u8>, ObjectProblem> {

@@ -8,7 +8,7 @@ use std::{
 };
 
 use gix_hash::{ObjectId, oid};
-use gix_object::{Find, FindHeader};
+use gix_object::{Find, FindHeader, tree::EntryKind};
 
 use crate::model::{ContentId, ContentSink, Contents, Unreadable};
 
@@ -166,6 +166,18 @@ pub(crate) struct ObjectReader {
 }
 
 impl ObjectReader {
+    /// What a tree has under this name.
+    pub(super) fn entry(&self, tree: &oid, name: &str) -> Result<Option<(EntryKind, ObjectId)>, ObjectProblem> {
+        let bytes = self.read(tree, ObjectKind::Tree)?;
+        for entry in gix_object::TreeRefIter::from_bytes(&bytes, gix_hash::Kind::Sha1) {
+            let entry = entry.map_err(|error| ObjectProblem::Damaged(tree.to_owned(), error.to_string()))?;
+            if entry.filename == name {
+                return Ok(Some((entry.mode.kind(), entry.oid.to_owned())));
+            }
+        }
+        Ok(None)
+    }
+
     /// The bytes of an object of this kind.
     pub(crate) fn read(&self, id: &oid, kind: ObjectKind) -> Result<Vec<u8>, ObjectProblem> {
         // One that was found damaged may have been written again since, into another pack.

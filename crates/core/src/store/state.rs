@@ -173,14 +173,8 @@ impl StoredState {
     /// What is kept of the user's repository under this name.
     pub(crate) fn git_file(&self, reader: &ObjectReader, name: &str) -> Result<Option<Vec<u8>>, ObjectProblem> {
         let Some(tree) = self.git else { return Ok(None) };
-        let bytes = reader.read(&tree, ObjectKind::Tree)?;
-        for entry in gix_object::TreeRefIter::from_bytes(&bytes, gix_hash::Kind::Sha1) {
-            let entry = entry.map_err(|error| ObjectProblem::Damaged(tree, error.to_string()))?;
-            if entry.filename == name {
-                return reader.read(entry.oid, ObjectKind::Blob).map(Some);
-            }
-        }
-        Ok(None)
+        let found = reader.entry(&tree, name)?;
+        found.map(|(_, id)| reader.read(&id, ObjectKind::Blob)).transpose()
     }
 
     /// The bytes of an attachment; none where there is none of this name.

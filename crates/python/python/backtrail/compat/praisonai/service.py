@@ -1,8 +1,4 @@
-"""Stands in for ``praisonaiagents.checkpoints``.
-
-Both surfaces are here: the documented one (`list`, `get`, `delete`, `metadata`, `added_files`…) and the one of the
-released package (`list_checkpoints`, `get_checkpoint`, `rewind`…).
-"""
+"""The service, over the engine."""
 
 from __future__ import annotations
 
@@ -11,26 +7,23 @@ import functools
 import inspect
 import logging
 import os
-import re
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass, field
-from datetime import datetime, timezone
-from enum import Enum
 from typing import Any, List, TypeVar, cast
 
-from .. import aio, results
-from ..errors import BacktrailError, NotFoundError, ProtectedDirectoryError
-from ..workspace import Workspace
-
-__all__ = [
-    "Checkpoint",
-    "CheckpointConfig",
-    "CheckpointDiff",
-    "CheckpointEvent",
-    "CheckpointResult",
-    "CheckpointService",
-    "FileDiff",
-]
+from ... import aio, results
+from ...errors import BacktrailError, NotFoundError, ProtectedDirectoryError
+from ...workspace import Workspace
+from .types import (
+    STEP_TAG,
+    USUAL_FILE_SIZE,
+    Checkpoint,
+    CheckpointConfig,
+    CheckpointDiff,
+    CheckpointEvent,
+    CheckpointResult,
+    FileDiff,
+    step_in,
+)
 
 _Tool = TypeVar("_Tool", bound=Callable[..., Any])
 _log = logging.getLogger("backtrail.compat.praisonai")
@@ -38,218 +31,7 @@ _log = logging.getLogger("backtrail.compat.praisonai")
 _AGENT = "praisonai"
 """The mark of the checkpoints that a service took: it prunes its own alone."""
 
-_USUAL_FILE_SIZE = 2 * 1024 * 1024
-_STEP_TAG = re.compile(r"^\[step-(\d+)\]\s*")
 _LARGEST_CONTENT = 1024 * 1024
-
-
-class CheckpointEvent(str, Enum):
-    """What a service tells its handlers."""
-
-    INITIALIZED = "initialized"
-    CHECKPOINT_CREATED = "checkpoint_created"
-    CHECKPOINT_RESTORED = "checkpoint_restored"
-    CHECKPOINTS_PRUNED = "checkpoints_pruned"
-    ERROR = "error"
-
-
-class FilesChanged(List[str]):
-    """The paths that changed, as documented; where a number is wanted, as released, it is how many they are."""
-
-    def __int__(self) -> int:
-        return len(self)
-
-    def __index__(self) -> int:
-        return len(self)
-
-    def __eq__(self, other: object) -> bool:
-        return len(self) == other if isinstance(other, int) else super().__eq__(other)
-
-    def __lt__(self, other: Any) -> bool:
-        return len(self) < other if isinstance(other, int) else super().__lt__(other)
-
-    def __le__(self, other: Any) -> bool:
-        return len(self) <= other if isinstance(other, int) else super().__le__(other)
-
-    def __gt__(self, other: Any) -> bool:
-        return len(self) > other if isinstance(other, int) else super().__gt__(other)
-
-    def __ge__(self, other: Any) -> bool:
-        return len(self) >= other if isinstance(other, int) else super().__ge__(other)
-
-    __hash__ = None
-
-
-@dataclass
-class Checkpoint:
-    """A single checkpoint."""
-
-    id: str
-    short_id: str
-    message: str
-    timestamp: datetime
-    files_changed: FilesChanged = field(default_factory=FilesChanged)
-    insertions: int = 0
-    deletions: int = 0
-    step: int | None = None
-    metadata: dict[str, Any] = field(default_factory=dict)
-
-    @classmethod
-    def from_git_commit(cls, commit_hash: str, message: str, timestamp: str) -> Checkpoint:
-        """One made of what git says about a commit; the time is ISO 8601."""
-        time = datetime.fromisoformat(timestamp.replace("Z", "+00:00"))
-        if time.tzinfo is None:
-            time = time.replace(tzinfo=timezone.utc)
-        return cls(commit_hash, commit_hash[:8], message, time, step=_step_in(message))
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "id": self.id,
-            "short_id": self.short_id,
-            "message": self.message,
-            "timestamp": self.timestamp.isoformat(),
-            "files_changed": len(self.files_changed),
-            "insertions": self.insertions,
-            "deletions": self.deletions,
-            "step": self.step,
-        }
-
-    @classmethod
-    def _of(cls, checkpoint: results.Checkpoint) -> Checkpoint:
-        return cls(
-            checkpoint.id,
-            checkpoint.id[:8],
-            checkpoint.message,
-            checkpoint.timestamp,
-            FilesChanged(checkpoint.files_changed),
-            checkpoint.insertions,
-            checkpoint.deletions,
-            checkpoint.step if checkpoint.step is not None else _step_in(checkpoint.message),
-            dict(checkpoint.metadata),
-        )
-
-
-@dataclass
-class FileDiff:
-    """One file that differs."""
-
-    path: str
-    absolute_path: str
-    status: str
-    additions: int = 0
-    deletions: int = 0
-    before_content: str | None = None
-    after_content: str | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "path": self.path,
-            "absolute_path": self.absolute_path,
-            "status": self.status,
-            "additions": self.additions,
-            "deletions": self.deletions,
-        }
-
-
-@dataclass
-class CheckpointDiff:
-    """What differs between two checkpoints, or between one and the files on disk."""
-
-    from_checkpoint: str
-    to_checkpoint: str | None
-    files: list[FileDiff] = field(default_factory=list)
-    total_additions: int = 0
-    total_deletions: int = 0
-    from_id: str = ""
-    to_id: str | None = None
-    diff_content: str = ""
-
-    def __post_init__(self) -> None:
-        self.total_additions = sum(file.additions for file in self.files)
-        self.total_deletions = sum(file.deletions for file in self.files)
-        self.from_id = self.from_id or self.from_checkpoint
-        self.to_id = self.to_id or self.to_checkpoint
-
-    @property
-    def added_files(self) -> list[str]:
-        return [file.path for file in self.files if file.status == "added"]
-
-    @property
-    def modified_files(self) -> list[str]:
-        return [file.path for file in self.files if file.status == "modified"]
-
-    @property
-    def deleted_files(self) -> list[str]:
-        return [file.path for file in self.files if file.status == "deleted"]
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "from_checkpoint": self.from_checkpoint,
-            "to_checkpoint": self.to_checkpoint,
-            "files": [file.to_dict() for file in self.files],
-            "total_additions": self.total_additions,
-            "total_deletions": self.total_deletions,
-        }
-
-
-@dataclass
-class CheckpointResult:
-    """How a save or a restore went. The checkpoint's own attributes can be read off it directly, too."""
-
-    success: bool
-    checkpoint: Checkpoint | None = None
-    error: str | None = None
-
-    @classmethod
-    def ok(cls, checkpoint: Checkpoint) -> CheckpointResult:
-        return cls(True, checkpoint)
-
-    @classmethod
-    def fail(cls, error: str) -> CheckpointResult:
-        return cls(False, None, error)
-
-    def __bool__(self) -> bool:
-        return self.success
-
-    def __getattr__(self, name: str) -> Any:
-        if not name.startswith("_") and self.checkpoint is not None:
-            return getattr(self.checkpoint, name)
-        raise AttributeError(name)
-
-
-@dataclass
-class CheckpointConfig:
-    """How a service works."""
-
-    workspace_dir: str = "."
-    storage_dir: str | None = None
-    enabled: bool = True
-    auto_checkpoint: bool = True
-    max_checkpoints: int = 100
-    user_name: str = field(default_factory=lambda: os.environ.get("PRAISONAI_GIT_USER_NAME", "PraisonAI Checkpoints"))
-    user_email: str = field(default_factory=lambda: os.environ.get("PRAISONAI_GIT_USER_EMAIL", "checkpoints@praison.ai"))
-    max_file_size: int = _USUAL_FILE_SIZE
-    """Larger files are left out, and left alone by a restore; the usual number stands for the engine's own limit."""
-    exclude_patterns: list[str] = field(default_factory=list)
-    """What to leave out, in the syntax of ``.gitignore``, on top of what the engine leaves out by itself."""
-
-    def __post_init__(self) -> None:
-        self.workspace_dir = os.path.expanduser(self.workspace_dir)
-        if self.storage_dir is not None:
-            self.storage_dir = os.path.expanduser(self.storage_dir)
-
-    def get_checkpoint_dir(self) -> str:
-        """Where the checkpoints lie: a bare git repository."""
-        return str(self._workspace().store)
-
-    def _workspace(self) -> Workspace:
-        settings: dict[str, Any] = {}
-        if self.storage_dir is not None:
-            settings["stores"] = {"dir": os.path.abspath(self.storage_dir)}
-        if self.max_file_size != _USUAL_FILE_SIZE:
-            settings["scan"] = {"max_file_bytes": self.max_file_size}
-        return Workspace(self.workspace_dir, settings=settings, exclude=self.exclude_patterns)
-
 
 Handler = Callable[[Any], Any]
 
@@ -266,7 +48,7 @@ class CheckpointService:
         max_checkpoints: int = 100,
         user_name: str = "PraisonAI Checkpoints",
         user_email: str = "checkpoints@praison.ai",
-        max_file_size: int = _USUAL_FILE_SIZE,
+        max_file_size: int = USUAL_FILE_SIZE,
         exclude_patterns: Iterable[str] | None = None,
         config: CheckpointConfig | None = None,
     ) -> None:
@@ -339,7 +121,7 @@ class CheckpointService:
         if step is not None:
             if not _is_number(step) or step < 0:
                 return CheckpointResult.fail("step must be a non-negative integer")
-            message = f"[step-{step}] {_STEP_TAG.sub('', message)}"
+            message = f"[step-{step}] {STEP_TAG.sub('', message)}"
         try:
             saved = await aio.run(self._save, message, allow_empty, step, metadata)
             if saved is None:
@@ -357,7 +139,7 @@ class CheckpointService:
         self, message: str, allow_empty: bool, step: int | None, metadata: dict[str, Any] | None
     ) -> results.Checkpoint | None:
         workspace = self.config._workspace()
-        step = step if step is not None else _step_in(message)
+        step = step if step is not None else step_in(message)
         # The engine would keep a step or metadata even where nothing changed.
         says_more = step is not None or bool(metadata)
         if says_more and not allow_empty and workspace.current() is not None and not workspace.status():
@@ -592,11 +374,6 @@ class CheckpointService:
 
 def _is_number(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _step_in(message: str) -> int | None:
-    found = _STEP_TAG.match(message)
-    return int(found[1]) if found else None
 
 
 def _word(checkpoint: str | Checkpoint | CheckpointResult) -> str:

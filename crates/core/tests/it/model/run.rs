@@ -1,188 +1,12 @@
-//! Random sequences of edits, saves, restores, undos, redos and crashes, against a plain model of what the tree must be.
-//!
-//! Edits go to the disk and are read back by the testkit; what a save captures and what a restore makes of a tree is said
-//! here once more, over maps of paths. `BACKTRAIL_LONG=1` runs many more cases, from a new seed each time.
+//! One sequence of operations, on the disk and in the model.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use backtrail::{
-    CheckpointId, ErrorCode, Recovery, RestoreOutcome, RestoreRequest, SaveRequest, Scope, Workspace, WorkspacePath,
-};
-use backtrail_testkit::{
-    Found, Manifest, TestWorkspace,
-    crash::{self, Driver, Ended, Fault},
-};
-use proptest::{
-    prelude::*,
-    test_runner::{Config, RngAlgorithm, TestRng, TestRunner},
-};
+use backtrail::{CheckpointId, ErrorCode, Recovery, RestoreOutcome, RestoreRequest, SaveRequest, Workspace};
+use backtrail_testkit::{Found, Manifest, TestWorkspace};
+use proptest::prelude::*;
 
-const DRIVER: Driver = Driver { child_test: "model::child" };
-
-/// Paths that operations work on: files, and what some of them lie in.
-const PATHS: [&str; 8] = ["a", "b", "d", "d/x", "d/y", "d/e", "d/e/z", "e/deep/er"];
-const IGNORED: [&str; 4] = ["i.ign", "d/i.ign", "d/e/i.ign", "b/i.ign"];
-const PRECIOUS: [&str; 2] = [".env", "d/.env"];
-const FILE_MODES: [u32; 5] = [0o644, 0o755, 0o600, 0o400, 0o4755];
-const DIRECTORY_MODES: [u32; 3] = [0o755, 0o700, 0o2775];
-/// So many safety checkpoints are kept; undo reaches no further.
-const KEPT_SAFETIES: usize = 20;
-
-#[derive(Debug, Clone)]
-enum Op {
-    Write(usize),
-    WriteAgain(usize),
-    Append(usize),
-    Delete(usize),
-    Chmod(usize, usize),
-    Link(usize, usize),
-    Rename(usize, usize),
-    MakeDirectory(usize),
-    Ignored(usize),
-    DeleteIgnored(usize),
-    Precious(usize),
-    DeletePrecious(usize),
-    Save,
-    Do(Restoring),
-    Reopen,
-    Crash(Restoring, usize, AfterCrash),
-}
-
-/// A restore in one of its forms; checkpoints are counted back from the newest.
-#[derive(Debug, Clone)]
-enum Restoring {
-    Whole(usize),
-    Paths(usize, Vec<usize>),
-    Undo,
-    Redo,
-}
-
-/// The next command after a crash.
-#[derive(Debug, Clone)]
-enum AfterCrash {
-    Recover,
-    Abort,
-    Save,
-    /// Somebody writes before anything is recovered.
-    Write(usize),
-}
-
-fn any_op() -> impl Strategy<Value = Op> {
-    let path = || 0..PATHS.len();
-    prop_oneof![
-        6 => path().prop_map(Op::Write),
-        2 => path().prop_map(Op::WriteAgain),
-        3 => path().prop_map(Op::Append),
-        4 => path().prop_map(Op::Delete),
-        3 => (path(), 0..FILE_MODES.len()).prop_map(|(path, mode)| Op::Chmod(path, mode)),
-        3 => (path(), path()).prop_map(|(path, target)| Op::Link(path, target)),
-        3 => (path(), path()).prop_map(|(from, to)| Op::Rename(from, to)),
-        4 => path().prop_map(Op::MakeDirectory),
-        3 => (0..IGNORED.len()).prop_map(Op::Ignored),
-        1 => (0..IGNORED.len()).prop_map(Op::DeleteIgnored),
-        2 => (0..PRECIOUS.len()).prop_map(Op::Precious),
-        1 => (0..PRECIOUS.len()).prop_map(Op::DeletePrecious),
-        8 => Just(Op::Save),
-        20 => any_restoring().prop_map(Op::Do),
-        1 => Just(Op::Reopen),
-        3 => (any_restoring(), 1..70_usize, any_after()).prop_map(|(what, point, next)| Op::Crash(what, point, next)),
-    ]
-}
-
-fn any_restoring() -> impl Strategy<Value = Restoring> {
-    prop_oneof![
-        4 => (0..4_usize).prop_map(Restoring::Whole),
-        4 => (0..4_usize, prop::collection::vec(0..PATHS.len(), 1..3)).prop_map(|(at, paths)| Restoring::Paths(at, paths)),
-        4 => Just(Restoring::Undo),
-        3 => Just(Restoring::Redo),
-    ]
-}
-
-fn any_after() -> impl Strategy<Value = AfterCrash> {
-    prop_oneof![
-        Just(AfterCrash::Recover),
-        Just(AfterCrash::Abort),
-        Just(AfterCrash::Save),
-        (0..PATHS.len()).prop_map(AfterCrash::Write),
-    ]
-}
-
-/// What children of the driver run; by itself it does nothing.
-#[test]
-fn child() {
-    crash::child(|place, operation| {
-        let ws = TestWorkspace::attach(place);
-        let workspace = ws.open();
-        let words: Vec<&str> = operation.split(' ').collect();
-        match words.as_slice() {
-            ["undo"] => workspace.undo(ws.now()).map(drop),
-            ["redo"] => workspace.redo(ws.now()).map(drop),
-            ["restore", id, paths @ ..] => {
-                let target: CheckpointId = id.parse().map_err(|_| "no id".to_owned())?;
-                let scope =
-                    to_scope(&(!paths.is_empty()).then(|| paths.iter().map(|path| path.as_bytes().to_vec()).collect()));
-                workspace.restore(&RestoreRequest { scope, ..RestoreRequest::whole(target) }, ws.now()).map(drop)
-            }
-            other => panic!("unknown operation {other:?}"),
-        }
-        .map_err(|error| error.to_string())
-    });
-}
-
-#[test]
-fn every_restore_gives_the_tree_that_the_model_gives_and_nothing_is_lost() {
-    let is_long = std::env::var_os("BACKTRAIL_LONG").is_some();
-    let cases = if is_long { 1500 } else { 120 };
-    let config = Config { cases, failure_persistence: None, max_shrink_iters: 600, ..Config::default() };
-    let mut runner = if is_long {
-        TestRunner::new(config)
-    } else {
-        TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha))
-    };
-    let sequences = prop::collection::vec(any_op(), 8..26);
-    let result = runner.run(&sequences, |operations| {
-        let mut run = Run::new();
-        for operation in &operations {
-            run.step(operation)?;
-        }
-        run.end()
-    });
-    if let Err(error) = result {
-        panic!("{error}");
-    }
-}
-
-/// Found by the model: killed between the note that it was done and the end of the journal, an aborted restore gave the
-/// old files back, but the workspace stood on the target and an undo was offered.
-#[test]
-fn an_aborted_restore_leaves_no_trace_of_itself() {
-    let prepare = || {
-        let ws = TestWorkspace::new();
-        ws.write("a", "1\n");
-        let one = ws.save();
-        ws.write("a", "2\n");
-        let two = ws.save();
-        (ws, one.id, two.id)
-    };
-    let (ws, one, _) = prepare();
-    let points = DRIVER.points(&ws.base(), &format!("restore {one}"));
-    for point in 1..=points.len() {
-        let (ws, one, two) = prepare();
-        assert_eq!(DRIVER.run(&ws.base(), &format!("restore {one}"), point, Fault::Kill), Ended::Killed);
-        let what = format!("killed at point {point} ({})", points[point - 1]);
-        ws.open().recover(true, ws.now()).unwrap_or_else(|error| panic!("{what}: {error}"));
-        let (stands_on, is_restored) = (ws.open().current().unwrap(), ws.read("a").unwrap() == b"1\n");
-        assert_eq!(stands_on, Some(if is_restored { one } else { two }), "{what}: where the workspace stands");
-        let undone = ws.open().undo(ws.now()).unwrap();
-        assert_eq!(undone.is_some(), is_restored, "{what}: what can be undone");
-        assert_eq!(ws.read("a").unwrap(), b"2\n", "{what}");
-    }
-}
-
-type Tree = BTreeMap<Vec<u8>, Found>;
-/// Some paths with all below them, or everything.
-type Paths = Option<Vec<Vec<u8>>>;
-type Checked<T = ()> = Result<T, TestCaseError>;
+use super::*;
 
 /// A checkpoint as the model knows it.
 #[derive(Debug, Clone)]
@@ -203,14 +27,6 @@ struct Takeable {
     stood_on: Option<CheckpointId>,
 }
 
-/// What a restore makes of a tree.
-#[derive(Debug, Clone)]
-struct Planned {
-    tree: Tree,
-    scope: Paths,
-    conflicts: BTreeSet<Vec<u8>>,
-}
-
 /// A restore, an undo or a redo, decided.
 struct Decided {
     planned: Planned,
@@ -221,7 +37,7 @@ struct Decided {
     request: Option<RestoreRequest>,
 }
 
-struct Run {
+pub(super) struct Run {
     ws: TestWorkspace,
     workspace: Workspace,
     tree: Tree,
@@ -235,7 +51,7 @@ struct Run {
 }
 
 impl Run {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let ws = TestWorkspace::new();
         ws.write(".gitignore", "*.ign\n.env\n");
         ws.write("a", "the first\n");
@@ -255,7 +71,7 @@ impl Run {
         run
     }
 
-    fn step(&mut self, operation: &Op) -> Checked {
+    pub(super) fn step(&mut self, operation: &Op) -> Checked {
         match operation {
             Op::Save => self.save(),
             Op::Do(what) => self.restoring(what),
@@ -273,7 +89,7 @@ impl Run {
     }
 
     /// Nothing is lost, and what is ignored is nowhere in the store.
-    fn end(mut self) -> Checked {
+    pub(super) fn end(mut self) -> Checked {
         self.save()?;
         let stored = self.ws.blobs_in_store();
         for bytes in &self.owed {
@@ -650,107 +466,4 @@ impl Run {
             self.ws.rename(from, to);
         }
     }
-}
-
-fn is_ignored(path: &[u8]) -> bool {
-    path.ends_with(b".ign")
-}
-
-fn bytes_of(found: &Found) -> Option<Vec<u8>> {
-    match found {
-        Found::File(_, bytes) | Found::Link(bytes) => Some(bytes.clone()),
-        _ => None,
-    }
-}
-
-fn leaves(tree: &Tree) -> BTreeSet<Vec<u8>> {
-    tree.values().filter_map(bytes_of).collect()
-}
-
-fn is_within(path: &[u8], above: &[u8]) -> bool {
-    path.strip_prefix(above).is_some_and(|rest| rest.is_empty() || rest[0] == b'/')
-}
-
-/// The directories above a path, the topmost first.
-fn above(path: &[u8]) -> impl Iterator<Item = &[u8]> {
-    path.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(slash, _)| &path[..slash])
-}
-
-fn contains(scope: &Paths, path: &[u8]) -> bool {
-    scope.as_ref().is_none_or(|paths| paths.iter().any(|above| is_within(path, above)))
-}
-
-/// In order, without those below another.
-fn normal(mut paths: Vec<Vec<u8>>) -> Paths {
-    paths.sort();
-    paths.dedup();
-    let all = paths.clone();
-    paths.retain(|path| !all.iter().any(|other| other != path && is_within(path, other)));
-    Some(paths)
-}
-
-fn to_scope(paths: &Paths) -> Scope {
-    match paths {
-        None => Scope::Whole,
-        Some(paths) => Scope::of_paths(paths.iter().map(|path| WorkspacePath::new(path.as_slice()).unwrap()).collect()),
-    }
-}
-
-fn is_directory(found: Option<&Found>) -> bool {
-    matches!(found, Some(Found::Directory(_)))
-}
-
-/// Is something ignored below it?
-fn holds_ignored(tree: &Tree, path: &[u8]) -> bool {
-    tree.keys().any(|other| other != path && is_within(other, path) && is_ignored(other))
-}
-
-/// A directory that has something in it, but nothing that is captured, is not captured itself.
-fn is_hollow(tree: &Tree, path: &[u8]) -> bool {
-    let below = || tree.iter().filter(|(other, _)| *other != path && is_within(other, path));
-    let is_captured = |(other, found): (&Vec<u8>, &Found)| match found {
-        Found::Directory(_) => !below().any(|(deeper, _)| deeper != other && is_within(deeper, other)),
-        _ => !is_ignored(other),
-    };
-    is_directory(tree.get(path)) && below().next().is_some() && !below().any(is_captured)
-}
-
-/// What a checkpoint of this tree holds.
-fn captured(tree: &Tree) -> Tree {
-    let held = tree.iter().filter(|(path, _)| !is_ignored(path) && !is_hollow(tree, path));
-    held.map(|(path, found)| (path.clone(), found.clone())).collect()
-}
-
-/// What a restore makes of what is there.
-fn plan(present: &Tree, wanted: &Tree, scope: &Paths) -> Planned {
-    let concerned = |path: &[u8]| contains(scope, path);
-    let conflicts: BTreeSet<Vec<u8>> = wanted
-        .iter()
-        .filter(|(path, found)| concerned(path) && !is_directory(Some(found)))
-        .filter(|(path, _)| is_directory(present.get(*path)) && holds_ignored(present, path))
-        .map(|(path, _)| path.clone())
-        .collect();
-    let is_blocked = |path: &[u8]| conflicts.iter().any(|above| is_within(path, above));
-    let mut tree = present.clone();
-    for path in present.keys().filter(|path| concerned(path) && !is_ignored(path) && !is_blocked(path)) {
-        let stays = is_directory(present.get(path)) && (is_directory(wanted.get(path)) || holds_ignored(present, path));
-        if !stays {
-            tree.remove(path);
-        }
-    }
-    let mut widened = Vec::new();
-    for (path, found) in wanted.iter().filter(|(path, _)| concerned(path) && !is_blocked(path)) {
-        for parent in above(path).filter(|parent| !concerned(parent)) {
-            if !is_directory(tree.get(parent)) {
-                // What must be made above the scope is taken back with it.
-                tree.insert(parent.to_vec(), wanted[parent].clone());
-                widened.push(parent.to_vec());
-            }
-        }
-        if !is_hollow(present, path) {
-            tree.insert(path.clone(), found.clone());
-        }
-    }
-    let scope = scope.clone().and_then(|paths| normal(paths.into_iter().chain(widened).collect()));
-    Planned { tree, scope, conflicts }
 }

@@ -1,0 +1,248 @@
+//! The workspace as a checkpoint will hold it: what was read, what was left out, and how the user's repository stands.
+
+use std::cell::OnceCell;
+
+use crate::{
+    diff::Comparison,
+    disk::Dir,
+    error::{Error, Result, While},
+    files::{CacheBase, Scan, StatCache},
+    model::{GitChanges, GitState, ModeDefaults, Node, Reason, Scope, Skipped, Stamp, WorkspacePath},
+    store::{PackWriter, Timeline, TimelineEntry, Writer},
+    user_repository::UserRepository,
+    workspace::{ScanSources, Surroundings, Workspace},
+};
+
+/// Where more than this changed, comparing everything costs no more.
+const MANY_DIFFERENCES: usize = 2_000;
+
+/// The workspace as a checkpoint will hold it.
+pub(crate) struct Capture {
+    pub(crate) scan: Scan,
+    /// Earlier checkpoints are damaged, and nothing rests on them.
+    is_anew: bool,
+    pub(crate) mode_defaults: ModeDefaults,
+    pub(super) surroundings: Surroundings,
+    pub(super) included: Vec<WorkspacePath>,
+    git_changes: OnceCell<GitChanges>,
+}
+
+impl Capture {
+    pub(super) fn index(&self) -> Option<Stamp> {
+        self.surroundings.repository.as_ref().and_then(UserRepository::index_stamp)
+    }
+
+    /// Where the user's repository stands.
+    pub(super) fn git_state(&self) -> Option<GitState> {
+        let repository = self.surroundings.repository.as_ref()?;
+        let changes = match self.known_git_changes() {
+            Some(known) => known,
+            None => self.git_changes.get_or_init(|| repository.changes(&self.scan.root, &self.scan.scope)),
+        };
+        repository.state(changes)
+    }
+
+    /// What differs in the user's repository, where that can be told without comparing everything.
+    fn known_git_changes(&self) -> Option<&GitChanges> {
+        if let Some(known) = self.git_changes.get() {
+            return Some(known);
+        }
+        let repository = self.surroundings.repository.as_ref()?;
+        let cache = self.scan.cache.as_ref().filter(|cache| cache.base().index == self.index())?;
+        let known = cache.base().git_changes.as_ref().filter(|_| self.scan.scope == Scope::Whole)?;
+        let since = cache.differences(&self.scan.root, MANY_DIFFERENCES)?;
+        Some(self.git_changes.get_or_init(|| repository.changes_since(known, &since, &self.scan.root)))
+    }
+
+    /// What was left out, for callers.
+    pub(super) fn reported(&self) -> Vec<Skipped> {
+        self.scan.skipped().into_iter().filter(|skipped| skipped.reason != Reason::Ignored).collect()
+    }
+
+    /// What was left out because of its size.
+    pub(super) fn oversized(&self) -> Vec<(WorkspacePath, u64)> {
+        let skipped = self.scan.skipped().into_iter().map(|skipped| skipped.path);
+        let sized = skipped.filter_map(|path| match self.scan.root.find(&path) {
+            Some(Node::Skipped(Reason::TooLarge, stamp)) => Some((path, stamp.size)),
+            _ => None,
+        });
+        sized.collect()
+    }
+
+    /// What was left out, for the checkpoint itself: also paths that the one before held, or left out, and that are
+    /// still there.
+    pub(super) fn skipped(
+        &self,
+        parent: Option<crate::model::CheckpointId>,
+        found: &Comparison,
+        workspace: &Workspace,
+    ) -> Result<Vec<Skipped>> {
+        let mut skipped = self.scan.skipped();
+        let mut ignored = found.left_out.clone();
+        if let Some(parent) = parent {
+            let store = workspace.existing_store()?;
+            let read = || store.state(&parent)?.skipped(&store.reader()).map_err(|problem| store.damaged(problem));
+            let earlier = match read() {
+                Err(Error::StoreDamaged { .. }) if self.is_anew => Vec::new(),
+                earlier => earlier?,
+            };
+            let is_still_left_out = |path: &WorkspacePath| matches!(self.scan.root.find(path), Some(Node::Skipped(..)));
+            ignored.extend(
+                earlier
+                    .into_iter()
+                    .filter(|skipped| skipped.reason == Reason::Ignored && is_still_left_out(&skipped.path))
+                    .map(|skipped| skipped.path),
+            );
+        }
+        skipped.extend(ignored.into_iter().map(|path| Skipped { path, reason: Reason::Ignored }));
+        skipped.sort_by(|a, b| a.path.cmp(&b.path));
+        skipped.dedup_by(|a, b| a.path == b.path);
+        Ok(skipped)
+    }
+
+    pub(super) fn bytes(&self) -> u64 {
+        self.scan.root.summary().bytes
+    }
+
+    pub(super) fn largest_directories(&self) -> Vec<(WorkspacePath, u64)> {
+        let root = WorkspacePath::root();
+        let mut sizes: Vec<(WorkspacePath, u64)> = self
+            .scan
+            .root
+            .entries()
+            .iter()
+            .filter_map(|entry| match &entry.node {
+                Node::Directory(directory) => Some((root.join(&entry.name), directory.summary().bytes)),
+                _ => None,
+            })
+            .collect();
+        sizes.sort_by_key(|(_, bytes)| std::cmp::Reverse(*bytes));
+        sizes.truncate(3);
+        sizes
+    }
+}
+
+impl Workspace {
+    /// Reads the whole workspace into a pack.
+    pub(super) fn capture(
+        &self,
+        writer: &Writer,
+        timeline: &Timeline,
+        include: &[WorkspacePath],
+        pack: &PackWriter,
+    ) -> Result<Capture> {
+        if let Some(missing) = include.iter().find(|path| !self.is_on_disk(path)) {
+            return Err(Error::UnknownPath { path: missing.clone(), place: "the workspace".into() });
+        }
+        let surroundings = self.surroundings();
+        let cache = self.stat_cache(writer, timeline);
+        let mut named = self.named_paths(timeline);
+        named.extend(include.iter().cloned());
+        named.sort();
+        named.dedup();
+        let scan = self.scan_into(
+            &ScanSources {
+                surroundings: &surroundings,
+                named: &named,
+                is_held: None,
+                scope: &Scope::Whole,
+                cache: cache.as_ref(),
+            },
+            pack,
+        )?;
+        self.capture_of(writer, timeline, scan, surroundings, include)
+    }
+
+    /// A scan as a checkpoint will hold it.
+    pub(crate) fn capture_of(
+        &self,
+        writer: &Writer,
+        timeline: &Timeline,
+        scan: Scan,
+        surroundings: Surroundings,
+        include: &[WorkspacePath],
+    ) -> Result<Capture> {
+        // The same usual bits as before: others would give the same tree another id.
+        let standing = || timeline.current().and_then(TimelineEntry::record).map(|record| record.modes);
+        let mode_defaults = scan.id_defaults().or_else(standing).unwrap_or_else(|| commonest_modes(&scan));
+        let included = self.included_paths(timeline, include);
+        let is_anew = writer.is_distrusted();
+        Ok(Capture { scan, is_anew, mode_defaults, surroundings, included, git_changes: OnceCell::new() })
+    }
+
+    /// What was asked for now, and what earlier checkpoints were asked for and is still there.
+    fn included_paths(&self, timeline: &Timeline, include: &[WorkspacePath]) -> Vec<WorkspacePath> {
+        let earlier = timeline.current().and_then(TimelineEntry::record);
+        let earlier = earlier.iter().flat_map(|record| record.included.iter());
+        let mut included: Vec<WorkspacePath> =
+            earlier.filter(|path| self.is_on_disk(path)).chain(include).cloned().collect();
+        included.sort();
+        included.dedup();
+        included
+    }
+
+    /// Paths that are captured although a rule leaves them out: the agent's own files, and what was asked for before.
+    pub(crate) fn named_paths(&self, timeline: &Timeline) -> Vec<WorkspacePath> {
+        let current = timeline.current().and_then(TimelineEntry::record);
+        let mut named = self.settings().state.paths();
+        named.extend(current.iter().flat_map(|record| record.included.iter().cloned()));
+        named.sort();
+        named.dedup();
+        named
+    }
+
+    pub(crate) fn is_on_disk(&self, path: &WorkspacePath) -> bool {
+        let look = || -> std::io::Result<bool> {
+            let mut directory = Dir::open(self.root())?;
+            let mut parts = path.parts().peekable();
+            while let Some(part) = parts.next() {
+                if parts.peek().is_none() {
+                    return Ok(directory.try_stamp_at(part)?.is_some());
+                }
+                directory = directory.open_dir(part)?;
+            }
+            Ok(true)
+        };
+        look().unwrap_or(false)
+    }
+
+    /// Writes the stat cache; the ids in it are those of `entry`.
+    pub(crate) fn remember_scan(&self, writer: &Writer, capture: &Capture, entry: &TimelineEntry) -> Result<()> {
+        let base = CacheBase {
+            checkpoint: entry.id,
+            mode_defaults: capture.mode_defaults,
+            index: capture.index(),
+            git_changes: capture.known_git_changes().cloned(),
+        };
+        let path = writer.layout().stat_cache();
+        let scan = &capture.scan;
+        StatCache::write(&path, &scan.root, base, scan.started, scan.cache.as_ref()).or_fail("write", path)
+    }
+}
+
+/// The permission bits that most entries have.
+fn commonest_modes(scan: &Scan) -> ModeDefaults {
+    use crate::model::Mode;
+    let mut counts: [std::collections::HashMap<Mode, u64>; 3] = Default::default();
+    scan.root.walk(&mut |_, node| {
+        let (sort, mode) = match node {
+            Node::File(file) => {
+                let mode = Mode::from_raw(file.stamp.mode);
+                (usize::from(mode.is_executable()), mode)
+            }
+            Node::Directory(directory) => (2, directory.mode()),
+            _ => return,
+        };
+        *counts[sort].entry(mode).or_default() += 1;
+    });
+    let usual = ModeDefaults::default();
+    let commonest = |sort: usize, usual: Mode| {
+        let found = counts[sort].iter().max_by_key(|(mode, count)| (**count, std::cmp::Reverse(**mode)));
+        found.map_or(usual, |(mode, _)| *mode)
+    };
+    ModeDefaults {
+        file: commonest(0, usual.file),
+        executable: commonest(1, usual.executable),
+        directory: commonest(2, usual.directory),
+    }
+}

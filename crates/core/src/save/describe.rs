@@ -1,0 +1,154 @@
+//! What a checkpoint says of itself: its record, and what it keeps beside its files.
+
+use jiff::Timestamp;
+
+use super::{Capture, SaveRequest};
+use crate::{
+    diff::Comparison,
+    disk::Dir,
+    error::{Result, While},
+    model::{Attachment, Change, FeatureState, Kind, Node, WorkspacePath},
+    store::{NewAttachment, Pieces, Record, RecordedPaths, State, Store, Timeline, TimelineEntry},
+    workspace::Workspace,
+};
+
+/// More changed paths than this are kept in the state rather than in the record.
+const MAX_RECORDED_PATHS: usize = 500;
+
+/// How many checkpoints back an attachment's earlier bytes are looked for.
+const ATTACHMENT_REACH: usize = 500;
+
+impl Workspace {
+    pub(crate) fn describe(
+        &self,
+        request: &SaveRequest,
+        now: Timestamp,
+        timeline: &Timeline,
+        capture: &Capture,
+        found: &Comparison,
+    ) -> Result<(Record, State)> {
+        let current = timeline.current();
+        let changes = &found.changes;
+        let message = request.message.clone().unwrap_or_else(|| message_of(changes));
+        let kind = request.kind.unwrap_or(Kind::Manual);
+        let mut record = Record::new(timeline.next_sequence(), kind, now, message);
+        record.parent = current.map(|entry| entry.id);
+        record.name = request.name.clone();
+        record.description = request.description.clone();
+        record.step = request.step;
+        record.session = request.session.clone();
+        record.agent = request.agent.clone();
+        record.turn = request.turn;
+        record.prompt = request.prompt.clone();
+        record.tool = request.tool.clone();
+        record.context = request.context.clone();
+        record.metadata = request.metadata.clone();
+        record.attachments = request
+            .attachments
+            .iter()
+            .map(|(name, bytes)| Attachment { name: name.clone(), bytes: bytes.len() as u64 })
+            .collect();
+        record.insertions = changes.iter().map(|change| change.insertions).sum();
+        record.deletions = changes.iter().map(|change| change.deletions).sum();
+        record.git = capture.git_state();
+        record.features = self.feature_state(capture)?;
+        record.included = capture.included.clone();
+        record.state_files = self.settings().state.paths();
+        let skipped = capture.skipped(current.map(|entry| entry.id), found, self)?;
+        record.complete = !skipped.iter().any(|skipped| skipped.reason.breaks_completeness());
+        let mut paths: Vec<WorkspacePath> = changes.iter().map(|change| change.path.clone()).collect();
+        let mut state = State {
+            skipped,
+            outside: capture.surroundings.outside.clone(),
+            settings: self.settings().scan.clone(),
+            changed: Vec::new(),
+            attachments: self.new_attachments(request, timeline)?,
+            git: Vec::new(),
+        };
+        record.changed = if paths.len() > MAX_RECORDED_PATHS {
+            let in_state = paths.len() as u64;
+            state.changed = std::mem::take(&mut paths);
+            RecordedPaths::InState { in_state }
+        } else {
+            RecordedPaths::Here(paths)
+        };
+        Ok((record, state))
+    }
+
+    /// What was handed over, each with how an earlier checkpoint keeps its beginning.
+    fn new_attachments(&self, request: &SaveRequest, timeline: &Timeline) -> Result<Vec<NewAttachment>> {
+        if request.attachments.is_empty() {
+            return Ok(Vec::new());
+        }
+        let store = self.existing_store()?;
+        let attachments = request.attachments.iter().map(|(name, bytes)| {
+            let earlier = earlier_attachment(&store, timeline, name, request.session.as_deref());
+            NewAttachment { name: name.clone(), bytes: bytes.clone(), earlier }
+        });
+        Ok(attachments.collect())
+    }
+
+    /// What the feature list says, where the settings name one and it has that shape.
+    fn feature_state(&self, capture: &Capture) -> Result<Option<FeatureState>> {
+        let Some(path) = &self.settings().state.features else { return Ok(None) };
+        if !matches!(capture.scan.root.find(path), Some(Node::File(_))) {
+            return Ok(None);
+        }
+        let bytes = self.read_file(path).or_fail("read", self.root().join(path.to_text().as_ref()))?;
+        Ok(crate::features::parse(&bytes))
+    }
+
+    /// Reads one file of the workspace by handles.
+    fn read_file(&self, path: &WorkspacePath) -> std::io::Result<Vec<u8>> {
+        let mut directory = Dir::open(self.root())?;
+        if let Some(parent) = path.parent() {
+            for part in parent.parts() {
+                directory = directory.open_dir(part)?;
+            }
+        }
+        let mut bytes = Vec::new();
+        std::io::Read::read_to_end(&mut directory.open_file(path.name())?, &mut bytes)?;
+        Ok(bytes)
+    }
+}
+
+/// How the newest checkpoint that has an attachment of this name keeps it, one of the same session first.
+fn earlier_attachment(store: &Store, timeline: &Timeline, name: &str, session: Option<&str>) -> Pieces {
+    let has_it = |entry: &&TimelineEntry| {
+        entry.record().is_some_and(|record| record.attachments.iter().any(|held| held.name == name))
+    };
+    let holders: Vec<&TimelineEntry> = timeline.entries().iter().rev().take(ATTACHMENT_REACH).filter(has_it).collect();
+    let is_of_session = |entry: &&&TimelineEntry| entry.record().is_some_and(|r| r.session.as_deref() == session);
+    let Some(entry) = holders.iter().find(is_of_session).or(holders.first()) else { return Pieces::default() };
+    let pieces = store.state(&entry.id).ok().and_then(|state| state.attachment_pieces(&store.reader(), name).ok());
+    // One that can't be read costs no more than room: everything is written anew.
+    pieces.unwrap_or_default()
+}
+
+/// A message for a checkpoint that nobody described.
+fn message_of(changes: &[Change]) -> String {
+    const NAMED: usize = 3;
+    const LONGEST: usize = 60;
+    if changes.is_empty() {
+        return "no changes".into();
+    }
+    let mut names: Vec<String> = changes
+        .iter()
+        .take(NAMED)
+        .map(|change| {
+            let path = change.display_path();
+            let plain: String = path.chars().map(|c| if c.is_control() { '?' } else { c }).collect();
+            let count = plain.chars().count();
+            // The end of a path tells more than its start.
+            if count <= LONGEST {
+                plain
+            } else {
+                format!("…{}", plain.chars().skip(count - LONGEST).collect::<String>())
+            }
+        })
+        .collect();
+    if changes.len() > NAMED {
+        names.push(format!("and {} more", changes.len() - NAMED));
+    }
+    names.join(", ")
+}

@@ -1,0 +1,209 @@
+//! Taking a checkpoint.
+
+mod capture;
+mod describe;
+
+use jiff::Timestamp;
+
+pub(crate) use capture::Capture;
+
+use crate::{
+    address::validate_name,
+    diff::{Comparison, LineSource, Tree, compare, count_lines},
+    error::{Error, Result},
+    events::Event,
+    model::{Checkpoint, Context, Kind, Skipped, WorkspacePath},
+    store::{PackWriter, Snapshot, Timeline, TimelineEntry, Writer},
+    workspace::Workspace,
+};
+
+/// What a caller says about the checkpoint that it wants.
+#[derive(Debug, Clone, Default)]
+pub struct SaveRequest {
+    /// What it is; without one it is made of the changed paths.
+    pub message: Option<String>,
+    /// A name that it can be addressed by.
+    pub name: Option<String>,
+    /// More about it.
+    pub description: Option<String>,
+    /// Why it is taken; `manual` where nothing is said.
+    pub kind: Option<Kind>,
+    /// The agent's step.
+    pub step: Option<u64>,
+    /// The agent's session.
+    pub session: Option<String>,
+    /// The agent.
+    pub agent: Option<String>,
+    /// The number of the prompt.
+    pub turn: Option<u64>,
+    /// The prompt.
+    pub prompt: Option<String>,
+    /// The tool.
+    pub tool: Option<String>,
+    /// The session's number and its tokens.
+    pub context: Option<Context>,
+    /// Free words.
+    pub metadata: serde_json::Map<String, serde_json::Value>,
+    /// Names and bytes to keep beside the files.
+    pub attachments: Vec<(String, Vec<u8>)>,
+    /// Paths to capture although a rule leaves them out.
+    pub include: Vec<WorkspacePath>,
+    /// Take one even where nothing changed.
+    pub allow_empty: bool,
+}
+
+/// What becomes of a request where the files are those of the checkpoint that the workspace stands on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unchanged {
+    /// A checkpoint is made where the request has something of its own to record.
+    AsRequested,
+    /// None is made.
+    NoCheckpoint,
+}
+
+/// The outcome of [`Workspace::save`].
+#[derive(Debug, Clone)]
+pub struct Saved {
+    /// Was one made? Otherwise the checkpoint is the one that the workspace stands on.
+    pub created: bool,
+    /// The checkpoint.
+    pub checkpoint: Checkpoint,
+    /// What was left out, ignored paths aside.
+    pub skipped: Vec<Skipped>,
+    /// The files among them that are too large, with their bytes.
+    pub oversized: Vec<(WorkspacePath, u64)>,
+    /// Is it the first of this workspace?
+    pub is_first: bool,
+    /// The largest directories of a first checkpoint, with their bytes.
+    pub largest: Vec<(WorkspacePath, u64)>,
+    /// How many bytes the captured files have together.
+    pub bytes: u64,
+}
+
+impl Workspace {
+    /// Takes a checkpoint. When this returns, it survives a power cut.
+    pub fn save(&self, request: &SaveRequest, now: Timestamp) -> Result<Saved> {
+        request.validate()?;
+        let (writer, _) = self.writer(now)?;
+        self.save_locked(&writer, request, Unchanged::AsRequested, now)
+    }
+
+    pub(crate) fn save_locked(
+        &self,
+        writer: &Writer,
+        request: &SaveRequest,
+        unchanged: Unchanged,
+        now: Timestamp,
+    ) -> Result<Saved> {
+        match self.save_once(writer, request, unchanged, now) {
+            // Damage in what was saved before must not keep anybody from saving.
+            Err(Error::StoreDamaged { .. }) if !writer.is_distrusted() => {
+                writer.distrust();
+                self.save_once(writer, request, unchanged, now)
+            }
+            done => done,
+        }
+    }
+
+    fn save_once(&self, writer: &Writer, request: &SaveRequest, unchanged: Unchanged, now: Timestamp) -> Result<Saved> {
+        let timeline = writer.timeline()?;
+        let current = timeline.current();
+        let standing = writer.standing(&timeline)?;
+
+        let pack = writer.start_pack();
+        let mut capture = self.capture(writer, &timeline, &request.include, &pack)?;
+        let snapshot = writer.write_snapshot(&pack, &mut capture.scan.root, &capture.mode_defaults)?;
+        let is_unchanged = standing.as_ref() == Some(&snapshot);
+        if let (true, Some(entry)) = (is_unchanged, current)
+            && (unchanged == Unchanged::NoCheckpoint || !request.wants_new_beside(entry.kind))
+        {
+            self.remember_scan(writer, &capture, entry)?;
+            return self.nothing_to_save(writer, &timeline, entry, capture);
+        }
+
+        let changes = self.changes_against(writer, standing.as_ref(), &capture, &pack)?;
+        let (record, state) = self.describe(request, now, &timeline, &capture, &changes)?;
+        self.refuse_if_stopped()?;
+        let unpublished = writer.build(pack, &snapshot, &state, record)?;
+        let id = writer.publish(unpublished)?;
+
+        let timeline = writer.timeline()?;
+        let entry = timeline.get(&id).ok_or_else(|| Error::Internal("a published checkpoint is not there".into()))?;
+        self.remember_scan(writer, &capture, entry)?;
+        let checkpoint = writer.checkpoint(entry)?;
+        let created = Event::CheckpointCreated {
+            checkpoint: id,
+            kind: checkpoint.kind.to_string(),
+            message: checkpoint.message.clone(),
+        };
+        self.emit(writer, created, now)?;
+        self.retain(writer, now)?;
+        writer.tidy(&timeline)?;
+        Ok(Saved {
+            created: true,
+            is_first: current.is_none(),
+            largest: if current.is_none() { capture.largest_directories() } else { Vec::new() },
+            bytes: capture.bytes(),
+            oversized: capture.oversized(),
+            skipped: capture.reported(),
+            checkpoint,
+        })
+    }
+
+    fn nothing_to_save(
+        &self,
+        writer: &Writer,
+        timeline: &Timeline,
+        entry: &TimelineEntry,
+        capture: Capture,
+    ) -> Result<Saved> {
+        writer.tidy(timeline)?;
+        Ok(Saved {
+            created: false,
+            checkpoint: writer.checkpoint(entry)?,
+            is_first: false,
+            largest: Vec::new(),
+            bytes: capture.bytes(),
+            oversized: capture.oversized(),
+            skipped: capture.reported(),
+        })
+    }
+
+    /// What differs from the checkpoint that the workspace stands on, with its lines.
+    fn changes_against(
+        &self,
+        writer: &Writer,
+        standing: Option<&Snapshot>,
+        capture: &Capture,
+        pack: &PackWriter,
+    ) -> Result<Comparison> {
+        let old = standing.map_or(Tree::Empty, |snapshot| Tree::Stored(*snapshot));
+        let new = Tree::Scanned(&capture.scan.root, capture.mode_defaults);
+        let mut found = compare(Some(writer), old, new)?;
+        count_lines(&mut found.changes, &LineSource::in_pack(writer, pack))?;
+        Ok(found)
+    }
+}
+
+impl SaveRequest {
+    fn validate(&self) -> Result<()> {
+        if let Some(name) = &self.name {
+            validate_name(name)?;
+        }
+        if self.kind == Some(Kind::Safety) {
+            return Err(Error::Usage("safety checkpoints are taken by restores, not by hand".into()));
+        }
+        Ok(())
+    }
+
+    /// Nothing changed: does this request still want a checkpoint of its own beside one of this kind?
+    fn wants_new_beside(&self, present: Kind) -> bool {
+        self.allow_empty
+            || self.name.is_some()
+            || self.description.is_some()
+            || self.step.is_some()
+            || !self.metadata.is_empty()
+            || !self.attachments.is_empty()
+            || self.kind.unwrap_or(Kind::Manual).permanence() > present.permanence()
+    }
+}
