@@ -114,8 +114,10 @@ impl Workspace {
             let left_out = Scope::of_paths(skipped.into_iter().map(|skipped| skipped.path).collect());
             changes.retain(|change| !(is_deletion(change) && left_out.contains(&change.path)));
         }
-        let scope = self.scope_of(store, &to)?;
-        changes.retain(|change| scope.contains(&change.path));
+        for id in from.iter().chain([&to]) {
+            let scope = self.scope_of(store, id)?;
+            changes.retain(|change| scope.contains(&change.path));
+        }
         Ok(changes)
     }
 
@@ -138,7 +140,12 @@ impl Workspace {
             _ => Tree::Empty,
         };
         let new = Tree::Scanned(&present.root, present.id_defaults().unwrap_or_default());
-        Ok(compare(store, old, new)?.changes)
+        let mut changes = compare(store, old, new)?.changes;
+        if let (Some(store), Some(from)) = (store, from) {
+            let scope = self.scope_of(store, &from)?;
+            changes.retain(|change| scope.contains(&change.path));
+        }
+        Ok(changes)
     }
 }
 

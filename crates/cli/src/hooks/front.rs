@@ -5,10 +5,10 @@
 
 use std::{
     ffi::OsString,
-    io::{IsTerminal, Read, Write},
+    io::{ErrorKind, IsTerminal, Read, Write},
     process::{Child, Stdio},
     sync::mpsc,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use jiff::Timestamp;
@@ -28,6 +28,9 @@ const WORKER: &str = "--worker";
 
 /// Larger payloads are not read to the end.
 const MAX_PAYLOAD_BYTES: u64 = 64 << 20;
+
+/// So long an agent may take to say what it has to say.
+const PATIENCE_FOR_PAYLOAD: Duration = Duration::from_secs(5);
 
 /// Runs `hook`, with the words behind it.
 pub(crate) fn run(words: &[OsString]) {
@@ -74,7 +77,7 @@ impl Front {
             output::talk_of_hook("backtrail hook reads what an agent says on stdin; set it up with: backtrail install");
             return None;
         }
-        let payload = match read_payload() {
+        let payload = match payload_of_agent(self.environment.hook_patience().unwrap_or(PATIENCE_FOR_PAYLOAD)) {
             Ok(payload) => payload,
             Err(error) => {
                 self.problem("", None, &format!("the payload can't be read: {error}"));
@@ -102,22 +105,26 @@ impl Front {
         let mut command = process::own_command()?;
         command.args(["hook", WORKER, agent.name()]);
         command.args(ProcessMark::of_agent().map(ProcessMark::to_word));
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()
+        // None of ours: an agent may wait until all that was given to its hook is closed.
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()
     }
 
     /// Hands the payload over, and waits for the end of the worker's answer as long as the event allows.
     fn wait(&self, worker: &mut Child, payload: Vec<u8>, event: &HookEvent) -> Option<String> {
         let (sender, receiver) = mpsc::channel();
-        let (stdin, stdout) = (worker.stdin.take(), worker.stdout.take());
+        let (stdin, stdout, stderr) = (worker.stdin.take(), worker.stdout.take(), worker.stderr.take());
         let talk = move || {
             // A worker that ended early closes its ends, and says what it had to say in the log.
             drop(stdin.map(|mut stdin| stdin.write_all(&payload)));
-            let mut answer = String::new();
+            let (mut answer, mut talk) = (String::new(), String::new());
             drop(stdout.map(|mut stdout| stdout.read_to_string(&mut answer)));
-            drop(sender.send(answer));
+            drop(stderr.map(|mut stderr| stderr.read_to_string(&mut talk)));
+            drop(sender.send((answer, talk)));
         };
         std::thread::spawn(talk);
-        if let Ok(answer) = receiver.recv_timeout(self.environment.hook_patience().unwrap_or(patience(&event.moment))) {
+        let patience = self.environment.hook_patience().unwrap_or(patience(&event.moment));
+        if let Ok((answer, talk)) = receiver.recv_timeout(patience) {
+            talk.lines().for_each(output::talk_of_hook);
             return Some(answer);
         }
         let process = Some(worker.id());
@@ -142,11 +149,10 @@ impl Front {
             agent_process: self.agent_process,
             now: started,
         };
-        let done = worker.run(&event, xxhash_rust::xxh3::xxh3_64(&payload));
-        match &done {
-            Ok(Some(news)) => output::answer_hook(news),
-            Ok(None) => {}
-            Err(failure) => self.problem(event.moment.word(), Some(&event), &failure.message()),
+        let done = worker.run(&event, xxhash_rust::xxh3::xxh3_64(&payload), output::answer_hook);
+        if let Err(failure) = &done {
+            self.problem(event.moment.word(), Some(&event), &failure.message());
+            output::talk_of_hook(&format!("backtrail: not protected: {}", failure.message()));
         }
         let is_late = Timestamp::now().duration_since(started).unsigned_abs()
             > self.environment.hook_patience().unwrap_or(patience(&event.moment));
@@ -192,6 +198,35 @@ fn patience(moment: &Moment) -> Duration {
         // Agents give up on these soon.
         Moment::SessionEnd => 1_000,
     })
+}
+
+/// What an agent says on stdin. One that forgets to close it is not waited for: what it said so far may be all.
+fn payload_of_agent(patience: Duration) -> std::io::Result<Vec<u8>> {
+    let (sender, receiver) = mpsc::channel();
+    let read = move || {
+        let mut stdin = std::io::stdin().lock().take(MAX_PAYLOAD_BYTES);
+        loop {
+            let mut part = vec![0; 64 << 10];
+            let part = match stdin.read(&mut part) {
+                Ok(0) => return,
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                read => read.map(|length| part[..length].to_vec()),
+            };
+            let is_over = part.is_err();
+            if sender.send(part).is_err() || is_over {
+                return;
+            }
+        }
+    };
+    std::thread::spawn(read);
+    let deadline = Instant::now() + patience;
+    let mut payload = Vec::new();
+    loop {
+        match receiver.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+            Ok(part) => payload.extend(part?),
+            Err(_) => return Ok(payload),
+        }
+    }
 }
 
 fn read_payload() -> std::io::Result<Vec<u8>> {

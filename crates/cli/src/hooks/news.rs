@@ -41,18 +41,34 @@ fn text(workspace: &Workspace, last: Timestamp) -> Option<String> {
         .collect();
     let (target, _) = restores.last()?;
     let mut paths: Vec<String> = Vec::new();
+    let mut all_named = true;
     for (target, safety) in &restores {
-        let diff = workspace.diff(Some(*safety), Some(*target), &backtrail::Scope::Whole).ok()?;
-        paths.extend(diff.changes.iter().map(|change| change.display_path()));
+        match workspace.diff(Some(*safety), Some(*target), &backtrail::Scope::Whole) {
+            Ok(diff) => paths.extend(diff.changes.iter().map(|change| change.display_path())),
+            // One of the two was deleted since: that something changed is still worth a word.
+            Err(_) => all_named = false,
+        }
     }
     paths.sort();
     paths.dedup();
-    let named = paths.iter().take(MAX_NAMED).map(|path| format!("{path:?}")).collect::<Vec<_>>().join(", ");
-    let more = paths.len().saturating_sub(MAX_NAMED);
-    let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
+    if paths.is_empty() && all_named {
+        return None;
+    }
     Some(format!(
         "Files of this workspace were restored to checkpoint {} since your last turn, so that what is on disk is not what \
-         you left: {named}{rest}. Read a file again before you rely on it or edit it.",
-        target.short()
+         you left: {}. Read a file again before you rely on it or edit it.",
+        target.short(),
+        in_words(&paths, all_named)
     ))
+}
+
+fn in_words(paths: &[String], all_named: bool) -> String {
+    let mut words: Vec<String> = paths.iter().take(MAX_NAMED).map(|path| format!("{path:?}")).collect();
+    if paths.len() > MAX_NAMED {
+        words.push(format!("and {} more", paths.len() - MAX_NAMED));
+    }
+    if !all_named {
+        words.push("and others, of which no list is kept".to_owned());
+    }
+    words.join(", ")
 }

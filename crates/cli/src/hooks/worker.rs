@@ -52,12 +52,29 @@ struct Assignment {
 }
 
 impl Worker<'_> {
-    /// Takes the checkpoint that an event asks for; gives what the agent is to be told.
-    pub(crate) fn run(&self, event: &HookEvent, payload_hash: u64) -> Result<Option<String>, Failure> {
-        let Some(assignment) = self.take_on(event, payload_hash)? else { return Ok(None) };
+    /// Takes the checkpoint that an event asks for, and hands over what the agent is to be told; `tell` says whether
+    /// that arrived.
+    pub(crate) fn run(
+        &self,
+        event: &HookEvent,
+        payload_hash: u64,
+        tell: impl FnOnce(&str) -> bool,
+    ) -> Result<(), Failure> {
+        let Some(assignment) = self.take_on(event, payload_hash)? else { return Ok(()) };
         let done = self.work(event, &assignment);
         self.remember_outcome(&assignment.session, done.as_ref().err())?;
-        done
+        let arrived = done?.is_none_or(|news| tell(&news));
+        // What did not arrive is told again with the next prompt.
+        if arrived && matches!(event.moment, Moment::Prompt(_)) {
+            self.remember_told(&assignment.session)?;
+        }
+        Ok(())
+    }
+
+    fn remember_told(&self, session: &str) -> Result<(), Failure> {
+        let change =
+            |known: Option<SessionState>| (known.map(|state| SessionState { told: Some(self.now), ..state }), ());
+        self.sessions.change(session, change).map_err(|source| self.cannot_remember(source))
     }
 
     fn remember_outcome(&self, session: &str, failure: Option<&Failure>) -> Result<(), Failure> {
@@ -114,7 +131,6 @@ impl Worker<'_> {
             if let Moment::Prompt(text) = &event.moment {
                 state.turn += 1;
                 state.prompt = Some(cut(text));
-                state.told = Some(self.now);
             }
             let (turn, prompt) = (state.turn, state.prompt.clone());
             let assignment = Assignment { root: root.clone(), session: session.clone(), turn, prompt, told };

@@ -85,10 +85,10 @@ impl From<io::Error> for OutputError {
     }
 }
 
-/// Answers an agent that waits for its hook. One that has gone away needs no answer.
-pub(crate) fn answer_hook(answer: &str) {
+/// Answers an agent that waits for its hook; false where it has gone away.
+pub(crate) fn answer_hook(answer: &str) -> bool {
     let mut stdout = io::stdout().lock();
-    drop(stdout.write_all(answer.as_bytes()).and_then(|()| stdout.flush()));
+    stdout.write_all(answer.as_bytes()).and_then(|()| stdout.flush()).is_ok()
 }
 
 /// Says something beside the answer to a hook, for whoever looks at an agent's own log.

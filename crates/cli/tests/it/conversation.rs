@@ -1,6 +1,6 @@
 //! Going back with an agent: to before a prompt, with the conversation, and the agent is told.
 
-use std::{fs, io::Write, path::PathBuf, process::Stdio};
+use std::{fs, io::Write, path::PathBuf, process::Stdio, time::Duration};
 
 use serde_json::{Value, json};
 
@@ -165,6 +165,57 @@ fn an_agent_is_told_once_what_was_restored() {
         place.write("backtrail.toml", "[checkpoints]\ntell_agent = false\n");
         assert_eq!(prompt(&place, agent, 4), nothing, "it was switched off");
     }
+}
+
+#[test]
+fn what_did_not_reach_the_agent_is_told_with_the_next_prompt() {
+    let mut place = Place::new();
+    place.write("a", "1\n");
+    prompt(&place, "claude", 1);
+    place.write("a", "2\n");
+    place.ok(["rewind", "--turn"]);
+    place.set("BACKTRAIL_HOOK_MILLISECONDS", "300");
+    let held = place.hold_lock();
+    assert_eq!(prompt(&place, "claude", 2), "", "the agent went on");
+    drop(held);
+    while place.json(["list", "--turns"])["checkpoints"].as_array().unwrap().len() < 2 {
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    place.set("BACKTRAIL_HOOK_MILLISECONDS", "60000");
+    assert!(prompt(&place, "claude", 3).contains("were restored"));
+    assert_eq!(prompt(&place, "claude", 4), "", "once is enough");
+}
+
+#[test]
+fn an_agent_is_told_within_what_was_restored() {
+    let place = Place::new();
+    place.write("a", "1\n");
+    place.write("b", "1\n");
+    prompt(&place, "claude", 1);
+    let first = place.id("@");
+    place.write("a", "2\n");
+    place.write("b", "2\n");
+    prompt(&place, "claude", 2);
+    place.ok(["restore", &first, "b"]);
+    let told = prompt(&place, "claude", 3);
+    assert!(told.contains("\\\"b\\\"") && !told.contains("\\\"a\\\""), "{told}");
+    place.ok(["undo"]);
+    let told = prompt(&place, "claude", 4);
+    assert!(told.contains("\\\"b\\\"") && !told.contains("\\\"a\\\""), "{told}");
+}
+
+#[test]
+fn an_agent_is_told_of_a_restore_whose_checkpoints_were_forgotten() {
+    let place = Place::new();
+    place.write("a", "1\n");
+    prompt(&place, "claude", 1);
+    let first = place.id("@");
+    place.write("a", "2\n");
+    let safety = place.json(["restore", &first])["safety"].as_str().unwrap().to_owned();
+    place.ok(["delete", &safety]);
+    place.ok(["prune"]);
+    let told = prompt(&place, "claude", 2);
+    assert!(told.contains("were restored") && told.contains("no list is kept"), "{told}");
 }
 
 #[test]

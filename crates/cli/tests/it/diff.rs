@@ -138,3 +138,25 @@ fn words_and_paths_that_fit_nothing() {
     let (code, word, _) = place.run(["diff", "--json", "--", "../home"]).error();
     assert_eq!((code, word.as_str()), (6, "path_outside_workspace"));
 }
+
+/// Beside its paths, such a checkpoint holds what the workspace stood on, which is not what was there.
+#[test]
+fn a_safety_checkpoint_of_some_paths_is_compared_within_them() {
+    let place = Place::new();
+    for text in ["1\n", "2\n"] {
+        place.write("a", text);
+        place.write("b", text);
+        place.ok(["save"]);
+    }
+    place.write("b", "3\n");
+    let first = place.id("@~1");
+    let safety = place.json(["restore", &first, "b"])["safety"].as_str().unwrap().to_owned();
+    place.write("a", "4\n");
+    for words in [&["diff", &safety, &first][..], &["diff", &first, &safety], &["diff", &safety]] {
+        let changes = place.json(words.iter().copied())["changes"].clone();
+        let paths: Vec<&str> = changes.as_array().unwrap().iter().map(|it| it["path"].as_str().unwrap()).collect();
+        assert_eq!(paths, ["b"], "{words:?}");
+    }
+    let status = place.json(["status", "--since", &safety]);
+    assert_eq!(status["changes"].as_array().unwrap().len(), 1, "{status}");
+}

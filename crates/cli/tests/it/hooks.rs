@@ -363,6 +363,37 @@ fn an_agent_is_not_kept_waiting_and_the_work_goes_on() {
 }
 
 #[test]
+fn an_agent_that_forgets_to_close_its_end_is_heard_all_the_same() {
+    let mut place = Place::saved();
+    place.set("BACKTRAIL_HOOK_MILLISECONDS", "2000");
+    let mut command = place.command(&place.path("ws"), ["hook", "claude"]);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(recorded(&place, "claude")[1].to_string().as_bytes()).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    drop(stdin);
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while of_kind(&place, "turn").is_empty() {
+        assert!(Instant::now() < deadline, "no checkpoint was taken");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+#[test]
+fn a_hook_that_took_no_checkpoint_says_so() {
+    let place = Place::new();
+    place.write("backtrail.toml", "[scan\n");
+    let mut command = place.command(&place.path("ws"), ["hook", "claude"]);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    child.stdin.take().unwrap().write_all(recorded(&place, "claude")[1].to_string().as_bytes()).unwrap();
+    let done = child.wait_with_output().unwrap();
+    assert_eq!((done.status.code(), done.stdout.len()), (Some(0), 0));
+    let said = String::from_utf8(done.stderr).unwrap();
+    assert!(said.contains("not protected") && said.contains("backtrail.toml"), "{said}");
+}
+
+#[test]
 fn what_went_wrong_is_kept_for_doctor() {
     let place = Place::new();
     place.write("backtrail.toml", "[scan\n");
