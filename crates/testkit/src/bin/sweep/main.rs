@@ -39,6 +39,9 @@ use scenario::Scenario;
 /// So many failures are printed in full.
 const SHOWN_FAILURES: usize = 40;
 
+/// After so many points it says how far it is.
+const SHOWN_PROGRESS: usize = 1000;
+
 struct Arguments {
     sample: Option<usize>,
     seed: u64,
@@ -137,13 +140,10 @@ fn sweep(arguments: &Arguments) -> ExitCode {
         is_wanted && (arguments.points.is_empty() || arguments.points.contains(&point.to_string()))
     });
     let total = work.len();
-    if let Some(sample) = arguments.sample {
-        shuffle(&mut work, &mut Random::new(arguments.seed));
-        work.truncate(sample);
-        // By operation, so that each is prepared once.
-        work.sort_by_key(|(number, _)| *number);
-    }
-    println!("{} of {total} points of {} operations", work.len(), scenarios.len());
+    // However early it ends, every operation and every sort of fault had its share.
+    shuffle(&mut work, &mut Random::new(arguments.seed));
+    work.truncate(arguments.sample.unwrap_or(total));
+    println!("{} of {total} points of {} operations, seed {}", work.len(), scenarios.len(), arguments.seed);
 
     let next = AtomicUsize::new(0);
     let counts: Mutex<BTreeMap<(String, String), Count>> = Mutex::default();
@@ -154,26 +154,30 @@ fn sweep(arguments: &Arguments) -> ExitCode {
             let (next, counts, failures, missed) = (&next, &counts, &failures, &missed);
             let (work, scenarios) = (&work, &scenarios);
             scope.spawn(move || {
-                let place = Place::new(&arguments.program, worker);
-                let mut prepared: Option<(usize, check::Expected)> = None;
+                // A place for each operation, prepared once.
+                let mut prepared: BTreeMap<usize, (Place, check::Expected)> = BTreeMap::new();
                 loop {
                     let position = next.fetch_add(1, Ordering::SeqCst);
                     let Some((number, point)) = work.get(position) else { break };
                     if arguments.seconds.is_some_and(|seconds| started.elapsed().as_secs() >= seconds) {
                         break;
                     }
-                    let scenario = &scenarios[*number];
-                    if prepared.as_ref().is_none_or(|(known, _)| known != number) {
-                        prepared = Some((*number, check::prepare(&place, scenario)));
+                    if position > 0 && position.is_multiple_of(SHOWN_PROGRESS) {
+                        println!("{position} points after {} s", started.elapsed().as_secs());
                     }
-                    let (_, expected) = prepared.as_ref().unwrap();
+                    let scenario = &scenarios[*number];
+                    let (place, expected) = prepared.entry(*number).or_insert_with(|| {
+                        let place = Place::new(&arguments.program, worker);
+                        let expected = check::prepare(&place, scenario);
+                        (place, expected)
+                    });
                     place.reset();
-                    let done = strace::inject(&place, scenario, point);
+                    let done = strace::inject(place, scenario, point);
                     if !done.was_injected {
                         missed.fetch_add(1, Ordering::SeqCst);
                         continue;
                     }
-                    let problems = check::after(&place, scenario, expected, point, &done);
+                    let problems = check::after(place, scenario, expected, point, &done);
                     let mut counts = counts.lock().unwrap();
                     let count = counts.entry((scenario.name.to_owned(), point.sort())).or_default();
                     count.tried += 1;
