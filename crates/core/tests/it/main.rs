@@ -27,6 +27,7 @@ mod open_stores;
 mod rebuildable;
 mod restore;
 mod restore_git;
+mod retention;
 mod special_files;
 mod stat_cache;
 mod steps;
