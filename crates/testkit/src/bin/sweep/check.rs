@@ -12,6 +12,8 @@ use crate::{fault::Point, place::Place, scenario::Scenario, strace::Done};
 
 /// What a scenario may lead to, known from runs without a fault.
 pub(crate) struct Expected {
+    /// Every byte as it was before the operation; the next command is known to work from there.
+    start: Manifest,
     /// The trees that are allowed, each with the id that a save gives it; the one after the operation last.
     trees: Vec<(Manifest, String)>,
     /// Refs that must be there in any case.
@@ -32,7 +34,7 @@ pub(crate) fn prepare(place: &Place, scenario: &Scenario) -> Expected {
     place.clear();
     (scenario.prepare)(place);
     place.remember();
-    let before = place.manifest();
+    let (start, before) = (place.everything(), place.manifest());
     let refs_before = refs(place);
     let git_directories = place.git_directories();
     let mut trees = Vec::new();
@@ -50,6 +52,8 @@ pub(crate) fn prepare(place: &Place, scenario: &Scenario) -> Expected {
         place.reset();
         trees.push((before.clone(), saved_tree(place).unwrap()));
     }
+    let problems = unsound(place, &place.store().unwrap());
+    assert!(problems.is_empty(), "{} without any fault: {problems:?}", scenario.name);
     if let Some(change) = scenario.done_by_command {
         place.reset();
         change(place);
@@ -66,6 +70,7 @@ pub(crate) fn prepare(place: &Place, scenario: &Scenario) -> Expected {
     }
     trees.push((after, saved_tree(place).unwrap()));
     Expected {
+        start,
         trees,
         refs_kept: refs_before.intersection(&refs_after).cloned().collect(),
         refs_after: refs_after.len(),
@@ -110,14 +115,27 @@ fn refs(place: &Place) -> BTreeSet<String> {
     String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect()
 }
 
-/// What is wrong after a fault; nothing, hopefully.
-pub(crate) fn after(
-    place: &Place,
-    scenario: &Scenario,
-    expected: &Expected,
-    point: &Point,
-    done: &Done,
-) -> Vec<String> {
+/// What a point showed.
+pub(crate) struct Verdict {
+    /// What is wrong; nothing, hopefully.
+    pub(crate) problems: Vec<String>,
+    /// It failed, or was killed, before it had changed a byte.
+    pub(crate) is_untouched: bool,
+}
+
+/// Looks at everything after a fault.
+pub(crate) fn after(place: &Place, scenario: &Scenario, expected: &Expected, point: &Point, done: &Done) -> Verdict {
+    let mut problems = ended(place, scenario, expected, point, done);
+    // From the very same bytes the next command does the very same, and that was looked at before the first fault.
+    let is_untouched = done.code != Some(scenario.exit) && place.everything() == expected.start;
+    if !is_untouched {
+        problems.extend(left(place, scenario, expected, done));
+    }
+    Verdict { problems, is_untouched }
+}
+
+/// Does how it ended fit what there is?
+fn ended(place: &Place, scenario: &Scenario, expected: &Expected, point: &Point, done: &Done) -> Vec<String> {
     let mut problems = Vec::new();
     let mut problem = |text: String| problems.push(text);
     if done.stderr.contains("panicked") {
@@ -145,6 +163,13 @@ pub(crate) fn after(
         }
         Some(_) => {}
     }
+    problems
+}
+
+/// Does the next command work, and is everything there?
+fn left(place: &Place, scenario: &Scenario, expected: &Expected, done: &Done) -> Vec<String> {
+    let mut problems = Vec::new();
+    let mut problem = |text: String| problems.push(text);
     let tree_id = match saved_tree(place) {
         Ok(id) => id,
         Err(why) => {
@@ -187,9 +212,10 @@ pub(crate) fn after(
     if scenario.command[0] == "export" {
         let again = place.run_scenario(scenario);
         // One that was complete and failed at the very end needs no second one.
-        if elsewhere() != expected.elsewhere {
+        let elsewhere = Manifest::of(&place.path("elsewhere"));
+        if elsewhere != expected.elsewhere {
             let said = String::from_utf8_lossy(&again.stderr).trim().to_owned();
-            problems.push(format!("the next export: {said} {:?}", expected.elsewhere.differences(&elsewhere())));
+            problems.push(format!("the next export: {said} {:?}", expected.elsewhere.differences(&elsewhere)));
         }
     }
     problems

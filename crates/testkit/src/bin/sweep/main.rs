@@ -93,6 +93,8 @@ impl Arguments {
 #[derive(Default, Clone)]
 struct Count {
     tried: usize,
+    /// It failed, or was killed, before it had changed a byte.
+    untouched: usize,
     failed: usize,
 }
 
@@ -177,10 +179,12 @@ fn sweep(arguments: &Arguments) -> ExitCode {
                         missed.fetch_add(1, Ordering::SeqCst);
                         continue;
                     }
-                    let problems = check::after(place, scenario, expected, point, &done);
+                    let check::Verdict { problems, is_untouched } =
+                        check::after(place, scenario, expected, point, &done);
                     let mut counts = counts.lock().unwrap();
                     let count = counts.entry((scenario.name.to_owned(), point.sort())).or_default();
                     count.tried += 1;
+                    count.untouched += usize::from(is_untouched);
                     if !problems.is_empty() {
                         count.failed += 1;
                         let mut failures = failures.lock().unwrap();
@@ -211,17 +215,19 @@ fn report(counts: &BTreeMap<(String, String), Count>, missed: usize, started: In
         let totals = [by_operation.entry(operation).or_default(), by_fault.entry(fault).or_default(), &mut all];
         for total in totals {
             total.tried += count.tried;
+            total.untouched += count.untouched;
             total.failed += count.failed;
         }
     }
     let print = |title: &str, rows: &BTreeMap<&str, Count>| {
-        println!("{title:<34} {:>7} {:>7}", "points", "failed");
+        println!("{title:<34} {:>7} {:>9} {:>7}", "points", "untouched", "failed");
         for (name, count) in rows {
-            println!("  {name:<32} {:>7} {:>7}", count.tried, count.failed);
+            println!("  {name:<32} {:>7} {:>9} {:>7}", count.tried, count.untouched, count.failed);
         }
     };
     print("operation", &by_operation);
     print("fault", &by_fault);
+    println!("{} points left every byte as it was before", all.untouched);
     println!("{missed} points were not reached again: threads share the work differently each time");
     let seconds = started.elapsed().as_secs();
     println!("{} points, {} failures, {seconds} s", all.tried, all.failed);

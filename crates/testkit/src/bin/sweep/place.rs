@@ -123,6 +123,11 @@ impl Place {
         Manifest::of(&self.path("ws"))
     }
 
+    /// Every byte of everything, repositories and stores included.
+    pub(crate) fn everything(&self) -> Manifest {
+        git_directory_bytes(&self.base.path().join("now"))
+    }
+
     /// Where the user's repository stands: commit, branch and index; and what a crash could leave in it.
     pub(crate) fn git_state(&self) -> Vec<String> {
         let ask = |words: &[&str]| {
