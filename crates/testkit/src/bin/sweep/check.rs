@@ -29,11 +29,9 @@ pub(crate) struct Expected {
     elsewhere: Manifest,
 }
 
-/// Prepares a scenario and sees where it leads.
-pub(crate) fn prepare(place: &Place, scenario: &Scenario) -> Expected {
-    place.clear();
-    (scenario.prepare)(place);
-    place.remember();
+/// Sees where a scenario leads that is prepared in this place.
+pub(crate) fn expect(place: &Place, scenario: &Scenario) -> Expected {
+    place.reset();
     let (start, before) = (place.everything(), place.manifest());
     let refs_before = refs(place);
     let git_directories = place.git_directories();

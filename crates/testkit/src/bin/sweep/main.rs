@@ -2,7 +2,7 @@
 //! and checks that nothing is lost.
 //!
 //! ```text
-//! sweep [--sample N] [--seed N] [--seconds N] [--jobs N] [--only OPERATION] [--fault WORD] [--at POINT]… [--program PATH]
+//! sweep [--skip N] [--sample N] [--seed N] [--seconds N] [--jobs N] [--only OPERATION] [--fault WORD] [--at POINT]… [--program PATH]
 //! sweep --git
 //! ```
 //!
@@ -40,9 +40,10 @@ use scenario::Scenario;
 const SHOWN_FAILURES: usize = 40;
 
 /// After so many points it says how far it is.
-const SHOWN_PROGRESS: usize = 1000;
+const SHOWN_PROGRESS: usize = 500;
 
 struct Arguments {
+    skip: usize,
     sample: Option<usize>,
     seed: u64,
     jobs: usize,
@@ -58,6 +59,7 @@ impl Arguments {
     fn read() -> Result<Self, String> {
         let program = std::env::current_exe().map_err(|error| error.to_string())?.with_file_name("backtrail");
         let mut read = Self {
+            skip: 0,
             sample: None,
             seed: 1,
             jobs: 2,
@@ -73,6 +75,7 @@ impl Arguments {
             let mut value = || words.next().ok_or_else(|| format!("{word} needs a value"));
             let number = |text: String| text.parse::<u64>().map_err(|_| format!("not a number: {text}"));
             match word.as_str() {
+                "--skip" => read.skip = number(value()?)? as usize,
                 "--sample" => read.sample = Some(number(value()?)? as usize),
                 "--seed" => read.seed = number(value()?)?,
                 "--jobs" => read.jobs = number(value()?)? as usize,
@@ -127,11 +130,14 @@ fn sweep(arguments: &Arguments) -> ExitCode {
         .filter(|scenario| arguments.only.as_ref().is_none_or(|only| scenario.name.contains(only.as_str())))
         .collect();
     let mut work: Vec<(usize, Point)> = Vec::new();
-    let probe = Place::new(&arguments.program, 0);
+    let mut places: Vec<Mutex<(Place, Option<check::Expected>)>> = Vec::new();
     for (number, scenario) in scenarios.iter().enumerate() {
-        probe.clear();
-        (scenario.prepare)(&probe);
-        let calls = strace::baseline(&probe, scenario);
+        let place = Place::new(&arguments.program, number);
+        (scenario.prepare)(&place);
+        place.remember();
+        place.reset();
+        let calls = strace::baseline(&place, scenario);
+        places.push(Mutex::new((place, None)));
         let points = fault::points(&calls).into_iter();
         // A call that always fails can't fail once more.
         let is_free = |point: &Point| scenario.always.is_none_or(|always| !always.contains(&point.call));
@@ -144,20 +150,20 @@ fn sweep(arguments: &Arguments) -> ExitCode {
     let total = work.len();
     // However early it ends, every operation and every sort of fault had its share.
     shuffle(&mut work, &mut Random::new(arguments.seed));
+    work.drain(..arguments.skip.min(total));
     work.truncate(arguments.sample.unwrap_or(total));
-    println!("{} of {total} points of {} operations, seed {}", work.len(), scenarios.len(), arguments.seed);
+    let (left, skip, seed) = (work.len(), arguments.skip, arguments.seed);
+    println!("{left} of {total} points of {} operations, seed {seed}, from number {skip} on", scenarios.len());
 
     let next = AtomicUsize::new(0);
     let counts: Mutex<BTreeMap<(String, String), Count>> = Mutex::default();
     let failures: Mutex<usize> = Mutex::default();
     let missed = AtomicUsize::new(0);
     std::thread::scope(|scope| {
-        for worker in 1..=arguments.jobs.max(1) {
+        for _ in 0..arguments.jobs.max(1) {
             let (next, counts, failures, missed) = (&next, &counts, &failures, &missed);
-            let (work, scenarios) = (&work, &scenarios);
+            let (work, scenarios, places) = (&work, &scenarios, &places);
             scope.spawn(move || {
-                // A place for each operation, prepared once.
-                let mut prepared: BTreeMap<usize, (Place, check::Expected)> = BTreeMap::new();
                 loop {
                     let position = next.fetch_add(1, Ordering::SeqCst);
                     let Some((number, point)) = work.get(position) else { break };
@@ -165,14 +171,12 @@ fn sweep(arguments: &Arguments) -> ExitCode {
                         break;
                     }
                     if position > 0 && position.is_multiple_of(SHOWN_PROGRESS) {
-                        println!("{position} points after {} s", started.elapsed().as_secs());
+                        let failed = *failures.lock().unwrap();
+                        println!("{position} points, {failed} failures so far, {} s", started.elapsed().as_secs());
                     }
                     let scenario = &scenarios[*number];
-                    let (place, expected) = prepared.entry(*number).or_insert_with(|| {
-                        let place = Place::new(&arguments.program, worker);
-                        let expected = check::prepare(&place, scenario);
-                        (place, expected)
-                    });
+                    let (place, expected) = &mut *places[*number].lock().unwrap();
+                    let expected = expected.get_or_insert_with(|| check::expect(place, scenario));
                     place.reset();
                     let done = strace::inject(place, scenario, point);
                     if !done.was_injected {
