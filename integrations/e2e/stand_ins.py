@@ -6,6 +6,7 @@ run since. What it was asked is kept, so that a test can look at the conversatio
 
 import http.server
 import json
+import re
 import threading
 
 # What the model does for a prompt that holds a word: tools one after another, then a text.
@@ -13,11 +14,13 @@ SCRIPT = {
     "FIRST": ["edit", "delete"],
     "SECOND": ["write"],
     "THIRD": [],
+    "FOURTH": ["save"],
 }
 
 EDITED = "greeting = 'changed by the agent'\n"
 DELETE = "rm doomed.txt .env lib/a.txt && rmdir lib"
 WRITTEN = "written for the second prompt\n"
+SAVED = "asked for by the model"
 
 
 class StandIn:
@@ -109,14 +112,17 @@ class Anthropic(StandIn):
             self.requests.append(prompts)
             step = self.next_step(prompts, done)
             if step:
-                content, stop = [self.tool(step, len(self.requests))], "tool_use"
+                content, stop = [self.tool(step, len(self.requests), body)], "tool_use"
         return self.stream(body, content, stop)
 
-    def tool(self, step, number):
+    def tool(self, step, number, body):
+        # The name has that of the plugin in it, where the server is a plugin's.
+        save = re.search(r"mcp__\w*backtrail__checkpoint_save", json.dumps(body))
         name, told = {
             "edit": ("Write", {"file_path": f"{self.project}/app.txt", "content": EDITED}),
             "delete": ("Bash", {"command": DELETE, "description": "clean up"}),
             "write": ("Write", {"file_path": f"{self.project}/second.txt", "content": WRITTEN}),
+            "save": (save and save[0], {"message": SAVED}),
         }[step]
         return {"type": "tool_use", "id": f"toolu_{number}", "name": name, "input": told}
 
@@ -176,6 +182,9 @@ class OpenAI(StandIn):
         ])
 
     def tool(self, step, number, tools):
+        if step == "save":
+            told = json.dumps({"message": SAVED})
+            return {"type": "function_call", "id": f"fc_{number}", "call_id": f"call_{number}", "namespace": "mcp__backtrail", "name": "checkpoint_save", "arguments": told}
         names = {tool.get("name") or tool.get("type"): tool.get("type") for tool in tools}
         text = {"edit": EDITED, "write": WRITTEN}.get(step)
         file = {"edit": "app.txt", "write": "second.txt"}.get(step)
@@ -227,5 +236,6 @@ class Google(StandIn):
             "edit": ("write_file", {"file_path": f"{self.project}/app.txt", "content": EDITED}),
             "delete": ("run_shell_command", {"command": DELETE, "description": "clean up"}),
             "write": ("write_file", {"file_path": f"{self.project}/second.txt", "content": WRITTEN}),
+            "save": ("mcp_backtrail_checkpoint_save", {"message": SAVED}),
         }[step]
         return {"name": name, "args": told}

@@ -15,6 +15,8 @@ pub(crate) struct Server {
     pub(crate) command: String,
     /// Its arguments.
     pub(crate) args: Vec<String>,
+    /// Variables that it is to have from the environment of who starts it.
+    pub(crate) env_vars: &'static [&'static str],
 }
 
 fn parse(text: &str) -> Result<DocumentMut, Problem> {
@@ -61,6 +63,7 @@ pub(crate) fn add(draft: &mut Draft, server: &Server) -> Result<(), Problem> {
     let mut lines = DocumentMut::new();
     lines["command"] = value(&server.command);
     lines["args"] = value(server.args.iter().collect::<Value>());
+    lines["env_vars"] = value(server.env_vars.iter().copied().collect::<Value>());
     let body = lines.to_string().replace('\n', newline);
     let piece = format!("{apart}[{}.{}]{newline}{body}", server.table, server.key);
     let appended = format!("{text}{piece}");
@@ -77,7 +80,8 @@ pub(crate) fn add(draft: &mut Draft, server: &Server) -> Result<(), Problem> {
     let comma = if before.ends_with(['{', ',']) { " " } else { ", " };
     let args = server.args.iter().collect::<Value>();
     let command = Value::from(server.command.as_str());
-    let piece = format!("{comma}{} = {{ command = {command}, args = {args} }}", server.key);
+    let env_vars = server.env_vars.iter().copied().collect::<Value>();
+    let piece = format!("{comma}{} = {{ command = {command}, args = {args}, env_vars = {env_vars} }}", server.key);
     let at = before.len();
     let grown = format!("{before}{piece}{}", &text[at..]);
     parse(&grown).map_err(|_| no_room())?;
@@ -116,7 +120,8 @@ mod tests {
     use super::{super::draft::without_pieces, *};
 
     fn server() -> Server {
-        Server { table: "mcp_servers", key: "backtrail", command: "/b in/backtrail".into(), args: vec!["mcp".into()] }
+        let (command, args) = ("/b in/backtrail".into(), vec!["mcp".into()]);
+        Server { table: "mcp_servers", key: "backtrail", command, args, env_vars: &["HOME"] }
     }
 
     #[test]
@@ -137,6 +142,8 @@ mod tests {
             add(&mut draft, &server()).unwrap();
             let present = Present::Server { command: "/b in/backtrail".into(), args: vec!["mcp".into()] };
             assert_eq!(look(draft.text(), &server()), Ok(present), "{}", draft.text());
+            let passed = parse(draft.text()).unwrap()["mcp_servers"]["backtrail"]["env_vars"].to_string();
+            assert_eq!(passed.trim(), "[\"HOME\"]");
             assert_eq!(without_pieces(draft.text(), &draft.pieces()).as_deref(), Some(text));
             let cleaned = take_out(draft.text(), &server(), has_table(text, &server())).unwrap();
             assert_eq!(look(&cleaned, &server()), Ok(Present::Nothing), "{cleaned}");

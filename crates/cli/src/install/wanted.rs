@@ -90,6 +90,10 @@ pub(crate) enum Content {
 /// How long an agent waits for a hook before it gives up on it. The hook itself gives up earlier.
 const PATIENCE_SECONDS: u64 = 20;
 
+/// Variables that say where the stores and the settings are. Codex hands no others on than those it is told to, and hooks
+/// and server must mean the same store.
+const PLACES: &[&str] = &["BACKTRAIL_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME"];
+
 /// The tools of Claude Code that change files, or might.
 const CLAUDE_TOOLS: &str = "^(Write|Edit|MultiEdit|NotebookEdit|Bash|PowerShell|mcp__.*)$";
 
@@ -204,7 +208,7 @@ fn codex(reach: Reach, places: &Places, program: &Program, hook: &str) -> Vec<Wa
         _ => place(reach, places, ".codex"),
     };
     let (command, args) = program.server_words();
-    let server = Server { table: "mcp_servers", key: "backtrail", command, args };
+    let server = Server { table: "mcp_servers", key: "backtrail", command, args, env_vars: PLACES };
     vec![json(own.join("hooks.json"), hooks), Wanted { path: own.join("config.toml"), content: Content::Toml(server) }]
 }
 
