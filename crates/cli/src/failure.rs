@@ -10,7 +10,7 @@ use clap::{
 
 use crate::{
     cli::{Cli, ColorWhen},
-    output::{Output, OutputError},
+    output::{Output, OutputError, shell_words},
     pipeline::Problem,
 };
 
@@ -161,11 +161,28 @@ fn usage_failure(error: &clap::Error, words: &[OsString]) -> Failure {
         _ => None,
     };
     let hint = match (tip, error.kind()) {
+        (_, ErrorKind::UnknownArgument) if command_asked_for(words) == "backtrail list" => meant_to_list(error, usage),
         (Some(tip), _) => tip.to_owned(),
         (None, ErrorKind::InvalidSubcommand) => "see the commands with: backtrail --help".to_owned(),
         (None, _) => usage().unwrap_or_else(|| format!("see: {} --help", command_asked_for(words))),
     };
     Failure::Usage { message: in_plain_words(&in_one_line(message)), hint: Some(in_one_line(&hint)) }
+}
+
+/// What somebody who gave `list` a word may have meant.
+fn meant_to_list(error: &clap::Error, usage: impl Fn() -> Option<String>) -> String {
+    let word = match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::String(word)) if !word.starts_with('-') => shell_words([word]),
+        _ => {
+            let tip = error.render().to_string();
+            let tip = tip.lines().find_map(|line| line.trim().strip_prefix("tip: ").map(str::to_owned));
+            return tip.or_else(usage).unwrap_or_default();
+        }
+    };
+    if word.bytes().all(|byte| byte.is_ascii_digit()) {
+        return format!("the last {word}: backtrail list -n {word}");
+    }
+    format!("those that changed a path: backtrail list --path {word}; with a text: backtrail list --grep {word}")
 }
 
 /// What the standard library says of a number speaks of strings and types, not of what to write.
@@ -214,6 +231,9 @@ fn hint_at(error: &Error) -> Option<String> {
         Error::UnknownCheckpoint { .. } | Error::MalformedAddress { .. } | Error::NoEarlierCheckpoint { .. } => {
             "see them with: backtrail list"
         }
+        Error::BeforeTheFirst { oldest, .. } => {
+            return Some(format!("take the oldest with its id, {}, or see all with: backtrail list", oldest.short()));
+        }
         Error::AmbiguousCheckpoint { .. } => "write more characters of the id",
         Error::UnknownPath { .. } => "paths are relative to the current directory",
         Error::UnknownAttachment { checkpoint, .. } => {
@@ -236,7 +256,7 @@ fn hint_at(error: &Error) -> Option<String> {
         Error::NotElsewhere { .. } => "name a directory outside of it",
         Error::StoreDamaged { .. } => "see what is affected with: backtrail verify",
         Error::StoreTooNew { .. } => "update backtrail to the version that wrote it",
-        Error::NotAStore { .. } => "name a directory that is new or empty with --store DIR",
+        Error::NotAStore { .. } => "name a store, or a directory that is new or empty, with --store DIR",
         Error::StoreOfAnother { .. } => "name another place with --store DIR",
         Error::Busy { .. } => "try again, or wait longer with --wait SECONDS",
         Error::NoLocks { .. } => "keep the store on a local disk with --store DIR",

@@ -13,7 +13,7 @@ use backtrail::{
     WorkspacePath, locate, settings::parse_duration,
 };
 use backtrail_server::{Opener, Purpose};
-use jiff::{Timestamp, Zoned};
+use jiff::{Timestamp, Zoned, civil};
 
 use crate::{
     cli::{Command, GlobalOptions},
@@ -92,6 +92,7 @@ impl Invocation {
     pub(crate) fn workspace(&self) -> Result<Workspace, Failure> {
         let (location, settings) = self.locate()?;
         let workspace = self.open(location, settings, Mistakes::Told)?;
+        workspace.refuse_foreign_directory()?;
         if workspace.has_interrupted_restore()? {
             let finish = "finish it with: backtrail recover, or take it back with: backtrail recover --abort";
             self.output.warn(&format!("a restore was interrupted; {finish}"));
@@ -312,13 +313,20 @@ impl Invocation {
         Ok(Scope::of_paths(paths))
     }
 
+    /// A failure that may be due to a pattern given for a path: says so.
+    pub(crate) fn explain_path(&self, failure: Failure, named: &Path) -> Failure {
+        let is_pattern = named.as_os_str().as_encoded_bytes().iter().any(|byte| b"*?[".contains(byte));
+        if failure.code() == ErrorCode::UnknownPath && is_pattern {
+            let hint = "paths are taken by the letter, not as patterns: leave out the quotes, or name the directory";
+            return failure.with_hint(hint);
+        }
+        failure
+    }
+
     /// A moment given as a duration up to now, or as a time.
     pub(crate) fn moment(&self, text: &str) -> Result<Timestamp, Failure> {
-        if let Ok(duration) = parse_duration(text) {
-            return Ok(self.now.timestamp() - duration);
-        }
-        text.parse().map_err(|_| {
-            let hint = "write a duration such as 20m or 7d, or a time such as 2026-11-15T14:30:00Z";
+        moment(text, &self.now).ok_or_else(|| {
+            let hint = "write a duration such as 20m or 7d, or a time such as 13:45, 2026-11-15 or 2026-11-15T14:30";
             Failure::usage(format!("{text:?} is no time"), Some(hint))
         })
     }
@@ -326,5 +334,44 @@ impl Invocation {
     /// A file that the user named, inside the workspace or not.
     pub(crate) fn file(&self, named: &Path) -> Result<PathBuf, Failure> {
         self.environment.absolute(named)
+    }
+}
+
+/// A duration up to now, a time of the last 24 hours, a local date or date and time, or one that says its zone.
+fn moment(text: &str, now: &Zoned) -> Option<Timestamp> {
+    if let Ok(duration) = parse_duration(text) {
+        return Some(now.timestamp() - duration);
+    }
+    let local = |moment: civil::DateTime| Some(moment.to_zoned(now.time_zone().clone()).ok()?.timestamp());
+    if let Ok(moment) = text.parse::<Timestamp>() {
+        return Some(moment);
+    }
+    if text.contains('-') {
+        // Without a clock, the day begins at midnight.
+        return local(text.parse().ok()?);
+    }
+    let clock: civil::Time = text.parse().ok()?;
+    let today = local(now.date().to_datetime(clock))?;
+    if today <= now.timestamp() { Some(today) } else { local(now.date().yesterday().ok()?.to_datetime(clock)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moments_as_people_write_them() {
+        let now: Zoned = "2026-11-15T16:00:00+01:00[+01:00]".parse().unwrap();
+        let at = |text: &str| moment(text, &now).map(|moment| moment.to_string());
+        assert_eq!(at("20m").as_deref(), Some("2026-11-15T14:40:00Z"));
+        assert_eq!(at("13:45").as_deref(), Some("2026-11-15T12:45:00Z"));
+        assert_eq!(at("17:30").as_deref(), Some("2026-11-14T16:30:00Z"), "it is not that late yet");
+        assert_eq!(at("2026-11-12").as_deref(), Some("2026-11-11T23:00:00Z"));
+        assert_eq!(at("2026-11-12T14:30").as_deref(), Some("2026-11-12T13:30:00Z"));
+        assert_eq!(at("2026-11-12 14:30").as_deref(), Some("2026-11-12T13:30:00Z"));
+        assert_eq!(at("2026-11-12T14:30:00Z").as_deref(), Some("2026-11-12T14:30:00Z"));
+        for bad in ["", "soon", "25:00", "2026-13-01", "-5m"] {
+            assert_eq!(at(bad), None, "{bad:?}");
+        }
     }
 }

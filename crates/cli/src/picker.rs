@@ -30,8 +30,9 @@ pub(crate) fn choose(workspace: &Workspace, invocation: &Invocation) -> Result<O
         output.text(&format!("{:>3}  {line}\n", number + 1))?;
     }
     loop {
-        let Some(answer) = ask("which one? (number or ID; nothing to leave) ", invocation)? else { return Ok(None) };
-        if answer.is_empty() {
+        let Some(answer) = ask("which one? (number or ID; q to leave) ", invocation)? else { return Ok(None) };
+        if is_leave(&answer) {
+            output.done("nothing was restored")?;
             return Ok(None);
         }
         let chosen = match answer.parse::<usize>().ok().and_then(|number| offered.get(number.checked_sub(1)?)) {
@@ -47,12 +48,23 @@ pub(crate) fn choose(workspace: &Workspace, invocation: &Invocation) -> Result<O
         let plan = workspace.plan_restore(&RestoreRequest::whole(chosen))?;
         let target = workspace.get(&chosen)?;
         output.text(&plan_text(&plan, &target, output.paint))?;
-        let question = format!("restore {}? (y/n) ", title(&target));
+        let question = format!("restore {}? (y/n, q to leave) ", title(&target));
         let answer = ask(&question, invocation)?;
         if is_yes(answer.as_deref()) {
             return Ok(Some(chosen));
-        } else if answer.is_none() {
-            return Ok(None);
+        }
+        match answer {
+            None => return Ok(None),
+            Some(answer) if is_leave(&answer) => {
+                output.done("nothing was restored")?;
+                return Ok(None);
+            }
+            Some(_) => {}
         }
     }
+}
+
+/// Does somebody want to leave it at that?
+fn is_leave(answer: &str) -> bool {
+    answer.is_empty() || ["q", "quit", "exit"].iter().any(|word| answer.eq_ignore_ascii_case(word))
 }

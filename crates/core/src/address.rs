@@ -160,9 +160,24 @@ pub(crate) fn resolve_in<'t>(timeline: &'t Timeline, word: &str, now: &Zoned) ->
     let malformed = |expected| Error::MalformedAddress { word: word.to_owned(), expected };
     let address = Address::parse(word, now).map_err(|invalid| malformed(invalid.expected))?;
     find(timeline, &address, word, now)?.ok_or_else(|| match address {
+        Address::Ago(_) | Address::At(_) => before_the_first(timeline, word, now),
         Address::Word(word) if is_too_short(&word) => malformed("write at least four characters of an id"),
         _ => Error::UnknownCheckpoint { word: word.to_owned(), nearest: nearest_word(timeline, word) },
     })
+}
+
+/// Nothing was saved at that moment yet: names the first that was.
+fn before_the_first(timeline: &Timeline, word: &str, now: &Zoned) -> Error {
+    let first = timeline.entries().iter().find(|entry| entry.kind != Kind::Safety);
+    let dated = first.and_then(|entry| Some((entry.id, Timestamp::from_millisecond(entry.time).ok()?)));
+    match dated {
+        Some((oldest, time)) => {
+            let local = time.to_zoned(now.time_zone().clone());
+            let time = local.strftime("%Y-%m-%d %H:%M:%S").to_string();
+            Error::BeforeTheFirst { word: word.to_owned(), oldest, time }
+        }
+        None => Error::UnknownCheckpoint { word: word.to_owned(), nearest: None },
+    }
 }
 
 /// Is it the start of an id that says too little?

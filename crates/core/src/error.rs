@@ -4,7 +4,7 @@
 
 use std::{io, path::PathBuf};
 
-use crate::model::{CheckpointId, InvalidPath, WorkspacePath};
+use crate::model::{CheckpointId, InvalidPath, Reason, WorkspacePath};
 
 /// The stable word for a sort of failure, shared by exit codes, JSON, MCP and Python.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,6 +50,21 @@ pub enum ErrorCode {
 }
 
 impl ErrorCode {
+    /// Did something fail, rather than the caller ask for what there is not, or ask it to stop?
+    pub(crate) fn is_failure(self) -> bool {
+        !matches!(
+            self,
+            Self::Usage
+                | Self::Settings
+                | Self::Pipeline
+                | Self::UnknownCheckpoint
+                | Self::AmbiguousCheckpoint
+                | Self::UnknownPath
+                | Self::PathOutsideWorkspace
+                | Self::Interrupted
+        )
+    }
+
     /// The word of the contract.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -141,6 +156,26 @@ pub enum Error {
         path: WorkspacePath,
         /// Where it was looked for.
         place: String,
+    },
+    /// The path is not in the checkpoint, and on disk it is one that checkpoints leave out.
+    #[error("{path} is not in checkpoint {}: it is left out ({})", checkpoint.short(), reason.as_str())]
+    LeftOutPath {
+        /// What was asked for.
+        path: WorkspacePath,
+        /// Why it is left out.
+        reason: Reason,
+        /// Where it was looked for.
+        checkpoint: CheckpointId,
+    },
+    /// A moment before the first checkpoint.
+    #[error("no checkpoint is as old as {word:?}: the oldest is {}, of {time}", oldest.short())]
+    BeforeTheFirst {
+        /// What was asked for.
+        word: String,
+        /// The oldest that there is.
+        oldest: CheckpointId,
+        /// When that was taken, in the caller's time zone.
+        time: String,
     },
     /// A checkpoint has no attachment of this name.
     #[error("checkpoint {} has no attachment {name:?}", checkpoint.short())]
@@ -287,11 +322,14 @@ impl Error {
             Self::GitState { .. } => ErrorCode::GitState,
             Self::Io { source, .. } if is_no_space(source) => ErrorCode::NoSpace,
             Self::Io { .. } | Self::NotADirectory { .. } | Self::NoLocks { .. } => ErrorCode::Io,
-            Self::UnknownCheckpoint { .. } | Self::MalformedAddress { .. } | Self::NoEarlierCheckpoint { .. } => {
-                ErrorCode::UnknownCheckpoint
-            }
+            Self::UnknownCheckpoint { .. }
+            | Self::MalformedAddress { .. }
+            | Self::NoEarlierCheckpoint { .. }
+            | Self::BeforeTheFirst { .. } => ErrorCode::UnknownCheckpoint,
             Self::AmbiguousCheckpoint { .. } => ErrorCode::AmbiguousCheckpoint,
-            Self::UnknownPath { .. } | Self::UnknownAttachment { .. } => ErrorCode::UnknownPath,
+            Self::UnknownPath { .. } | Self::LeftOutPath { .. } | Self::UnknownAttachment { .. } => {
+                ErrorCode::UnknownPath
+            }
             Self::PathOutsideWorkspace { .. } | Self::InvalidPath(_) => ErrorCode::PathOutsideWorkspace,
             Self::ProtectedDirectory { .. } => ErrorCode::ProtectedDirectory,
             Self::FeatureCheckpoint { .. } => ErrorCode::FeatureCheckpoint,

@@ -14,6 +14,11 @@ use crate::{
 impl Workspace {
     /// Adds ignore patterns; says which file has them, and all that it has now.
     pub fn exclude(&self, patterns: &[String]) -> Result<(PathBuf, Vec<String>)> {
+        for pattern in patterns {
+            if let Some(problem) = mistake(pattern) {
+                return Err(Error::Usage(format!("{pattern:?} leaves nothing out: {problem}")));
+            }
+        }
         let path = self.root().join(WORKSPACE_FILE);
         let problem = |problem: String| Error::Settings { file: path.clone(), problem };
         let before = self.read_settings_text()?;
@@ -94,5 +99,46 @@ fn push(exclude: &mut Array, pattern: &str) {
         exclude.push_formatted(value);
     } else {
         exclude.push(value);
+    }
+}
+
+/// Why a pattern could never fit anything in the workspace, as far as that can be told.
+fn mistake(pattern: &str) -> Option<&'static str> {
+    let pattern = pattern.trim();
+    if pattern.starts_with('#') {
+        return Some("a line that starts with # is a comment; write \\# for the character");
+    }
+    if pattern.trim_matches(['!', '/']).is_empty() {
+        return Some("it names nothing");
+    }
+    if pattern.split('/').any(|part| part == "..") {
+        return Some("no path in the workspace has .. in it");
+    }
+    let mut escaped = false;
+    let mut open = false;
+    for c in pattern.chars() {
+        match c {
+            _ if escaped => escaped = false,
+            '\\' => escaped = true,
+            '[' => open = true,
+            ']' => open = false,
+            _ => {}
+        }
+    }
+    open.then_some("its [ has no ]; write \\[ for the character")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_that_never_fit_are_known() {
+        for bad in ["[", "a[b", "[a-", "../x", "x/../y", "/", "!", "!/", "# note"] {
+            assert!(mistake(bad).is_some(), "{bad:?} was taken");
+        }
+        for good in ["*.log", "data/", "[ab].txt", "\\[", "a..b", "..hidden", "/top", "!keep", "**/x", "\\#x"] {
+            assert!(mistake(good).is_none(), "{good:?} was refused");
+        }
     }
 }

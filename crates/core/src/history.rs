@@ -2,9 +2,9 @@
 
 use crate::{
     cat::find_stored,
-    diff::{LineSource, count_lines},
+    diff::{LineSource, Tree, compare_within, count_lines},
     error::{Error, Result},
-    model::{Change, ChangeStatus, CheckpointId, Kind, Side, WorkspacePath},
+    model::{Change, ChangeStatus, CheckpointId, Kind, Node, Scope, Side, WorkspacePath},
     store::{RecordedPaths, Store, StoredNode, Timeline, TimelineEntry},
     workspace::Workspace,
 };
@@ -24,23 +24,75 @@ pub struct Version {
     pub deletions: u64,
     /// Are the bytes no text?
     pub binary: bool,
+    /// Is it that of a safety checkpoint, taken of unsaved work before a restore?
+    pub safety: bool,
+}
+
+/// What stands at a path on disk, against the versions that checkpoints have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum OnDisk {
+    /// The version of these checkpoints.
+    As(Vec<CheckpointId>),
+    /// Something that none of them has.
+    Unsaved,
+    /// Nothing.
+    Gone,
+    /// Something that checkpoints leave out.
+    LeftOut,
 }
 
 impl Workspace {
-    /// The versions of a path, newest first, deletions included.
+    /// The versions of a path, newest first, deletions included. Those of safety checkpoints are passed over, unless
+    /// there are no others.
     pub fn history(&self, path: &WorkspacePath) -> Result<Vec<Version>> {
+        let mut versions = self.history_with_safety(path)?;
+        if versions.iter().any(|version| !version.safety) {
+            versions.retain(|version| !version.safety);
+        }
+        Ok(versions)
+    }
+
+    /// As [`Workspace::history`], with what safety checkpoints alone have.
+    pub fn history_with_safety(&self, path: &WorkspacePath) -> Result<Vec<Version>> {
         let unknown = || Error::UnknownPath { path: path.clone(), place: "any checkpoint".into() };
         let store = self.store()?.ok_or_else(unknown)?;
         let timeline = store.timeline()?;
-        let mut versions = Vec::new();
-        for entry in timeline.entries().iter().rev().filter(|entry| entry.kind != Kind::Safety) {
+        let mut found = Vec::new();
+        for entry in timeline.entries().iter().rev() {
             if may_have_changed(entry, path)
                 && let Some(version) = version_at(&store, &timeline, entry, path)?
             {
-                versions.push(version);
+                found.push(version);
             }
         }
-        if versions.is_empty() { Err(unknown()) } else { Ok(versions) }
+        let saved: Vec<Option<StoredNode>> =
+            found.iter().filter(|(version, _)| !version.safety).map(|(_, node)| *node).collect();
+        found.retain(|(version, node)| !version.safety || node.is_some() && !saved.contains(node));
+        if found.is_empty() { Err(unknown()) } else { Ok(found.into_iter().map(|(version, _)| version).collect()) }
+    }
+
+    /// Which of these versions of a path is the one on disk?
+    pub fn path_on_disk(&self, path: &WorkspacePath, versions: &[Version]) -> Result<OnDisk> {
+        let store = self.existing_store()?;
+        let scope = Scope::of_paths(vec![path.clone()]);
+        let present = self.scan_for_reading(Some(&store), &scope)?;
+        if !path.is_root() {
+            match present.root.find(path) {
+                None => return Ok(OnDisk::Gone),
+                Some(Node::Skipped(..)) => return Ok(OnDisk::LeftOut),
+                Some(_) => {}
+            }
+        }
+        let scanned = || Tree::Scanned(&present.root, present.id_defaults().unwrap_or_default());
+        let mut same = Vec::new();
+        for version in versions.iter().filter(|version| version.status != ChangeStatus::Deleted) {
+            let stored = Tree::Stored(store.snapshot(&version.checkpoint)?);
+            let found = compare_within(&scope, Some(&store), stored, scanned())?;
+            if !found.changes.iter().any(|change| scope.contains(&change.path)) {
+                same.push(version.checkpoint);
+            }
+        }
+        Ok(if same.is_empty() { OnDisk::Unsaved } else { OnDisk::As(same) })
     }
 }
 
@@ -59,7 +111,7 @@ fn version_at(
     timeline: &Timeline,
     entry: &TimelineEntry,
     path: &WorkspacePath,
-) -> Result<Option<Version>> {
+) -> Result<Option<(Version, Option<StoredNode>)>> {
     let now = find_stored(store, store.snapshot(&entry.id)?, path)?;
     let before = match entry.parent.and_then(|parent| timeline.nearest(parent)) {
         Some(parent) => find_stored(store, store.snapshot(&parent.id)?, path)?,
@@ -83,7 +135,8 @@ fn version_at(
         _ => None,
     };
     let Change { insertions, deletions, binary, .. } = change;
-    Ok(Some(Version { checkpoint: entry.id, status, bytes, insertions, deletions, binary }))
+    let safety = entry.kind == Kind::Safety;
+    Ok(Some((Version { checkpoint: entry.id, status, bytes, insertions, deletions, binary, safety }, now)))
 }
 
 fn side(node: &StoredNode) -> Side {

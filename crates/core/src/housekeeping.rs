@@ -1,6 +1,7 @@
 //! Looking after many workspaces: which there are, which are gone, and forgetting one.
 
 use std::{
+    io::Read,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -10,7 +11,8 @@ use jiff::Timestamp;
 use crate::{
     disk::{self, private},
     error::{Error, Result, While},
-    model::{Reason, Scope, Skipped},
+    files::{IgnoreRules, RuleSource},
+    model::{Reason, Scope, Skipped, WorkspacePath},
     store::{FoundJournal, IdentityFile, Layout, Store},
     workspace::Workspace,
 };
@@ -32,6 +34,17 @@ pub struct WorkspaceEntry {
     pub checkpoints: usize,
     /// When the newest was taken.
     pub newest: Option<Timestamp>,
+}
+
+/// The rule that leaves a path out of checkpoints.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IgnoringRule {
+    /// What it applies to: the path itself, or a directory above it.
+    pub path: WorkspacePath,
+    /// The pattern.
+    pub pattern: String,
+    /// Where it stands, in words.
+    pub source: String,
 }
 
 /// Every workspace with a store in this directory, by path.
@@ -104,11 +117,47 @@ impl Workspace {
         Ok(found)
     }
 
+    /// The ignore rule that leaves a path out as things are now; none where no rule does.
+    pub fn ignored_by(&self, path: &WorkspacePath) -> Result<Option<IgnoringRule>> {
+        let surroundings = self.surroundings();
+        let mut rules = IgnoreRules::new(&surroundings.outside, &self.settings().scan);
+        let mut directory = disk::Dir::open(self.root()).or_fail("open", self.root())?;
+        let mut here = WorkspacePath::root();
+        for part in path.parts() {
+            let mut bytes = Vec::new();
+            // What can't be read has no rules, to a scan as well.
+            let read = directory.open_file(b".gitignore").and_then(|mut file| file.read_to_end(&mut bytes));
+            if read.is_ok() {
+                rules = rules.below(here.as_bytes(), &bytes);
+            }
+            here = here.join(part);
+            let below = directory.open_dir(part).ok();
+            if let Some((pattern, source)) = rules.ignored_by(here.as_bytes(), below.is_some()) {
+                return Ok(Some(IgnoringRule { path: here, pattern, source: said(&source) }));
+            }
+            match below {
+                Some(below) => directory = below,
+                None => break,
+            }
+        }
+        Ok(None)
+    }
+
     /// Is there a restore that was interrupted and not finished yet?
     pub fn has_interrupted_restore(&self) -> Result<bool> {
         match self.store()? {
             Some(store) => Ok(!matches!(store.journal()?, FoundJournal::Nothing)),
             None => Ok(false),
         }
+    }
+}
+
+fn said(source: &RuleSource) -> String {
+    match source {
+        RuleSource::Settings => "[scan] exclude of the settings".into(),
+        RuleSource::Inside(file) => String::from_utf8_lossy(file).into_owned(),
+        RuleSource::Above => "a .gitignore above the workspace".into(),
+        RuleSource::InfoExclude => ".git/info/exclude".into(),
+        RuleSource::GlobalExcludes => "git's global excludes file".into(),
     }
 }

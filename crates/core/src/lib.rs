@@ -44,8 +44,8 @@ pub use cat::StoredName;
 pub use diff::{Diff, PatchLimits};
 pub use error::{Error, ErrorCode, Result};
 pub use events::{Event, Progress, TimedEvent};
-pub use history::Version;
-pub use housekeeping::{WorkspaceEntry, forget, workspaces};
+pub use history::{OnDisk, Version};
+pub use housekeeping::{IgnoringRule, WorkspaceEntry, forget, workspaces};
 pub use locate::{Location, Start, locate};
 pub use model::{
     Attachment, Change, ChangeStatus, Checkpoint, CheckpointId, Context, FeatureState, GitState, Kind, Reason, Scope,
@@ -60,6 +60,7 @@ pub use show::{ListFilter, Shown};
 pub use status::Status;
 pub use step::{StepRequest, Stepped};
 pub use store::{Direction, OpenStores};
+pub use undo::TakenBack;
 pub use user_repository::GitEnvironment;
 pub use verify::{Damage, Verification};
 pub use workspace::{Options, Workspace};

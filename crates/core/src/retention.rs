@@ -53,6 +53,10 @@ pub struct Pruned {
 impl Workspace {
     /// Forgets checkpoints; feature ones only by force. Says which, in the order given.
     pub fn delete(&self, ids: &[CheckpointId], force: bool, now: Timestamp) -> Result<Vec<CheckpointId>> {
+        self.told(self.delete_now(ids, force, now), now)
+    }
+
+    fn delete_now(&self, ids: &[CheckpointId], force: bool, now: Timestamp) -> Result<Vec<CheckpointId>> {
         let (writer, _) = self.writer(now)?;
         let timeline = writer.timeline()?;
         let mut wanted: Vec<&TimelineEntry> = Vec::new();
@@ -120,6 +124,10 @@ impl Workspace {
 
     /// Applies the retention policy and reclaims the space of everything that is gone.
     pub fn prune(&self, now: Timestamp) -> Result<Pruned> {
+        self.told(self.prune_now(now), now)
+    }
+
+    fn prune_now(&self, now: Timestamp) -> Result<Pruned> {
         if self.store()?.is_none() {
             return Ok(Pruned { deleted: Vec::new(), kept: 0, bytes_before: 0, bytes_after: 0 });
         }

@@ -188,16 +188,27 @@ fn read_in_workspace(root: &Path) -> Result<Option<Vec<u8>>> {
     let path = root.join(WORKSPACE_FILE);
     let read = || -> std::io::Result<Option<Vec<u8>>> {
         let directory = Dir::open(root)?;
-        match directory.try_stamp_at(WORKSPACE_FILE.as_bytes())? {
-            Some(stamp) if crate::disk::FileType::of(&stamp) == crate::disk::FileType::File => {}
+        use crate::disk::FileType;
+        match directory.try_stamp_at(WORKSPACE_FILE.as_bytes())?.as_ref().map(FileType::of) {
+            Some(FileType::File) => {}
             // A link would let the workspace name a file outside of it.
-            _ => return Ok(None),
+            Some(FileType::Symlink) | None => return Ok(None),
+            Some(FileType::Directory) => return Err(std::io::ErrorKind::IsADirectory.into()),
+            Some(FileType::Special) => return Err(std::io::ErrorKind::InvalidInput.into()),
         }
         let mut bytes = Vec::new();
         std::io::Read::read_to_end(&mut directory.open_file(WORKSPACE_FILE.as_bytes())?, &mut bytes)?;
         Ok(Some(bytes))
     };
-    read().or_fail("read the settings file", path)
+    match read().map_err(|error| (error.kind(), error)) {
+        Err((std::io::ErrorKind::IsADirectory, _)) => {
+            Err(Error::Settings { file: path, problem: "it is a directory".into() })
+        }
+        Err((std::io::ErrorKind::InvalidInput, _)) => {
+            Err(Error::Settings { file: path, problem: "it is no regular file".into() })
+        }
+        read => read.map_err(|(_, error)| error).or_fail("read the settings file", path),
+    }
 }
 
 fn parse(path: &Path, bytes: &[u8]) -> Result<SettingsFile> {

@@ -22,7 +22,7 @@ pub struct ListFilter {
     pub session: Option<String>,
     /// In which this file, or something below this directory, changed.
     pub path: Option<WorkspacePath>,
-    /// With this text in message, name or prompt.
+    /// With this text in message, name or prompt; a text without capitals in any case.
     pub grep: Option<String>,
     /// Taken at this moment or later.
     pub since: Option<Timestamp>,
@@ -168,7 +168,7 @@ impl ListFilter {
         }
         if let Some(text) = &self.grep {
             let places = [Some(&record.message), record.name.as_ref(), record.prompt.as_ref()];
-            if !places.into_iter().flatten().any(|place| place.contains(text)) {
+            if !places.into_iter().flatten().any(|place| has_text(place, text)) {
                 return Ok(false);
             }
         }
@@ -179,4 +179,9 @@ impl ListFilter {
             RecordedPaths::InState { .. } => touches(&store.checkpoint(entry)?.files_changed),
         })
     }
+}
+
+/// Is this text in it? One without capitals is found in any case.
+fn has_text(place: &str, text: &str) -> bool {
+    if text.chars().any(char::is_uppercase) { place.contains(text) } else { place.to_lowercase().contains(text) }
 }

@@ -8,20 +8,39 @@ use jiff::Timestamp;
 use crate::{
     error::Result,
     model::{CheckpointId, Scope},
-    restore::{Intent, Only, RestoreOutcome, RestoreRequest},
-    store::{Direction, Restored},
+    restore::{Intent, Only, RestoreOutcome, RestorePlan, RestoreRequest},
+    store::{Direction, Restored, Timeline},
     workspace::Workspace,
 };
+
+/// What an undo or a redo takes back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TakenBack {
+    /// What the restore that it is about had restored.
+    pub target: CheckpointId,
+    /// When that was; none where nothing tells any more.
+    pub time: Option<Timestamp>,
+}
 
 impl Workspace {
     /// Takes back the last restore; none where there is nothing to take back.
     pub fn undo(&self, now: Timestamp) -> Result<Option<RestoreOutcome>> {
-        self.walk(Direction::Undo, now)
+        self.told(self.walk(Direction::Undo, now), now)
     }
 
     /// Takes back the last undo; none where there is nothing to take back.
     pub fn redo(&self, now: Timestamp) -> Result<Option<RestoreOutcome>> {
-        self.walk(Direction::Redo, now)
+        self.told(self.walk(Direction::Redo, now), now)
+    }
+
+    /// What [`Workspace::undo`] would do. Only reads.
+    pub fn plan_undo(&self) -> Result<Option<(RestorePlan, TakenBack)>> {
+        self.plan_walk(Direction::Undo)
+    }
+
+    /// What [`Workspace::redo`] would do. Only reads.
+    pub fn plan_redo(&self) -> Result<Option<(RestorePlan, TakenBack)>> {
+        self.plan_walk(Direction::Redo)
     }
 
     fn walk(&self, direction: Direction, now: Timestamp) -> Result<Option<RestoreOutcome>> {
@@ -30,15 +49,47 @@ impl Workspace {
         }
         let (writer, _) = self.writer(now)?;
         let timeline = writer.timeline()?;
-        let stacks = timeline.operations.stacks();
-        let last = match direction {
-            Direction::Undo => stacks.undo.last(),
-            _ => stacks.redo.last(),
-        };
-        let Some(last) = last.filter(|last| last.is_reachable(&timeline)) else { return Ok(None) };
-        let intent = Takeable::of(last).way_back(direction);
-        self.restore_locked(&writer, &intent, now).map(Some)
+        let Some(last) = next(&timeline, direction) else { return Ok(None) };
+        let taken_back = origin(&timeline, last);
+        let intent = Takeable::of(last).way_back(direction, &taken_back);
+        let done = self.restore_locked(&writer, &intent, now)?;
+        Ok(Some(RestoreOutcome { taken_back: Some(taken_back), ..done }))
     }
+
+    fn plan_walk(&self, direction: Direction) -> Result<Option<(RestorePlan, TakenBack)>> {
+        let Some(store) = self.store()? else { return Ok(None) };
+        let timeline = store.timeline()?;
+        let Some(last) = next(&timeline, direction) else { return Ok(None) };
+        let taken_back = origin(&timeline, last);
+        let plan = self.plan_intent(&Takeable::of(last).way_back(direction, &taken_back))?;
+        Ok(Some((plan, taken_back)))
+    }
+}
+
+/// What is taken back next, where what that needs is still there.
+fn next(timeline: &Timeline, direction: Direction) -> Option<&Restored> {
+    let stacks = timeline.operations.stacks();
+    let last = match direction {
+        Direction::Undo => stacks.undo.last().copied(),
+        _ => stacks.redo.last().copied(),
+    };
+    last.filter(|last| last.is_reachable(timeline))
+}
+
+/// The restore that somebody asked for, from which undos and redos led here.
+fn origin(timeline: &Timeline, last: &Restored) -> TakenBack {
+    let mut done = last;
+    while done.direction != Direction::Forward {
+        let earlier = timeline.operations.restores().filter(|other| other.sequence < done.sequence);
+        // An undo leads to the safety checkpoint of what it takes back.
+        match earlier.rev().find(|other| other.safety == Some(done.target)) {
+            Some(other) => done = other,
+            None => break,
+        }
+    }
+    let taken = done.safety.and_then(|safety| timeline.get(&safety));
+    let time = taken.and_then(|entry| Timestamp::from_millisecond(entry.time).ok());
+    TakenBack { target: done.target, time }
 }
 
 /// A restore that can be taken back.
@@ -56,7 +107,7 @@ impl Takeable {
         Self { safety: done.safety, target: done.target, scope: done.scope.clone(), before: done.before }
     }
 
-    fn way_back(&self, direction: Direction) -> Intent {
+    fn way_back(&self, direction: Direction, origin: &TakenBack) -> Intent {
         // Where nothing was changed the files are those of the checkpoint it stood on, or edits since: an empty scope
         // leaves them alone and only moves the workspace back.
         let (target, scope) = match self.safety {
@@ -65,6 +116,6 @@ impl Takeable {
         };
         let request =
             RestoreRequest { target, scope, only: Only::All, exact: true, skip_conflicts: true, git: true, plan: None };
-        Intent { request, direction, after: self.before, made_by: Some(self.target) }
+        Intent { request, direction, after: self.before, made_by: Some(self.target), origin: Some(origin.target) }
     }
 }

@@ -136,6 +136,21 @@ impl Workspace {
         })
     }
 
+    /// A directory that holds something else must not be filled with a store, nor a file be taken for one.
+    pub fn refuse_foreign_directory(&self) -> Result<()> {
+        let layout = Layout::new(self.store_directory());
+        if private::exists(&layout.format()) || private::exists(&layout.own()) {
+            return Ok(());
+        }
+        if private::exists(layout.root()) && !disk::is_directory(layout.root()) {
+            return Err(Error::NotAStore { path: layout.root().to_owned() });
+        }
+        let names = private::names(layout.root()).or_fail("read", layout.root())?;
+        // Another process may have begun to make it since the look above.
+        let is_fresh = names.is_empty() || names.iter().any(|name| name == "backtrail");
+        if is_fresh { Ok(()) } else { Err(Error::NotAStore { path: layout.root().to_owned() }) }
+    }
+
     /// Is it one of these directories, which hold so much that nobody means them?
     pub fn refuse_protected(&self, protected: &[PathBuf]) -> Result<()> {
         let is_root = |path: &PathBuf| private::canonical(path).is_ok_and(|path| path == self.root());
@@ -216,22 +231,10 @@ impl Workspace {
     /// The stores themselves are no workspace: restoring them would take checkpoints away from everybody else.
     fn refuse_own_directory(&self) -> Result<()> {
         let mut own = self.options.own_directories.iter().filter_map(|path| private::canonical(path).ok());
-        if own.any(|own| self.root().starts_with(own)) {
+        if own.any(|own| self.root().starts_with(own)) || private::exists(&Layout::new(self.root()).format()) {
             return Err(Error::ProtectedDirectory { path: self.root().to_owned() });
         }
         Ok(())
-    }
-
-    /// A directory that holds something else must not be filled with a store.
-    fn refuse_foreign_directory(&self) -> Result<()> {
-        let layout = Layout::new(self.store_directory());
-        if private::exists(&layout.format()) || private::exists(&layout.own()) {
-            return Ok(());
-        }
-        let names = private::names(layout.root()).or_fail("read", layout.root())?;
-        // Another process may have begun to make it since the look above.
-        let is_fresh = names.is_empty() || names.iter().any(|name| name == "backtrail");
-        if is_fresh { Ok(()) } else { Err(Error::NotAStore { path: layout.root().to_owned() }) }
     }
 
     /// Two workspaces can't share a store: each would see the other's files as its own changes.
@@ -322,6 +325,27 @@ impl Workspace {
     /// The last moment to stop: what follows is published or written.
     pub(crate) fn refuse_if_stopped(&self) -> Result<()> {
         if self.progress.is_stopped() { Err(Error::Stopped) } else { Ok(()) }
+    }
+
+    /// Tells and keeps that an operation failed; a call that made no sense is no event.
+    pub(crate) fn told<T>(&self, done: Result<T>, now: Timestamp) -> Result<T> {
+        if let Err(error) = &done
+            && error.code().is_failure()
+        {
+            let event = Event::Error { code: error.code().as_str().to_owned(), message: error.to_string() };
+            let event = TimedEvent { event, time: now };
+            if let Some(observer) = &self.observer {
+                observer(&event);
+            }
+            let layout = Layout::new(self.store_directory());
+            if private::exists(&layout.format())
+                && let Ok(line) = serde_json::to_string(&event)
+            {
+                // What went wrong may keep this from being written, too; the caller is told of it in any case.
+                drop(private::append(&layout.events(), format!("{line}\n").as_bytes(), Durability::Unsynced));
+            }
+        }
+        done
     }
 
     /// Tells what happened, and keeps it.

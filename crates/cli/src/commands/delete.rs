@@ -9,12 +9,14 @@ use crate::{
     cli::{kind, text},
     failure::Failure,
     invocation::{Invocation, Protection},
-    output::{DeletedJson, deleted_text},
+    output::{DeletedJson, deleted_text, plural},
+    question::{ask, can_be_asked, is_yes},
 };
 
 /// Forget checkpoints
 ///
-/// The files of the workspace stay as they are. The space is reclaimed by `backtrail prune`, or in time by itself.
+/// That is final: look first with --dry-run. The files of the workspace stay as they are. With --older-than, on a
+/// terminal, you are asked. The space is reclaimed by `backtrail prune`, or in time by itself.
 #[derive(Debug, Args)]
 pub(crate) struct DeleteArgs {
     /// The checkpoints
@@ -29,6 +31,9 @@ pub(crate) struct DeleteArgs {
     /// Show what would go, and do nothing
     #[arg(long)]
     dry_run: bool,
+    /// Do not ask
+    #[arg(long, short)]
+    yes: bool,
     /// Also feature checkpoints
     #[arg(long)]
     force: bool,
@@ -43,22 +48,40 @@ pub(crate) fn run(args: &DeleteArgs, invocation: &Invocation) -> Result<ExitCode
     if let Some(feature) = checkpoints.iter().find(|checkpoint| checkpoint.kind == Kind::Feature && !args.force) {
         return Err(Error::FeatureCheckpoint { id: feature.id }.into());
     }
+    let output = &invocation.output;
+    let is_asked = args.older_than.is_some() && !args.dry_run && !args.yes && !deleted.is_empty();
+    if is_asked && can_be_asked(invocation) {
+        output.text(&format!("{}\n", deleted_text(&checkpoints, "going to delete", &invocation.now, output.paint)))?;
+        let question = format!("delete {} for good? (y/n) ", plural(checkpoints.len(), "checkpoint"));
+        if !is_yes(ask(&question, invocation)?.as_deref()) {
+            output.done("nothing was deleted")?;
+            output.note("see all that would go with --dry-run");
+            return Ok(ExitCode::SUCCESS);
+        }
+    }
     if !args.dry_run && !deleted.is_empty() {
         deleted = workspace.delete(&deleted, args.force, invocation.now.timestamp())?;
     }
-    let output = &invocation.output;
     if output.is_json() {
         output.json(&DeletedJson::new(&deleted))?;
         return Ok(ExitCode::SUCCESS);
     }
-    let text = deleted_text(&checkpoints, if args.dry_run { "would delete" } else { "deleted" }, output.paint);
+    let said = if args.dry_run { "would delete" } else { "deleted" };
+    let text = deleted_text(&checkpoints, said, &invocation.now, output.paint);
     if args.dry_run {
         output.text(&format!("{text}\n"))?
     } else {
         output.done(&text)?
     }
-    if !args.dry_run && !deleted.is_empty() {
-        output.note("reclaim the space now with: backtrail prune");
+    match (args.dry_run, deleted.is_empty()) {
+        (_, true) => {}
+        (true, false) => output.note("nothing was deleted; without --dry-run it is, and for good"),
+        (false, false) => {
+            if args.older_than.is_some() {
+                output.note("that is final; --dry-run shows beforehand what would go");
+            }
+            output.note("reclaim the space now with: backtrail prune");
+        }
     }
     Ok(ExitCode::SUCCESS)
 }

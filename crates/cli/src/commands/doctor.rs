@@ -33,7 +33,7 @@ pub(crate) fn run(_: &DoctorArgs, invocation: &Invocation) -> Result<ExitCode, F
         output.json(&DoctorJson::from(checks.as_slice()))?;
         return Ok(ExitCode::SUCCESS);
     }
-    output.text(&checks_text(&checks, output.paint))?;
+    output.text(&checks_text(&checks, output.line_width(), output.paint))?;
     let worth_a_look = checks.iter().filter(|check| !check.ok).count();
     if worth_a_look > 0 {
         output.note(&format!("{} marked LOOK", plural(worth_a_look, "line")));

@@ -17,7 +17,7 @@ pub(crate) struct EventsArgs {
     /// Go on with what happens from now on, until interrupted
     #[arg(long, short)]
     follow: bool,
-    /// What happened since then: a duration such as 20m, or a time such as 2026-11-15T14:30:00Z
+    /// What happened since then: a duration such as 20m, or a time such as 13:45 or 2026-11-15T14:30
     #[arg(long, value_name = "TIME", value_parser = text())]
     since: Option<String>,
 }

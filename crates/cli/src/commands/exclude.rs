@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use backtrail::ErrorCode;
 use clap::Args;
 
 use crate::{
@@ -27,7 +28,11 @@ pub(crate) fn run(args: &ExcludeArgs, invocation: &Invocation) -> Result<ExitCod
         return Err(Failure::usage("an empty pattern leaves nothing out", Some("name a path, or a pattern: '*.log'")));
     }
     let workspace = invocation.workspace_to_write(Protection::Waived)?;
-    let (file, patterns) = workspace.exclude(&args.patterns)?;
+    let excluded = workspace.exclude(&args.patterns).map_err(|error| match error.code() {
+        ErrorCode::Usage => Failure::from(error).with_hint("patterns are written as in .gitignore: '*.log', 'data/'"),
+        _ => error.into(),
+    });
+    let (file, patterns) = excluded?;
     let output = &invocation.output;
     if output.is_json() {
         output.json(&ExcludedJson::new(&file, &patterns))?;

@@ -2,29 +2,37 @@
 
 use std::{path::PathBuf, process::ExitCode};
 
-use backtrail::{ChangeStatus, Scope, Version, Workspace, WorkspacePath, json::HistoryJson};
+use backtrail::{ChangeStatus, Checkpoint, OnDisk, Version, json::HistoryJson};
 use clap::Args;
 
 use crate::{
     failure::Failure,
     invocation::Invocation,
-    output::{history_text, shell_path},
+    output::{HistoryTable, plural, shell_path},
 };
 
 /// Show every version of a file, newest first
 ///
-/// Each with the checkpoint that has it first, when that was taken, and the lines that came and went.
+/// Each with the checkpoint that has it first, when that was taken, and the lines that came and went. Versions that only
+/// the safety checkpoints of restores have are shown where there are no others, or with --all.
 #[derive(Debug, Args)]
 pub(crate) struct HistoryArgs {
     /// The file
     #[arg(value_name = "PATH")]
     path: PathBuf,
+    /// Also what only safety checkpoints have: unsaved work that a restore set aside
+    #[arg(long)]
+    all: bool,
 }
 
 pub(crate) fn run(args: &HistoryArgs, invocation: &Invocation) -> Result<ExitCode, Failure> {
     let workspace = invocation.workspace()?;
     let path = invocation.path(&workspace, &args.path)?;
-    let versions = workspace.history(&path)?;
+    let all =
+        workspace.history_with_safety(&path).map_err(|error| invocation.explain_path(error.into(), &args.path))?;
+    let is_saved = all.iter().any(|version| !version.safety);
+    let shown = |version: &&Version| args.all || !is_saved || !version.safety;
+    let versions: Vec<Version> = all.iter().filter(shown).cloned().collect();
     let output = &invocation.output;
     if output.is_json() {
         output.json(&HistoryJson::new(&path, &versions))?;
@@ -32,25 +40,44 @@ pub(crate) fn run(args: &HistoryArgs, invocation: &Invocation) -> Result<ExitCod
     }
     let checkpoints =
         versions.iter().map(|version| workspace.get(&version.checkpoint)).collect::<Result<Vec<_>, _>>()?;
-    output.text(&history_text(&versions, &checkpoints, &invocation.now, output.paint))?;
-    if let Some(wanted) = last_good(&workspace, &path, &versions)? {
-        let id = wanted.checkpoint.short();
-        let named = shell_path(&args.path);
-        output.note(&format!("bring back the one before the last change with: backtrail restore {id} {named}"));
+    let on_disk = workspace.path_on_disk(&path, &all)?;
+    let same = match &on_disk {
+        OnDisk::As(ids) => ids.first().map(|id| workspace.get(id)).transpose()?,
+        _ => None,
+    };
+    let table = HistoryTable { now: &invocation.now, width: output.width(), paint: output.paint };
+    output.text(&table.on_disk(&on_disk, same.as_ref()))?;
+    output.text(&table.draw(&versions, &checkpoints))?;
+    let named = shell_path(&args.path);
+    if !is_saved {
+        output.note("only safety checkpoints have it: a restore set it aside before it was saved");
+    }
+    if let Some((which, version)) = worth_bringing_back(&versions, &on_disk, same.as_ref()) {
+        let which = if is_saved { which } else { "it" };
+        let id = version.checkpoint.short();
+        output.note(&format!("bring back {which} with: backtrail restore {id} {named}"));
+    }
+    let hidden = all.len() - versions.len();
+    if hidden > 0 {
+        let more = plural(hidden, "more version");
+        output.note(&format!("{more} in safety checkpoints; see with: backtrail history --all {named}"));
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// The version before the last change: what somebody wants back who looks for one. Where the file on disk was changed
-/// since it was last saved, that is the newest; none where there is only what is on disk.
-fn last_good<'v>(
-    workspace: &Workspace,
-    path: &WorkspacePath,
+/// The version that somebody wants who looks for one: the newest before the one on disk, or the newest of all where what
+/// is on disk was never saved. None where there is no other than on disk.
+fn worth_bringing_back<'v>(
     versions: &'v [Version],
-) -> Result<Option<&'v Version>, Failure> {
-    let Some(newest) = versions.first() else { return Ok(None) };
-    let scope = Scope::of_paths(vec![path.clone()]);
-    let is_on_disk = workspace.diff(Some(newest.checkpoint), None, &scope)?.changes.is_empty();
-    let earlier = &versions[usize::from(is_on_disk)..];
-    Ok(earlier.iter().find(|version| version.status != ChangeStatus::Deleted))
+    on_disk: &OnDisk,
+    same: Option<&Checkpoint>,
+) -> Option<(&'static str, &'v Version)> {
+    let is_there = |version: &&Version| version.status != ChangeStatus::Deleted;
+    let OnDisk::As(ids) = on_disk else {
+        return versions.iter().find(is_there).map(|version| ("the last saved one", version));
+    };
+    let position = versions.iter().position(|version| Some(version.checkpoint) == same.map(|same| same.id));
+    let earlier = &versions[position.map_or(0, |position| position + 1)..];
+    let other = earlier.iter().filter(is_there).find(|version| !ids.contains(&version.checkpoint))?;
+    Some((if position == Some(0) { "the one before the last change" } else { "the one before that" }, other))
 }

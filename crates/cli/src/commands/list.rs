@@ -9,7 +9,7 @@ use crate::{
     cli::{kind, text},
     failure::Failure,
     invocation::Invocation,
-    output::{Timeline, turns},
+    output::{Timeline, plural, shell_path, shell_words, turns},
 };
 
 /// List the checkpoints, newest first
@@ -29,10 +29,10 @@ pub(crate) struct ListArgs {
     /// In which this file, or something in this directory, changed
     #[arg(long)]
     path: Option<PathBuf>,
-    /// With this text in message, name or prompt
+    /// With this text in message, name or prompt; a text without capitals is found in any case
     #[arg(long, value_name = "TEXT", value_parser = text(), allow_hyphen_values = true)]
     grep: Option<String>,
-    /// Taken since then: a duration such as 20m, or a time such as 2026-11-15T14:30:00Z
+    /// Taken since then: a duration such as 20m, or a time such as 13:45 or 2026-11-15T14:30
     #[arg(long, value_name = "TIME", value_parser = text())]
     since: Option<String>,
     /// Prompts, each with what was done for it
@@ -53,6 +53,7 @@ pub(crate) fn run(args: &ListArgs, invocation: &Invocation) -> Result<ExitCode, 
         show_turns(&workspace, filter, invocation)?;
     } else {
         show_timeline(&workspace, &filter, invocation)?;
+        tell_hidden(args, &workspace, filter, invocation)?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -78,6 +79,28 @@ fn show_timeline(workspace: &Workspace, filter: &ListFilter, invocation: &Invoca
         return say_empty(workspace, invocation);
     }
     Ok(invocation.output.text(&timeline(workspace, invocation)?.draw(&checkpoints))?)
+}
+
+/// Says that safety checkpoints would fit as well, where somebody looks for what became of something.
+fn tell_hidden(
+    args: &ListArgs,
+    workspace: &Workspace,
+    filter: ListFilter,
+    invocation: &Invocation,
+) -> Result<(), Failure> {
+    if !filter.hide_safety || filter.path.is_none() && filter.grep.is_none() {
+        return Ok(());
+    }
+    let safety = ListFilter { hide_safety: false, kind: Some(Kind::Safety), limit: None, ..filter };
+    let count = if args.kind.is_some() { 0 } else { workspace.list(&safety)?.len() };
+    if count > 0 {
+        let path = args.path.as_ref().map(|path| format!(" --path {}", shell_path(path))).unwrap_or_default();
+        let grep = args.grep.as_ref().map(|text| format!(" --grep {}", shell_words([text]))).unwrap_or_default();
+        let fit = if count == 1 { "fits" } else { "fit" };
+        let found = plural(count, "safety checkpoint");
+        invocation.output.note(&format!("{found} {fit}, too; see with: backtrail list --all{path}{grep}"));
+    }
+    Ok(())
 }
 
 /// Steps come with their prompt, so that what selects prompts must not leave them out.

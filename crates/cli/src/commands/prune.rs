@@ -2,12 +2,13 @@
 
 use std::process::ExitCode;
 
+use backtrail::Error;
 use clap::Args;
 
 use crate::{
     failure::Failure,
     invocation::{Invocation, Protection},
-    output::{PruneJson, bytes, plural, verdicts_text},
+    output::{PruneJson, bytes, kept_text, plural, verdicts_text},
 };
 
 /// Forget the checkpoints that need not be kept, and reclaim space
@@ -16,16 +17,19 @@ use crate::{
 /// and the one that the workspace stands on.
 #[derive(Debug, Args)]
 pub(crate) struct PruneArgs {
-    /// Show what would go and what would stay, with the reason, and do nothing
+    /// Show what would go and how much would stay, with the reasons, and do nothing
     #[arg(long)]
     dry_run: bool,
+    /// With --dry-run: name also each one that would stay
+    #[arg(long, short, requires = "dry_run")]
+    verbose: bool,
 }
 
 pub(crate) fn run(args: &PruneArgs, invocation: &Invocation) -> Result<ExitCode, Failure> {
-    if args.dry_run { preview(invocation) } else { prune(invocation) }
+    if args.dry_run { preview(args.verbose, invocation) } else { prune(invocation) }
 }
 
-fn preview(invocation: &Invocation) -> Result<ExitCode, Failure> {
+fn preview(verbose: bool, invocation: &Invocation) -> Result<ExitCode, Failure> {
     let workspace = invocation.workspace()?;
     let plan = workspace.plan_prune(invocation.now.timestamp())?;
     let output = &invocation.output;
@@ -33,11 +37,16 @@ fn preview(invocation: &Invocation) -> Result<ExitCode, Failure> {
         output.json(&PruneJson::from(&plan))?;
         return Ok(ExitCode::SUCCESS);
     }
-    let checkpoints = plan.verdicts.iter().map(|verdict| workspace.get(&verdict.id)).collect::<Result<Vec<_>, _>>()?;
-    output.text(&verdicts_text(&plan.verdicts, &checkpoints, output.paint))?;
+    let named = plan.verdicts.iter().filter(|verdict| verbose || !verdict.keep);
+    let named = named.map(|verdict| Ok((verdict, workspace.get(&verdict.id)?))).collect::<Result<Vec<_>, Error>>()?;
+    output.text(&verdicts_text(&named, output.width(), output.paint))?;
+    if !verbose {
+        output.text(&kept_text(&plan.verdicts, output.width(), output.paint))?;
+    }
     let gone = plan.verdicts.iter().filter(|verdict| !verdict.keep).count();
     let kept = plan.verdicts.len() - gone;
-    output.note(&format!("would delete {gone} and keep {kept}; the store takes {}", bytes(plan.bytes)));
+    let each = if verbose || kept == 0 { "" } else { "; name each with --verbose" };
+    output.note(&format!("would delete {gone} and keep {kept}; the store takes {}{each}", bytes(plan.bytes)));
     Ok(ExitCode::SUCCESS)
 }
 

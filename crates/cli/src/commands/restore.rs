@@ -2,7 +2,10 @@
 
 use std::{path::PathBuf, process::ExitCode};
 
-use backtrail::{CheckpointId, Direction, Only, RestoreOutcome, RestoreRequest, Workspace, json::RestoreJson};
+use backtrail::{
+    CheckpointId, Direction, Error, Only, Reason, RestoreOutcome, RestoreRequest, TakenBack, Workspace,
+    json::RestoreJson,
+};
 use clap::{Args, ValueEnum};
 
 use crate::{
@@ -13,7 +16,10 @@ use crate::{
         conversation::{self, Fork},
     },
     invocation::Invocation,
-    output::{WithConversation, conversation_text, plan_text, restored_text, restored_warnings, way_back},
+    output::{
+        Restore, WithConversation, conversation_text, plan_text, restored_text, restored_warnings, shell_path, title,
+        way_back,
+    },
     picker,
 };
 
@@ -88,11 +94,15 @@ pub(crate) fn run(args: &RestoreArgs, invocation: &Invocation) -> Result<ExitCod
         plan: args.plan.clone(),
     };
     let fork = args.conversation.then(|| conversation(&workspace, &target, invocation)).transpose()?;
+    let explained = |error: Error| explain(error, &workspace, &args.paths, invocation);
     if args.dry_run {
-        return preview(&workspace, &request, fork.as_ref(), invocation);
+        return preview(&workspace, &request, fork.as_ref(), invocation).map_err(|failure| match failure {
+            Failure::Operation(error) => explained(error),
+            other => other,
+        });
     }
     let progress = invocation.output.progress(&workspace, "restoring");
-    let done = workspace.restore(&request, invocation.now.timestamp());
+    let done = workspace.restore(&request, invocation.now.timestamp()).map_err(explained);
     drop(progress);
     tell_with(&workspace, &done?, Direction::Forward, fork.as_ref(), invocation)
 }
@@ -107,7 +117,31 @@ pub(crate) fn conversation(
     conversation::plan(workspace, target, &sessions)
 }
 
-fn preview(
+/// A failure with what more is known here about a path that can't be restored.
+fn explain(error: Error, workspace: &Workspace, named: &[PathBuf], invocation: &Invocation) -> Failure {
+    let Error::LeftOutPath { path, reason, .. } = &error else {
+        return named.iter().fold(error.into(), |failure, named| invocation.explain_path(failure, named));
+    };
+    let is_it = |named: &&PathBuf| invocation.path(workspace, named).is_ok_and(|found| found == *path);
+    let word = named.iter().find(is_it).map_or_else(|| path.to_string(), |named| shell_path(named));
+    let hint = match reason {
+        Reason::Git => "git's own files are never captured; HEAD, branch and index go back with --git".to_owned(),
+        _ if workspace.history(path).is_ok() => {
+            format!("other checkpoints have it; see which with: backtrail history {word}")
+        }
+        Reason::Ignored | Reason::Rebuildable => {
+            // Only the hint depends on it: a rule that can't be found is not named.
+            let rule = workspace.ignored_by(path).ok().flatten();
+            let rule = rule.map(|rule| format!("{} in {} leaves it out; ", rule.pattern, rule.source));
+            let rule = rule.unwrap_or_default();
+            format!("{rule}no checkpoint has it; capture it from now on with: backtrail save --include {word}")
+        }
+        _ => "no checkpoint has it; see what is left out with: backtrail doctor".to_owned(),
+    };
+    Failure::Hinted { error, hint }
+}
+
+pub(crate) fn preview(
     workspace: &Workspace,
     request: &RestoreRequest,
     fork: Option<&Fork>,
@@ -128,6 +162,13 @@ fn preview(
         output.note(&format!("do just this with: --plan {}", plan.hash));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The restore that is taken back, by its name; a checkpoint that is gone by now has only its id.
+pub(crate) fn named(workspace: &Workspace, taken_back: TakenBack) -> Restore {
+    let TakenBack { target, time } = taken_back;
+    let target = workspace.get(&target).map_or_else(|_| target.short(), |checkpoint| title(&checkpoint));
+    Restore { target, time }
 }
 
 /// Tells what a restore of any sort did.
@@ -155,7 +196,9 @@ pub(crate) fn tell_with(
     if output.is_json() {
         output.json(&WithConversation::new(RestoreJson::from(done), fork))?;
     } else {
-        output.done(&restored_text(done, direction, &workspace.get(&done.target)?, output.paint))?;
+        let taken_back = done.taken_back.map(|taken_back| named(workspace, taken_back));
+        let target = workspace.get(&done.target)?;
+        output.done(&restored_text(done, direction, &target, taken_back.as_ref(), &invocation.now, output.paint))?;
         if let Some(fork) = fork {
             output.text(&conversation_text(fork))?;
         }

@@ -6,9 +6,10 @@ use backtrail::{CheckpointId, Direction, Error, RestoreRequest, Workspace};
 use clap::Args;
 
 use crate::{
-    commands::restore::{conversation, tell_with},
+    commands::restore::{conversation, preview, tell_with},
     failure::Failure,
     invocation::Invocation,
+    output::plural,
 };
 
 /// Go back N checkpoints from where the workspace stands
@@ -20,19 +21,25 @@ pub(crate) struct RewindArgs {
     /// Go back to before the N-th last prompt instead
     #[arg(long)]
     turn: bool,
+    /// Show what would happen, and do nothing
+    #[arg(long)]
+    dry_run: bool,
     /// Also bring back the agent's conversation, as a session of its own
     #[arg(long)]
     conversation: bool,
 }
 
 pub(crate) fn run(args: &RewindArgs, invocation: &Invocation) -> Result<ExitCode, Failure> {
-    let workspace = invocation.workspace_to_restore()?;
+    let workspace = if args.dry_run { invocation.workspace()? } else { invocation.workspace_to_restore()? };
     let target = if args.turn {
         turn(&workspace, args.steps)?
     } else {
         invocation.checkpoint(&workspace, &format!("@~{}", args.steps))?
     };
     let fork = args.conversation.then(|| conversation(&workspace, &target, invocation)).transpose()?;
+    if args.dry_run {
+        return preview(&workspace, &RestoreRequest::whole(target), fork.as_ref(), invocation);
+    }
     let progress = invocation.output.progress(&workspace, "restoring");
     let done = workspace.restore(&RestoreRequest::whole(target), invocation.now.timestamp());
     drop(progress);
@@ -48,5 +55,12 @@ fn turn(workspace: &Workspace, steps: u64) -> Result<CheckpointId, Failure> {
     let turns = workspace.turns_behind()?;
     let position = usize::try_from(steps).unwrap_or(usize::MAX).saturating_sub(1);
     let unknown = || Error::UnknownCheckpoint { word: format!("the prompt {steps} back"), nearest: None };
-    Ok(turns.get(position).ok_or_else(unknown)?.id)
+    let hint = match turns.len() {
+        0 => "no prompt has a checkpoint: they come from an agent's hooks, see: backtrail install --list".to_owned(),
+        count => format!("{} behind this checkpoint; see with: backtrail list --turns", plural(count, "prompt")),
+    };
+    match turns.get(position) {
+        Some(turn) => Ok(turn.id),
+        None => Err(Failure::from(unknown()).with_hint(hint)),
+    }
 }

@@ -2,14 +2,14 @@
 
 use std::{path::PathBuf, process::ExitCode};
 
-use backtrail::{Context, Error, Kind, SaveRequest, Saved, Workspace, json::SavedJson};
+use backtrail::{Checkpoint, Context, Error, Kind, SaveRequest, Saved, Workspace, json::SavedJson};
 use clap::Args;
 
 use crate::{
     cli::{Assignment, assignment, kind_to_save, text},
     failure::Failure,
     invocation::{Invocation, Protection},
-    output::{capture_larger, exclude_commands, saved_sentence, saved_warnings},
+    output::{capture_larger, exclude_commands, first_line, saved_sentence, saved_warnings, shell_words},
 };
 
 /// Take a checkpoint of the workspace
@@ -70,11 +70,25 @@ pub(crate) fn run(args: SaveArgs, invocation: &Invocation) -> Result<ExitCode, F
     let workspace = invocation.workspace_to_write(Protection::unless(args.force))?;
     let gave_message = args.message.is_some() || args.message_option.is_some();
     let request = request(args, &workspace, invocation)?;
+    let named = request.name.as_ref().and_then(|name| named_before(name, &workspace, invocation));
     let progress = invocation.output.progress(&workspace, "saving");
     let saved = workspace.save(&request, invocation.now.timestamp());
     drop(progress);
     report(&saved?, gave_message, &workspace, invocation)?;
+    if let (Some(before), Some(name)) = (named, &request.name) {
+        let what = first_line(&before.message);
+        invocation
+            .output
+            .note(&format!("{name:?} means this checkpoint now, no longer {} {what:?}", before.id.short()));
+    }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The checkpoint that a name meant so far.
+fn named_before(name: &str, workspace: &Workspace, invocation: &Invocation) -> Option<Checkpoint> {
+    // Only a note depends on it: what can't be found is not told.
+    let id = workspace.resolve(name, &invocation.now).ok()?;
+    workspace.get(&id).ok().filter(|checkpoint| checkpoint.name.as_deref() == Some(name))
 }
 
 fn request(args: SaveArgs, workspace: &Workspace, invocation: &Invocation) -> Result<SaveRequest, Failure> {
@@ -101,6 +115,10 @@ fn request(args: SaveArgs, workspace: &Workspace, invocation: &Invocation) -> Re
 }
 
 fn read_attachment(attachment: &Assignment<PathBuf>, invocation: &Invocation) -> Result<(String, Vec<u8>), Failure> {
+    if attachment.value.as_os_str().is_empty() {
+        let hint = format!("name the file: --attach {}=FILE", shell_words([&attachment.key]));
+        return Err(Failure::usage(format!("the attachment {:?} has no file", attachment.key), Some(&hint)));
+    }
     let path = invocation.file(&attachment.value)?;
     match std::fs::read(&path) {
         Ok(bytes) => Ok((attachment.key.clone(), bytes)),

@@ -5,22 +5,51 @@ use std::process::ExitCode;
 use backtrail::{Direction, Workspace, json::RestoreJson};
 use clap::Args;
 
-use crate::{commands::restore::tell, failure::Failure, invocation::Invocation};
+use crate::{
+    commands::restore::{named, tell},
+    failure::Failure,
+    invocation::Invocation,
+};
 
 /// Take back the last restore; again: the one before
 #[derive(Debug, Args)]
-pub(crate) struct UndoArgs {}
+pub(crate) struct UndoArgs {
+    /// Show what would happen, and do nothing
+    #[arg(long)]
+    dry_run: bool,
+}
 
 /// Take back the last undo
 #[derive(Debug, Args)]
-pub(crate) struct RedoArgs {}
-
-pub(crate) fn undo(_: &UndoArgs, invocation: &Invocation) -> Result<ExitCode, Failure> {
-    walk(Direction::Undo, invocation)
+pub(crate) struct RedoArgs {
+    /// Show what would happen, and do nothing
+    #[arg(long)]
+    dry_run: bool,
 }
 
-pub(crate) fn redo(_: &RedoArgs, invocation: &Invocation) -> Result<ExitCode, Failure> {
-    walk(Direction::Redo, invocation)
+pub(crate) fn undo(args: &UndoArgs, invocation: &Invocation) -> Result<ExitCode, Failure> {
+    if args.dry_run { preview(Direction::Undo, invocation) } else { walk(Direction::Undo, invocation) }
+}
+
+pub(crate) fn redo(args: &RedoArgs, invocation: &Invocation) -> Result<ExitCode, Failure> {
+    if args.dry_run { preview(Direction::Redo, invocation) } else { walk(Direction::Redo, invocation) }
+}
+
+fn preview(direction: Direction, invocation: &Invocation) -> Result<ExitCode, Failure> {
+    let workspace = invocation.workspace()?;
+    let planned = match direction {
+        Direction::Redo => workspace.plan_redo()?,
+        _ => workspace.plan_undo()?,
+    };
+    let Some((plan, taken_back)) = planned else { return nothing(&workspace, direction, invocation) };
+    let output = &invocation.output;
+    if output.is_json() {
+        output.json(&RestoreJson::from(&plan))?;
+    } else {
+        let restore = named(&workspace, taken_back);
+        output.text(&restore.plan_text(&plan, direction, &invocation.now, output.paint))?;
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 fn walk(direction: Direction, invocation: &Invocation) -> Result<ExitCode, Failure> {

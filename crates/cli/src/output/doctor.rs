@@ -3,7 +3,11 @@
 use backtrail::Settings;
 use serde::Serialize;
 
-use super::{Paint, visible::visible, wording::set_bytes};
+use super::{
+    Paint,
+    visible::{visible, wrapped},
+    wording::set_bytes,
+};
 
 /// One thing that was looked at.
 #[derive(Debug, Serialize)]
@@ -26,13 +30,21 @@ impl<'a> From<&'a [Check]> for DoctorJson<'a> {
     }
 }
 
+/// On a terminal with fewer columns, what was found stands below what was looked at.
+const NARROW: usize = 90;
+
 /// Each check with what was found, further lines below it.
-pub(crate) fn checks_text(checks: &[Check], paint: Paint) -> String {
+pub(crate) fn checks_text(checks: &[Check], columns: usize, paint: Paint) -> String {
     let width = checks.iter().map(|check| check.name.len()).max().unwrap_or(0);
-    let indent = " ".repeat("ok    ".len() + width + 2);
+    let is_narrow = columns < NARROW;
+    let indent = " ".repeat(if is_narrow { "ok    ".len() } else { "ok    ".len() + width + 2 });
     let text = |check: &Check| {
         let word = if check.ok { paint.added("ok  ") } else { paint.warning("LOOK") };
-        let detail = check.detail.lines().map(visible).collect::<Vec<_>>().join(&format!("\n{indent}"));
+        let lines = check.detail.lines().map(|line| wrapped(&visible(line), columns, &indent));
+        let detail = lines.collect::<Vec<_>>().join(&format!("\n{indent}"));
+        if is_narrow {
+            return format!("{word}  {}\n{indent}{detail}\n", paint.heading(check.name));
+        }
         format!("{word}  {}  {detail}\n", paint.heading(format!("{:<width$}", check.name)))
     };
     checks.iter().map(text).collect()

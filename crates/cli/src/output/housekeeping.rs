@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use super::{
     Paint,
-    visible::{columns, pad, visible, visible_path},
+    visible::{columns, cut, pad, visible, visible_path, wrapped},
     wording::{bytes, plural, title, when},
 };
 
@@ -155,11 +155,17 @@ fn path_text(path: &Path) -> String {
 }
 
 /// What went, or would go, in a sentence; by name where they are few.
-pub(crate) fn deleted_text(checkpoints: &[Checkpoint], what: &str, paint: Paint) -> String {
+pub(crate) fn deleted_text(checkpoints: &[Checkpoint], what: &str, now: &Zoned, paint: Paint) -> String {
     match checkpoints {
         [] => format!("{what} nothing"),
         [one] => format!("{what} {}", painted_title(one, paint)),
-        many if many.len() > MAX_NAMED => format!("{what} {}", plural(many.len(), "checkpoint")),
+        [first, .., last] if checkpoints.len() > MAX_NAMED => {
+            let count = plural(checkpoints.len(), "checkpoint");
+            let kinds = counted(checkpoints.iter().map(|checkpoint| checkpoint.kind.as_str()));
+            let kinds = kinds.iter().map(|(kind, count)| format!("{count} {kind}")).collect::<Vec<_>>().join(", ");
+            let (oldest, newest) = (first.time.min(last.time), first.time.max(last.time));
+            format!("{what} {count}: {kinds}; taken {} to {}", when(oldest, now), when(newest, now))
+        }
         many => {
             let named = many.iter().map(|checkpoint| format!("\n  {}", painted_title(checkpoint, paint)));
             format!("{what} {}{}", plural(many.len(), "checkpoint"), named.collect::<String>())
@@ -167,15 +173,47 @@ pub(crate) fn deleted_text(checkpoints: &[Checkpoint], what: &str, paint: Paint)
     }
 }
 
-/// What retention says of each checkpoint, a line each.
-pub(crate) fn verdicts_text(verdicts: &[Verdict], checkpoints: &[Checkpoint], paint: Paint) -> String {
-    let width = verdicts.iter().map(|verdict| columns(&verdict.reason)).max().unwrap_or(0);
-    let line = |(verdict, checkpoint): (&Verdict, &Checkpoint)| {
+/// Each word with how often it is there, in the order of their first.
+fn counted<'w>(words: impl Iterator<Item = &'w str>) -> Vec<(&'w str, usize)> {
+    let mut found: Vec<(&str, usize)> = Vec::new();
+    for word in words {
+        match found.iter_mut().find(|(known, _)| *known == word) {
+            Some((_, count)) => *count += 1,
+            None => found.push((word, 1)),
+        }
+    }
+    found
+}
+
+/// What retention says of these checkpoints, a line each, or two where the terminal is narrow.
+pub(crate) fn verdicts_text(verdicts: &[(&Verdict, Checkpoint)], width: usize, paint: Paint) -> String {
+    let widest = verdicts.iter().map(|(verdict, _)| columns(&verdict.reason)).max().unwrap_or(0);
+    let line = |(verdict, checkpoint): &(&Verdict, Checkpoint)| {
         let word = if verdict.keep { paint.faint("keep  ") } else { paint.removed("delete") };
-        let reason = pad(&visible(&verdict.reason), width);
-        format!("  {word}  {:<9}  {reason}  {}\n", verdict.kind.as_str(), painted_title(checkpoint, paint))
+        let kind = format!("{:<9}", verdict.kind.as_str());
+        let reason = visible(&verdict.reason);
+        let named = title(checkpoint);
+        let beside = "  delete  ".len() + kind.len() + 2;
+        let painted = |named: &str| named.replacen(&checkpoint.id.short(), &paint.id(checkpoint.id.short()), 1);
+        if beside + widest + 2 + columns(&named) <= width {
+            return format!("  {word}  {kind}  {}  {}\n", pad(&reason, widest), painted(&named));
+        }
+        let named = painted(&cut(&named, width.saturating_sub(beside).max(20)));
+        let reason = paint.faint(wrapped(&reason, width, "          "));
+        format!("  {word}  {kind}  {named}\n          {reason}\n")
     };
-    verdicts.iter().zip(checkpoints).map(line).collect()
+    verdicts.iter().map(line).collect()
+}
+
+/// How many stay, and why.
+pub(crate) fn kept_text(verdicts: &[Verdict], width: usize, paint: Paint) -> String {
+    let reasons = counted(verdicts.iter().filter(|verdict| verdict.keep).map(|verdict| verdict.reason.as_str()));
+    let digits = reasons.iter().map(|(_, count)| count.to_string().len()).max().unwrap_or(0);
+    let line = |(reason, count): &(&str, usize)| {
+        let indent = " ".repeat("  keep    ".len() + digits + 2);
+        format!("  {}  {count:>digits$}  {}\n", paint.faint("keep  "), wrapped(&visible(reason), width, &indent))
+    };
+    reasons.iter().map(line).collect()
 }
 
 fn painted_title(checkpoint: &Checkpoint, paint: Paint) -> String {

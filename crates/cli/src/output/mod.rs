@@ -4,6 +4,7 @@ mod changes;
 mod conversation;
 mod doctor;
 mod graph;
+mod history;
 mod housekeeping;
 mod installed;
 mod json;
@@ -36,9 +37,10 @@ pub(crate) use {
     changes::{change_list, name_status, shown_patch, stat},
     conversation::{WithConversation, conversation_text},
     doctor::{Check, DoctorJson, checks_text, settings_text},
+    history::HistoryTable,
     housekeeping::{
-        DeletedJson, ExcludedJson, ForgottenJson, PinnedJson, PruneJson, WorkspacesJson, deleted_text, verdicts_text,
-        workspaces_text,
+        DeletedJson, ExcludedJson, ForgottenJson, PinnedJson, PruneJson, WorkspacesJson, deleted_text, kept_text,
+        verdicts_text, workspaces_text,
     },
     installed::{
         AfterInstall, AgentListed, AgentsJson, InstalledJson, after_install_text, agents_text, installed_text,
@@ -47,13 +49,13 @@ pub(crate) use {
     overview::{Overview, overview},
     pipeline::{PipelineJson, pipeline_plan_text},
     progress::ProgressLine,
-    restored::{ExportJson, RecoverJson, history_text, plan_text, restored_text, restored_warnings, way_back},
+    restored::{ExportJson, RecoverJson, Restore, plan_text, restored_text, restored_warnings, way_back},
     saved::{capture_larger, exclude_commands, saved_sentence, saved_warnings, stepped_sentence},
     shown::shown,
     style::Paint,
     timeline::{Timeline, turns},
     tried::{TriedJson, rolled_back_sentence},
-    visible::{columns, cut, pad, visible, visible_path},
+    visible::{columns, cut, first_line, pad, visible, visible_path},
     wording::{bytes, plural, set_bytes, shell_path, shell_words, title, title_words, when},
 };
 
@@ -172,6 +174,11 @@ impl Output {
             return WITHOUT_TERMINAL;
         }
         terminal_size::terminal_size().map_or(WITHOUT_TERMINAL, |(width, _)| usize::from(width.0))
+    }
+
+    /// After how many columns a line may be broken: on a terminal alone, since programs read line by line.
+    pub(crate) fn line_width(&self) -> usize {
+        if self.is_terminal() { self.width() } else { usize::MAX }
     }
 
     /// Prints the answer for programs.

@@ -1,20 +1,53 @@
 //! What restores tell people and programs.
 
-use backtrail::{Checkpoint, Direction, GitState, RestoreOutcome, RestorePlan, Version};
-use jiff::Zoned;
+use backtrail::{Checkpoint, Direction, GitState, RestoreOutcome, RestorePlan};
+use jiff::{Timestamp, Zoned};
 use serde::Serialize;
 
 use super::{
     Paint,
     changes::{change_list, summary},
-    visible::{columns, pad, visible},
-    wording::{bytes, clock, lines, plural, title},
+    visible::visible,
+    wording::{plural, title, when},
 };
 
 /// No more changes than this are named one by one after the fact.
 const MAX_NAMED: usize = 20;
 /// Of more than that, so many are.
 const FIRST_NAMED: usize = 10;
+
+/// The restore that an undo or a redo is about, as people would say it.
+pub(crate) struct Restore {
+    /// What it restored: `3f9c2a1b "before the agent"`.
+    pub(crate) target: String,
+    /// When that was, where it is known.
+    pub(crate) time: Option<Timestamp>,
+}
+
+impl Restore {
+    fn said(&self, now: &Zoned) -> String {
+        let when = self.time.map(|time| format!(" ({})", when(time, now))).unwrap_or_default();
+        format!("the restore to {}{when}", self.target)
+    }
+
+    /// What taking it back would do, or doing it again.
+    pub(crate) fn plan_text(&self, plan: &RestorePlan, direction: Direction, now: &Zoned, paint: Paint) -> String {
+        let doing = match direction {
+            Direction::Redo => "taking back the undo of",
+            _ => "taking back",
+        };
+        let said = format!("{doing} {}", self.said(now));
+        if plan.changes.is_empty() && plan.conflicts.is_empty() {
+            return format!("{said} would change no file\n");
+        }
+        format!("{said} would change:\n{}{}", change_list(&plan.changes, paint), in_the_way(plan))
+    }
+}
+
+fn in_the_way(plan: &RestorePlan) -> String {
+    let line = |path: &[u8], reason: &str| format!("  in the way  {}: {reason}\n", visible(path));
+    plan.conflicts.iter().map(|conflict| line(conflict.path.as_bytes(), &conflict.reason)).collect()
+}
 
 /// What would happen.
 pub(crate) fn plan_text(plan: &RestorePlan, target: &Checkpoint, paint: Paint) -> String {
@@ -27,15 +60,21 @@ pub(crate) fn plan_text(plan: &RestorePlan, target: &Checkpoint, paint: Paint) -
     }
     let mut text = format!("restoring {} would change:\n{}", title(target), change_list(&plan.changes, paint));
     text.push_str(&git);
-    for conflict in &plan.conflicts {
-        text.push_str(&format!("  in the way  {}: {}\n", visible(conflict.path.as_bytes()), conflict.reason));
-    }
+    text.push_str(&in_the_way(plan));
     text
 }
 
 /// What was done, in a sentence, with the paths where they are few.
-pub(crate) fn restored_text(done: &RestoreOutcome, direction: Direction, target: &Checkpoint, paint: Paint) -> String {
+pub(crate) fn restored_text(
+    done: &RestoreOutcome,
+    direction: Direction,
+    target: &Checkpoint,
+    taken_back: Option<&Restore>,
+    now: &Zoned,
+    paint: Paint,
+) -> String {
     let named = title(target);
+    let said = taken_back.map_or_else(|| "the last restore".to_owned(), |restore| restore.said(now));
     if let (true, Some(git)) = (done.changes.is_empty(), &done.git) {
         return format!("no file had to change; git stands on {}", standing(git));
     }
@@ -45,14 +84,15 @@ pub(crate) fn restored_text(done: &RestoreOutcome, direction: Direction, target:
                 format!("nothing to bring back; {named} is incomplete, so nothing was removed (--exact would)")
             }
             Direction::Forward => format!("nothing to do: the files are those of {named}"),
-            Direction::Undo | Direction::Redo => "done: no file had to change".to_owned(),
+            Direction::Undo => format!("took back {said}: no file had to change"),
+            Direction::Redo => format!("took back the undo of {said}: no file had to change"),
         };
     }
     let sum = summary(&done.changes);
     let mut text = match direction {
         Direction::Forward => format!("restored {} to {named}: {sum}", plural(done.changes.len(), "path")),
-        Direction::Undo => format!("took back the last restore: {sum}"),
-        Direction::Redo => format!("took back the last undo: {sum}"),
+        Direction::Undo => format!("took back {said}: {sum}"),
+        Direction::Redo => format!("took back the undo of {said}: {sum}"),
     };
     let named = if done.changes.len() <= MAX_NAMED { done.changes.len() } else { FIRST_NAMED };
     text.push('\n');
@@ -106,23 +146,4 @@ pub(crate) struct RecoverJson {
 pub(crate) struct ExportJson {
     pub(crate) directory: String,
     pub(crate) files: u64,
-}
-
-/// One line for each version of a path: when, what happened, how large it is, and in which checkpoint.
-pub(crate) fn history_text(versions: &[Version], checkpoints: &[Checkpoint], now: &Zoned, paint: Paint) -> String {
-    let row = |(version, checkpoint): (&Version, &Checkpoint)| {
-        let counts = if version.binary { "binary".into() } else { lines(version.insertions, version.deletions) };
-        let size = version.bytes.map_or_else(|| "-".to_owned(), bytes);
-        [clock(checkpoint.time, now), version.status.as_str().replace('_', " "), counts, size]
-    };
-    let rows: Vec<[String; 4]> = versions.iter().zip(checkpoints).map(row).collect();
-    let widths: [usize; 4] =
-        std::array::from_fn(|column| rows.iter().map(|row| columns(&row[column])).max().unwrap_or(0));
-    let line = |([time, status, counts, size], checkpoint): (&[String; 4], &Checkpoint)| {
-        let time = paint.faint(pad(time, widths[0]));
-        let size = format!("{}{size}", " ".repeat(widths[3].saturating_sub(columns(size))));
-        let named = title(checkpoint).replacen(&checkpoint.id.short(), &paint.id(checkpoint.id.short()), 1);
-        format!("{time}  {}  {}  {size}  {named}\n", pad(status, widths[1]), pad(counts, widths[2]))
-    };
-    rows.iter().zip(checkpoints).map(line).collect()
 }

@@ -172,6 +172,12 @@ fn counts(checkpoint: &Checkpoint) -> String {
     format!("{files} {}", lines(checkpoint.insertions, checkpoint.deletions)).trim_end().to_owned()
 }
 
+/// A checkpoint for tests, with an id of one letter.
+#[cfg(test)]
+pub(crate) fn sample(letter: char, message: &str) -> Checkpoint {
+    tests::checkpoint(letter, None, message)
+}
+
 #[cfg(test)]
 mod tests {
     use backtrail::Scope;
@@ -179,7 +185,7 @@ mod tests {
 
     use super::*;
 
-    fn checkpoint(letter: char, parent: Option<char>, message: &str) -> Checkpoint {
+    pub(super) fn checkpoint(letter: char, parent: Option<char>, message: &str) -> Checkpoint {
         let id = |letter: char| CheckpointId([letter as u8; 20]);
         Checkpoint {
             id: id(letter),

@@ -75,6 +75,28 @@ pub(crate) fn pad(text: &str, width: usize) -> String {
     format!("{text}{}", " ".repeat(width.saturating_sub(columns(text))))
 }
 
+/// A text in lines of so many columns, those below the first behind `indent`; what has no space in it is not broken.
+pub(crate) fn wrapped(text: &str, width: usize, indent: &str) -> String {
+    let room = width.saturating_sub(columns(indent)).max(20);
+    let mut out = String::new();
+    let mut used = 0;
+    for word in text.split(' ') {
+        let length = columns(word);
+        if used > 0 && used + 1 + length > room {
+            out.truncate(out.trim_end().len());
+            out.push('\n');
+            out.push_str(indent);
+            used = 0;
+        } else if !out.is_empty() {
+            out.push(' ');
+            used += 1;
+        }
+        out.push_str(word);
+        used += length;
+    }
+    out
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -10,7 +10,10 @@ use std::{
 use jsonschema::Validator;
 use serde_json::{Map, Value, json};
 
-use crate::place::{Place, Run, raw};
+use crate::{
+    conversation::prompt,
+    place::{Place, Run, raw},
+};
 
 const PAGE: &str = include_str!("../../../../docs/json.md");
 
@@ -158,8 +161,13 @@ fn every_answer_is_as_documented() {
     going_back(&page, &place);
     keeping_house(&page, &place);
     agents(&page, &place);
-    for line in place.ok(["events"]).lines() {
+    let events = place.ok(["events"]);
+    for line in events.lines() {
         page.check("event", &serde_json::from_str(line).unwrap());
+    }
+    for word in ["initialized", "checkpoint_restored", "checkpoint_deleted", "checkpoints_pruned", "recovered", "error"]
+    {
+        assert!(events.contains(&format!("\"event\":\"{word}\"")), "no {word} in {events}");
     }
     failing(&page, &place);
     let documented: BTreeSet<String> = blocks(PAGE)
@@ -234,6 +242,29 @@ fn going_back(page: &Page, place: &Place) {
     page.run(place, "restore", &["restore", "full", "--skip-conflicts"]);
     fs::remove_file(&fifo).unwrap();
     assert_eq!(page.run(place, "recover", &["recover"])["outcome"], "nothing");
+    interrupted(page, place);
+}
+
+/// A restore that is killed in the middle of its work, and finished by the next command.
+fn interrupted(page: &Page, place: &Place) {
+    for number in 0..2_000 {
+        place.write(format!("many/{number}"), "1\n");
+    }
+    place.ok(["save", "many files", "--name", "many"]);
+    let journal = place.store().join("backtrail/journal");
+    for _ in 0..20 {
+        (0..2_000).for_each(|number| place.write(format!("many/{number}"), "2\n"));
+        let mut restore = place.command(&place.path("ws"), ["restore", "many"]).spawn().unwrap();
+        while !journal.exists() && restore.try_wait().unwrap().is_none() {}
+        restore.kill().unwrap();
+        restore.wait().unwrap();
+        if journal.exists() {
+            break;
+        }
+    }
+    assert_eq!(page.run(place, "recover", &["recover"])["outcome"], "finished");
+    let seen = place.ok(["events"]);
+    assert!(seen.contains("\"event\":\"recovered\",\"outcome\":\"finished\""), "{seen}");
 }
 
 fn keeping_house(page: &Page, place: &Place) {
@@ -268,6 +299,15 @@ fn agents(page: &Page, place: &Place) {
     assert!(installed["rehearsal"].is_object(), "{installed}");
     page.run(place, "install --list", &["install", "--list"]);
     page.run(place, "uninstall", &["uninstall", "claude"]);
+    let place = Place::new();
+    for number in 1..=2 {
+        place.write("a", format!("{number}\n"));
+        prompt(&place, "claude", number);
+    }
+    let restored = page.run(&place, "restore", &["restore", "latest", "--conversation"]);
+    assert!(restored["conversation"]["session"].is_string(), "{restored}");
+    page.run(&place, "restore", &["restore", "latest", "--conversation", "--dry-run"]);
+    page.run(&place, "rewind", &["rewind", "--turn", "--conversation"]);
 }
 
 /// Each sort of failure that can be had without luck.

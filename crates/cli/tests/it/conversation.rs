@@ -27,7 +27,7 @@ fn transcript(place: &Place, agent: &str) -> PathBuf {
     })
 }
 
-fn prompt(place: &Place, agent: &str, number: usize) -> String {
+pub(crate) fn prompt(place: &Place, agent: &str, number: usize) -> String {
     let event = if agent == "gemini" { "BeforeAgent" } else { "UserPromptSubmit" };
     let payload = json!({ "session_id": SESSION, "hook_event_name": event, "cwd": place.path("ws"),
         "transcript_path": transcript(place, agent), "prompt": format!("prompt {number}"),

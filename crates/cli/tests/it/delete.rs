@@ -80,6 +80,8 @@ fn by_age_and_kind() {
 would delete 2 checkpoints
   [ID] "number 0"
   [ID] "number 2"
+--- stderr
+nothing was deleted; without --dry-run it is, and for good
 --- exit 0
 
 "#]]

@@ -59,17 +59,17 @@ language = "en"
 
 And should that have been a mistake, it can be taken back as well:
 $ backtrail undo
-took back the last restore: 1 modified, 1 deleted
+took back the restore to [ID] "before the agent" ([WHEN]): 1 modified, 1 deleted
   deleted   src/config.toml  −1
   modified  src/greet.py  +1 −2
 $ backtrail redo
-took back the last undo: 1 added, 1 modified
+took back the undo of the restore to [ID] "before the agent" ([WHEN]): 1 added, 1 modified
   added     src/config.toml  +1
   modified  src/greet.py  +2 −1
 $ backtrail list --all
-◌     [ID]  [WHEN] safety  before redoing up to [ID] "before undoing back…  2 files +1 −3
-│ ◌   [ID]  [WHEN] safety  before undoing back to [ID] "before restoring …  0 files
-│ │ ◌ [ID]  [WHEN] safety  before restoring [ID] "before the agent"         2 files +1 −3
+◌     [ID]  [WHEN] safety  before redoing the restore to [ID]: before the…  2 files +1 −3
+│ ◌   [ID]  [WHEN] safety  before taking back the restore to [ID]: before…  0 files
+│ │ ◌ [ID]  [WHEN] safety  before restoring [ID]: before the agent          2 files +1 −3
 ├─┴─╯
 @     [ID]  [WHEN] manual  before the agent                                     3 files +6
 --- stderr

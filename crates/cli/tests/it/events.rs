@@ -56,3 +56,24 @@ fn a_follower_hears_what_happens() {
     follower.kill().unwrap();
     follower.wait().unwrap();
 }
+
+/// The word stood in the contract, and nothing ever said it.
+#[test]
+fn a_failure_is_an_event() {
+    let place = Place::saved();
+    place.run(["show", "no-such"]);
+    place.run(["restore", "no-such"]);
+    assert_eq!(words(&place.ok(["events"])).len(), 2, "a word that fits nothing is no failure");
+    place.remove("dir/b.txt");
+    assert!(std::process::Command::new("mkfifo").arg(place.path("ws/dir/b.txt")).status().unwrap().success());
+    let run = place.run(["restore", "@", "--json"]);
+    let (exit, code, message) = run.error();
+    assert_eq!((exit, code.as_str()), (4, "conflict"));
+    let last = events(&place.ok(["events"])).pop().unwrap();
+    assert_eq!((&last["event"], &last["code"]), (&"error".into(), &"conflict".into()));
+    assert_eq!(last["message"], message);
+    let held = place.hold_lock();
+    assert_eq!(place.run(["save", "--wait", "0"]).code, 7);
+    drop(held);
+    assert_eq!(events(&place.ok(["events"])).pop().unwrap()["code"], "busy");
+}

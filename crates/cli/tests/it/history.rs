@@ -23,6 +23,7 @@ fn every_version_with_its_time_and_lines() {
     snapbox::assert_data_eq!(
         steady_clock(&run.shown()),
         snapbox::IntoData::raw(str![[r#"
+on disk now: the version of [ID] "spoilt"
 [CLOCK]  modified  +1 −3   5 B  [ID] "spoilt"
 [CLOCK]  modified  +1     14 B  [ID] "good"
 [CLOCK]  added     +2      8 B  [ID] "first"
@@ -96,4 +97,51 @@ hint: paths are relative to the current directory
 
 "#]]
     );
+}
+
+/// After a rescue the hint named the broken version, as if nothing had been brought back.
+#[test]
+fn what_is_on_disk_is_said_and_the_hint_leads_further_back() {
+    let place = spoilt();
+    let (first, good) = (place.id("@~2"), place.id("@~1"));
+    let seen = |place: &Place| {
+        let run = place.run(["history", "a.txt"]);
+        let disk = run.text().lines().next().unwrap().to_owned();
+        (disk, run.stderr.trim().rsplit(" restore ").next().unwrap().to_owned())
+    };
+    place.ok(["restore", &good, "a.txt"]);
+    let as_in = |id: &str, what: &str| format!("on disk now: the version of {} \"{what}\"", &id[..8]);
+    assert_eq!(seen(&place), (as_in(&good, "good"), format!("{} a.txt", &first[..8])));
+    place.ok(["restore", &first, "a.txt"]);
+    assert_eq!(seen(&place), (as_in(&first, "first"), String::new()), "there is nothing further back");
+    place.write("a.txt", "mine\n");
+    assert_eq!(seen(&place).0, "on disk now: a version that is not saved");
+    place.remove("a.txt");
+    assert_eq!(seen(&place).0, "on disk now: nothing");
+}
+
+/// A file that only a safety checkpoint has was said to be in none, with nowhere to look for it.
+#[test]
+fn safety_checkpoints_are_not_passed_over_in_silence() {
+    let place = spoilt();
+    place.write("notes", "never saved\n");
+    place.write("a.txt", "unsaved\n");
+    place.ok(["restore", "@~1"]);
+    let alone = place.run(["history", "notes"]);
+    assert!(alone.text().contains(" (safety) \"before restoring "), "{}", alone.shown());
+    let command = alone.stderr.trim().rsplit(" with: backtrail ").next().unwrap();
+    place.ok(command.split(' '));
+    assert_eq!(fs::read(place.path("ws/notes")).unwrap(), b"never saved\n");
+    let beside = place.run(["history", "a.txt"]);
+    assert!(!beside.text().contains("(safety)"), "{}", beside.shown());
+    assert!(beside.stderr.contains("1 more version in safety checkpoints"), "{}", beside.stderr);
+    let command = beside.stderr.trim().rsplit(" with: backtrail ").next().unwrap();
+    assert!(place.ok(command.split(' ')).contains("(safety)"), "{command}");
+    let safety = |answer: serde_json::Value| {
+        let versions = answer["versions"].as_array().unwrap().clone();
+        versions.iter().filter(|version| version["safety"] == true).count()
+    };
+    assert_eq!(safety(place.json(["history", "a.txt"])), 0);
+    assert_eq!(safety(place.json(["history", "a.txt", "--all"])), 1);
+    assert_eq!(safety(place.json(["history", "notes"])), 1);
 }

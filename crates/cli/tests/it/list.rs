@@ -108,7 +108,7 @@ fn times_that_are_none() {
         str![[r#"
 --- stderr
 error: "soon" is no time
-hint: write a duration such as 20m or 7d, or a time such as 2026-11-15T14:30:00Z
+hint: write a duration such as 20m or 7d, or a time such as 13:45, 2026-11-15 or 2026-11-15T14:30
 --- exit 2
 
 "#]]
@@ -116,4 +116,63 @@ hint: write a duration such as 20m or 7d, or a time such as 2026-11-15T14:30:00Z
     assert_eq!(Place::new().run(["list", "--limit", "many"]).code, 2);
     let (code, word, _) = Place::new().run(["list", "--path", "/etc/passwd", "--json"]).error();
     assert_eq!((code, word.as_str()), (6, "path_outside_workspace"));
+}
+
+#[test]
+fn a_text_without_capitals_is_found_in_any_case() {
+    let place = Place::saved();
+    place.write("a.txt", "2\n");
+    place.ok(["save", "Fix the Parser"]);
+    let count = |text: &str| place.json(["list", "--grep", text])["checkpoints"].as_array().unwrap().len();
+    assert_eq!([count("parser"), count("Parser"), count("PARSER"), count("fix the p")], [1, 1, 0, 1]);
+    assert!(place.ok(["list", "--help"]).contains("a text without capitals is found in any case"));
+}
+
+#[test]
+fn since_a_time_of_the_clock() {
+    let place = Place::saved();
+    let count = |since: &str| place.json(["list", "--since", since])["checkpoints"].as_array().unwrap().len();
+    // Of the last 24 hours, whatever the time is now.
+    let earlier = jiff::Timestamp::now().to_zoned(jiff::tz::TimeZone::UTC) - jiff::Span::new().hours(1);
+    let later = &earlier + jiff::Span::new().hours(2);
+    assert_eq!(count(&earlier.strftime("%H:%M").to_string()), 1);
+    assert_eq!(count(&later.strftime("%H:%M").to_string()), 1, "it is not that late yet: yesterday's");
+    assert_eq!(count(&later.strftime("%Y-%m-%dT%H:%M").to_string()), 0);
+    assert_eq!(place.run(["list", "--since", "25:00", "--json"]).error().1, "usage");
+}
+
+#[test]
+fn a_moment_before_the_first_names_the_oldest() {
+    let place = Place::saved();
+    let id = place.id("@");
+    for word in ["ago:1h", "at:2020-01-01"] {
+        let (exit, code, message) = place.run(["show", word, "--json"]).error();
+        assert_eq!((exit, code.as_str()), (3, "unknown_checkpoint"));
+        assert!(message.contains(word) && message.contains(&format!("the oldest is {}", &id[..8])), "{message}");
+    }
+    assert_eq!(Place::new().run(["show", "ago:1h", "--json"]).error().1, "unknown_checkpoint");
+}
+
+#[test]
+fn safety_checkpoints_that_would_fit_are_told_of() {
+    let place = Place::saved();
+    place.write("lost", "unsaved\n");
+    place.ok(["restore", "@"]);
+    let run = place.run(["list", "--path", "lost"]);
+    let command = run.stderr.trim().rsplit(" with: backtrail ").next().unwrap();
+    assert_eq!(command, "list --all --path lost", "{}", run.shown());
+    assert!(place.ok(command.split(' ')).contains("safety"));
+    assert_eq!(place.run(["list"]).stderr, "");
+}
+
+#[test]
+fn a_word_behind_list_leads_to_its_option() {
+    let place = Place::saved();
+    let hint = |word: &str| place.run(["list", word, "--json"]).json()["error"]["hint"].as_str().unwrap().to_owned();
+    assert_eq!(hint("5"), "the last 5: backtrail list -n 5");
+    assert_eq!(
+        hint("a.txt"),
+        "those that changed a path: backtrail list --path a.txt; with a text: backtrail list --grep a.txt"
+    );
+    assert_eq!(hint("--gerp"), "a similar argument exists: '--grep'");
 }

@@ -18,12 +18,22 @@ fn a_dry_run_gives_the_reasons() {
     let place = place_to_prune();
     let run = place.run(["prune", "--dry-run"]);
     assert_eq!(run.code, 0, "{}", run.shown());
-    let lines: Vec<String> = run.text().lines().map(str::to_owned).collect();
-    assert_eq!(lines.len(), 4, "{}", run.shown());
-    let starts = ["  keep    automatic  ", "  delete  automatic  ", "  delete  automatic  ", "  keep    manual  "];
-    for (line, start) in lines.iter().zip(starts) {
-        assert!(line.starts_with(start), "{}", run.shown());
-    }
+    let starting = |text: &str, starts: &[&str]| {
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines.len(), starts.len(), "{text}");
+        for (line, start) in lines.iter().zip(starts) {
+            assert!(line.starts_with(start), "{text}");
+        }
+    };
+    let gone = "  delete  automatic  only the last 1";
+    starting(
+        &run.text(),
+        &[gone, gone, "  keep    1  the workspace stands on it", "  keep    1  manual checkpoints stay"],
+    );
+    let all = place.ok(["prune", "--dry-run", "--verbose"]);
+    starting(&all, &["  keep    automatic  ", gone, gone, "  keep    manual  "]);
+    assert!(run.stderr.contains("name each with --verbose"), "{}", run.stderr);
+    assert_eq!(place.run(["prune", "--verbose", "--json"]).error().1, "usage");
     assert!(run.stderr.starts_with("would delete 2 and keep 2; the store takes "), "{}", run.stderr);
     assert_eq!(place.json(["list"])["checkpoints"].as_array().unwrap().len(), 4);
 }

@@ -15,9 +15,11 @@ fn there_and_back() {
     let restored = place.run(["restore", "@"]);
     assert!(restored.text().contains("restored 1 path to"), "{}", restored.text());
     assert_ne!(std::fs::read(place.path("ws/a.txt")).unwrap(), before);
-    assert!(place.ok(["undo"]).contains("took back the last restore: 1 modified"));
+    let undone = place.ok(["undo"]);
+    assert!(undone.starts_with("took back the restore to ") && undone.contains(" \"first\" ("), "{undone}");
     assert_eq!(std::fs::read(place.path("ws/a.txt")).unwrap(), before);
-    assert!(place.ok(["redo"]).contains("took back the last undo: 1 modified"));
+    let redone = place.ok(["redo"]);
+    assert!(redone.starts_with("took back the undo of the restore to ") && redone.contains("\"first\""), "{redone}");
     assert!(place.ok(["redo"]).contains("no undo to take back"));
 }
 
@@ -105,6 +107,71 @@ fn a_preview_is_carried_out_only_while_it_holds() {
     let (exit, code, _) = place.run(["restore", "@", "--plan", &plan, "--json"]).error();
     assert_eq!((exit, code.as_str()), (4, "plan_changed"));
     assert_eq!(std::fs::read(place.path("ws/a.txt")).unwrap(), b"and again\n");
+    let (exit, code, _) = place.run(["restore", "@", "--dry-run", "--plan", &plan, "--json"]).error();
+    assert_eq!((exit, code.as_str()), (4, "plan_changed"), "a preview says so as well");
+}
+
+/// Which restore an undo would take back was not said before it was done, nor afterwards.
+#[test]
+fn undo_redo_and_rewind_can_be_looked_at_first() {
+    let place = changed();
+    let good = place.id("@");
+    place.ok(["save", "second"]);
+    let spoilt = || std::fs::read(place.path("ws/a.txt")).unwrap() == b"spoilt\n";
+    let rewound = place.ok(["rewind", "--dry-run"]);
+    assert!(rewound.contains("would change:\n  modified  a.txt") && spoilt(), "{rewound}");
+    assert!(place.ok(["undo", "--dry-run"]).contains("no restore to take back"));
+    place.ok(["rewind"]);
+    place.ok(["restore", "@", "dir"]);
+    assert!(!spoilt());
+    let checkpoints = || place.json(["list"])["checkpoints"].as_array().unwrap().len();
+    let before = checkpoints();
+    let undone = place.ok(["undo", "--dry-run"]);
+    let of = format!("taking back the restore to {} \"first\" (", &good[..8]);
+    assert!(undone.starts_with(&of) && undone.contains("modified  a.txt") && !spoilt(), "{undone}");
+    assert_eq!(place.json(["undo", "--dry-run"])["applied"], false);
+    assert_eq!(checkpoints(), before, "looking takes no safety checkpoint");
+    place.ok(["undo"]);
+    assert!(spoilt());
+    let redone = place.ok(["redo", "--dry-run"]);
+    assert!(redone.contains("taking back the undo of the restore to ") && spoilt(), "{redone}");
+}
+
+/// What checkpoints leave out can't be brought back; "nothing to do" sounded as if it had been.
+#[test]
+fn a_path_that_is_left_out_is_named_with_the_rule() {
+    let place = Place::saved();
+    place.write(".gitignore", "*.log\n/build/\n");
+    place.write("ignored.log", "x\n");
+    place.write("build/o", "x\n");
+    place.write("src/a.py", "x\n");
+    place.ok(["save", "with rules"]);
+    place.git(&["init", "-q"]);
+    let refused = |word: &str| {
+        let run = place.run(["restore", "@", word, "--json"]);
+        let (exit, code, message) = run.error();
+        assert_eq!((exit, code.as_str()), (3, "unknown_path"), "{word}");
+        assert!(message.starts_with(word), "{message}");
+        run.json()["error"]["hint"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(
+        refused("ignored.log"),
+        "*.log in .gitignore leaves it out; no checkpoint has it; capture it from now on with: backtrail save \
+         --include ignored.log"
+    );
+    assert!(refused("build").starts_with("/build/ in .gitignore leaves it out"));
+    assert!(refused("build/o").starts_with("/build/ in .gitignore leaves it out"));
+    assert!(refused(".git/config").contains("--git"));
+    assert!(refused("src/*.py").contains("not as patterns"));
+    assert_eq!(place.run(["restore", "@", "build", "--dry-run", "--json"]).error().0, 3);
+    let beside = place.run(["restore", "@", "src", "ignored.log"]);
+    assert!(beside.stderr.contains("not restored: ignored.log"), "{}", beside.shown());
+    assert_eq!(beside.code, 0);
+    place.ok(["save", "--include", "ignored.log", "now it has it"]);
+    let run = place.run(["restore", "@~1", "ignored.log", "--json"]);
+    assert_eq!(run.error().1, "unknown_path", "the checkpoint before left it out");
+    let hint = "other checkpoints have it; see which with: backtrail history ignored.log";
+    assert_eq!(run.json()["error"]["hint"], hint);
 }
 
 #[test]

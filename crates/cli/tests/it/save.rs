@@ -301,3 +301,54 @@ fn another_process_is_waited_for() {
     drop(held);
     assert_eq!(place.run(["save", "--wait", &u64::MAX.to_string()]).code, 0);
 }
+
+#[test]
+fn a_name_that_moves_is_told_of() {
+    let place = Place::new();
+    place.write("a", "1\n");
+    assert!(!place.run(["save", "one", "--name", "good"]).stderr.contains("means"));
+    let before = place.id("good");
+    place.write("a", "2\n");
+    let run = place.run(["save", "two", "--name", "good"]);
+    let said = format!("\"good\" means this checkpoint now, no longer {} \"one\"", &before[..8]);
+    assert!(run.stderr.contains(&said), "{}", run.shown());
+    assert_ne!(place.id("good"), before);
+}
+
+/// A directory in the place of the settings file was passed over, and nobody knew that nothing was set.
+#[test]
+fn a_settings_file_that_is_none_is_told_of() {
+    let place = Place::saved();
+    std::fs::create_dir(place.path("ws/backtrail.toml")).unwrap();
+    let (exit, code, message) = place.run(["save", "--json"]).error();
+    assert_eq!((exit, code.as_str()), (2, "settings"));
+    assert!(message.contains("backtrail.toml: it is a directory"), "{message}");
+    let listed = place.run(["list"]);
+    assert!(listed.stderr.contains("it is a directory") && listed.code == 0, "{}", listed.shown());
+    place.ok(["restore", "@"]);
+}
+
+/// The store of another home, or one made with --store, was captured as if it were the user's files.
+#[test]
+fn a_store_in_the_workspace_is_left_out_whoevers_it_is() {
+    let place = Place::saved();
+    let inner = place.path("ws/inner-store");
+    place.ok(["save", "into a store of its own", "--store", inner.to_str().unwrap()]);
+    let mut other = Place::new();
+    other.set("BACKTRAIL_HOME", place.path("ws/deep/home").to_str().unwrap());
+    other.write("x", "1\n");
+    other.ok(["save", "of another"]);
+    place.write("deep/mine", "1\n");
+    place.write("inner-store-notes", "1\n");
+    let saved = place.json(["save", "with stores inside"]);
+    let changed = saved["checkpoint"]["files_changed"].to_string();
+    assert!(changed.contains("deep/mine") && changed.contains("inner-store-notes"), "{changed}");
+    assert!(!changed.contains("objects") && !changed.contains("inner-store/"), "{changed}");
+    place.ok(["restore", "@~1"]);
+    assert!(!place.path("ws/deep/mine").exists());
+    assert_eq!(other.json(["verify"])["ok"], true);
+    assert!(other.ok(["list"]).contains("of another"));
+    assert_eq!(place.json(["list", "--store", inner.to_str().unwrap()])["checkpoints"].as_array().unwrap().len(), 1);
+    let (exit, code, _) = place.run_in(&inner, ["save", "--json", "-w", "."]).error();
+    assert_eq!((exit, code.as_str()), (6, "protected_directory"), "a store is no workspace");
+}

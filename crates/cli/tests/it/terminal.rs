@@ -122,6 +122,83 @@ fn stores_are_removed_on_a_terminal_only_after_a_yes() {
     assert!(!answer("", &["workspaces", "--prune"]).contains("(y/n)"), "there is nothing to ask about");
 }
 
+/// Runs the program on a terminal of so many columns, with this typed in, and gives what that shows.
+fn typed(place: &Place, columns: u16, text: &str, words: &[&str]) -> String {
+    use std::io::Write;
+    let (mut screen, terminal) = terminal();
+    let size = rustix::termios::Winsize { ws_row: 40, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+    rustix::termios::tcsetwinsize(&terminal, size).unwrap();
+    let mut command = place.command(&place.path("ws"), words);
+    command.stdin(terminal.try_clone().unwrap()).stdout(terminal.try_clone().unwrap()).stderr(terminal);
+    screen.write_all(text.as_bytes()).unwrap();
+    watch(command, screen).0
+}
+
+/// A row of old checkpoints went without a question, and there is no way back.
+#[test]
+fn old_checkpoints_are_deleted_on_a_terminal_only_after_a_yes() {
+    let place = Place::saved();
+    for number in 0..25 {
+        place.ok(["save", "--allow-empty", &format!("number {number}")]);
+    }
+    let count = || place.json(["list"])["checkpoints"].as_array().unwrap().len();
+    let words = ["delete", "--older-than", "0s"];
+    let shown = typed(&place, 100, "n\n", &words);
+    assert!(shown.contains("going to delete 25 checkpoints: 25 manual; taken "), "{shown}");
+    assert!(shown.contains("for good? (y/n)") && shown.contains("nothing was deleted"), "{shown}");
+    assert!(shown.contains("--dry-run"), "{shown}");
+    assert_eq!(count(), 26);
+    assert!(
+        !typed(&place, 100, "", &["delete", "--older-than", "1d"]).contains("(y/n)"),
+        "there is nothing to ask about"
+    );
+    assert!(!typed(&place, 100, "", &["delete", "--older-than", "0s", "--dry-run"]).contains("(y/n)"));
+    assert_eq!(count(), 26);
+    let shown = typed(&place, 100, "y\n", &words);
+    assert!(shown.contains("deleted 25 checkpoints") && shown.contains("that is final"), "{shown}");
+    assert_eq!(count(), 1);
+    place.ok(["save", "--allow-empty", "one more"]);
+    assert!(!typed(&place, 100, "", &["delete", "--older-than", "0s", "--yes"]).contains("(y/n)"));
+    assert_eq!(count(), 1);
+}
+
+#[test]
+fn the_choice_of_a_checkpoint_can_be_left() {
+    let place = changed();
+    for text in ["q\n", "\n", "1\nq\n"] {
+        let shown = typed(&place, 100, text, &["restore"]);
+        assert!(shown.contains("q to leave") && shown.contains("nothing was restored"), "{text:?}: {shown}");
+        assert!(!shown.contains("error"), "{text:?}: {shown}");
+    }
+    assert_eq!(std::fs::read(place.path("ws/a.txt")).unwrap(), b"one\n\x1b[2J\n");
+    assert!(typed(&place, 100, "1\ny\n", &["restore"]).contains("restored 1 path"));
+}
+
+#[test]
+fn narrow_terminals_break_no_line_by_themselves() {
+    let mut place = changed();
+    place.unset("TERM");
+    place.write("backtrail.toml", "[retention]\nautomatic = 1\n");
+    for number in 0..3 {
+        place.write("a.txt", format!("{number}\n"));
+        let message = format!("number {number}, said with many more words than a narrow terminal has room for");
+        place.ok(["save", "--kind", "automatic", &message]);
+        place.write("backtrail.toml", "[retention]\nautomatic = 9\n");
+    }
+    place.write("backtrail.toml", "[retention]\nautomatic = 1\n");
+    for words in [&["history", "a.txt"][..], &["prune", "--dry-run"], &["prune", "--dry-run", "--verbose"], &["list"]] {
+        let words = words.iter().copied().chain(["--quiet"]).collect::<Vec<_>>();
+        let shown = typed(&place, 60, "", &words);
+        let width = |line: &str| line.chars().count();
+        assert!(shown.lines().all(|line| width(line) <= 60), "{words:?}:\n{shown}");
+        assert!(shown.lines().count() > 2, "{words:?}:\n{shown}");
+    }
+    let shown = typed(&place, 60, "", &["doctor", "--quiet"]);
+    // What has no space in it, a path for one, is not broken.
+    let is_word = |line: &str| line.trim().split(' ').count() <= 3;
+    assert!(shown.lines().all(|line| line.chars().count() <= 60 || is_word(line)), "{shown}");
+}
+
 #[test]
 fn who_waits_sees_progress() {
     let place = changed();

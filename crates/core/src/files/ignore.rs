@@ -28,6 +28,21 @@ impl Verdict {
     }
 }
 
+/// Where a rule stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum RuleSource {
+    /// `[scan] exclude`.
+    Settings,
+    /// An ignore file of the workspace.
+    Inside(Vec<u8>),
+    /// An ignore file above the workspace, in the same repository.
+    Above,
+    /// `.git/info/exclude`.
+    InfoExclude,
+    /// The user's own excludes file.
+    GlobalExcludes,
+}
+
 /// Patterns that are asked one by one, whatever other rules say.
 #[derive(Debug, Clone)]
 pub(crate) struct PatternSet(Vec<Pattern>);
@@ -90,9 +105,12 @@ impl PatternList {
 
     /// The last pattern that fits, as "ignore" or "do not ignore".
     fn decide(&self, path: &[u8], is_directory: bool) -> Option<bool> {
+        Some(!self.last_fitting(path, is_directory)?.is_negative())
+    }
+
+    fn last_fitting(&self, path: &[u8], is_directory: bool) -> Option<&Pattern> {
         let relative = path.strip_prefix(self.base.as_slice())?.as_bstr();
-        let found = self.patterns.iter().rev().find(|pattern| fits(pattern, relative, is_directory))?;
-        Some(!found.is_negative())
+        self.patterns.iter().rev().find(|pattern| fits(pattern, relative, is_directory))
     }
 }
 
@@ -190,6 +208,29 @@ impl IgnoreRules {
         }
     }
 
+    /// The pattern that leaves a path out, and where it stands; none where nothing does.
+    pub(crate) fn ignored_by(&self, path: &[u8], is_directory: bool) -> Option<(String, RuleSource)> {
+        let path = self.full(path);
+        let frames = std::iter::successors(self.frame.as_deref(), |frame| frame.parent.as_deref());
+        let own = std::iter::once((&self.outside.exclude, RuleSource::Settings));
+        let inside = frames.map(|frame| {
+            let base = frame.list.base.strip_prefix(self.outside.prefix.as_slice()).unwrap_or_default();
+            (&frame.list, RuleSource::Inside([base, b".gitignore"].concat()))
+        });
+        let outside = self.outside.lists.iter().enumerate().rev().map(|(number, list)| {
+            let source = match number {
+                0 => RuleSource::GlobalExcludes,
+                1 => RuleSource::InfoExclude,
+                _ => RuleSource::Above,
+            };
+            (list, source)
+        });
+        let mut lists = own.chain(inside).chain(outside);
+        let (pattern, source) =
+            lists.find_map(|(list, source)| Some((list.last_fitting(&path, is_directory)?, source)))?;
+        (!pattern.is_negative()).then(|| (pattern.to_string(), source))
+    }
+
     /// Is an ignored file wanted by `precious` or by an `include` that names no directory?
     pub(crate) fn is_precious(&self, path: &[u8]) -> bool {
         let path = path.as_bstr();
@@ -263,6 +304,22 @@ mod tests {
         assert_eq!(top.judge(b"sub/only-top", false), Verdict::Captured);
         let below = top.below(b"sub", b"!a.log\n");
         assert_eq!(below.judge(b"sub/a.log", false), Verdict::Captured);
+    }
+
+    #[test]
+    fn the_rule_that_decides_is_known() {
+        let settings = ScanSettings { exclude: vec!["*.tmp".into()], ..ScanSettings::default() };
+        let outside = OutsideRules { global_excludes: b"*.swp\n".to_vec(), ..OutsideRules::default() };
+        let rules = IgnoreRules::new(&outside, &settings).below(b"", b"*.log\n!keep.log\n/build/\n");
+        let below = rules.below(b"sub", b"x\n");
+        let inside = |file: &str| RuleSource::Inside(file.into());
+        assert_eq!(rules.ignored_by(b"a.log", false), Some(("*.log".into(), inside(".gitignore"))));
+        assert_eq!(rules.ignored_by(b"keep.log", false), None);
+        assert_eq!(rules.ignored_by(b"build", true), Some(("/build/".into(), inside(".gitignore"))));
+        assert_eq!(below.ignored_by(b"sub/x", false), Some(("x".into(), inside("sub/.gitignore"))));
+        assert_eq!(below.ignored_by(b"sub/x.tmp", false), Some(("*.tmp".into(), RuleSource::Settings)));
+        assert_eq!(below.ignored_by(b"sub/x.swp", false), Some(("*.swp".into(), RuleSource::GlobalExcludes)));
+        assert_eq!(below.ignored_by(b"sub/y", false), None);
     }
 
     #[test]

@@ -10,6 +10,6 @@ mod rebuildable;
 mod scan;
 mod stat_cache;
 
-pub(crate) use ignore::{IgnoreRules, PatternSet, Verdict};
+pub(crate) use ignore::{IgnoreRules, PatternSet, RuleSource, Verdict};
 pub(crate) use scan::{Exceptions, Scan, ScanOptions, scan};
 pub(crate) use stat_cache::{CacheBase, StatCache};

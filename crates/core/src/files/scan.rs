@@ -454,6 +454,10 @@ impl<'a> Walker<'a> {
         if self.options.own.contains(&(stamp.device, stamp.inode)) || is_staging_area(name, &directory) {
             return Ok(Some(Node::Skipped(Reason::Own, stamp)));
         }
+        let is_known = || record.is_some_and(|record| self.is_intact(&directory, &stamp, &record));
+        if !is_known() && is_store(&directory) {
+            return Ok(Some(Node::Skipped(Reason::Own, stamp)));
+        }
         // What has no mark by name has none at all.
         let is_unmarked =
             || record.is_some_and(|record| !record.has_mark() && self.is_intact(&directory, &stamp, &record));
@@ -554,6 +558,12 @@ fn is_staging_area(name: &[u8], directory: &Dir) -> bool {
     name.starts_with(b".backtrail-")
         && name.len() == b".backtrail-".len() + 16
         && directory.stamp_at(b".gitignore").is_ok()
+}
+
+/// A store, of whatever workspace: restoring it would take checkpoints away, and it changes with every save.
+fn is_store(directory: &Dir) -> bool {
+    directory.open_dir(b"backtrail").is_ok_and(|own| own.stamp_at(b"format").is_ok())
+        && directory.stamp_at(b"objects").is_ok()
 }
 
 fn named_salt(named: &[WorkspacePath]) -> u64 {

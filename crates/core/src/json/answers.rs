@@ -264,6 +264,8 @@ pub struct VersionJson {
     pub deletions: u64,
     /// Are the bytes no text?
     pub binary: bool,
+    /// Is it that of a safety checkpoint, taken of unsaved work before a restore?
+    pub safety: bool,
 }
 
 impl From<&Version> for VersionJson {
@@ -275,6 +277,7 @@ impl From<&Version> for VersionJson {
             insertions: version.insertions,
             deletions: version.deletions,
             binary: version.binary,
+            safety: version.safety,
         }
     }
 }

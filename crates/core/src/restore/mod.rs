@@ -28,6 +28,7 @@ use crate::{
     left_out::HeldPaths,
     model::{Change, CheckpointId, ContentSink, GitState, Scope},
     store::{Direction, FoundJournal, HashOnly, Journal, Operation, Restored, Store, Timeline, Writer},
+    undo::TakenBack,
     workspace::{ScanSources, Surroundings, Workspace},
 };
 
@@ -84,6 +85,8 @@ pub struct RestoreOutcome {
     pub unsaved: usize,
     /// Where the user's repository was moved to; none where it was left alone.
     pub git: Option<GitState>,
+    /// What it takes back, where it is an undo or a redo.
+    pub taken_back: Option<TakenBack>,
 }
 
 /// Where a restore leads and how it came about.
@@ -94,13 +97,15 @@ pub(crate) struct Intent {
     pub(crate) after: Option<CheckpointId>,
     /// What the operation that is taken back had restored: what it made may be removed again.
     pub(crate) made_by: Option<CheckpointId>,
+    /// What the restore that an undo or a redo is about had restored.
+    pub(crate) origin: Option<CheckpointId>,
 }
 
 impl Intent {
     fn restore(request: &RestoreRequest) -> Self {
         let moves = request.scope == Scope::Whole && request.only != Only::State;
         let after = moves.then_some(request.target);
-        Self { request: request.clone(), direction: Direction::Forward, after, made_by: None }
+        Self { request: request.clone(), direction: Direction::Forward, after, made_by: None, origin: None }
     }
 
     /// Where the workspace stands afterwards; none where it stays. A checkpoint of some paths moves nothing.
@@ -111,15 +116,20 @@ impl Intent {
 }
 
 impl Workspace {
-    /// What a restore would do. Only reads.
+    /// What a restore would do; where the request names a plan, only if it is still that one. Only reads.
     pub fn plan_restore(&self, request: &RestoreRequest) -> Result<RestorePlan> {
-        self.plan_intent(&Intent::restore(request))
+        let plan = self.plan_intent(&Intent::restore(request))?;
+        plan.refuse_if_changed(request.plan.as_deref())?;
+        Ok(plan)
     }
 
     /// Makes the workspace equal to a checkpoint, after taking a safety checkpoint.
     pub fn restore(&self, request: &RestoreRequest, now: Timestamp) -> Result<RestoreOutcome> {
-        let (writer, _) = self.writer(now)?;
-        self.restore_locked(&writer, &Intent::restore(request), now)
+        let restore = || {
+            let (writer, _) = self.writer(now)?;
+            self.restore_locked(&writer, &Intent::restore(request), now)
+        };
+        self.told(restore(), now)
     }
 
     pub(crate) fn plan_intent(&self, intent: &Intent) -> Result<RestorePlan> {
@@ -203,6 +213,7 @@ impl Workspace {
             conflicts,
             unsaved,
             git: plan.git.map(|git| git.after),
+            taken_back: None,
         })
     }
 
@@ -236,6 +247,7 @@ impl Workspace {
             conflicts: plan.conflicts.into_iter().chain(plan.stays).collect(),
             unsaved: 0,
             git: None,
+            taken_back: None,
         })
     }
 

@@ -239,15 +239,50 @@ struct Builder<'a> {
 }
 
 impl Builder<'_> {
-    fn refuse_unknown_paths(&self, scope: &Scope, snapshot: &Snapshot, target: &CheckpointId) -> Result<()> {
-        for path in scope.paths().unwrap_or_default() {
-            let is_present = self.present.root.find(path).is_some();
-            if !is_present && crate::cat::find_stored(self.store, *snapshot, path)?.is_none() {
-                let place = format!("checkpoint {} and not on disk", target.short());
-                return Err(Error::UnknownPath { path: path.clone(), place });
+    /// Refuses paths that are nowhere. What the target lacks and checkpoints leave out stays as it is: of such paths alone
+    /// no restore can be made, among others they are told.
+    fn refuse_unknown_paths(&mut self, scope: &Scope, snapshot: &Snapshot, target: &CheckpointId) -> Result<()> {
+        let paths = scope.paths().unwrap_or_default();
+        let mut left_out = Vec::new();
+        for path in paths {
+            if crate::cat::find_stored(self.store, *snapshot, path)?.is_some() {
+                continue;
+            }
+            let found = self.found_at(path).map(|node| match node {
+                Node::Skipped(reason, _) => Err(*reason),
+                other => Ok(matches!(other, Node::Directory(_))),
+            });
+            match found {
+                Some(Err(reason)) => left_out.push((path, reason)),
+                Some(Ok(is_directory)) if self.left_out.covers(path, is_directory)? => {
+                    left_out.push((path, Reason::Ignored));
+                }
+                Some(Ok(_)) => {}
+                None => {
+                    let place = format!("checkpoint {} and not on disk", target.short());
+                    return Err(Error::UnknownPath { path: path.clone(), place });
+                }
             }
         }
+        if let Some((path, reason)) = left_out.first()
+            && left_out.len() == paths.len()
+        {
+            return Err(Error::LeftOutPath { path: (*path).clone(), reason: *reason, checkpoint: *target });
+        }
+        self.stays.extend(left_out.into_iter().map(|(path, reason)| Conflict {
+            path: path.clone(),
+            reason: format!("it is not in the checkpoint, and left out ({})", reason.as_str()),
+            kept: None,
+        }));
         Ok(())
+    }
+
+    /// What the scan has at a path, or the directory above it that it did not look into.
+    fn found_at(&self, path: &WorkspacePath) -> Option<&Node> {
+        let above = std::iter::successors(Some(path.clone()), WorkspacePath::parent);
+        let mut above = above.take_while(|above| !above.is_root());
+        let (found, node) = above.find_map(|above| Some((above.clone(), self.present.root.find(&above)?)))?;
+        (found == *path || matches!(node, Node::Skipped(..))).then_some(node)
     }
 
     fn root(&mut self, wanted: &Snapshot) -> Result<()> {

@@ -124,13 +124,18 @@ fn changes_in(
 fn safety_message(writer: &Writer, timeline: &Timeline, intent: &Intent) -> Result<String> {
     let what = match intent.direction {
         Direction::Forward => "before restoring",
-        Direction::Undo => "before undoing back to",
-        Direction::Redo => "before redoing up to",
+        Direction::Undo => "before taking back the restore to",
+        Direction::Redo => "before redoing the restore to",
     };
-    let target = intent.request.target;
-    let entry = timeline.get(&target).ok_or_else(|| Error::Internal("the target is not there".into()))?;
-    let message = writer.checkpoint(entry)?.message;
-    let first = message.lines().next().unwrap_or_default();
+    let target = intent.origin.unwrap_or(intent.request.target);
+    // What an undo takes back may be of a checkpoint that is gone by now.
+    let message = timeline.get(&target).map(|entry| writer.checkpoint(entry)).transpose()?.map(|found| found.message);
+    let first = message.as_deref().and_then(|message| message.lines().next()).unwrap_or_default();
     let short: String = first.chars().take(60).collect();
-    Ok(format!("{what} {} \"{short}\"", target.short()))
+    // Without quotes: whoever shows it puts it in quotes.
+    Ok(if short.is_empty() {
+        format!("{what} {}", target.short())
+    } else {
+        format!("{what} {}: {short}", target.short())
+    })
 }

@@ -84,8 +84,11 @@ impl Workspace {
     /// Takes a checkpoint. When this returns, it survives a power cut.
     pub fn save(&self, request: &SaveRequest, now: Timestamp) -> Result<Saved> {
         request.validate()?;
-        let (writer, _) = self.writer(now)?;
-        self.save_locked(&writer, request, Unchanged::AsRequested, now)
+        let save = || {
+            let (writer, _) = self.writer(now)?;
+            self.save_locked(&writer, request, Unchanged::AsRequested, now)
+        };
+        self.told(save(), now)
     }
 
     pub(crate) fn save_locked(

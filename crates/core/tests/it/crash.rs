@@ -199,6 +199,17 @@ fn sweep(
     prepare: &(dyn Fn(&TestWorkspace) + Sync),
     operation: &str,
 ) {
+    sweep_from(1, name, make, prepare, operation);
+}
+
+/// As [`sweep`], from a point on.
+fn sweep_from(
+    first: usize,
+    name: &str,
+    make: &(dyn Fn() -> TestWorkspace + Sync),
+    prepare: &(dyn Fn(&TestWorkspace) + Sync),
+    operation: &str,
+) {
     let ws = make();
     prepare(&ws);
     let old = ws.manifest();
@@ -206,7 +217,7 @@ fn sweep(
     let trees = [old, ws.manifest()];
     let sorts: std::collections::BTreeSet<_> = points.iter().collect();
     println!("{name}: {} points of {} sorts", points.len(), sorts.len());
-    let next = AtomicUsize::new(1);
+    let next = AtomicUsize::new(first);
     std::thread::scope(|scope| {
         for _ in 0..2 {
             scope.spawn(|| {
@@ -426,6 +437,49 @@ fn delete_and_prune_survive_a_kill_at_every_point() {
         ws.open().delete(&[by_name(ws, "one").id], false, ws.now()).unwrap();
     };
     sweep("prune", &TestWorkspace::new, &deleted, "prune");
+}
+
+/// The log of operations is written anew where it has grown long: what a deleted checkpoint followed must be known all the
+/// while, and so must what undo takes back.
+#[test]
+fn shortening_the_log_survives_a_kill_at_every_point() {
+    let restored = |ws: &TestWorkspace| {
+        every_sort_of_change(ws);
+        ws.open().restore(&RestoreRequest::whole(by_name(ws, "one").id), ws.now()).unwrap();
+        ws.write("after the restore", "edit\n");
+    };
+    let with_a_long_log = |ws: &TestWorkspace| {
+        restored(ws);
+        let request = SaveRequest { allow_empty: true, ..SaveRequest::default() };
+        let ids: Vec<_> = (0..120).map(|_| ws.save_with(&request).checkpoint.id).collect();
+        ws.open().delete(&ids, false, ws.now()).unwrap();
+        ws.write("after the deletion", "edit\n");
+        assert!(operations_of(ws) > 120);
+    };
+    let ws = TestWorkspace::new();
+    restored(&ws);
+    let without = DRIVER.points(&ws.base(), "save").len();
+    let ws = TestWorkspace::new();
+    with_a_long_log(&ws);
+    let points = DRIVER.points(&ws.base(), "save");
+    assert!(points.len() > without && operations_of(&ws) < 10, "the log was not shortened: {points:?}");
+    // Shortening comes last: what is in front of it is swept by others.
+    let first = points.len() - (points.len() - without) - 2;
+    sweep_from(first, "shortening the log", &TestWorkspace::new, &with_a_long_log, "save");
+    let ws = TestWorkspace::new();
+    with_a_long_log(&ws);
+    let before = ws.manifest();
+    DRIVER.run(&ws.base(), "save", points.len() - 1, Fault::Kill);
+    ws.save_with(&SaveRequest { allow_empty: true, ..SaveRequest::default() });
+    assert!(ws.open().undo(ws.now()).unwrap().is_some_and(|undone| !undone.changes.is_empty()));
+    assert_eq!(std::fs::read(ws.path("edited")).unwrap(), b"unsaved work\n");
+    ws.open().redo(ws.now()).unwrap();
+    assert_eq!(before.differences(&ws.manifest()), Vec::<String>::new());
+}
+
+/// How many lines the log of operations has.
+fn operations_of(ws: &TestWorkspace) -> usize {
+    std::fs::read_to_string(ws.store().join("backtrail/ops")).unwrap().lines().count()
 }
 
 #[test]
