@@ -79,5 +79,10 @@ fn worth_bringing_back<'v>(
     let position = versions.iter().position(|version| Some(version.checkpoint) == same.map(|same| same.id));
     let earlier = &versions[position.map_or(0, |position| position + 1)..];
     let other = earlier.iter().filter(is_there).find(|version| !ids.contains(&version.checkpoint))?;
-    Some((if position == Some(0) { "the one before the last change" } else { "the one before that" }, other))
+    let which = match position {
+        None => "the last saved one",
+        Some(0) => "the one before the last change",
+        Some(_) => "the one before that",
+    };
+    Some((which, other))
 }

@@ -223,6 +223,18 @@ fn an_undo_says_where_later_work_went() {
     assert_eq!(std::fs::read(place.path("ws/later")).unwrap(), b"work\n");
 }
 
+/// What an undo of some paths takes away was called unsaved, although it had just come from a checkpoint.
+#[test]
+fn what_came_from_a_checkpoint_is_not_called_unsaved() {
+    let place = changed();
+    place.ok(["save", "second"]);
+    place.ok(["restore", "@~1", "a.txt"]);
+    assert!(!place.run(["undo"]).shown().contains("set aside"));
+    place.ok(["redo"]);
+    place.write("a.txt", "edited since\n");
+    assert!(place.run(["undo"]).shown().contains("set aside"));
+}
+
 #[test]
 fn of_many_changes_the_first_are_named() {
     let place = Place::saved();

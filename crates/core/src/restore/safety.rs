@@ -63,7 +63,15 @@ impl Workspace {
             Scope::Paths(_) => writer.graft(&pack, standing.as_ref(), &mut capture.scan.root, scope)?,
         };
         let found = changes_in(writer, standing.as_ref(), &capture, scope, &pack)?;
-        let unsaved = found.changes.len();
+        let unsaved = match intent.made_by.filter(|id| timeline.get(id).is_some()) {
+            // What the restore that is taken back brought is in the checkpoint that it came from.
+            Some(id) => {
+                let made = changes_in(writer, Some(&writer.snapshot(&id)?), &capture, scope, &pack)?;
+                let differs = |path: &WorkspacePath| made.changes.iter().any(|change| change.path == *path);
+                found.changes.iter().filter(|change| differs(&change.path)).count()
+            }
+            None => found.changes.len(),
+        };
         let request = SaveRequest {
             message: Some(safety_message(writer, timeline, intent)?),
             kind: Some(Kind::Safety),
