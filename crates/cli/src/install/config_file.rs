@@ -15,6 +15,8 @@ const BYTE_ORDER_MARK: &str = "\u{feff}";
 pub(crate) struct ConfigFile {
     /// As the agent spells it.
     pub(crate) path: PathBuf,
+    /// Which part of it is meant, where several installations share it.
+    pub(crate) part: Option<String>,
     /// Where it really lies: a link stays a link.
     target: PathBuf,
     bytes: Option<Vec<u8>>,
@@ -36,6 +38,7 @@ impl ConfigFile {
         };
         Ok(Self {
             path: path.to_owned(),
+            part: None,
             target,
             bytes,
             mode: metadata.as_ref().map(|metadata| metadata.mode() & 0o7777),

@@ -72,8 +72,11 @@ pub(crate) struct Planner<'a> {
     pub(crate) receipts: &'a Receipts,
 }
 
-fn read(path: &Path) -> Result<ConfigFile, Error> {
-    ConfigFile::read(path).map_err(|source| Error::Io { action: "read", path: path.to_owned(), source })
+fn read(wanted: &Wanted) -> Result<ConfigFile, Error> {
+    let failed = |source| Error::Io { action: "read", path: wanted.path.clone(), source };
+    let mut file = ConfigFile::read(&wanted.path).map_err(failed)?;
+    file.part.clone_from(&wanted.part);
+    Ok(file)
 }
 
 fn text_of(file: &ConfigFile) -> Result<&str, Error> {
@@ -89,7 +92,7 @@ impl Planner<'_> {
     pub(crate) fn install(&self, wanted: &[Wanted]) -> Result<Plan, Error> {
         let mut plan = Plan { agent: self.agent, files: Vec::new(), notes: Vec::new() };
         for wanted in wanted {
-            let file = read(&wanted.path)?;
+            let file = read(wanted)?;
             let planned = match &wanted.content {
                 Content::Json(wishes) => self.add_to_json(file, wishes, &mut plan.notes)?,
                 Content::Toml(server) => self.add_to_toml(file, server, &mut plan.notes)?,
@@ -104,7 +107,7 @@ impl Planner<'_> {
     pub(crate) fn uninstall(&self, wanted: &[Wanted]) -> Result<Plan, Error> {
         let mut plan = Plan { agent: self.agent, files: Vec::new(), notes: Vec::new() };
         for wanted in wanted {
-            let file = read(&wanted.path)?;
+            let file = read(wanted)?;
             if !file.exists() {
                 continue;
             }
@@ -130,7 +133,7 @@ impl Planner<'_> {
     }
 
     fn receipt(&self, file: &ConfigFile) -> Option<&Receipt> {
-        self.receipts.find(self.agent, &file.path)
+        self.receipts.find(self.agent, file)
     }
 
     fn cleaned(&self, file: ConfigFile, text: String) -> FilePlan {
@@ -143,9 +146,9 @@ impl Planner<'_> {
     }
 
     /// A file with something added.
-    fn grown(&self, file: ConfigFile, base: &str, draft: Draft, kept: Vec<Vec<String>>) -> FilePlan {
+    fn grown(&self, file: ConfigFile, base: &str, draft: Draft, containers: Containers) -> FilePlan {
         let earlier = self.receipt(&file);
-        let mut receipt = Receipt::new(self.agent, &file.path);
+        let mut receipt = Receipt::new(self.agent, &file);
         let was_made = earlier.is_some_and(|receipt| receipt.created) && base.is_empty();
         receipt.created = !file.exists() || was_made;
         receipt.directories = match earlier {
@@ -153,7 +156,7 @@ impl Planner<'_> {
             _ => missing_directories(&file.path),
         };
         receipt.pieces = draft.pieces();
-        receipt.kept = kept;
+        (receipt.kept, receipt.made) = (containers.kept, containers.made);
         let change = match (file.exists(), file.text() == Some(draft.text())) {
             (_, true) => FileChange::Unchanged,
             (true, false) => FileChange::Edited,
@@ -177,7 +180,7 @@ impl Planner<'_> {
         }
         let mut draft = Draft::of("");
         draft.insert(0, text);
-        Ok(FilePlan { is_executable, ..self.grown(file, "", draft, Vec::new()) })
+        Ok(FilePlan { is_executable, ..self.grown(file, "", draft, Containers::default()) })
     }
 
     fn add_to_json(&self, file: ConfigFile, wishes: &[Wish], notes: &mut Vec<String>) -> Result<FilePlan, Error> {
@@ -201,8 +204,8 @@ impl Planner<'_> {
         }
         // Whatever it took to get there, the agent must be able to read it.
         json::parse(draft.text()).map_err(fail)?;
-        let kept = containers(wishes).into_iter().filter(|path| at(&base_value, path).is_some()).collect();
-        Ok(self.grown(file, &base, draft, kept))
+        let (kept, made) = containers(wishes).into_iter().partition(|path| at(&base_value, path).is_some());
+        Ok(self.grown(file, &base, draft, Containers { kept, made }))
     }
 
     /// What stands in a document where a wish would have its place.
@@ -283,7 +286,8 @@ impl Planner<'_> {
         let mut draft = Draft::of(&base);
         toml::add(&mut draft, server).map_err(fail)?;
         let kept = toml::has_table(&base, server).then(|| vec![server.table.to_owned()]);
-        Ok(self.grown(file, &base, draft, kept.into_iter().collect()))
+        let kept = kept.into_iter().collect();
+        Ok(self.grown(file, &base, draft, Containers { kept, made: Vec::new() }))
     }
 
     fn is_our_server(&self, command: &str, args: &[String]) -> bool {
@@ -310,6 +314,15 @@ impl Planner<'_> {
         let is_nothing = toml::is_empty(&cleaned) && receipt.is_some_and(|receipt| receipt.created);
         Ok(if is_nothing { String::new() } else { cleaned })
     }
+}
+
+/// Objects and arrays that something is put into.
+#[derive(Default)]
+struct Containers {
+    /// Those that were there before.
+    kept: Vec<Vec<String>>,
+    /// Those that are made for it.
+    made: Vec<Vec<String>>,
 }
 
 /// What stands where a wish would have its place.
@@ -361,7 +374,7 @@ impl Plan {
         let mut kept = receipts.clone();
         for file in &self.files {
             match (&file.receipt, file.change) {
-                (_, FileChange::Cleaned | FileChange::Deleted) => kept.remove(self.agent, file.path()),
+                (_, FileChange::Cleaned | FileChange::Deleted) => kept.remove(self.agent, &file.file),
                 (Some(receipt), _) => kept.put(receipt.clone()),
                 (None, _) => {}
             }

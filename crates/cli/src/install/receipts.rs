@@ -3,6 +3,7 @@
 //! A convenience, not a condition: without a receipt, entries are found by what they say.
 
 use std::{
+    collections::BTreeSet,
     io,
     path::{Path, PathBuf},
 };
@@ -17,6 +18,9 @@ use crate::hooks::Agent;
 pub(crate) struct Receipt {
     agent: String,
     path: PathBuf,
+    /// Which part of it, where several installations share the file.
+    #[serde(default)]
+    part: Option<String>,
     /// Was the file made?
     pub(crate) created: bool,
     /// The directories that were made for it, outermost first.
@@ -25,18 +29,27 @@ pub(crate) struct Receipt {
     pub(crate) pieces: Vec<Piece>,
     /// Objects and arrays that something was put into and that were there before.
     pub(crate) kept: Vec<Vec<String>>,
+    /// Objects and arrays that were made for it.
+    #[serde(default)]
+    pub(crate) made: Vec<Vec<String>>,
 }
 
 impl Receipt {
-    pub(crate) fn new(agent: Agent, path: &Path) -> Self {
+    pub(crate) fn new(agent: Agent, file: &ConfigFile) -> Self {
         Self {
             agent: agent.name().to_owned(),
-            path: path.to_owned(),
+            path: file.path.clone(),
+            part: file.part.clone(),
             created: false,
             directories: Vec::new(),
             pieces: Vec::new(),
             kept: Vec::new(),
+            made: Vec::new(),
         }
+    }
+
+    fn is_of(&self, agent: Agent, file: &ConfigFile) -> bool {
+        self.agent == agent.name() && self.path == file.path && self.part == file.part
     }
 
     /// Is this all of the file, as it was made?
@@ -64,22 +77,39 @@ impl Receipts {
         ConfigFile::read(file)?.write(&text, false).map(drop)
     }
 
-    pub(crate) fn find(&self, agent: Agent, path: &Path) -> Option<&Receipt> {
-        self.files.iter().find(|receipt| receipt.agent == agent.name() && receipt.path == path)
+    pub(crate) fn find(&self, agent: Agent, file: &ConfigFile) -> Option<&Receipt> {
+        self.files.iter().find(|receipt| receipt.is_of(agent, file))
     }
 
-    /// Takes a receipt in the place of an older one for the same file.
+    /// Takes a receipt in the place of an older one for the same.
     pub(crate) fn put(&mut self, receipt: Receipt) {
-        self.files.retain(|known| (&known.agent, &known.path) != (&receipt.agent, &receipt.path));
+        let mark = |receipt: &Receipt| (receipt.agent.clone(), receipt.path.clone(), receipt.part.clone());
+        self.files.retain(|known| mark(known) != mark(&receipt));
         self.files.push(receipt);
     }
 
-    pub(crate) fn remove(&mut self, agent: Agent, path: &Path) {
-        self.files.retain(|known| known.agent != agent.name() || known.path != path);
+    /// Forgets one. What it made and others share, the last of them takes away.
+    pub(crate) fn remove(&mut self, agent: Agent, file: &ConfigFile) {
+        let Some(at) = self.files.iter().position(|receipt| receipt.is_of(agent, file)) else { return };
+        let gone = self.files.remove(at);
+        let mut heirs = self.files.iter_mut().filter(|other| other.agent == gone.agent && other.path == gone.path);
+        let Some(first) = heirs.next() else { return };
+        if gone.created {
+            (first.created, first.directories) = (true, gone.directories);
+        }
+        for container in gone.made {
+            let mut heirs = self.files.iter_mut().filter(|other| other.agent == gone.agent && other.path == gone.path);
+            if let Some(heir) = heirs.find(|heir| heir.kept.contains(&container)) {
+                heir.kept.retain(|kept| *kept != container);
+                heir.made.push(container);
+            }
+        }
     }
 
     /// The files that something was installed into for an agent.
     pub(crate) fn paths(&self, agent: Agent) -> impl Iterator<Item = &Path> {
-        self.files.iter().filter(move |receipt| receipt.agent == agent.name()).map(|receipt| receipt.path.as_path())
+        let own = self.files.iter().filter(move |receipt| receipt.agent == agent.name());
+        let paths: BTreeSet<&Path> = own.map(|receipt| receipt.path.as_path()).collect();
+        paths.into_iter()
     }
 }

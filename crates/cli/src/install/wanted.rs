@@ -67,6 +67,8 @@ impl Program {
 pub(crate) struct Wanted {
     /// Where.
     pub(crate) path: PathBuf,
+    /// Which part of it, where several installations share the file.
+    pub(crate) part: Option<String>,
     /// What.
     pub(crate) content: Content,
 }
@@ -123,7 +125,7 @@ fn place(reach: Reach, places: &Places, below: &str) -> PathBuf {
 }
 
 fn json(path: PathBuf, wishes: Vec<Wish>) -> Wanted {
-    Wanted { path, content: Content::Json(wishes) }
+    Wanted { path, part: None, content: Content::Json(wishes) }
 }
 
 fn keys(path: &[&str]) -> Vec<String> {
@@ -185,7 +187,10 @@ fn claude(reach: Reach, places: &Places, program: &Program, hook: &str) -> Vec<W
         }
         Reach::Project => vec![
             json(places.root.join(".claude/settings.local.json"), hooks),
-            json(document, vec![server_in(&["projects", &project, "mcpServers"], server)]),
+            Wanted {
+                part: Some(project.clone().into_owned()),
+                ..json(document, vec![server_in(&["projects", &project, "mcpServers"], server)])
+            },
         ],
         Reach::Shared => vec![
             json(places.root.join(".claude/settings.json"), hooks),
@@ -209,7 +214,10 @@ fn codex(reach: Reach, places: &Places, program: &Program, hook: &str) -> Vec<Wa
     };
     let (command, args) = program.server_words();
     let server = Server { table: "mcp_servers", key: "backtrail", command, args, env_vars: PLACES };
-    vec![json(own.join("hooks.json"), hooks), Wanted { path: own.join("config.toml"), content: Content::Toml(server) }]
+    vec![
+        json(own.join("hooks.json"), hooks),
+        Wanted { path: own.join("config.toml"), part: None, content: Content::Toml(server) },
+    ]
 }
 
 fn gemini_hooks(hook: &str) -> Vec<Wish> {
@@ -289,6 +297,7 @@ fn cline(reach: Reach, places: &Places, program: &Program, hook: &str) -> Vec<Wa
     let text = format!("#!/bin/sh\n# {OWN_MARK}: takes checkpoints\nexec {hook}\n");
     let script = |event: &str| Wanted {
         path: hooks.join(event),
+        part: None,
         content: Content::Whole { text: text.clone(), is_executable: true },
     };
     let mut wanted: Vec<Wanted> = events.into_iter().map(script).collect();
@@ -315,7 +324,11 @@ fn opencode(reach: Reach, places: &Places, program: &Program) -> Vec<Wanted> {
     let document = document.iter().find(|path| path.exists()).unwrap_or(&document[1]);
     let server = json!({ "type": "local", "command": program.words(&["mcp"]), "enabled": true });
     vec![
-        Wanted { path: plugins.join("backtrail.ts"), content: Content::Whole { text, is_executable: false } },
+        Wanted {
+            path: plugins.join("backtrail.ts"),
+            part: None,
+            content: Content::Whole { text, is_executable: false },
+        },
         json(document.clone(), vec![server_in(&["mcp"], server)]),
     ]
 }

@@ -152,6 +152,47 @@ fn every_agent_in_every_reach_leaves_nothing_behind() {
     }
 }
 
+/// For oneself, for this project and for another one: all three have an entry in the same file of Claude Code's.
+#[test]
+fn installations_that_share_a_file_leave_each_other_alone() {
+    let own = "{\n  \"numStartups\": 3\n}\n";
+    for document in [None, Some(own)] {
+        let place = Place::new();
+        fs::create_dir(place.path("other")).unwrap();
+        let path = place.path("home/.claude.json");
+        if let Some(document) = document {
+            fs::write(&path, document).unwrap();
+        }
+        let before = files(&place);
+        let run = |directory: &str, words: &[&str]| {
+            let done = place.run_in(&place.path(directory), words.iter().copied());
+            assert_eq!(done.code, 0, "{}", done.shown());
+        };
+        let has = |keys: &[&str]| {
+            let document = fs::read(&path).map(|bytes| json(&bytes)).unwrap_or_default();
+            keys.iter().fold(&document, |value, key| &value[*key])["backtrail"].is_object()
+        };
+        let (here, there) = (place.path("ws"), place.path("other"));
+        let (here, there) = (here.to_str().unwrap(), there.to_str().unwrap());
+        let present =
+            || (has(&["mcpServers"]), has(&["projects", here, "mcpServers"]), has(&["projects", there, "mcpServers"]));
+        run("ws", &["install", "claude", "--project"]);
+        run("ws", &["uninstall", "claude"]);
+        assert_eq!(present(), (false, true, false));
+        run("ws", &["install", "claude"]);
+        run("other", &["install", "claude", "--project"]);
+        assert_eq!(present(), (true, true, true));
+        run("ws", &["uninstall", "claude", "--project"]);
+        assert_eq!(present(), (true, false, true));
+        run("ws", &["uninstall", "claude"]);
+        assert_eq!(present(), (false, false, true));
+        run("other", &["uninstall", "claude", "--project"]);
+        fs::remove_dir_all(place.path("other")).unwrap();
+        let left = fs::read_to_string(&path).unwrap_or_default();
+        assert!(before == files(&place), "{document:?}: {left:?}");
+    }
+}
+
 #[test]
 fn what_the_user_wrote_since_stays() {
     let place = Place::new();
