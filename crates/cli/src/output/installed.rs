@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::{
     Paint,
-    visible::{pad, visible, visible_path},
+    visible::{pad, visible, visible_line, visible_path},
 };
 use crate::{
     hooks::Agent,
@@ -167,7 +167,7 @@ pub(crate) fn installed_text(files: &[FilePlan], dry_run: bool, paint: Paint) ->
 fn pieces_text(file: &FilePlan, is_gain: bool, paint: Paint) -> String {
     let mut out = String::new();
     for line in file.pieces.iter().flat_map(|piece| piece.text.lines()).filter(|line| !line.trim().is_empty()) {
-        let line = visible(line);
+        let line = visible_line(line);
         let line = if is_gain { paint.added(format!("+{line}")) } else { paint.removed(format!("-{line}")) };
         out.push_str(&format!("  {line}\n"));
     }

@@ -242,4 +242,5 @@ fn prompts_are_listed_and_shown_with_what_was_done_for_them() {
     assert_eq!(shown["turn_changes"][0]["path"], "b", "{shown}");
     let text = place.ok(["show", &first]);
     assert!(text.contains("done for this prompt: 1 change"), "{text}");
+    assert!(place.ok([""; 0]).contains("backtrail rewind --turn"), "the overview knows the way back");
 }

@@ -187,7 +187,6 @@ fn installations_that_share_a_file_leave_each_other_alone() {
         run("ws", &["uninstall", "claude"]);
         assert_eq!(present(), (false, false, true));
         run("other", &["uninstall", "claude", "--project"]);
-        fs::remove_dir_all(place.path("other")).unwrap();
         let left = fs::read_to_string(&path).unwrap_or_default();
         assert!(before == files(&place), "{document:?}: {left:?}");
     }
@@ -324,6 +323,9 @@ fn a_preview_shows_the_edit() {
     let text = place.ok(["install", "claude", "--dry-run"]);
     assert!(text.contains("would be created") && text.contains("hook claude"), "{text}");
     assert!(before == files(&place));
+    put(&place, "home/.claude/settings.json", "{\n\t\"a\": {\n\t\t\"b\": 1\n\t}\n}\n");
+    let text = place.ok(["install", "claude", "--dry-run"]);
+    assert!(text.contains("+\t\"hooks\": {") && !text.contains("\\t"), "{text}");
 }
 
 #[test]
