@@ -64,17 +64,15 @@ impl Workspace {
 
     /// One checkpoint.
     pub fn get(&self, id: &CheckpointId) -> Result<Checkpoint> {
-        let unknown = || Error::UnknownCheckpoint { word: id.to_string(), nearest: None };
-        let store = self.store()?.ok_or_else(unknown)?;
-        let timeline = store.timeline()?;
-        store.checkpoint(timeline.get(id).ok_or_else(unknown)?)
+        let store = self.store()?.ok_or_else(|| unknown(id))?;
+        store.checkpoint(known(&store.timeline()?, id)?)
     }
 
     /// One checkpoint with its changes.
     pub fn show(&self, id: &CheckpointId) -> Result<Shown> {
-        let checkpoint = self.get(id)?;
-        let store = self.existing_store()?;
+        let store = self.store()?.ok_or_else(|| unknown(id))?;
         let timeline = store.timeline()?;
+        let checkpoint = store.checkpoint(known(&timeline, id)?)?;
         let (_, mut changes) = self.changes_of(&store, &timeline, &checkpoint)?;
         count_lines(&mut changes, &LineSource::stored(&store))?;
         Ok(Shown { checkpoint, changes, turn_changes: self.turn_changes(id)? })
@@ -88,7 +86,7 @@ impl Workspace {
         checkpoint: &Checkpoint,
     ) -> Result<(Option<CheckpointId>, Vec<Change>)> {
         let parent = checkpoint.parent.and_then(|parent| timeline.nearest(parent)).map(|entry| entry.id);
-        let mut changes = self.changes_between(store, parent, checkpoint.id)?;
+        let mut changes = self.changes_between(store, timeline, parent, checkpoint.id)?;
         if parent != checkpoint.parent {
             // The one before it is gone: an older one stands in, and only what changed since counts.
             changes.retain(|change| checkpoint.files_changed.contains(&change.path));
@@ -100,11 +98,14 @@ impl Workspace {
     pub(crate) fn changes_between(
         &self,
         store: &Store,
+        timeline: &Timeline,
         from: Option<CheckpointId>,
         to: CheckpointId,
     ) -> Result<Vec<Change>> {
-        let old = match from {
-            Some(from) => Tree::Stored(store.snapshot(&from)?),
+        let older = from.map(|from| known(timeline, &from)).transpose()?;
+        let newer = known(timeline, &to)?;
+        let old = match older {
+            Some(older) => Tree::Stored(store.snapshot(&older.id)?),
             None => Tree::Empty,
         };
         let mut changes = compare(Some(store), old, Tree::Stored(store.snapshot(&to)?))?.changes;
@@ -114,18 +115,11 @@ impl Workspace {
             let left_out = Scope::of_paths(skipped.into_iter().map(|skipped| skipped.path).collect());
             changes.retain(|change| !(is_deletion(change) && left_out.contains(&change.path)));
         }
-        for id in from.iter().chain([&to]) {
-            let scope = self.scope_of(store, id)?;
+        for entry in older.into_iter().chain([newer]) {
+            let scope = scope_of(entry);
             changes.retain(|change| scope.contains(&change.path));
         }
         Ok(changes)
-    }
-
-    /// What a checkpoint covers.
-    fn scope_of(&self, store: &Store, id: &CheckpointId) -> Result<Scope> {
-        let timeline = store.timeline()?;
-        let record = timeline.get(id).and_then(TimelineEntry::record);
-        Ok(record.map(|record| record.scope.clone()).unwrap_or_default())
     }
 
     /// What differs between a checkpoint and what a scan read.
@@ -142,11 +136,25 @@ impl Workspace {
         let new = Tree::Scanned(&present.root, present.id_defaults().unwrap_or_default());
         let mut changes = compare(store, old, new)?.changes;
         if let (Some(store), Some(from)) = (store, from) {
-            let scope = self.scope_of(store, &from)?;
+            let scope = scope_of(known(&store.timeline()?, &from)?);
             changes.retain(|change| scope.contains(&change.path));
         }
         Ok(changes)
     }
+}
+
+/// The entry of a checkpoint that is on the timeline.
+pub(crate) fn known<'t>(timeline: &'t Timeline, id: &CheckpointId) -> Result<&'t TimelineEntry> {
+    timeline.get(id).ok_or_else(|| unknown(id))
+}
+
+/// What a checkpoint covers.
+fn scope_of(entry: &TimelineEntry) -> Scope {
+    entry.record().map(|record| record.scope.clone()).unwrap_or_default()
+}
+
+pub(crate) fn unknown(id: &CheckpointId) -> Error {
+    Error::UnknownCheckpoint { word: id.to_string(), nearest: None }
 }
 
 impl ListFilter {

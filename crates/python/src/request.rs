@@ -169,7 +169,8 @@ fn named(py: Python<'_>, key: &str, problem: &PyErr) -> PyErr {
     PyErr::from_type(problem.get_type(py), format!("{key}: {}", problem.value(py)))
 }
 
-fn kind(words: &Bound<'_, PyDict>) -> PyResult<Option<Kind>> {
+/// The kind that the caller named.
+pub(crate) fn kind(words: &Bound<'_, PyDict>) -> PyResult<Option<Kind>> {
     let word: Option<String> = wanted(words, "kind")?;
     word.map(|word| word.parse::<Kind>().map_err(|error| usage(words.py(), error.to_string()))).transpose()
 }
@@ -192,6 +193,12 @@ pub(crate) fn usage(py: Python<'_>, message: String) -> PyErr {
 /// The checkpoint that a word names.
 pub(crate) fn resolve(workspace: &Workspace, word: &str) -> Result<CheckpointId> {
     workspace.resolve(word, &Zoned::now())
+}
+
+/// As [`resolve`], for operations that look an id up by themselves: a whole one is taken as it is, without reading the
+/// timeline twice.
+pub(crate) fn id_or_resolve(workspace: &Workspace, word: &str) -> Result<CheckpointId> {
+    word.parse().or_else(|_| resolve(workspace, word))
 }
 
 /// A path that the caller named: relative to the workspace, wherever the process stands, or absolute.

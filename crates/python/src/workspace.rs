@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use backtrail::{Error, Location, OpenStores, Options, Result, Settings, Start, Workspace, locate};
+use backtrail::{Error, Location, OpenStores, Options, PatchLimits, Result, Settings, Start, Workspace, locate};
 use backtrail_cli::{Failure, settings::Environment};
 use jiff::Timestamp;
 use pyo3::{
@@ -24,7 +24,9 @@ use crate::{
         PlainCheckpoint, PlainDiff, PlainPruned, PlainRestored, PlainSaved, PlainShown, PlainStatus, PlainStepped,
         PlainVerdict, PlainVerification, PlainVersion, file,
     },
-    request::{ListWords, RestoreWords, SaveWords, StepWords, inside, resolve, scope, usage, wanted},
+    request::{
+        ListWords, RestoreWords, SaveWords, StepWords, id_or_resolve, inside, kind, resolve, scope, usage, wanted,
+    },
     work,
 };
 
@@ -115,18 +117,18 @@ impl NativeWorkspace {
     }
 
     fn get(&self, py: Python<'_>, word: &str, call: &Call) -> PyResult<PlainCheckpoint> {
-        let get = |workspace: &Workspace| workspace.get(&resolve(workspace, word)?);
+        let get = |workspace: &Workspace| workspace.get(&id_or_resolve(workspace, word)?);
         Ok(PlainCheckpoint::from(&self.operate(py, Access::Store, call, get)?))
     }
 
     fn show(&self, py: Python<'_>, word: &str, call: &Call) -> PyResult<PlainShown> {
-        let show = |workspace: &Workspace| workspace.show(&resolve(workspace, word)?);
+        let show = |workspace: &Workspace| workspace.show(&id_or_resolve(workspace, word)?);
         Ok(PlainShown::from(&self.operate(py, Access::Store, call, show)?))
     }
 
     fn status(&self, py: Python<'_>, since: Option<&str>, call: &Call) -> PyResult<PlainStatus> {
         let status = |workspace: &Workspace| {
-            let since = since.map(|word| resolve(workspace, word)).transpose()?;
+            let since = since.map(|word| id_or_resolve(workspace, word)).transpose()?;
             workspace.status(since)
         };
         Ok(PlainStatus::from(&self.operate(py, Access::Files, call, status)?))
@@ -142,25 +144,23 @@ impl NativeWorkspace {
     ) -> PyResult<PlainDiff> {
         let access = if to_word.is_some() { Access::Store } else { Access::Files };
         let diff = |workspace: &Workspace| {
+            // Beside the files on disk nothing else looks the older one up.
+            let name = if to_word.is_some() { id_or_resolve } else { resolve };
             let from = match from_word {
-                Some(word) => Some(resolve(workspace, word)?),
+                Some(word) => Some(name(workspace, word)?),
                 None => workspace.current()?,
             };
-            let to = to_word.map(|word| resolve(workspace, word)).transpose()?;
+            let to = to_word.map(|word| name(workspace, word)).transpose()?;
             workspace.diff(from, to, &scope(workspace, paths.as_deref())?)
         };
         Ok(PlainDiff::from(&self.operate(py, access, call, diff)?))
     }
 
-    /// What a checkpoint changed, as a difference against the one before it.
+    /// What a checkpoint changed, as a difference against the one that it followed.
     fn patch(&self, py: Python<'_>, word: &str, paths: Option<Vec<PathBuf>>, call: &Call) -> PyResult<PlainDiff> {
         let patch = |workspace: &Workspace| {
-            let to = resolve(workspace, word)?;
-            let from = match workspace.get(&to)?.parent {
-                Some(parent) => workspace.get(&parent).map(|parent| parent.id).ok(),
-                None => None,
-            };
-            workspace.diff(from, Some(to), &scope(workspace, paths.as_deref())?)
+            let id = id_or_resolve(workspace, word)?;
+            workspace.diff_of(&id, &scope(workspace, paths.as_deref())?, &PatchLimits::default())
         };
         Ok(PlainDiff::from(&self.operate(py, Access::Store, call, patch)?))
     }
@@ -224,6 +224,26 @@ impl NativeWorkspace {
         let delete = |workspace: &Workspace| {
             let ids = words.iter().map(|word| resolve(workspace, word)).collect::<Result<Vec<_>>>()?;
             workspace.delete(&ids, force, Timestamp::now())
+        };
+        Ok(self.operate(py, Access::Files, call, delete)?.iter().map(ToString::to_string).collect())
+    }
+
+    /// Forgets all that are older than so many milliseconds.
+    fn delete_older(
+        &self,
+        py: Python<'_>,
+        milliseconds: u64,
+        words: &Bound<'_, PyDict>,
+        force: bool,
+        call: &Call,
+    ) -> PyResult<Vec<String>> {
+        let kind = kind(words)?;
+        let delete = |workspace: &Workspace| {
+            let now = Timestamp::now();
+            match workspace.older_than(Duration::from_millis(milliseconds), kind, force, now)? {
+                none if none.is_empty() => Ok(none),
+                ids => workspace.delete(&ids, force, now),
+            }
         };
         Ok(self.operate(py, Access::Files, call, delete)?.iter().map(ToString::to_string).collect())
     }

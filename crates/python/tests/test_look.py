@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import os
 import subprocess
+from collections.abc import Callable
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -8,7 +10,7 @@ from typing import Any
 import pytest
 from conftest import Command, Project
 
-from backtrail import IoError, UnknownPathError, UsageError, Workspace
+from backtrail import IoError, UnknownCheckpointError, UnknownPathError, UsageError, Workspace
 
 
 def test_list_is_newest_first_and_filters(workspace: Workspace, project: Project) -> None:
@@ -88,7 +90,35 @@ def test_the_patch_of_a_checkpoint(workspace: Workspace, project: Project) -> No
     assert (patch.from_id, patch.to_id, patch.modified_files) == (first.id, second.id, ["a"])
     assert workspace.patch(second, ["b"]).patch == ""
     workspace.delete(first)
-    assert workspace.patch(second).from_id is None
+    # The one before it is gone: what it changed is still just that.
+    assert workspace.patch(second).from_id is None and workspace.patch(second).added_files == ["a"]
+
+
+def test_an_id_that_is_not_there(workspace: Workspace, project: Project) -> None:
+    project.write("a", "1")
+    saved, missing = workspace.save(), "0" * 40
+    looks: list[Callable[[str], object]] = [
+        workspace.get,
+        workspace.show,
+        workspace.status,
+        workspace.diff,
+        lambda id: workspace.diff(id, saved),
+        lambda id: workspace.diff(saved, id),
+        workspace.patch,
+        lambda id: workspace.read(id, "a"),
+        workspace.plan,
+        workspace.restore,
+        workspace.delete,
+        workspace.pin,
+    ]
+    for word in (missing, missing[:8], "nope"):
+        for look in looks:
+            with pytest.raises(UnknownCheckpointError, match=word):
+                look(word)
+    for wrong in (5, None, b"0", project.path):
+        for look in (workspace.get, workspace.restore, workspace.delete, workspace.patch):
+            with pytest.raises(TypeError):
+                look(wrong)  # type: ignore[arg-type]
 
 
 def test_read_and_history(workspace: Workspace, project: Project) -> None:
@@ -149,6 +179,44 @@ def test_answers_are_those_of_the_command_line(workspace: Workspace, project: Pr
     agree(command("save", "third")["checkpoint"], workspace.get("@").to_dict())
     done = command("restore", first.id)
     assert done["applied"] and workspace.read(done["safety"], "a") == b"3\n"
+
+
+def test_answers_of_what_changes_things(
+    workspace: Workspace, project: Project, command: Command, tmp_path: Path
+) -> None:
+    project.write("a", "1\n")
+    os.mkfifo(project.path / "pipe")
+    saved = workspace.save("first").to_dict()
+    assert saved["skipped"] == [{"path": "pipe", "reason": "special file"}] and saved["created"] is True
+    # Nothing changed: the command line has nothing else to tell.
+    agree(command("save"), {**saved, "created": False})
+    agree(command("export", "@", str(tmp_path / "theirs"))["files"], workspace.export("@", tmp_path / "out").to_dict()["files"])
+    assert workspace.export("@", tmp_path / "again").to_dict()["directory"] == str(tmp_path / "again")
+    step = workspace.step("s", touching=["a"]).to_dict()
+    assert set(command("step", "--session", "s")) >= set(step) and step["step"] == 1
+    verdicts = [verdict.to_dict() for verdict in workspace.plan_prune()]
+    agree(command("prune", "--dry-run")["verdicts"], verdicts)
+    agree(command("prune"), workspace.prune().to_dict())
+
+
+def test_answers_of_a_restore(workspace: Workspace, project: Project, command: Command) -> None:
+    project.git("init", "-q", "-b", "main")
+    project.write("a/b", "1\n")
+    project.git("add", ".")
+    project.git("commit", "-qm", "first")
+    first = workspace.save("first")
+    project.write("a/b", "2\n")
+    project.git("commit", "-qam", "second")
+    workspace.save("second")
+    restored = workspace.restore(first, git=True).to_dict()
+    assert restored["git"]["branch"] == "main" and restored["git"]["commit"] == project.git("rev-parse", "HEAD").strip()
+    assert set(command("undo")) >= set(restored)
+    # A pipe stands where a file would have to come back.
+    project.delete("a/b")
+    os.mkfifo(project.path / "a/b")
+    plan = workspace.plan(first).to_dict()
+    agree(command("restore", first.id, "--dry-run"), plan)
+    assert [conflict["path"] for conflict in plan["conflicts"]] == ["a/b"]
 
 
 def agree(theirs: Any, ours: Any) -> None:

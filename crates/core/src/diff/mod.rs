@@ -12,6 +12,7 @@ use crate::{
     error::Result,
     model::{Change, CheckpointId, Scope, WorkspacePath},
     precious::Precious,
+    show::{known, unknown},
     workspace::Workspace,
 };
 
@@ -58,7 +59,7 @@ impl Workspace {
         let (changes, patch) = match to {
             Some(to) => {
                 let store = self.existing_store()?;
-                let changes = self.changes_between(&store, from, to)?;
+                let changes = self.changes_between(&store, &store.timeline()?, from, to)?;
                 written(changes, scope, &LineSource::stored(&store), limits)?
             }
             None => self.diff_disk(from, scope, limits)?,
@@ -68,9 +69,10 @@ impl Workspace {
 
     /// What a checkpoint changed against the one that it followed, with a patch within limits.
     pub fn diff_of(&self, id: &CheckpointId, scope: &Scope, limits: &PatchLimits<'_>) -> Result<Diff> {
-        let checkpoint = self.get(id)?;
-        let store = self.existing_store()?;
-        let (from, changes) = self.changes_of(&store, &store.timeline()?, &checkpoint)?;
+        let store = self.store()?.ok_or_else(|| unknown(id))?;
+        let timeline = store.timeline()?;
+        let checkpoint = store.checkpoint(known(&timeline, id)?)?;
+        let (from, changes) = self.changes_of(&store, &timeline, &checkpoint)?;
         let (changes, patch) = written(changes, scope, &LineSource::stored(&store), limits)?;
         Ok(Diff { from, to: Some(*id), changes, patch: patch.text, is_cut: patch.is_cut, hidden: patch.hidden })
     }
