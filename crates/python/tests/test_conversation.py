@@ -27,6 +27,20 @@ def test_files_and_conversation_come_back_together(workspace: Workspace, project
     assert "conversation" not in restored.to_dict()
 
 
+def test_undo_and_redo_bring_it_along(workspace: Workspace, project: Project) -> None:
+    assert workspace.undo().conversation is None
+    project.write("a", "1")
+    first = workspace.save("one", conversation=["first"])
+    project.write("a", "2")
+    workspace.save("two", conversation=["second"])
+    project.write("a", "not saved")
+    workspace.restore(first)
+    undone = workspace.undo()
+    assert undone.conversation == ["second"] and project.read("a") == "not saved"
+    assert workspace.redo().conversation == ["first"] and project.read("a") == "1"
+    assert not workspace.redo().applied and workspace.redo().conversation is None
+
+
 def test_a_conversation_alone_is_worth_a_checkpoint(workspace: Workspace, project: Project) -> None:
     project.write("a", "1")
     workspace.save()

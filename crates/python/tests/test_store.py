@@ -3,6 +3,7 @@ from __future__ import annotations
 import copy
 import pickle
 import shutil
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,33 @@ def test_delete(workspace: Workspace, project: Project) -> None:
         workspace.delete(feature)
     assert workspace.delete(feature, force=True) == [feature]
     assert workspace.delete() == []
+
+
+def test_delete_what_is_old(workspace: Workspace, project: Project) -> None:
+    ids = [save(workspace, project, number) for number in range(3)]
+    step = save(workspace, project, 3, kind="step")
+    feature = save(workspace, project, 4, kind="feature")
+    current = save(workspace, project, 5)
+    workspace.pin(ids[2])
+    assert workspace.delete(older_than=timedelta(hours=1)) == []
+    a_while_ago = workspace.get(ids[0]).timestamp - timedelta(seconds=1)
+    assert workspace.delete(older_than=a_while_ago) == []
+    assert workspace.delete(older_than=timedelta(), kind="step") == [step]
+    # Neither where the workspace stands, nor what is pinned, nor features.
+    assert sorted(workspace.delete(older_than=timedelta())) == sorted(ids[:2])
+    assert {one.id for one in workspace.list()} == {ids[2], feature, current}
+    assert workspace.delete(older_than=datetime.now(timezone.utc), force=True) == [feature]
+    with pytest.raises(UsageError, match="not both"):
+        workspace.delete(current, older_than=timedelta())
+    with pytest.raises(UsageError, match="older_than"):
+        workspace.delete(kind="step")
+    with pytest.raises(UsageError, match="future"):
+        workspace.delete(older_than=timedelta(seconds=-1))
+    with pytest.raises(TypeError, match="older_than"):
+        workspace.delete(older_than="7d")  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="kind"):
+        workspace.delete(older_than=timedelta(), kind="nope")  # type: ignore[arg-type]
+    assert {one.id for one in workspace.list()} == {ids[2], current}
 
 
 def test_pin_keeps_from_prune(project: Project) -> None:

@@ -346,9 +346,15 @@ class Workspace:
         """A checkpoint around a block: ``async with workspace.guard("try it"):`` rolls back if the block raises."""
         return Guard(self, message)
 
-    async def delete(self, *checkpoints: CheckpointRef, force: bool = False) -> List[str]:
-        """Forgets checkpoints; feature ones only by force. Gives their ids."""
-        return await run(self._blocking.delete, *checkpoints, force=force)
+    async def delete(
+        self,
+        *checkpoints: CheckpointRef,
+        older_than: datetime | timedelta | None = None,
+        kind: Kind | None = None,
+        force: bool = False,
+    ) -> List[str]:
+        """Forgets checkpoints, those named or all that are older; feature ones only by force. Gives their ids."""
+        return await run(self._blocking.delete, *checkpoints, older_than=older_than, kind=kind, force=force)
 
     async def pin(self, checkpoint: CheckpointRef) -> Checkpoint:
         """Keeps a checkpoint from retention."""

@@ -435,7 +435,7 @@ class Verdict:
     reason: str
 
     def to_dict(self) -> dict[str, Any]:
-        return {"id": self.id, "kind": self.kind, "keep": self.keep, "reason": self.reason}
+        return {"id": self.id, "keep": self.keep, "reason": self.reason}
 
 
 @dataclass(frozen=True, slots=True)

@@ -369,12 +369,15 @@ class Workspace:
         return self.restore(turns[steps - 1])
 
     def undo(self) -> Restored:
-        """Takes back the last restore; repeated, it walks further back. ``applied`` is false where there is none."""
-        return self._run(Restored._of, self._native.undo)
+        """Takes back the last restore; repeated, it walks further back. ``applied`` is false where there is none.
+
+        ``conversation`` is that of the checkpoint which the workspace stands on then.
+        """
+        return self._run(self._taken_back, self._native.undo)
 
     def redo(self) -> Restored:
-        """Takes back the last undo. ``applied`` is false where there is none."""
-        return self._run(Restored._of, self._native.redo)
+        """Takes back the last undo; otherwise as `undo`."""
+        return self._run(self._taken_back, self._native.redo)
 
     def guard(self, message: str | None = None) -> Guard:
         """A checkpoint around a block: ``with workspace.guard("try it"):`` rolls back if the block raises."""
@@ -384,10 +387,27 @@ class Workspace:
 
     # Looking after the store
 
-    def delete(self, *checkpoints: CheckpointRef, force: bool = False) -> List[str]:
-        """Forgets checkpoints; feature ones only by force. Gives their ids."""
-        words = [_word(checkpoint) for checkpoint in checkpoints]
-        return self._run(lambda ids: ids, self._native.delete, words, force)
+    def delete(
+        self,
+        *checkpoints: CheckpointRef,
+        older_than: datetime | timedelta | None = None,
+        kind: Kind | None = None,
+        force: bool = False,
+    ) -> List[str]:
+        """Forgets checkpoints; feature ones only by force. Gives their ids.
+
+        Instead of naming them, `older_than` takes all that are older than this, or from before that moment, of one
+        `kind` or of all; the one that the workspace stands on and pinned ones stay.
+        """
+        if older_than is None:
+            if kind is not None:
+                raise UsageError("kind says which of the older ones go: give older_than, too")
+            words = [_word(checkpoint) for checkpoint in checkpoints]
+            return self._run(lambda ids: ids, self._native.delete, words, force)
+        if checkpoints:
+            raise UsageError("name checkpoints or give older_than, not both")
+        age = _age(older_than)
+        return self._run(lambda ids: ids, self._native.delete_older, age, {"kind": kind}, force)
 
     def pin(self, checkpoint: CheckpointRef) -> Checkpoint:
         """Keeps a checkpoint from retention."""
@@ -481,13 +501,19 @@ class Workspace:
         return failures
 
     def _restored(self, plain: dict[str, Any]) -> Restored:
+        return Restored._of(plain, self._conversation_at(plain["target"]))
+
+    def _taken_back(self, plain: dict[str, Any]) -> Restored:
+        # What was restored is a safety checkpoint: the conversation is where the workspace stood when that was taken.
+        return Restored._of(plain, self._conversation_at("@") if plain["applied"] else None)
+
+    def _conversation_at(self, word: str) -> Any:
         try:
-            conversation = self.conversation(plain["target"])
+            return self.conversation(word)
         except (BacktrailError, ValueError) as problem:
             # The files are back, and the caller must hear of that.
-            warnings.warn(f"the conversation of {plain['target']} can't be read: {problem}", stacklevel=4)
-            conversation = None
-        return Restored._of(plain, conversation)
+            warnings.warn(f"the conversation of {word} can't be read: {problem}", stacklevel=5)
+            return None
 
 
 def _rebuild(kind: type[Workspace], root: str, store: str, options: dict[str, Any]) -> Workspace:
@@ -534,6 +560,19 @@ def _paths(paths: StrPath | Iterable[StrPath]) -> list[str]:
 
 def _paths_or_none(paths: StrPath | Iterable[StrPath] | None) -> list[str] | None:
     return None if paths is None else _paths(paths)
+
+
+def _age(older_than: datetime | timedelta) -> int:
+    """How long ago, in milliseconds."""
+    if isinstance(older_than, datetime):
+        age = time.time_ns() // 1_000_000 - milliseconds(older_than)
+    elif isinstance(older_than, timedelta):
+        age = older_than // timedelta(milliseconds=1)
+    else:
+        raise TypeError(f"older_than is a timedelta or a datetime, not {type(older_than).__name__}")
+    if age < 0:
+        raise UsageError(f"older_than is {older_than}, which is in the future")
+    return age
 
 
 def _bytes(name: str, value: bytes | str) -> bytes:
