@@ -10,10 +10,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import public_calls
 import pytest
 
 import backtrail
 from backtrail import aio
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    public_calls.register(config)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -22,6 +22,7 @@ class TestArchitect:
         manager = architect.CheckpointManager(str(project.path / "sub"))
         checkpoint = manager.create(1)
         assert checkpoint is not None and checkpoint.files_changed == ["a"] and checkpoint.message == ""
+        assert checkpoint.short_hash() == checkpoint.commit_hash[:7]
         project.write("sub/a", "2")
         project.write("b", "2")
         assert manager.rollback(step=1)
@@ -83,6 +84,18 @@ class TestFabricatio:
         store = agent.access_checkpoint_store()
         agent.unmount_checkpoint_store()
         assert agent.access_checkpoint_store(store) is store
+
+    def test_directories_that_are_gone(self, project: Project, tmp_path: Path) -> None:
+        service = fabricatio.CheckpointService(tmp_path / "stores")
+        for name in ("one", "two", "kept"):
+            (tmp_path / name).mkdir()
+            service.get_store(tmp_path / name).save()
+        (tmp_path / "one").rmdir()
+        service.prune_invalid()
+        assert service.workspaces() == [tmp_path / "kept", tmp_path / "two"]
+        (tmp_path / "two").rmdir()
+        fabricatio.prune_stores(str(tmp_path / "stores"))
+        assert service.workspaces() == [tmp_path / "kept"]
 
     def test_what_is_not_there(self, project: Project, tmp_path: Path) -> None:
         store = fabricatio.CheckpointService(str(tmp_path / "new/stores")).get_store(project)

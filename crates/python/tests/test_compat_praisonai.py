@@ -120,6 +120,7 @@ async def test_diff(service: CheckpointService, project: Project) -> None:
     assert files["binary"].status == "deleted" and files["binary"].before_content is None
     assert files["a"].absolute_path == str(project.path / "a")
     assert diff.total_additions == 2 and diff.to_dict()["total_additions"] == 2
+    assert (diff.added_files, diff.modified_files, diff.deleted_files) == (["c", "empty/.keep"], ["a"], ["binary"])
     second = (await service.save("second")).id
     assert (await service.diff(first, second)).diff_content == diff.diff_content
     assert (await service.diff()).from_id == first

@@ -58,6 +58,19 @@ def test_files_and_state_go_back_together(project: Project, workspace: Workspace
         saver.rewind(between.config)
 
 
+async def test_whatever_else_it_is_asked_goes_to_the_one_inside(project: Project) -> None:
+    inner = InMemorySaver()
+    saver = FileCheckpointSaver(inner, project.path)
+    assert saver.config_specs == inner.config_specs
+    narrowed = saver.with_allowlist([("some.module", "Message")])
+    assert isinstance(narrowed, FileCheckpointSaver) and narrowed.workspace is saver.workspace
+    assert type(narrowed.inner) is type(inner)
+    config: Any = {"configurable": {"thread_id": "t", "checkpoint_ns": "", "checkpoint_id": "none"}}
+    if hasattr(inner, "aget_delta_channel_history"):
+        theirs = await inner.aget_delta_channel_history(config=config, channels=["count"])
+        assert await saver.aget_delta_channel_history(config=config, channels=["count"]) == theirs
+
+
 async def test_the_same_for_asyncio(project: Project) -> None:
     project.write("count", "0")
     saver = FileCheckpointSaver(InMemorySaver(), project.path)

@@ -48,51 +48,30 @@ def test_what_differs_is_written_down(name: str, python: Path, tmp_path: Path) -
     assert written == table
 
 
+AGENTS = Path(__file__).parent / "agents"
+
+
 def test_an_agent_of_praisonai_uses_a_wrapped_tool(python: Path, tmp_path: Path) -> None:
-    source = '''
-import asyncio, json, os, sys
-from pathlib import Path
-os.environ.setdefault("OPENAI_API_KEY", "none")
-from praisonaiagents import Agent
-from backtrail.compat.praisonai import CheckpointService
-workspace = Path(sys.argv[1])
-service = CheckpointService(str(workspace), sys.argv[2])
-asyncio.run(service.initialize())
-def put_note(path: str, content: str) -> str:
-    """Writes a file."""
-    (workspace / path).write_text(content)
-    return "done"
-(workspace / "a").write_text("1")
-agent = Agent(instructions="You write files.", tools=[service.wrap_tool(put_note)])
-result = agent.execute_tool("put_note", {"path": "a", "content": "2"})
-checkpoints = asyncio.run(service.list())
-asyncio.run(service.restore(checkpoints[0].id))
-print(json.dumps([str(result), [one.message for one in checkpoints], (workspace / "a").read_text()]))
-'''
-    assert scripts_runner.run(source, tmp_path / "run", python) == ["done", ["before put_note"], "1"]
+    assert scripts_runner.run((AGENTS / "praisonai_agent.py").read_text(), tmp_path / "run", python) == {
+        "asked": [["system", "user", "put_note"], ["system", "user", "assistant", "tool", "put_note"]],
+        "answer": "written",
+        "the agent changed it": "2",
+        "checkpoints": ["before put_note"],
+        "told": ["before put_note"],
+        "restored": "1",
+    }
 
 
 def test_the_mixin_of_fabricatio(python: Path, tmp_path: Path) -> None:
-    source = '''
-import json, os, sys
-os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
-from pathlib import Path
-os.environ["FABRICATIO_EXT__CHECKPOINT__CHECKPOINT_DIR"] = sys.argv[2]
-import fabricatio_core
-from fabricatio_core.capabilities.usages import UseLLM
-from backtrail.compat.fabricatio import Checkpoint
-workspace = Path(sys.argv[1])
-class Agent(Checkpoint):
-    name: str = "agent"
-    description: str = "an agent"
-(workspace / "a").write_text("1")
-agent = Agent(worktree_dir=workspace).mount_checkpoint_store()
-first = agent.save_checkpoint()
-(workspace / "a").write_text("2")
-agent.rollback(first, "a")
-print(json.dumps([issubclass(Agent, UseLLM), len(first), (workspace / "a").read_text(), Path(sys.argv[2]).is_dir()]))
-'''
-    assert scripts_runner.run(source, tmp_path / "run", python) == [True, 40, "1", True]
+    assert scripts_runner.run((AGENTS / "fabricatio_agent.py").read_text(), tmp_path / "run", python) == {
+        "is one of theirs": True,
+        "id": 40,
+        "diff": True,
+        "one file": ["1", "2"],
+        "all files": ["1", "1"],
+        "without a store": "Checkpoint store is not mounted.",
+        "checkpoints lie where they should": True,
+    }
 
 
 def _shown(value: object) -> str:
