@@ -1,4 +1,5 @@
-"""One checkpoint system on one tree, for `bench/python`: does the operations that it is told to, and says how long each took.
+"""One checkpoint system on one tree, for `bench/python`: does the operations that it is told to, and says how long each took, on the
+clock and of the processors.
 
 python_systems.py SYSTEM WORKSPACE STORAGE FILES; then a line with an operation's name on stdin for each line on stdout.
 """
@@ -8,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import random
+import resource
 import subprocess
 import sys
 import time
@@ -145,6 +147,12 @@ SYSTEMS: dict[str, Callable[[], Any]] = {
 }
 
 
+def processor_time() -> float:
+    """What this process and the programs that it ran have used."""
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.process_time() + children.ru_utime + children.ru_stime
+
+
 def made(id: str | None) -> str:
     if id is None:
         raise RuntimeError("it made no checkpoint of a change")
@@ -180,14 +188,15 @@ def main() -> None:
         if call is None or failed:
             print("null", flush=True)
             continue
-        started = time.perf_counter()
+        started, used = time.perf_counter(), processor_time()
         try:
             call()
         except Exception as problem:
             # One that has failed once has nothing more to measure: the others go on.
             print(f"{sys.argv[1]}: {operation}: {problem}", file=sys.stderr)
             failed = True
-        print("null" if failed else json.dumps((time.perf_counter() - started) * 1000), flush=True)
+        taken = [(time.perf_counter() - started) * 1000, (processor_time() - used) * 1000]
+        print("null" if failed else json.dumps(taken), flush=True)
 
 
 main()
