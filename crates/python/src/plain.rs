@@ -247,6 +247,7 @@ pub(crate) struct PlainVersion {
     insertions: u64,
     deletions: u64,
     binary: bool,
+    safety: bool,
 }
 
 impl From<&Version> for PlainVersion {
@@ -258,6 +259,7 @@ impl From<&Version> for PlainVersion {
             insertions: version.insertions,
             deletions: version.deletions,
             binary: version.binary,
+            safety: version.safety,
         }
     }
 }

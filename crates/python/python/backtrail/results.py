@@ -334,6 +334,8 @@ class Version:
     insertions: int
     deletions: int
     binary: bool
+    safety: bool
+    """Whether only the safety checkpoint of a restore has it: work that was not saved."""
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -343,6 +345,7 @@ class Version:
             "insertions": self.insertions,
             "deletions": self.deletions,
             "binary": self.binary,
+            "safety": self.safety,
         }
 
 
