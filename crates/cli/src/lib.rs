@@ -8,6 +8,9 @@ mod cli;
 mod commands;
 mod completion;
 mod failure;
+#[cfg(any(test, feature = "fuzzing"))]
+#[doc(hidden)]
+pub mod fuzzing;
 mod hooks;
 mod install;
 mod invocation;

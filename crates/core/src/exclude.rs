@@ -22,19 +22,7 @@ impl Workspace {
         let path = self.root().join(WORKSPACE_FILE);
         let problem = |problem: String| Error::Settings { file: path.clone(), problem };
         let before = self.read_settings_text()?;
-        let mut document: DocumentMut =
-            before.parse().map_err(|error: toml_edit::TomlError| problem(error.message().to_owned()))?;
-        let scan = document.entry("scan").or_insert_with(|| Item::Table(Table::new()));
-        let scan = scan.as_table_like_mut().ok_or_else(|| problem("[scan] is no table".into()))?;
-        let exclude = scan.entry("exclude").or_insert_with(|| Item::Value(Value::Array(Array::new())));
-        let exclude = exclude.as_array_mut().ok_or_else(|| problem("[scan] exclude is no list".into()))?;
-        for pattern in patterns {
-            if !exclude.iter().any(|value| value.as_str() == Some(pattern)) {
-                push(exclude, pattern);
-            }
-        }
-        let all = exclude.iter().filter_map(|value| value.as_str().map(str::to_owned)).collect();
-        let after = document.to_string();
+        let (after, all) = with_patterns(&before, patterns).map_err(problem)?;
         if after != before {
             self.write_settings_text(&after)?;
         }
@@ -83,6 +71,22 @@ impl Workspace {
         };
         write().or_fail("write", path)
     }
+}
+
+/// The text with these patterns in it, and all patterns that it has then.
+pub(crate) fn with_patterns(before: &str, patterns: &[String]) -> Result<(String, Vec<String>), String> {
+    let mut document: DocumentMut = before.parse().map_err(|error: toml_edit::TomlError| error.message().to_owned())?;
+    let scan = document.entry("scan").or_insert_with(|| Item::Table(Table::new()));
+    let scan = scan.as_table_like_mut().ok_or("[scan] is no table")?;
+    let exclude = scan.entry("exclude").or_insert_with(|| Item::Value(Value::Array(Array::new())));
+    let exclude = exclude.as_array_mut().ok_or("[scan] exclude is no list")?;
+    for pattern in patterns {
+        if !exclude.iter().any(|value| value.as_str() == Some(pattern)) {
+            push(exclude, pattern);
+        }
+    }
+    let all = exclude.iter().filter_map(|value| value.as_str().map(str::to_owned)).collect();
+    Ok((document.to_string(), all))
 }
 
 /// A list over several lines gets a line more, any other grows at its end.

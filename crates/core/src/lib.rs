@@ -17,6 +17,9 @@ mod exclude;
 mod export;
 mod features;
 mod files;
+#[cfg(feature = "fuzzing")]
+#[doc(hidden)]
+pub mod fuzzing;
 mod history;
 mod housekeeping;
 pub mod json;

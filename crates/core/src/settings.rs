@@ -211,6 +211,14 @@ fn read_in_workspace(root: &Path) -> Result<Option<Vec<u8>>> {
     }
 }
 
+/// The defaults with the values of this text over them.
+#[cfg(feature = "fuzzing")]
+pub(crate) fn parse_text(path: &Path, bytes: &[u8]) -> Result<Settings> {
+    let mut settings = Settings::default();
+    parse(path, bytes)?.apply(&mut settings);
+    Ok(settings)
+}
+
 fn parse(path: &Path, bytes: &[u8]) -> Result<SettingsFile> {
     let problem = |problem: String| Error::Settings { file: path.to_owned(), problem };
     let text = std::str::from_utf8(bytes).map_err(|error| problem(format!("not UTF-8: {error}")))?;

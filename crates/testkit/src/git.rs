@@ -64,7 +64,7 @@ pub fn blob_id(bytes: &[u8]) -> String {
     String::from_utf8_lossy(&output.stdout).trim().to_owned()
 }
 
-fn command(directory: &Path) -> Command {
+pub(crate) fn command(directory: &Path) -> Command {
     let mut command = Command::new("git");
     command.current_dir(directory);
     for (name, _) in std::env::vars_os() {

@@ -3,14 +3,16 @@
 //! - [`TestWorkspace`]: a hermetic workspace with its own home, git configuration off, and a clock that ticks;
 //! - [`Manifest`]: an independent reader of trees that shares no code with the engine;
 //! - [`crash`]: kills an operation at every step that changes something;
-//! - [`git()`]: the real git program as a judge.
+//! - [`git()`]: the real git program as a judge, and [`CheckIgnore`], the same for ignore rules.
 
+mod check_ignore;
 pub mod crash;
 mod git;
 mod manifest;
 mod random;
 mod workspace;
 
+pub use check_ignore::CheckIgnore;
 pub use git::{blob_id, git, git_output};
 pub use manifest::{Found, Manifest, git_directory_bytes};
 pub use random::Random;

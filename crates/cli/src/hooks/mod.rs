@@ -12,6 +12,8 @@ mod copilot;
 mod cursor;
 mod event;
 mod front;
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) mod fuzzing;
 mod gemini;
 mod log;
 mod news;

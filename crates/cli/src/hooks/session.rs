@@ -105,7 +105,7 @@ impl Sessions {
         Self { directory }
     }
 
-    fn file(&self, session: &str) -> PathBuf {
+    pub(super) fn file(&self, session: &str) -> PathBuf {
         // A session's id is the agent's word, not a name of a file.
         self.directory.join(format!("{:032x}.json", xxhash_rust::xxh3::xxh3_128(session.as_bytes())))
     }

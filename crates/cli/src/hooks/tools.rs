@@ -89,7 +89,7 @@ const FILE_KEYS: &[&str] = &[
 ];
 
 /// No more paths than this are taken from one call.
-const MAX_PATHS: usize = 64;
+pub(super) const MAX_PATHS: usize = 64;
 
 /// Files that a call names as about to change, as it spells them.
 pub(crate) fn named_files(call: &ToolCall) -> Vec<PathBuf> {

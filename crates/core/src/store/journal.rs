@@ -8,7 +8,7 @@ use std::io;
 use super::{ExactText, Layout, lines, operations::Direction};
 use crate::{
     disk::private::{self, Durability},
-    model::{CheckpointId, ContentId, Scope, Side, WorkspacePath},
+    model::{CheckpointId, ContentId, Scope, Side, WorkspacePath, is_safe_name},
 };
 
 /// A path, what stood there and what shall stand there.
@@ -46,6 +46,11 @@ impl Step {
     /// Does a directory come?
     pub(crate) fn puts_directory(&self) -> bool {
         self.new.is_some_and(|new| new.is_directory()) && !self.old.is_some_and(|old| old.is_directory())
+    }
+
+    /// Is it about a path that a plan could hold?
+    fn is_ours(&self) -> bool {
+        !self.path.is_root() && self.path.parts().all(|name| is_safe_name(name))
     }
 
     /// The step that leads back.
@@ -136,22 +141,34 @@ pub(crate) enum Found {
 }
 
 pub(super) fn read(layout: &Layout) -> io::Result<Found> {
-    let Some(bytes) = private::read(&layout.journal())? else { return Ok(Found::Nothing) };
-    let Some(line) = lines::sound_lines(&bytes).next() else {
-        return Ok(Found::Damaged("its checksum does not fit".into()));
+    Ok(private::read(&layout.journal())?.map_or(Found::Nothing, |bytes| parse(&bytes)))
+}
+
+/// What the bytes of a journal say.
+pub(super) fn parse(bytes: &[u8]) -> Found {
+    let Some(line) = lines::sound_lines(bytes).next() else {
+        return Found::Damaged("its checksum does not fit".into());
     };
     match serde_json::from_str::<Journal>(line) {
         Ok(journal) if !journal.areas.iter().all(Area::is_ours) => {
-            Ok(Found::Damaged("it names a staging area that is none of ours".into()))
+            Found::Damaged("it names a staging area that is none of ours".into())
         }
-        Ok(journal) => Ok(Found::Journal(Box::new(journal))),
-        Err(error) => Ok(Found::Damaged(error.to_string())),
+        Ok(journal) if !journal.steps.iter().all(Step::is_ours) => {
+            Found::Damaged("it names a path that no restore may write".into())
+        }
+        Ok(journal) => Found::Journal(Box::new(journal)),
+        Err(error) => Found::Damaged(error.to_string()),
     }
 }
 
-pub(super) fn write(layout: &Layout, journal: &Journal) -> io::Result<()> {
+/// The bytes of a journal's file.
+pub(super) fn to_bytes(journal: &Journal) -> io::Result<Vec<u8>> {
     let json = serde_json::to_string(journal).map_err(io::Error::other)?;
-    private::replace(&layout.journal(), lines::seal(&json).as_bytes(), Durability::Synced)
+    Ok(lines::seal(&json).into_bytes())
+}
+
+pub(super) fn write(layout: &Layout, journal: &Journal) -> io::Result<()> {
+    private::replace(&layout.journal(), &to_bytes(journal)?, Durability::Synced)
 }
 
 pub(super) fn close(layout: &Layout) -> io::Result<()> {
@@ -166,9 +183,13 @@ pub(super) fn note_areas(layout: &Layout, areas: &[Area]) -> io::Result<()> {
 }
 
 pub(super) fn noted_areas(layout: &Layout) -> io::Result<Vec<Area>> {
-    let bytes = private::read(&layout.staging_note())?.unwrap_or_default();
-    let noted: Option<Vec<Area>> = lines::sound_lines(&bytes).next().and_then(|line| serde_json::from_str(line).ok());
-    Ok(noted.unwrap_or_default().into_iter().filter(Area::is_ours).collect())
+    Ok(parse_areas(&private::read(&layout.staging_note())?.unwrap_or_default()))
+}
+
+/// The areas that the bytes of a note name, as far as they are ours.
+pub(super) fn parse_areas(bytes: &[u8]) -> Vec<Area> {
+    let noted: Option<Vec<Area>> = lines::sound_lines(bytes).next().and_then(|line| serde_json::from_str(line).ok());
+    noted.unwrap_or_default().into_iter().filter(Area::is_ours).collect()
 }
 
 pub(super) fn forget_areas(layout: &Layout) -> io::Result<()> {

@@ -7,6 +7,8 @@ mod attachments;
 mod compact;
 mod exact;
 mod format;
+#[cfg(feature = "fuzzing")]
+pub(crate) mod fuzzing;
 mod journal;
 mod layout;
 mod lines;

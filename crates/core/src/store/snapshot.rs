@@ -304,7 +304,7 @@ fn forget_ids(directory: &mut Directory) {
 }
 
 /// Writes one directory whose entries are all stored.
-fn write_nodes(
+pub(super) fn write_nodes(
     nodes: &[(BString, StoredNode)],
     defaults: &ModeDefaults,
     sink: &dyn TreeSink,
@@ -322,12 +322,16 @@ fn write_nodes(
 
 /// Lists a stored directory, names in the order of their bytes. Names that no restore may write are damage.
 pub(super) fn list(reader: &ObjectReader, snapshot: &Snapshot) -> Result<Vec<StoredEntry>, ObjectProblem> {
-    let tree_id = object_id(snapshot.ids.tree.as_bytes());
-    let damaged = |why: String| ObjectProblem::Damaged(tree_id, why);
-    let bytes = reader.read(&tree_id, ObjectKind::Tree)?;
+    let bytes = reader.read(&object_id(snapshot.ids.tree.as_bytes()), ObjectKind::Tree)?;
     let modes = Modes::read(reader, snapshot.ids.modes)?;
+    parse(snapshot, &bytes, &modes)
+}
+
+/// The entries that the bytes of a tree hold.
+pub(super) fn parse(snapshot: &Snapshot, bytes: &[u8], modes: &Modes) -> Result<Vec<StoredEntry>, ObjectProblem> {
+    let damaged = |why: String| ObjectProblem::Damaged(object_id(snapshot.ids.tree.as_bytes()), why);
     let mut entries = Vec::new();
-    for entry in gix_object::TreeRefIter::from_bytes(&bytes, gix_hash::Kind::Sha1) {
+    for entry in gix_object::TreeRefIter::from_bytes(bytes, gix_hash::Kind::Sha1) {
         let entry = entry.map_err(|error| damaged(error.to_string()))?;
         if !is_safe_name(entry.filename) {
             return Err(damaged(format!("it has an entry {:?}", entry.filename)));
@@ -358,12 +362,20 @@ pub(super) fn list(reader: &ObjectReader, snapshot: &Snapshot) -> Result<Vec<Sto
 
 /// The exceptional permission bits of one directory.
 #[derive(Default)]
-struct Modes {
+pub(super) struct Modes {
     exceptions: Vec<(BString, Mode)>,
     below: Vec<(BString, ModesId)>,
 }
 
 impl Modes {
+    /// Those of a directory that has no others below it, from the list that a store keeps.
+    #[cfg(feature = "fuzzing")]
+    pub(super) fn of_list(list: &[u8]) -> Option<Self> {
+        let mut exceptions = parse_exceptions(list)?;
+        exceptions.sort();
+        Some(Self { exceptions, below: Vec::new() })
+    }
+
     fn read(reader: &ObjectReader, id: Option<ModesId>) -> Result<Self, ObjectProblem> {
         let mut modes = Self::default();
         let Some(id) = id.map(|id| object_id(id.as_bytes())) else { return Ok(modes) };

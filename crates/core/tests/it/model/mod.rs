@@ -1,15 +1,22 @@
-//! Random sequences of edits, saves, restores, undos, redos and crashes, against a plain model of what the tree must be.
+//! Random sequences of edits, saves, restores, undos, redos, deletions and crashes, by one process and by several,
+//! against a plain model of what the tree and the timeline must be.
 //!
-//! Edits go to the disk and are read back by the testkit; what a save captures and what a restore makes of a tree is said
-//! here once more, over maps of paths. `BACKTRAIL_LONG=1` runs many more cases, from a new seed each time.
+//! Edits go to the disk and are read back by the testkit; what a save captures, what a restore makes of a tree and what
+//! retention takes is said here once more, over maps and lists. `BACKTRAIL_LONG=1` runs a hundred thousand steps, from a
+//! new seed each time.
 
+mod crash;
+mod repositories;
 mod run;
+mod timeline;
 mod tree;
 
-use backtrail::{CheckpointId, RestoreRequest};
+use std::cell::Cell;
+
+use backtrail::{CheckpointId, Kind, Only, RestoreRequest, SaveRequest};
 use backtrail_testkit::{
     TestWorkspace,
-    crash::{self, Driver, Ended, Fault},
+    crash::{self as driver, Driver, Ended, Fault},
 };
 use proptest::{
     prelude::*,
@@ -26,8 +33,9 @@ const IGNORED: [&str; 4] = ["i.ign", "d/i.ign", "d/e/i.ign", "b/i.ign"];
 const PRECIOUS: [&str; 2] = [".env", "d/.env"];
 const FILE_MODES: [u32; 5] = [0o644, 0o755, 0o600, 0o400, 0o4755];
 const DIRECTORY_MODES: [u32; 3] = [0o755, 0o700, 0o2775];
-/// So many safety checkpoints are kept; undo reaches no further.
-const KEPT_SAFETIES: usize = 20;
+/// Directories that become repositories.
+const REPOSITORIES: [&str; 3] = ["d", "d/e", "n"];
+const KINDS: [Kind; 6] = [Kind::Manual, Kind::Automatic, Kind::Step, Kind::Turn, Kind::Session, Kind::Feature];
 
 #[derive(Debug, Clone)]
 enum Op {
@@ -43,10 +51,51 @@ enum Op {
     DeleteIgnored(usize),
     Precious(usize),
     DeletePrecious(usize),
-    Save,
+    State(usize),
+    DeleteState(usize),
+    Repository(usize),
+    Save(Wish),
     Do(Restoring),
+    Forget(Forgetting),
     Reopen,
+    /// The next operations go through the other handle.
+    Switch,
     Crash(Restoring, usize, AfterCrash),
+    CrashOther(Other, usize),
+    Together(usize),
+}
+
+/// What a save is asked for.
+#[derive(Debug, Clone)]
+struct Wish {
+    kind: Kind,
+    /// The conversation goes on by so many lines, and is handed over with the feature list.
+    conversation: Option<usize>,
+    allow_empty: bool,
+}
+
+impl Default for Wish {
+    fn default() -> Self {
+        Self { kind: Kind::Manual, conversation: None, allow_empty: false }
+    }
+}
+
+/// What concerns checkpoints and no file; checkpoints are counted back from the newest.
+#[derive(Debug, Clone)]
+enum Forgetting {
+    Delete(usize),
+    Prune,
+    Pin(usize),
+    Unpin(usize),
+}
+
+/// What is killed besides restores.
+#[derive(Debug, Clone)]
+enum Other {
+    Save,
+    Delete(usize),
+    Prune,
+    Pin(usize),
 }
 
 /// A restore in one of its forms; checkpoints are counted back from the newest.
@@ -54,6 +103,8 @@ enum Op {
 enum Restoring {
     Whole(usize),
     Paths(usize, Vec<usize>),
+    /// The agent's own files alone.
+    State(usize),
     Undo,
     Redo,
 }
@@ -83,10 +134,40 @@ fn any_op() -> impl Strategy<Value = Op> {
         1 => (0..IGNORED.len()).prop_map(Op::DeleteIgnored),
         2 => (0..PRECIOUS.len()).prop_map(Op::Precious),
         1 => (0..PRECIOUS.len()).prop_map(Op::DeletePrecious),
-        8 => Just(Op::Save),
+        2 => (0..STATE.len()).prop_map(Op::State),
+        1 => (0..STATE.len()).prop_map(Op::DeleteState),
+        1 => (0..REPOSITORIES.len()).prop_map(Op::Repository),
+        10 => any_wish().prop_map(Op::Save),
         20 => any_restoring().prop_map(Op::Do),
+        4 => (0..6_usize).prop_map(|back| Op::Forget(Forgetting::Delete(back))),
+        2 => Just(Op::Forget(Forgetting::Prune)),
+        2 => (0..6_usize).prop_map(|back| Op::Forget(Forgetting::Pin(back))),
+        1 => (0..6_usize).prop_map(|back| Op::Forget(Forgetting::Unpin(back))),
         1 => Just(Op::Reopen),
+        3 => Just(Op::Switch),
+        2 => (any_other(), 1..40_usize).prop_map(|(what, point)| Op::CrashOther(what, point)),
+        1 => (0..60_usize).prop_map(Op::Together),
         3 => (any_restoring(), 1..70_usize, any_after()).prop_map(|(what, point, next)| Op::Crash(what, point, next)),
+    ]
+}
+
+fn any_wish() -> impl Strategy<Value = Wish> {
+    let conversation = prop_oneof![6 => Just(None), 2 => (1..4_usize).prop_map(Some), 1 => prop_oneof![
+        8 => Just(Some(20)), 1 => Just(Some(0))
+    ]];
+    (0..KINDS.len() + 3, conversation, prop::bool::weighted(0.1)).prop_map(|(kind, conversation, allow_empty)| Wish {
+        kind: KINDS.get(kind).copied().unwrap_or(Kind::Manual),
+        conversation,
+        allow_empty,
+    })
+}
+
+fn any_other() -> impl Strategy<Value = Other> {
+    prop_oneof![
+        2 => Just(Other::Save),
+        2 => (0..4_usize).prop_map(Other::Delete),
+        1 => Just(Other::Prune),
+        1 => (0..4_usize).prop_map(Other::Pin),
     ]
 }
 
@@ -94,6 +175,7 @@ fn any_restoring() -> impl Strategy<Value = Restoring> {
     prop_oneof![
         4 => (0..4_usize).prop_map(Restoring::Whole),
         4 => (0..4_usize, prop::collection::vec(0..PATHS.len(), 1..3)).prop_map(|(at, paths)| Restoring::Paths(at, paths)),
+        1 => (0..4_usize).prop_map(Restoring::State),
         4 => Just(Restoring::Undo),
         3 => Just(Restoring::Redo),
     ]
@@ -111,15 +193,29 @@ fn any_after() -> impl Strategy<Value = AfterCrash> {
 /// What children of the driver run; by itself it does nothing.
 #[test]
 fn child() {
-    crash::child(|place, operation| {
+    driver::child(|place, operation| {
         let ws = TestWorkspace::attach(place);
         let workspace = ws.open();
         let words: Vec<&str> = operation.split(' ').collect();
+        let id = |id: &str| id.parse::<CheckpointId>().map_err(|_| "no id".to_owned());
         match words.as_slice() {
+            ["save"] => workspace.save(&SaveRequest::default(), ws.now()).map(drop),
+            ["saves", times] => {
+                let request = SaveRequest { allow_empty: true, ..SaveRequest::default() };
+                let times: usize = times.parse().unwrap();
+                (0..times).try_for_each(|_| workspace.save(&request, ws.now()).map(drop))
+            }
+            ["delete", word] => workspace.delete(&[id(word)?], true, ws.now()).map(drop),
+            ["prune"] => workspace.prune(ws.now()).map(drop),
+            ["pin", word] => workspace.pin(&id(word)?, ws.now()).map(drop),
+            ["state", word] => {
+                let request = RestoreRequest { only: Only::State, ..RestoreRequest::whole(id(word)?) };
+                workspace.restore(&request, ws.now()).map(drop)
+            }
             ["undo"] => workspace.undo(ws.now()).map(drop),
             ["redo"] => workspace.redo(ws.now()).map(drop),
-            ["restore", id, paths @ ..] => {
-                let target: CheckpointId = id.parse().map_err(|_| "no id".to_owned())?;
+            ["restore", word, paths @ ..] => {
+                let target = id(word)?;
                 let scope =
                     to_scope(&(!paths.is_empty()).then(|| paths.iter().map(|path| path.as_bytes().to_vec()).collect()));
                 workspace.restore(&RestoreRequest { scope, ..RestoreRequest::whole(target) }, ws.now()).map(drop)
@@ -133,24 +229,29 @@ fn child() {
 #[test]
 fn every_restore_gives_the_tree_that_the_model_gives_and_nothing_is_lost() {
     let is_long = std::env::var_os("BACKTRAIL_LONG").is_some();
-    let cases = if is_long { 1500 } else { 120 };
+    let cases = if is_long { 5000 } else { 80 };
     let config = Config { cases, failure_persistence: None, max_shrink_iters: 600, ..Config::default() };
     let mut runner = if is_long {
         TestRunner::new(config)
     } else {
         TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha))
     };
-    let sequences = prop::collection::vec(any_op(), 8..26);
+    let (steps, tried) = (Cell::new(0), Cell::new(0));
+    let sequences = prop::collection::vec(any_op(), 8..36);
     let result = runner.run(&sequences, |operations| {
         let mut run = Run::new();
         for operation in &operations {
             run.step(operation)?;
+            steps.set(steps.get() + 1);
         }
+        tried.set(tried.get() + 1);
         run.end()
     });
+    println!("{} steps in {} cases", steps.get(), tried.get());
     if let Err(error) = result {
         panic!("{error}");
     }
+    assert!(!is_long || steps.get() >= 100_000, "{} steps are few", steps.get());
 }
 
 /// Found by the model: killed between the note that it was done and the end of the journal, an aborted restore gave the

@@ -1,208 +1,277 @@
 //! One sequence of operations, on the disk and in the model.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use backtrail::{CheckpointId, ErrorCode, Recovery, RestoreOutcome, RestoreRequest, SaveRequest, Workspace};
+use backtrail::{
+    Checkpoint, CheckpointId, ErrorCode, Kind, ListFilter, Only, RestoreOutcome, RestoreRequest, SaveRequest, Workspace,
+};
 use backtrail_testkit::{Found, Manifest, TestWorkspace};
 use proptest::prelude::*;
 
-use super::*;
-
-/// A checkpoint as the model knows it.
-#[derive(Debug, Clone)]
-struct Known {
-    /// None where a process that died took it.
-    id: Option<CheckpointId>,
-    tree: Tree,
-    scope: Paths,
-    is_safety: bool,
-}
-
-/// A restore that can be taken back.
-#[derive(Debug, Clone)]
-struct Takeable {
-    /// What was there before, where it changed something.
-    safety: Option<usize>,
-    scope: Paths,
-    stood_on: Option<CheckpointId>,
-}
+use super::{
+    repositories::{self, Repositories},
+    timeline::{Known, POLICY, Takeable, Timeline},
+    *,
+};
 
 /// A restore, an undo or a redo, decided.
-struct Decided {
-    planned: Planned,
+pub(super) struct Decided {
+    pub(super) planned: Planned,
     /// Where the workspace stands afterwards.
-    stands_on: Option<CheckpointId>,
-    what: Restoring,
-    words: String,
-    request: Option<RestoreRequest>,
+    pub(super) stands_on: Option<CheckpointId>,
+    pub(super) what: Restoring,
+    pub(super) words: String,
+    pub(super) request: Option<RestoreRequest>,
 }
 
 pub(super) struct Run {
-    ws: TestWorkspace,
-    workspace: Workspace,
-    tree: Tree,
-    known: Vec<Known>,
-    undo: Vec<Takeable>,
-    redo: Vec<Takeable>,
-    stands_on: Option<CheckpointId>,
+    pub(super) ws: TestWorkspace,
+    pub(super) workspace: Workspace,
+    /// As another process has it open, with what it remembers from before.
+    pub(super) other: Workspace,
+    pub(super) tree: Tree,
+    pub(super) repositories: Repositories,
+    pub(super) timeline: Timeline,
     written: usize,
-    /// What was saved, and what a restore took out of the workspace: the store must have it for ever.
-    owed: BTreeSet<Vec<u8>>,
+    /// The agent's conversation so far.
+    conversation: Vec<u8>,
+}
+
+pub(super) fn failed(what: &str, error: impl std::fmt::Display) -> TestCaseError {
+    TestCaseError::fail(format!("{what}: {error}"))
 }
 
 impl Run {
     pub(super) fn new() -> Self {
-        let ws = TestWorkspace::new();
+        let ws = TestWorkspace::in_memory();
         ws.write(".gitignore", "*.ign\n.env\n");
+        ws.write("backtrail.toml", POLICY);
         ws.write("a", "the first\n");
         ws.write("d/x", "in a directory\n");
         let mut run = Self {
             workspace: ws.open(),
+            other: ws.open(),
             tree: ws.manifest().0,
             ws,
-            known: Vec::new(),
-            undo: Vec::new(),
-            redo: Vec::new(),
-            stands_on: None,
+            repositories: Repositories::new(),
+            timeline: Timeline::default(),
             written: 0,
-            owed: BTreeSet::new(),
+            conversation: Vec::new(),
         };
-        run.save().unwrap();
+        run.save(&Wish::default()).unwrap();
         run
     }
 
     pub(super) fn step(&mut self, operation: &Op) -> Checked {
         match operation {
-            Op::Save => self.save(),
+            Op::Save(wish) => self.save(wish),
             Op::Do(what) => self.restoring(what),
+            Op::Forget(what) => self.forgetting(what),
             Op::Reopen => {
                 self.workspace = self.ws.open();
                 Ok(())
             }
+            Op::Switch => {
+                std::mem::swap(&mut self.workspace, &mut self.other);
+                Ok(())
+            }
             Op::Crash(what, point, next) => self.crash(what, *point, next),
+            Op::CrashOther(what, point) => self.crash_other(what, *point),
+            Op::Together(point) => self.together(*point),
             edit => {
                 self.edit(edit);
-                self.tree = self.ws.manifest().0;
+                self.look_again();
                 Ok(())
             }
         }
     }
 
+    /// Takes the disk as it is: somebody edited it.
+    pub(super) fn look_again(&mut self) {
+        self.repositories = repositories::read(&self.ws);
+        self.tree = self.on_disk();
+    }
+
+    fn on_disk(&self) -> Tree {
+        let mut tree = self.ws.manifest().0;
+        tree.extend(repositories::read(&self.ws).into_keys().map(|path| (path, Found::Special)));
+        tree
+    }
+
     /// Nothing is lost, and what is ignored is nowhere in the store.
     pub(super) fn end(mut self) -> Checked {
-        self.save()?;
+        self.save(&Wish::default())?;
         let stored = self.ws.blobs_in_store();
-        for bytes in &self.owed {
-            let text = String::from_utf8_lossy(bytes);
-            prop_assert!(stored.contains(bytes), "lost: {text:?}");
+        for bytes in self.timeline.living().flat_map(Known::bytes) {
+            let text = String::from_utf8_lossy(&bytes);
+            prop_assert!(stored.contains(&bytes), "lost: {text:?}");
         }
         for bytes in &stored {
-            let text = String::from_utf8_lossy(bytes);
+            let text = String::from_utf8_lossy(&bytes[..bytes.len().min(40)]);
             prop_assert!(!text.starts_with("ignored "), "an ignored file was captured: {text:?}");
+        }
+        for known in self.timeline.living() {
+            for (name, bytes) in &known.attachments {
+                let found =
+                    self.workspace.attachment(&known.id, name).map_err(|error| failed("an attachment", error))?;
+                prop_assert!(found == *bytes, "the attachment {name} of {} has changed", known.id);
+            }
         }
         self.ws.assert_store_is_sound();
         Ok(())
     }
 
-    fn save(&mut self) -> Checked {
-        let saved = self.workspace.save(&SaveRequest::default(), self.ws.now());
-        let saved = saved.map_err(|error| TestCaseError::fail(format!("save: {error}")))?;
-        self.saved(saved.created, saved.checkpoint.id)
+    fn request(&mut self, wish: &Wish) -> SaveRequest {
+        let mut attachments = Vec::new();
+        if let Some(more) = wish.conversation {
+            // Now and then so much that it is kept in pieces.
+            let line = format!("turn {} said\n", self.written);
+            let times = if more == 0 { 70_000 } else { more };
+            self.written += 1;
+            self.conversation.extend_from_slice(line.repeat(times).as_bytes());
+            attachments.push(("conversation".to_owned(), self.conversation.clone()));
+            attachments.push(("features".to_owned(), self.fresh()));
+        }
+        SaveRequest { kind: Some(wish.kind), attachments, allow_empty: wish.allow_empty, ..SaveRequest::default() }
     }
 
-    fn saved(&mut self, created: bool, id: CheckpointId) -> Checked {
+    fn save(&mut self, wish: &Wish) -> Checked {
+        let request = self.request(wish);
+        let saved = self.workspace.save(&request, self.ws.now()).map_err(|error| failed("save", error))?;
+        self.saved(saved.created, &saved.checkpoint, &request)
+    }
+
+    pub(super) fn saved(&mut self, created: bool, checkpoint: &Checkpoint, request: &SaveRequest) -> Checked {
         self.unchanged("a save")?;
         let tree = captured(&self.tree);
-        self.owed.extend(leaves(&tree));
-        let standing = self.known.iter().find(|known| known.id.is_some() && known.id == self.stands_on);
-        let expected = standing.is_none_or(|known| known.is_safety || known.tree != tree);
+        let kind = request.kind.unwrap_or(Kind::Manual);
+        let expected = request.allow_empty
+            || !request.attachments.is_empty()
+            || self.timeline.stands_on().is_none_or(|known| known.tree != tree || is_kept_longer(kind, known.kind));
         prop_assert_eq!(created, expected, "was a checkpoint made?");
         if created {
-            self.known.push(Known { id: Some(id), tree, scope: None, is_safety: false });
-            self.stands_on = Some(id);
+            self.know(checkpoint, tree, None, request.attachments.iter().cloned().collect());
+            self.timeline.at = Some(checkpoint.id);
+            let surplus = self.timeline.surplus();
+            self.timeline.forget(&surplus);
         }
-        self.check_standing()
+        self.check_timeline("a save")
     }
 
-    fn check_standing(&self) -> Checked {
-        let current = self.workspace.current().map_err(|error| TestCaseError::fail(error.to_string()))?;
-        prop_assert_eq!(current, self.stands_on, "the checkpoint that the workspace stands on");
+    /// Takes up a checkpoint that was published.
+    pub(super) fn know(
+        &mut self,
+        found: &Checkpoint,
+        tree: Tree,
+        scope: Paths,
+        attachments: BTreeMap<String, Vec<u8>>,
+    ) -> &mut Known {
+        self.timeline.known.push(Known {
+            id: found.id,
+            kind: found.kind,
+            tree,
+            scope,
+            parent: self.timeline.standing_id(),
+            attachments,
+            is_pinned: false,
+            is_gone: false,
+            is_opaque: false,
+        });
+        self.timeline.known.last_mut().unwrap()
+    }
+
+    /// All checkpoints that are there, oldest first.
+    pub(super) fn listed(&self) -> Checked<Vec<Checkpoint>> {
+        let mut listed = self.workspace.list(&ListFilter::default()).map_err(|error| failed("list", error))?;
+        listed.reverse();
+        Ok(listed)
+    }
+
+    /// The checkpoints that are there are those that must be, as they must be, and the workspace stands where it must.
+    pub(super) fn check_timeline(&self, what: &str) -> Checked {
+        let listed = self.listed()?;
+        let found: Vec<_> = listed.iter().map(|found| (found.id, found.kind, found.pinned)).collect();
+        let living: Vec<_> = self.timeline.living().map(|known| (known.id, known.kind, known.is_pinned)).collect();
+        prop_assert_eq!(found, living, "the timeline after {}", what);
+        for (found, known) in listed.iter().zip(self.timeline.living()) {
+            let sizes: Vec<_> = found.attachments.iter().map(|kept| (kept.name.clone(), kept.bytes)).collect();
+            let wanted: Vec<_> =
+                known.attachments.iter().map(|(name, bytes)| (name.clone(), bytes.len() as u64)).collect();
+            prop_assert_eq!(sizes, wanted, "attachments after {}", what);
+        }
+        let current = self.workspace.current().map_err(|error| failed("where it stands", error))?;
+        prop_assert_eq!(current, self.timeline.standing_id(), "where the workspace stands after {}", what);
         Ok(())
     }
 
-    fn unchanged(&self, what: &str) -> Checked {
+    pub(super) fn unchanged(&self, what: &str) -> Checked {
         self.is_on_disk(&self.tree, what)
     }
 
-    fn is_on_disk(&self, tree: &Tree, what: &str) -> Checked {
-        let differences = Manifest(tree.clone()).differences(&self.ws.manifest());
+    pub(super) fn is_on_disk(&self, tree: &Tree, what: &str) -> Checked {
+        let differences = Manifest(tree.clone()).differences(&Manifest(self.on_disk()));
         prop_assert!(differences.is_empty(), "{what}: model against disk:\n  {}", differences.join("\n  "));
+        let repositories = repositories::read(&self.ws);
+        for (path, before) in &self.repositories {
+            let shown = String::from_utf8_lossy(path);
+            let differences = repositories.get(path).map(|after| before.differences(after));
+            prop_assert_eq!(differences, Some(Vec::new()), "{}: the repository {}", what, shown);
+        }
         Ok(())
     }
 
     /// What the operation shall do; none where there is nothing that it could work on.
-    fn decide(&self, what: &Restoring) -> Option<Decided> {
-        let newest_first = || self.known.iter().rev().filter(|known| known.id.is_some());
-        let words = |id: Option<CheckpointId>, paths: &[&str]| format!("restore {} {}", id.unwrap(), paths.join(" "));
+    pub(super) fn decide(&self, what: &Restoring) -> Option<Decided> {
+        let (tree, standing) = (&self.tree, self.timeline.standing_id());
+        let decided = |planned: Planned, stands_on, words: String, request| {
+            Some(Decided { planned, stands_on, what: what.clone(), words, request })
+        };
         match what {
             Restoring::Whole(back) => {
-                let known = newest_first().nth(*back)?;
-                let planned = plan(&self.tree, &known.tree, &known.scope);
+                let known = self.timeline.nth_back(*back)?;
+                let planned = plan(tree, &known.tree, &known.scope);
                 // A safety checkpoint of some paths is restored within them: the workspace does not stand on it.
-                let stands_on = if known.scope.is_none() { known.id } else { self.stands_on };
-                let request = Some(RestoreRequest::whole(known.id?));
-                Some(Decided {
-                    planned,
-                    stands_on,
-                    what: what.clone(),
-                    words: words(known.id, &[]).trim().into(),
-                    request,
-                })
+                let stands_on = if known.scope.is_none() { Some(known.id) } else { standing };
+                decided(planned, stands_on, format!("restore {}", known.id), Some(RestoreRequest::whole(known.id)))
             }
             Restoring::Paths(back, paths) => {
-                let known = newest_first().filter(|known| known.scope.is_none()).nth(*back)?;
+                let known = self.timeline.nth_whole(*back)?;
                 let names: Vec<&str> = paths.iter().map(|path| PATHS[*path]).collect();
                 let scope = normal(names.iter().map(|name| name.as_bytes().to_vec()).collect());
-                let request = RestoreRequest { scope: to_scope(&scope), ..RestoreRequest::whole(known.id?) };
-                let planned = plan(&self.tree, &known.tree, &scope);
-                let words = words(known.id, &names);
-                Some(Decided { planned, stands_on: self.stands_on, what: what.clone(), words, request: Some(request) })
+                let request = RestoreRequest { scope: to_scope(&scope), ..RestoreRequest::whole(known.id) };
+                let words = format!("restore {} {}", known.id, names.join(" "));
+                decided(plan(tree, &known.tree, &scope), standing, words, Some(request))
+            }
+            Restoring::State(back) => {
+                let known = self.timeline.nth_whole(*back)?;
+                let request = RestoreRequest { only: Only::State, ..RestoreRequest::whole(known.id) };
+                let planned = plan(tree, &known.tree, &state_scope());
+                decided(planned, standing, format!("state {}", known.id), Some(request))
             }
             Restoring::Undo | Restoring::Redo => {
-                let (stack, words) =
-                    if matches!(what, Restoring::Undo) { (&self.undo, "undo") } else { (&self.redo, "redo") };
-                let last = stack.last()?;
-                let planned = match last.safety {
-                    Some(safety) => plan(&self.tree, &self.known[safety].tree, &last.scope),
-                    None => plan(&self.tree, &Tree::new(), &Some(Vec::new())),
+                let (stack, words) = match what {
+                    Restoring::Undo => (&self.timeline.undo, "undo"),
+                    _ => (&self.timeline.redo, "redo"),
                 };
-                Some(Decided {
-                    planned,
-                    stands_on: last.stood_on,
-                    what: what.clone(),
-                    words: words.into(),
-                    request: None,
-                })
+                let last = stack.last().filter(|last| self.timeline.is_reachable(last))?;
+                let planned = match last.safety {
+                    Some(safety) => plan(tree, &self.timeline.get(safety).tree, &last.scope),
+                    None => plan(tree, &Tree::new(), &Some(Vec::new())),
+                };
+                decided(planned, last.stood_on, words.into(), None)
             }
         }
     }
 
     /// Is a path named that is in neither of both?
-    fn names_nothing(&self, decided: &Decided) -> bool {
+    pub(super) fn names_nothing(&self, decided: &Decided) -> bool {
         let (Some(request), Restoring::Paths(..)) = (&decided.request, &decided.what) else { return false };
-        let known = self.known.iter().find(|known| known.id == Some(request.target)).unwrap();
+        let known = self.timeline.get(request.target);
         let paths = request.scope.paths().unwrap_or_default();
         paths.iter().any(|path| !self.tree.contains_key(path.as_bytes()) && !known.tree.contains_key(path.as_bytes()))
     }
 
-    fn has_room(&self) -> bool {
-        self.known.iter().filter(|known| known.is_safety).count() < KEPT_SAFETIES
-    }
-
-    fn restoring(&mut self, what: &Restoring) -> Checked {
-        if !self.has_room() {
-            return Ok(());
-        }
+    pub(super) fn restoring(&mut self, what: &Restoring) -> Checked {
         let now = self.ws.now();
         let Some(decided) = self.decide(what) else {
             let nothing = match what {
@@ -228,11 +297,21 @@ impl Run {
             prop_assert!(matches!(code, Err(ErrorCode::Conflict)), "a conflict: {code:?}");
             return self.unchanged("a conflict");
         }
-        let outcome = outcome.map_err(|error| TestCaseError::fail(format!("{what:?}: {error}")))?;
+        let outcome = outcome.map_err(|error| failed(&format!("{what:?}"), error))?;
         let Some(outcome) = outcome else { return Err(TestCaseError::fail(format!("{what:?} found nothing to do"))) };
         self.check_outcome(&decided, &outcome)?;
+        if let Some(safety) = outcome.safety {
+            self.know_safety(safety, &decided)?;
+        }
         self.done(decided, outcome.safety);
-        self.check_standing()
+        self.check_timeline(&format!("{what:?}"))
+    }
+
+    pub(super) fn know_safety(&mut self, id: CheckpointId, decided: &Decided) -> Checked {
+        let found = self.workspace.get(&id).map_err(|error| failed("the safety checkpoint", error))?;
+        prop_assert_eq!(found.kind, Kind::Safety);
+        self.know(&found, captured(&self.tree), decided.planned.scope.clone(), BTreeMap::new());
+        Ok(())
     }
 
     fn check_outcome(&self, decided: &Decided, outcome: &RestoreOutcome) -> Checked {
@@ -241,145 +320,89 @@ impl Run {
         self.is_on_disk(&decided.planned.tree, &format!("{what:?}"))?;
         prop_assert_eq!(conflicts, decided.planned.conflicts.clone(), "conflicts of {:?}", what);
         prop_assert!(outcome.applied);
-        prop_assert_eq!(
-            outcome.safety.is_some(),
-            decided.planned.tree != self.tree,
-            "a safety checkpoint of {:?}",
-            what
-        );
-        prop_assert_eq!(outcome.changes.is_empty(), decided.planned.tree == self.tree, "changes of {:?}", what);
+        let changed = decided.planned.tree != self.tree;
+        prop_assert_eq!(outcome.safety.is_some(), changed, "a safety checkpoint of {:?}", what);
+        prop_assert_eq!(outcome.changes.is_empty(), !changed, "changes of {:?}", what);
         Ok(())
     }
 
-    /// Notes that an operation was done.
-    fn done(&mut self, decided: Decided, safety: Option<CheckpointId>) {
+    /// Notes that an operation was done; its safety checkpoint is known already.
+    pub(super) fn done(&mut self, decided: Decided, safety: Option<CheckpointId>) {
         let Decided { planned, stands_on, what, .. } = decided;
+        let standing = self.timeline.standing_id();
         let changed = planned.tree != self.tree;
-        let stays = leaves(&planned.tree);
-        self.owed.extend(leaves(&captured(&self.tree)).into_iter().filter(|bytes| !stays.contains(bytes)));
-        let safety = changed.then(|| {
-            let (tree, scope) = (captured(&self.tree), planned.scope.clone());
-            self.known.push(Known { id: safety, tree, scope, is_safety: true });
-            self.known.len() - 1
-        });
-        let takeable = Takeable { safety, scope: planned.scope, stood_on: self.stands_on };
+        let takeable = Takeable { safety, scope: planned.scope, stood_on: standing };
+        let timeline = &mut self.timeline;
         match what {
             Restoring::Undo => {
-                self.undo.pop();
-                self.redo.push(takeable);
+                timeline.undo.pop();
+                timeline.redo.push(takeable);
             }
             Restoring::Redo => {
-                self.redo.pop();
-                self.undo.push(takeable);
+                timeline.redo.pop();
+                timeline.undo.push(takeable);
             }
-            _ if changed || stands_on != self.stands_on => {
-                self.undo.push(takeable);
-                self.redo.clear();
+            _ if changed || stands_on != standing => {
+                timeline.undo.push(takeable);
+                timeline.redo.clear();
             }
             _ => {}
         }
-        self.stands_on = stands_on;
+        timeline.at = stands_on;
         self.tree = planned.tree;
     }
 
-    /// Kills the operation at a point, and lets the next command pick up the pieces.
-    fn crash(&mut self, what: &Restoring, point: usize, next: &AfterCrash) -> Checked {
-        let Some(decided) = self.decide(what) else { return Ok(()) };
-        let is_refused = decided.request.is_some() && !decided.planned.conflicts.is_empty();
-        if !self.has_room() || is_refused || self.names_nothing(&decided) || decided.planned.tree == self.tree {
-            return self.restoring(what);
-        }
-        let ended = DRIVER.run(&self.ws.base(), &decided.words, point, Fault::Kill);
-        prop_assert_ne!(ended, Ended::Failed, "{:?} in a child", what);
-        let is_under_way = self.ws.store().join("backtrail/journal").exists();
-        let is_new = || self.is_on_disk(&decided.planned.tree, "").is_ok();
-        if !is_under_way && !is_new() {
-            self.unchanged(&format!("{what:?} killed at {point}, before it began"))?;
-            prop_assert_ne!(ended, Ended::Done);
-        }
-        let goes_forward = is_under_way || is_new();
+    fn forgetting(&mut self, what: &Forgetting) -> Checked {
         let now = self.ws.now();
-        match next {
-            AfterCrash::Abort => {
-                let recovered = self.workspace.recover(true, now);
-                let recovered = recovered.map_err(|error| TestCaseError::fail(format!("abort: {error}")))?;
-                prop_assert_eq!(recovered != Recovery::Nothing, is_under_way, "{:?}", recovered);
-                // One that was done but for the end of its journal may be finished instead, if it says so.
-                if recovered == Recovery::Finished || (goes_forward && !is_under_way) {
-                    self.done(decided, None);
+        match what {
+            Forgetting::Delete(back) => {
+                let Some(known) = self.timeline.nth_back(*back).cloned() else { return Ok(()) };
+                let mut deleted = self.workspace.delete(&[known.id], false, now);
+                if known.kind == Kind::Feature {
+                    let code = deleted.map_err(|error| error.code());
+                    prop_assert!(matches!(code, Err(ErrorCode::FeatureCheckpoint)), "a feature: {code:?}");
+                    self.check_timeline("a delete without force")?;
+                    deleted = self.workspace.delete(&[known.id], true, now);
                 }
-                self.unchanged("after recover --abort")?;
-                self.check_standing()
+                prop_assert_eq!(deleted.map_err(|error| failed("delete", error))?, [known.id]);
+                self.timeline.forget(&BTreeSet::from([known.id]));
             }
-            AfterCrash::Recover => {
-                let recovered = self.workspace.recover(false, now);
-                let recovered = recovered.map_err(|error| TestCaseError::fail(format!("recover: {error}")))?;
-                prop_assert_eq!(recovered, if is_under_way { Recovery::Finished } else { Recovery::Nothing });
-                if goes_forward {
-                    self.done(decided, None);
-                }
-                self.unchanged("after recover")?;
-                self.check_standing()
+            Forgetting::Prune => {
+                let surplus = self.timeline.surplus();
+                let pruned = self.workspace.prune(now).map_err(|error| failed("prune", error))?;
+                prop_assert_eq!(
+                    pruned.deleted.into_iter().collect::<BTreeSet<_>>(),
+                    surplus.clone(),
+                    "what prune took"
+                );
+                self.timeline.forget(&surplus);
+                self.check_freed()?;
             }
-            AfterCrash::Save => {
-                let saved = self.workspace.save(&SaveRequest::default(), now);
-                let saved = saved.map_err(|error| TestCaseError::fail(format!("save: {error}")))?;
-                if goes_forward {
-                    self.done(decided, None);
-                }
-                self.saved(saved.created, saved.checkpoint.id)
-            }
-            AfterCrash::Write(path) => {
-                let written = self.edit_after_crash(PATHS[*path]);
-                let recovered = self.workspace.recover(false, now);
-                recovered.map_err(|error| TestCaseError::fail(format!("recover after a write: {error}")))?;
-                if goes_forward {
-                    self.done(decided, None);
-                }
-                self.check_after_write(PATHS[*path], written)?;
-                self.check_standing()
+            Forgetting::Pin(back) | Forgetting::Unpin(back) => {
+                let Some(id) = self.timeline.nth_back(*back).map(|known| known.id) else { return Ok(()) };
+                let is_pin = matches!(what, Forgetting::Pin(_));
+                let done = if is_pin { self.workspace.pin(&id, now) } else { self.workspace.unpin(&id, now) };
+                prop_assert_eq!(done.map_err(|error| failed("pin", error))?.pinned, is_pin);
+                self.timeline.get_mut(id).is_pinned = is_pin;
             }
         }
+        self.unchanged(&format!("{what:?}"))?;
+        self.check_timeline(&format!("{what:?}"))
     }
 
-    /// Writes where a file can be written now; gives the bytes.
-    fn edit_after_crash(&mut self, name: &str) -> Option<Vec<u8>> {
-        let path = self.ws.path(name);
-        let parent_is_there = path.parent().is_some_and(|parent| parent.is_dir() && !parent.is_symlink());
-        if !parent_is_there || path.is_symlink() || path.is_dir() {
-            return None;
-        }
-        let bytes = self.fresh();
-        std::fs::write(path, &bytes).unwrap();
-        Some(bytes)
-    }
-
-    /// All is as the model says, but for the path that somebody wrote to, and what is above and below it.
-    fn check_after_write(&mut self, name: &str, written: Option<Vec<u8>>) -> Checked {
-        let disk = self.ws.manifest();
-        let is_related = |path: &[u8]| is_within(path, name.as_bytes()) || is_within(name.as_bytes(), path);
-        let paths: BTreeSet<_> = self.tree.keys().chain(disk.0.keys()).collect();
-        for path in paths {
-            let is_same = self.tree.get(path) == disk.0.get(path);
-            let may_differ = written.is_some() && is_related(path);
-            let shown = String::from_utf8_lossy(path);
-            prop_assert!(
-                is_same || may_differ,
-                "after a write to {name} and a recovery, {shown}: {:?} on disk, not {:?}",
-                disk.0.get(path),
-                self.tree.get(path)
-            );
-        }
-        if let Some(bytes) = written {
-            let is_stored = self.ws.blobs_in_store().contains(&bytes);
-            prop_assert!(disk.holds(&bytes) || is_stored, "what was written to {name} after the crash is lost");
-            self.owed.extend(is_stored.then_some(bytes));
-        }
-        self.tree = disk.0;
+    /// After a prune the store holds nothing that no checkpoint needs.
+    fn check_freed(&self) -> Checked {
+        let ids = |arguments: &[&str]| -> BTreeSet<String> {
+            String::from_utf8(self.ws.store_git(arguments)).unwrap().lines().map(str::to_owned).collect()
+        };
+        let all = ids(&["cat-file", "--batch-all-objects", "--batch-check=%(objectname)"]);
+        let needed = ids(&["rev-list", "--objects", "--no-object-names", "--all"]);
+        let left: Vec<_> = all.difference(&needed).collect();
+        prop_assert!(left.is_empty(), "prune left objects that nothing needs: {left:?}");
         Ok(())
     }
 
-    fn fresh(&mut self) -> Vec<u8> {
+    pub(super) fn fresh(&mut self) -> Vec<u8> {
         self.written += 1;
         format!("version {}\n", self.written).into_bytes()
     }
@@ -426,7 +449,20 @@ impl Run {
                 self.put(PRECIOUS[*path], &bytes);
             }
             Op::DeletePrecious(path) => self.clear(PRECIOUS[*path]),
-            Op::Save | Op::Do(_) | Op::Reopen | Op::Crash(..) => unreachable!("no edit"),
+            Op::State(path) => {
+                let bytes = self.fresh();
+                self.put(STATE[*path], &bytes);
+            }
+            Op::DeleteState(path) => self.clear(STATE[*path]),
+            Op::Repository(path) => {
+                let name = REPOSITORIES[*path];
+                if !is_directory(self.tree.get(name.as_bytes())) {
+                    self.make_way(name);
+                    self.ws.mkdir(name);
+                }
+                repositories::make(&self.ws, name);
+            }
+            _ => unreachable!("no edit"),
         }
     }
 
@@ -466,4 +502,12 @@ impl Run {
             self.ws.rename(from, to);
         }
     }
+}
+
+/// Is one kind kept longer than another? An unchanged tree is saved again only for one that is.
+fn is_kept_longer(kind: Kind, than: Kind) -> bool {
+    const LONGEST_LAST: [Kind; 7] =
+        [Kind::Session, Kind::Automatic, Kind::Safety, Kind::Step, Kind::Turn, Kind::Manual, Kind::Feature];
+    let rank = |kind: Kind| LONGEST_LAST.iter().position(|other| *other == kind);
+    rank(kind) > rank(than)
 }

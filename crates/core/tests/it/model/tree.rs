@@ -19,8 +19,17 @@ pub(super) struct Planned {
     pub(super) conflicts: BTreeSet<Vec<u8>>,
 }
 
+/// The agent's own files: captured although a rule leaves them out.
+pub(super) const STATE: [&str; 2] = ["features.ign", "d/progress.ign"];
+
+/// Left out: what the rules name, the agent's own files aside, and the git directory of a repository inside.
 pub(super) fn is_ignored(path: &[u8]) -> bool {
-    path.ends_with(b".ign")
+    let is_state = STATE.iter().any(|name| name.as_bytes() == path);
+    (path.ends_with(b".ign") && !is_state) || path == b".git" || path.ends_with(b"/.git")
+}
+
+pub(super) fn state_scope() -> Paths {
+    normal(STATE.iter().map(|name| name.as_bytes().to_vec()).collect())
 }
 
 pub(super) fn bytes_of(found: &Found) -> Option<Vec<u8>> {
@@ -28,10 +37,6 @@ pub(super) fn bytes_of(found: &Found) -> Option<Vec<u8>> {
         Found::File(_, bytes) | Found::Link(bytes) => Some(bytes.clone()),
         _ => None,
     }
-}
-
-pub(super) fn leaves(tree: &Tree) -> BTreeSet<Vec<u8>> {
-    tree.values().filter_map(bytes_of).collect()
 }
 
 pub(super) fn is_within(path: &[u8], above: &[u8]) -> bool {

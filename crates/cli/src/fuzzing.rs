@@ -1,0 +1,22 @@
+//! What the fuzzer of hook payloads in `fuzz/` calls, and the test that runs its corpus.
+
+/// What an agent may send to its hook, whichever agent it is said to be.
+pub fn hook_payload(bytes: &[u8]) {
+    crate::hooks::fuzzing::payload(bytes);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    #[test]
+    fn the_kept_payloads_are_understood_or_refused() {
+        let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/hook_payload");
+        let mut tried = 0;
+        for entry in std::fs::read_dir(&corpus).unwrap() {
+            super::hook_payload(&std::fs::read(entry.unwrap().path()).unwrap());
+            tried += 1;
+        }
+        assert!(tried > 20, "{tried} payloads in {}", corpus.display());
+    }
+}

@@ -1,0 +1,129 @@
+//! What the fuzzers in `fuzz/` call, and the tests that run their corpora: any bytes in, an assertion failed or nothing.
+
+use std::path::Path;
+
+use crate::{
+    error::Error,
+    files::IgnoreRules,
+    json::CheckpointJson,
+    model::{OutsideRules, WorkspacePath},
+    settings::{ScanSettings, Settings, parse_bytes, parse_duration, parse_text},
+    store::fuzzing as store,
+};
+
+/// The message of a checkpoint's commit.
+pub fn record(bytes: &[u8]) {
+    for checkpoint in store::record(bytes) {
+        let json = serde_json::to_string(&CheckpointJson::from(&checkpoint));
+        assert!(json.is_ok_and(|json| !json.contains('\n')), "an answer is one line");
+    }
+}
+
+/// The note that a restore is under way.
+pub fn journal(bytes: &[u8]) {
+    store::journal(bytes);
+}
+
+/// A stored directory. Gives the names that a restore would write.
+pub fn tree(bytes: &[u8]) -> Vec<Vec<u8>> {
+    store::tree(bytes)
+}
+
+/// A settings file.
+pub fn settings(bytes: &[u8]) {
+    let file = Path::new("backtrail.toml");
+    let read = parse_text(file, bytes);
+    let text = String::from_utf8_lossy(bytes);
+    match &read {
+        Ok(settings) => {
+            assert!((1..=50).contains(&settings.checkpoints.every_n_steps));
+            let outside = |path: &WorkspacePath| path.parts().any(|part| part == ".." || part.contains(&0));
+            assert!(!settings.state.paths().iter().any(outside), "a file outside of the workspace");
+            let values: serde_json::Value = toml::from_str(&text).unwrap_or_else(|error| panic!("{error}"));
+            let given = Settings::default().with_values(values);
+            assert_eq!(given.ok().as_ref(), Some(settings), "the same, whichever way the values come");
+        }
+        Err(Error::Settings { file: named, problem }) => {
+            assert_eq!(named, file);
+            assert!(!problem.is_empty() && !problem.contains('\n'), "a problem is one line: {problem:?}");
+            if let Some(rest) = problem.strip_prefix("line ") {
+                let number: usize = rest.split(':').next().and_then(|digits| digits.parse().ok()).unwrap_or(0);
+                assert!((1..=text.matches('\n').count() + 1).contains(&number), "there is no line {number}");
+            }
+        }
+        Err(other) => panic!("another kind of error: {other}"),
+    }
+    excluding(&text, read.ok().as_ref());
+    for line in text.lines() {
+        if let Ok(bytes) = parse_bytes(line) {
+            assert_eq!(parse_bytes(&bytes.to_string()), Ok(bytes));
+        }
+        if let Ok(duration) = parse_duration(line) {
+            assert_eq!(parse_duration(&format!("{}s", duration.as_secs())), Ok(duration));
+        }
+    }
+}
+
+/// `exclude` adds its pattern to the file and changes nothing else in it.
+fn excluding(before: &str, settings: Option<&Settings>) {
+    let pattern = "*.added \"by\" a fuzzer\\\u{7f}".to_owned();
+    let Ok((after, all)) = crate::exclude::with_patterns(before, std::slice::from_ref(&pattern)) else { return };
+    assert!(all.contains(&pattern));
+    let Some(settings) = settings else { return };
+    let mut wanted = settings.clone();
+    if !wanted.scan.exclude.contains(&pattern) {
+        wanted.scan.exclude.push(pattern);
+    }
+    let read = parse_text(Path::new("backtrail.toml"), after.as_bytes());
+    assert_eq!(read.ok(), Some(wanted), "one pattern more, and nothing else: {after:?}");
+    for line in before.lines().filter(|line| line.trim_start().starts_with('#')) {
+        assert!(after.contains(line.trim()), "the comment {line:?} is gone");
+    }
+}
+
+/// A path and the ignore files on the way to it, outermost first, as a question that git can answer too.
+#[derive(Debug, Clone)]
+pub struct IgnoreQuestion {
+    /// The path, relative to where the first ignore file lies.
+    pub path: Vec<u8>,
+    /// Is it a directory?
+    pub is_directory: bool,
+    /// The ignore file at the top, and that of the first directory on the way.
+    pub rules: [Vec<u8>; 2],
+}
+
+impl IgnoreQuestion {
+    /// Reads one: a path, with a slash at the end of a directory; a NUL; the rules at the top; a NUL; those below.
+    pub fn parse(bytes: &[u8]) -> Option<Self> {
+        let mut parts = bytes.split(|byte| *byte == 0);
+        let path = parts.next()?;
+        let is_directory = path.ends_with(b"/");
+        let path = path.strip_suffix(b"/").unwrap_or(path);
+        let is_usual = |name: &[u8]| crate::model::is_safe_name(name) && name != b".gitignore" && name.len() < 100;
+        let checked = WorkspacePath::new(path).ok().filter(|path| !path.is_root())?;
+        let rules = [parts.next()?.to_vec(), parts.next().unwrap_or_default().to_vec()];
+        let is_asked = path.len() < 400 && checked.parts().all(|name| is_usual(name));
+        is_asked.then(|| Self { path: path.to_vec(), is_directory, rules })
+    }
+
+    /// The directories on the way to the path, outermost first.
+    pub fn directories(&self) -> impl Iterator<Item = &[u8]> {
+        self.path.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(slash, _)| &self.path[..slash])
+    }
+
+    /// The answer, found as a scan finds it: from the top down, and nothing below what is ignored is looked at.
+    pub fn is_ignored(&self) -> bool {
+        let outside = IgnoreRules::new(&OutsideRules::default(), &ScanSettings::default());
+        let mut rules = outside.below(b"", &self.rules[0]);
+        assert_ne!(rules.fingerprint(), outside.fingerprint(), "every source changes the fingerprint");
+        for (depth, directory) in self.directories().enumerate() {
+            if rules.judge(directory, true).is_ignored() {
+                return true;
+            }
+            if depth == 0 {
+                rules = rules.below(directory, &self.rules[1]);
+            }
+        }
+        rules.judge(&self.path, self.is_directory).is_ignored()
+    }
+}
