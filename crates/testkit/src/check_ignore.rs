@@ -31,7 +31,7 @@ impl CheckIgnore {
         crate::git(directory.path(), &["init", "-q"]);
         let mut command = crate::git::command(directory.path());
         command.args(["-c", "core.ignoreCase=false", "check-ignore", "--no-index", "--stdin", "-z", "-v", "-n"]);
-        command.env("GIT_LITERAL_PATHSPECS", "1").stdin(Stdio::piped()).stdout(Stdio::piped());
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let (stdin, stdout) = (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()));
         Self { child, stdin, stdout, directory, asked: 0 }

@@ -27,21 +27,32 @@ pub fn git(directory: &Path, arguments: &[&str]) -> Vec<u8> {
     output.stdout
 }
 
-/// Runs git in a directory with this on its stdin, and gives its stdout.
-#[track_caller]
-pub(crate) fn git_with_input(directory: &Path, arguments: &[&str], input: Vec<u8>) -> Vec<u8> {
+/// Runs git in a directory with this on its stdin, and gives what it said; the caller judges the exit code.
+///
+/// # Panics
+///
+/// Where git can't be run.
+pub fn git_output_with(directory: &Path, arguments: &[&str], input: Vec<u8>) -> Output {
     let mut child = command(directory)
         .args(arguments)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
         .spawn()
         .unwrap_or_else(|error| panic!("can't run git: {error}"));
     let mut stdin = child.stdin.take().unwrap_or_else(|| panic!("git has no stdin"));
-    // Written beside the reading: both pipes may be full.
+    // Written beside the reading: both pipes may be full. Git may end before it has read everything.
     let writer = std::thread::spawn(move || stdin.write_all(&input));
     let output = child.wait_with_output().unwrap_or_else(|error| panic!("git did not end: {error}"));
-    let written = writer.join().unwrap_or_else(|_| panic!("can't write to git"));
-    assert!(output.status.success() && written.is_ok(), "git {arguments:?}");
+    drop(writer.join());
+    output
+}
+
+/// Runs git in a directory with this on its stdin, and gives its stdout.
+#[track_caller]
+pub(crate) fn git_with_input(directory: &Path, arguments: &[&str], input: Vec<u8>) -> Vec<u8> {
+    let output = git_output_with(directory, arguments, input);
+    assert!(output.status.success(), "git {arguments:?}");
     output.stdout
 }
 

@@ -13,7 +13,7 @@ mod random;
 mod workspace;
 
 pub use check_ignore::CheckIgnore;
-pub use git::{blob_id, git, git_output};
+pub use git::{blob_id, git, git_output, git_output_with};
 pub use manifest::{Found, Manifest, git_directory_bytes};
 pub use random::Random;
 pub use workspace::TestWorkspace;

@@ -176,6 +176,90 @@ fn repository() -> Place {
     place
 }
 
+/// Everything by which a repository can name a program, each of which would leave a mark.
+fn loud_repository() -> (Place, PathBuf) {
+    let place = repository();
+    place.git(&["add", "a.txt", "dir"]);
+    place.git(&["commit", "-q", "-m", "base"]);
+    let mark = place.path("something-ran");
+    let loud = format!("touch {}; cat", mark.display());
+    place.write(".gitattributes", "* filter=loud diff=loud merge=loud\n");
+    place.write(".gitmodules", "[submodule \"x\"]\n\tpath = x\n\turl = ext::loud\n\tupdate = !loud\n");
+    for directory in ["ws", "ws/nested"] {
+        let settings = [
+            "filter.loud.clean",
+            "filter.loud.smudge",
+            "filter.loud.process",
+            "core.fsmonitor",
+            "core.editor",
+            "core.pager",
+            "core.sshCommand",
+            "core.askPass",
+            "core.gitProxy",
+            "core.alternateRefsCommand",
+            "diff.external",
+            "diff.loud.command",
+            "diff.loud.textconv",
+            "merge.loud.driver",
+            "credential.helper",
+            "gpg.program",
+            "sequence.editor",
+            "uploadpack.packObjectsHook",
+            "alias.status",
+            "init.templateDir",
+        ];
+        let config = place.path(directory).join(".git/config");
+        let mut text = fs::read_to_string(&config).unwrap();
+        for setting in settings {
+            let (section, key) = setting.rsplit_once('.').unwrap();
+            let section = section.split_once('.').map_or(section.to_owned(), |(a, b)| format!("{a} \"{b}\""));
+            text.push_str(&format!("[{section}]\n\t{key} = \"{loud}\"\n"));
+        }
+        text.push_str(
+            "[filter \"loud\"]\n\trequired = true\n[commit]\n\tgpgSign = true\n[core]\n\tuntrackedCache = true\n",
+        );
+        fs::write(config, text).unwrap();
+        for hook in ["post-checkout", "post-index-change", "pre-commit", "fsmonitor-watchman", "reference-transaction"]
+        {
+            let path = place.path(directory).join(".git/hooks").join(hook);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(&path, format!("#!/bin/sh\n{loud}\n")).unwrap();
+            fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        }
+    }
+    (place, mark)
+}
+
+#[test]
+fn a_repository_that_names_programs_starts_none() {
+    let (place, mark) = loud_repository();
+    place.ok(["save", "first"]);
+    place.write("a.txt", "two\n");
+    place.write("nested/c.txt", "two\n");
+    let exported = place.path("exported");
+    let commands: [&[&str]; 14] = [
+        &["save", "second"],
+        &["status"],
+        &["list"],
+        &["show", "@"],
+        &["diff", "@~1"],
+        &["history", "a.txt"],
+        &["cat", "@", "a.txt"],
+        &["restore", "@~1"],
+        &["undo"],
+        &["restore", "@~1", "nested"],
+        &["restore", "@", "--git"],
+        &["export", "@", exported.to_str().unwrap()],
+        &["verify"],
+        &["prune"],
+    ];
+    for words in commands {
+        let Some(calls) = traced(&place, words) else { return };
+        assert_starts_nothing(&calls);
+        assert!(!mark.exists(), "{words:?} ran something that the repository names");
+    }
+}
+
 fn stores(place: &Place) -> PathBuf {
     place.path("home/backtrail")
 }

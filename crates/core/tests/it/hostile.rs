@@ -252,9 +252,45 @@ fn no_tree_leads_out_of_the_workspace() {
     }
     use_it(&ws, checkpoint(&ws, &wide, RECORD), "a tree with a thousand names for one file");
     tried += 2;
+    for (what, bytes) in lying_objects() {
+        let id = "1234567890123456789012345678901234567890";
+        let place = ws.store().join("objects").join(&id[..2]);
+        std::fs::create_dir_all(&place).unwrap();
+        std::fs::write(place.join(&id[2..]), bytes).unwrap();
+        for mode in ["100644", "120000", "40000"] {
+            use_it(&ws, checkpoint(&ws, &tree(&ws, &[(mode, b"x", id)]), RECORD), &format!("{mode}: {what}"));
+            tried += 1;
+        }
+        assert!(!ws.exists("x"), "{what}: it was written");
+        std::fs::remove_file(place.join(&id[2..])).unwrap();
+    }
     println!("{tried} trees");
     assert!(tried > if is_long() { 200 } else { 100 });
     ws.open().save(&SaveRequest { allow_empty: true, ..Default::default() }, ws.now()).unwrap();
+}
+
+/// Objects that are not what they say, or far more.
+fn lying_objects() -> Vec<(&'static str, Vec<u8>)> {
+    let packed = |head: &str, body: usize| {
+        let mut encoder = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::best());
+        encoder.write_all(head.as_bytes()).unwrap();
+        let zeros = [0; 1 << 16];
+        (0..body >> 16).for_each(|_| encoder.write_all(&zeros).unwrap());
+        encoder.finish().unwrap()
+    };
+    let large = if is_long() { 1 << 30 } else { 4 << 20 };
+    vec![
+        ("more than it says", packed("blob 10\0", large)),
+        ("less than it says", packed(&format!("blob {}\0", 1_u64 << 62), 1 << 16)),
+        ("a size that is too large for a number", packed("blob 99999999999999999999999\0", 1 << 16)),
+        ("a negative size", packed("blob -1\0", 1 << 16)),
+        ("as much as it says, under another id", packed(&format!("blob {large}\0"), large)),
+        ("a tree of zeros", packed(&format!("tree {}\0", 1 << 20), 1 << 20)),
+        ("no kind", packed("\0\0\0", 1 << 16)),
+        ("no end", packed("blob 65536\0", 1 << 16)[..40].to_vec()),
+        ("no zlib", vec![0xff; 4096]),
+        ("nothing", Vec::new()),
+    ]
 }
 
 #[test]
@@ -409,6 +445,44 @@ fn no_journal_does_harm() {
         }
     }
     println!("{} journals", journals.len());
+}
+
+/// A journal that names a path in a repository, with a file ready in the staging area to be put there.
+#[test]
+fn no_journal_puts_a_file_into_a_repository() {
+    let ws = workspace();
+    let safety = ws.open().list(&ListFilter::default()).unwrap()[0].id;
+    let content = backtrail_testkit::blob_id(b"1\n");
+    let file = format!("{{\"kind\":\"file\",\"content\":\"{content}\",\"mode\":420}}");
+    let journal = |path: &str| {
+        format!(
+            "{{\"version\":1,\"sequence\":7,\"target\":\"{safety}\",\"safety\":\"{safety}\",\"scope\":null,\"before\":null,\
+             \"after\":null,\"direction\":\"forward\",\"workspace\":\"x\",\"areas\":[{{\"in\":\"store\",\"name\":\"7\"}}],\
+             \"steps\":[{{\"path\":{path:?},\"new\":{file},\"area\":0}}]}}"
+        )
+    };
+    let put_in_place = |path: &str| {
+        let stage = ws.store().join("backtrail/stage/7");
+        std::fs::create_dir_all(&stage).unwrap();
+        std::fs::write(stage.join("0"), "1\n").unwrap();
+        let line = journal(path);
+        let sealed = format!("{:08x} {line}\n", crc32(line.as_bytes()));
+        std::fs::write(ws.store().join("backtrail/journal"), sealed).unwrap();
+        drop(ws.open().recover(false, ws.now()));
+        for left in ["journal", "journal.damaged"] {
+            std::fs::remove_file(ws.store().join("backtrail").join(left)).ok();
+        }
+    };
+    put_in_place("honest");
+    assert!(ws.exists("honest"), "the staging area is not where this test thinks it is: it could not fail");
+    let before = untouchable(&ws);
+    for path in [".git/hooks/post-checkout", ".GIT/evil", "dir/.git/evil", "git~1", "dir/.git", ".git"] {
+        put_in_place(path);
+        for (before, after) in before.iter().zip(untouchable(&ws)) {
+            before.assert_same(&after, path);
+        }
+        assert!(path == ".git" || !ws.exists(path), "{path} was written");
+    }
 }
 
 /// The staging areas that a journal names, as the note of areas has them.

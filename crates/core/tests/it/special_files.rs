@@ -1,9 +1,9 @@
-//! FIFOs and sockets are named, and never opened.
+//! FIFOs, sockets and devices are named, and never opened.
 
 use std::{os::unix::net::UnixListener, process::Command};
 
-use backtrail::{Reason, SaveRequest};
-use backtrail_testkit::TestWorkspace;
+use backtrail::{ErrorCode, Reason, RestoreRequest, SaveRequest, Scope};
+use backtrail_testkit::{Found, TestWorkspace};
 
 fn fifo(ws: &TestWorkspace, name: &str) {
     assert!(Command::new("mkfifo").arg(ws.path(name)).status().unwrap().success());
@@ -63,4 +63,82 @@ fn rules_and_settings_that_are_special_files_do_not_block() {
     fifo(&ws, "backtrail.toml");
     let saved = ws.save();
     assert_eq!(ws.paths_in_store(&saved.id), ["a"]);
+}
+
+/// Makes device nodes; says so and gives false where that is not allowed.
+fn devices(ws: &TestWorkspace) -> bool {
+    let nodes =
+        [("d/null", "c", "1", "3"), ("d/zero", "c", "1", "5"), ("tty", "c", "4", "1"), ("disk", "b", "7", "99")];
+    nodes.into_iter().all(|(name, kind, major, minor)| {
+        let made = Command::new("mknod").arg(ws.path(name)).args([kind, major, minor]).output().unwrap();
+        if !made.status.success() {
+            println!("not tried: mknod: {}", String::from_utf8_lossy(&made.stderr).trim());
+        }
+        made.status.success()
+    })
+}
+
+/// Reads, writes and restores around special files with a time limit: whoever opens a FIFO waits for ever.
+fn within_a_minute(work: impl FnOnce() + Send + 'static) {
+    let (sender, receiver) = std::sync::mpsc::channel();
+    let thread = std::thread::spawn(move || {
+        work();
+        sender.send(()).unwrap();
+    });
+    match receiver.recv_timeout(std::time::Duration::from_secs(60)) {
+        Err(std::sync::mpsc::RecvTimeoutError::Timeout) => panic!("it waits for a special file"),
+        _ => thread.join().unwrap(),
+    }
+}
+
+#[test]
+fn devices_are_left_out_and_stay_where_they_are() {
+    within_a_minute(|| {
+        let ws = TestWorkspace::new();
+        ws.write("d/a", "1");
+        ws.write("b", "1");
+        let one = ws.save();
+        if !devices(&ws) {
+            return;
+        }
+        ws.write("d/a", "2");
+        let saved = ws.save_with(&SaveRequest::default());
+        assert_eq!(saved.skipped.len(), 4, "{:?}", saved.skipped);
+        assert!(saved.skipped.iter().all(|skipped| skipped.reason == Reason::Special));
+        assert_eq!(ws.paths_in_store(&saved.checkpoint.id), ["b", "d/a"]);
+        ws.open().restore(&RestoreRequest::whole(one.id), ws.now()).unwrap();
+        assert_eq!(ws.read("d/a").unwrap(), b"1");
+        for name in ["d/null", "d/zero", "tty", "disk"] {
+            assert_eq!(ws.manifest().0[name.as_bytes()], Found::Special, "{name}");
+        }
+        ws.assert_store_is_sound();
+    });
+}
+
+#[test]
+fn a_special_file_in_the_way_is_a_conflict_and_blocks_nothing() {
+    within_a_minute(|| {
+        let ws = TestWorkspace::new();
+        for name in ["a", "d/b", "e/c"] {
+            ws.write(name, "1");
+        }
+        let one = ws.save();
+        for name in ["a", "d/b", "e"] {
+            ws.remove(name);
+            fifo(&ws, name);
+        }
+        let _socket = UnixListener::bind(ws.path("socket")).unwrap();
+        let before = ws.manifest();
+        let workspace = ws.open();
+        assert_eq!(workspace.status(None).unwrap().changes, [], "what can't be read is not called deleted");
+        workspace.diff(Some(one.id), None, &Scope::Whole).unwrap();
+        let error = workspace.restore(&RestoreRequest::whole(one.id), ws.now()).unwrap_err();
+        assert_eq!(error.code(), ErrorCode::Conflict);
+        before.assert_same(&ws.manifest(), "a refused restore");
+        let request = RestoreRequest { skip_conflicts: true, ..RestoreRequest::whole(one.id) };
+        let outcome = workspace.restore(&request, ws.now()).unwrap();
+        assert_eq!(outcome.conflicts.len(), 3, "{:?}", outcome.conflicts);
+        before.assert_same(&ws.manifest(), "a restore that goes around them");
+        workspace.verify().unwrap();
+    });
 }

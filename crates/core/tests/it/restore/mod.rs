@@ -1,5 +1,6 @@
 //! What a restore does to real trees, and what it leaves alone: the hard cases that can be tried here, one by one.
 
+mod flips;
 mod left_out;
 mod links;
 mod obstacles;
