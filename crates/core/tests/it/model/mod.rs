@@ -243,7 +243,7 @@ fn every_restore_gives_the_tree_that_the_model_gives_and_nothing_is_lost() {
         for operation in &operations {
             run.step(operation)?;
             steps.set(steps.get() + 1);
-            if is_long && steps.get() % 5_000 == 0 {
+            if is_long && steps.get() % 500 == 0 {
                 println!("{} steps so far", steps.get());
             }
         }
