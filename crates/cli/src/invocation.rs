@@ -267,7 +267,28 @@ impl Invocation {
 
     /// The checkpoint that a word names.
     pub(crate) fn checkpoint(&self, workspace: &Workspace, word: &str) -> Result<CheckpointId, Failure> {
-        Ok(workspace.resolve(word, &self.now)?)
+        workspace.resolve(word, &self.now).map_err(|error| {
+            let is_unknown = matches!(error, Error::UnknownCheckpoint { .. } | Error::MalformedAddress { .. });
+            let hint = if is_unknown { self.meant(workspace, word) } else { None };
+            let failure = Failure::from(error);
+            match hint {
+                Some(hint) => failure.with_hint(hint),
+                None => failure,
+            }
+        })
+    }
+
+    /// What to do about a word that names no checkpoint, where more is known than that.
+    fn meant(&self, workspace: &Workspace, word: &str) -> Option<String> {
+        // Only the hint depends on it: a store that can't be read is told of elsewhere.
+        if workspace.current().ok()?.is_none() && !word.contains(':') {
+            return Some(NOTHING_SAVED.to_owned());
+        }
+        if parse_duration(word).is_ok() {
+            return Some(format!("that is a duration; perhaps: ago:{word}"));
+        }
+        let is_time = word.contains(':') || word.contains('-');
+        (is_time && moment(word, &self.now).is_some()).then(|| format!("that is a time; perhaps: at:{word}"))
     }
 
     /// As [`Self::checkpoint`], for a word that may be a path by mistake: then `meant`, followed by that path and `more`, is
@@ -316,7 +337,10 @@ impl Invocation {
     /// A failure that may be due to a pattern given for a path: says so.
     pub(crate) fn explain_path(&self, failure: Failure, named: &Path) -> Failure {
         let is_pattern = named.as_os_str().as_encoded_bytes().iter().any(|byte| b"*?[".contains(byte));
-        if failure.code() == ErrorCode::UnknownPath && is_pattern {
+        if failure.code() != ErrorCode::UnknownPath {
+            return failure;
+        }
+        if is_pattern {
             let hint = "paths are taken by the letter, not as patterns: leave out the quotes, or name the directory";
             return failure.with_hint(hint);
         }
@@ -326,7 +350,7 @@ impl Invocation {
     /// A moment given as a duration up to now, or as a time.
     pub(crate) fn moment(&self, text: &str) -> Result<Timestamp, Failure> {
         moment(text, &self.now).ok_or_else(|| {
-            let hint = "write a duration such as 20m or 7d, or a time such as 13:45, 2026-11-15 or 2026-11-15T14:30";
+            let hint = "write a duration such as 20m or 7d, or a time: 13:45, yesterday, 2026-11-15, 2026-11-15T14:30";
             Failure::usage(format!("{text:?} is no time"), Some(hint))
         })
     }
@@ -337,6 +361,9 @@ impl Invocation {
     }
 }
 
+/// What to do where there is no checkpoint yet.
+pub(crate) const NOTHING_SAVED: &str = "nothing saved yet; take the first checkpoint with: backtrail save";
+
 /// A duration up to now, a time of the last 24 hours, a local date or date and time, or one that says its zone.
 fn moment(text: &str, now: &Zoned) -> Option<Timestamp> {
     if let Ok(duration) = parse_duration(text) {
@@ -345,6 +372,12 @@ fn moment(text: &str, now: &Zoned) -> Option<Timestamp> {
     let local = |moment: civil::DateTime| Some(moment.to_zoned(now.time_zone().clone()).ok()?.timestamp());
     if let Ok(moment) = text.parse::<Timestamp>() {
         return Some(moment);
+    }
+    let midnight = |date: civil::Date| local(date.to_datetime(civil::Time::midnight()));
+    match text {
+        "today" => return midnight(now.date()),
+        "yesterday" => return midnight(now.date().yesterday().ok()?),
+        _ => {}
     }
     if text.contains('-') {
         // Without a clock, the day begins at midnight.
@@ -366,6 +399,8 @@ mod tests {
         assert_eq!(at("20m").as_deref(), Some("2026-11-15T14:40:00Z"));
         assert_eq!(at("13:45").as_deref(), Some("2026-11-15T12:45:00Z"));
         assert_eq!(at("17:30").as_deref(), Some("2026-11-14T16:30:00Z"), "it is not that late yet");
+        assert_eq!(at("today").as_deref(), Some("2026-11-14T23:00:00Z"));
+        assert_eq!(at("yesterday").as_deref(), Some("2026-11-13T23:00:00Z"));
         assert_eq!(at("2026-11-12").as_deref(), Some("2026-11-11T23:00:00Z"));
         assert_eq!(at("2026-11-12T14:30").as_deref(), Some("2026-11-12T13:30:00Z"));
         assert_eq!(at("2026-11-12 14:30").as_deref(), Some("2026-11-12T13:30:00Z"));

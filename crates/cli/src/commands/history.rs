@@ -7,7 +7,7 @@ use clap::Args;
 
 use crate::{
     failure::Failure,
-    invocation::Invocation,
+    invocation::{Invocation, NOTHING_SAVED},
     output::{HistoryTable, plural, shell_path},
 };
 
@@ -28,8 +28,11 @@ pub(crate) struct HistoryArgs {
 pub(crate) fn run(args: &HistoryArgs, invocation: &Invocation) -> Result<ExitCode, Failure> {
     let workspace = invocation.workspace()?;
     let path = invocation.path(&workspace, &args.path)?;
-    let all =
-        workspace.history_with_safety(&path).map_err(|error| invocation.explain_path(error.into(), &args.path))?;
+    let all = workspace.history_with_safety(&path).map_err(|error| {
+        let failure = invocation.explain_path(error.into(), &args.path);
+        // Before the first checkpoint no path is at fault.
+        if matches!(workspace.current(), Ok(None)) { failure.with_hint(NOTHING_SAVED) } else { failure }
+    })?;
     let is_saved = all.iter().any(|version| !version.safety);
     let shown = |version: &&Version| args.all || !is_saved || !version.safety;
     let versions: Vec<Version> = all.iter().filter(shown).cloned().collect();

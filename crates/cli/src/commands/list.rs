@@ -8,7 +8,7 @@ use clap::Args;
 use crate::{
     cli::{kind, text},
     failure::Failure,
-    invocation::Invocation,
+    invocation::{Invocation, NOTHING_SAVED},
     output::{Timeline, plural, shell_path, shell_words, turns},
 };
 
@@ -107,6 +107,12 @@ fn tell_hidden(
 fn show_turns(workspace: &Workspace, filter: ListFilter, invocation: &Invocation) -> Result<(), Failure> {
     let prompts = workspace.list(&filter)?;
     if prompts.is_empty() {
+        let every = ListFilter { turns: true, ..ListFilter::default() };
+        if workspace.current()?.is_some() && workspace.list(&every)?.is_empty() {
+            let hint = "agents take them by hooks, see: backtrail install --list";
+            invocation.output.note(&format!("no prompt has a checkpoint yet; {hint}"));
+            return Ok(());
+        }
         return say_empty(workspace, invocation);
     }
     let around = ListFilter { session: filter.session, hide_safety: filter.hide_safety, ..ListFilter::default() };
@@ -120,7 +126,7 @@ fn show_turns(workspace: &Workspace, filter: ListFilter, invocation: &Invocation
 fn say_empty(workspace: &Workspace, invocation: &Invocation) -> Result<(), Failure> {
     let sentence = match workspace.current()? {
         Some(_) => "no checkpoint fits; see all of them with: backtrail list",
-        None => "nothing saved yet; take the first checkpoint with: backtrail save",
+        None => NOTHING_SAVED,
     };
     invocation.output.note(sentence);
     Ok(())

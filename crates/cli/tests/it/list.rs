@@ -83,7 +83,7 @@ fn turns_are_those_of_prompts() {
         place.run(["list", "--turns"]),
         str![[r#"
 --- stderr
-no checkpoint fits; see all of them with: backtrail list
+no prompt has a checkpoint yet; agents take them by hooks, see: backtrail install --list
 --- exit 0
 
 "#]]
@@ -108,7 +108,7 @@ fn times_that_are_none() {
         str![[r#"
 --- stderr
 error: "soon" is no time
-hint: write a duration such as 20m or 7d, or a time such as 13:45, 2026-11-15 or 2026-11-15T14:30
+hint: write a duration such as 20m or 7d, or a time: 13:45, yesterday, 2026-11-15, 2026-11-15T14:30
 --- exit 2
 
 "#]]
@@ -175,4 +175,24 @@ fn a_word_behind_list_leads_to_its_option() {
         "those that changed a path: backtrail list --path a.txt; with a text: backtrail list --grep a.txt"
     );
     assert_eq!(hint("--gerp"), "a similar argument exists: '--grep'");
+}
+
+#[test]
+fn what_is_not_there_leads_to_the_next_step() {
+    let place = Place::new();
+    let hint = |place: &Place, words: &[&str]| {
+        let run = place.run(words.iter().chain(&["--json"]));
+        assert_eq!(run.code, 3, "{}", run.shown());
+        run.json()["error"]["hint"].as_str().unwrap().to_owned()
+    };
+    let first = "nothing saved yet; take the first checkpoint with: backtrail save";
+    for words in [&["restore", "@"][..], &["show", "latest"], &["history", "a.txt"], &["rewind"]] {
+        assert_eq!(hint(&place, words), first, "{words:?}");
+    }
+    let place = Place::saved();
+    assert_eq!(hint(&place, &["restore", "13:00"]), "that is a time; perhaps: at:13:00");
+    assert_eq!(hint(&place, &["status", "--since", "20m"]), "that is a duration; perhaps: ago:20m");
+    assert_eq!(hint(&place, &["show", "nonsense"]), "see them with: backtrail list");
+    assert!(place.run(["list", "--turns"]).stderr.contains("backtrail install --list"));
+    assert_eq!(place.json(["list", "--since", "yesterday"])["checkpoints"].as_array().unwrap().len(), 1);
 }
