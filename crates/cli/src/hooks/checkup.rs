@@ -9,7 +9,7 @@ use super::{
     log::{Line, Log, Sort},
     session::{SessionState, Sessions, is_running},
 };
-use crate::output::when;
+use crate::output::{plural, when};
 
 /// No more problems than this are shown.
 const MAX_SHOWN: usize = 3;
@@ -42,9 +42,9 @@ impl Checkup<'_> {
         }
         let here: Vec<&SessionState> = sessions.iter().filter(|state| state.root == self.root).collect();
         if let Some(newest) = here.first() {
-            let prompts = newest.turn;
+            let prompts = plural(usize::try_from(newest.turn).unwrap_or(usize::MAX), "prompt");
             lines.push(format!(
-                "last heard of here: {} {}, {prompts} prompts in its session",
+                "last heard of here: {} {}, {prompts} in its session",
                 newest.agent,
                 when(newest.heard, self.now)
             ));

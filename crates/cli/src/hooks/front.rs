@@ -21,7 +21,7 @@ use super::{
     tools,
     worker::Worker,
 };
-use crate::{output, process, settings::Environment};
+use crate::{failure::Failure, output, process, settings::Environment};
 
 /// The word that tells a worker from what an agent starts.
 const WORKER: &str = "--worker";
@@ -141,8 +141,10 @@ impl Front {
         let started = Timestamp::now();
         let (Ok(agent), Ok(payload)) = (self.agent_word.parse::<Agent>(), read_payload()) else { return };
         let Ok(Some(event)) = event::read(agent, &payload) else { return };
-        let Ok(directory) = self.environment.own_file("sessions") else { return };
-        let sessions = Sessions::in_directory(directory);
+        let sessions = match self.environment.own_file("sessions") {
+            Ok(directory) => Sessions::in_directory(directory),
+            Err(failure) => return say_unprotected(&failure),
+        };
         let worker = Worker {
             environment: &self.environment,
             sessions: &sessions,
@@ -152,7 +154,7 @@ impl Front {
         let done = worker.run(&event, xxhash_rust::xxh3::xxh3_64(&payload), output::answer_hook);
         if let Err(failure) = &done {
             self.problem(event.moment.word(), Some(&event), &failure.message());
-            output::talk_of_hook(&format!("backtrail: not protected: {}", failure.message()));
+            say_unprotected(failure);
         }
         let is_late = Timestamp::now().duration_since(started).unsigned_abs()
             > self.environment.hook_patience().unwrap_or(patience(&event.moment));
@@ -179,6 +181,10 @@ impl Front {
             process,
         });
     }
+}
+
+fn say_unprotected(failure: &Failure) {
+    output::talk_of_hook(&format!("backtrail: not protected: {}", failure.message()));
 }
 
 /// Most calls only look: no process is started for them.

@@ -391,6 +391,16 @@ fn a_hook_that_took_no_checkpoint_says_so() {
     assert_eq!((done.status.code(), done.stdout.len()), (Some(0), 0));
     let said = String::from_utf8(done.stderr).unwrap();
     assert!(said.contains("not protected") && said.contains("backtrail.toml"), "{said}");
+
+    let mut homeless = std::process::Command::new(env!("CARGO_BIN_EXE_backtrail"));
+    homeless.args(["hook", "claude"]).env_clear().current_dir(place.path("ws"));
+    homeless.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = homeless.spawn().unwrap();
+    child.stdin.take().unwrap().write_all(recorded(&place, "claude")[1].to_string().as_bytes()).unwrap();
+    let done = child.wait_with_output().unwrap();
+    assert_eq!((done.status.code(), done.stdout.len()), (Some(0), 0));
+    let said = String::from_utf8(done.stderr).unwrap();
+    assert!(said.contains("not protected") && said.contains("HOME"), "{said}");
 }
 
 #[test]
