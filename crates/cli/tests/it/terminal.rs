@@ -130,7 +130,8 @@ fn typed(place: &Place, columns: u16, text: &str, words: &[&str]) -> String {
     rustix::termios::tcsetwinsize(&terminal, size).unwrap();
     let mut command = place.command(&place.path("ws"), words);
     command.stdin(terminal.try_clone().unwrap()).stdout(terminal.try_clone().unwrap()).stderr(terminal);
-    screen.write_all(text.as_bytes()).unwrap();
+    // With the end of input behind it: whoever asks once more than was answered ends there.
+    screen.write_all(format!("{text}\x04").as_bytes()).unwrap();
     watch(command, screen).0
 }
 
