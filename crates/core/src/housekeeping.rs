@@ -55,7 +55,7 @@ pub fn workspaces(stores: &Path) -> Result<Vec<WorkspaceEntry>> {
         let Some(identity) = IdentityFile::read(&Layout::new(&directory)) else { continue };
         let Some(path) = identity.path.to_path() else { continue };
         // A store that can't be opened is listed all the same: it takes room, and can be forgotten.
-        let store = Store::open(&directory).ok().flatten();
+        let store = Store::open(&directory, None).ok().flatten();
         let timeline = store.as_ref().and_then(|store| store.timeline().ok());
         let newest = timeline.as_ref().and_then(|timeline| timeline.entries().last()).map(|entry| entry.time);
         let exists = disk::is_directory(&path);

@@ -32,6 +32,8 @@ pub struct ListFilter {
     pub hide_safety: bool,
     /// Older than the one at this place in the order.
     pub before_sequence: Option<u64>,
+    /// Without long lists of paths: those of a checkpoint in which hundreds of files changed stay in the store.
+    pub brief: bool,
 }
 
 /// The outcome of [`Workspace::show`].
@@ -56,7 +58,7 @@ impl Workspace {
                 break;
             }
             if filter.takes(&store, entry)? {
-                found.push(store.checkpoint(entry)?);
+                found.push(if filter.brief { store.summary(entry)? } else { store.checkpoint(entry)? });
             }
         }
         Ok(found)

@@ -182,10 +182,7 @@ pub(crate) fn normalize(path: &Path) -> Option<PathBuf> {
 impl Workspace {
     /// The store for reading; none where nothing was saved yet.
     pub(crate) fn store(&self) -> Result<Option<Store>> {
-        match &self.options.open_stores {
-            Some(kept) => Store::open_kept(self.store_directory(), kept),
-            None => Store::open(self.store_directory()),
-        }
+        Store::open(self.store_directory(), self.options.open_stores.as_deref())
     }
 
     /// The store, where an operation makes no sense without one.
@@ -207,7 +204,7 @@ impl Workspace {
         self.refuse_foreign_directory()?;
         let lock = Store::lock(self.store_directory(), self.root(), self.options.patience)?;
         let identity = self.identity()?;
-        let (writer, created) = lock.open_or_create(&identity)?;
+        let (writer, created) = lock.open_or_create(&identity, self.options.open_stores.as_deref())?;
         match IdentityFile::read(writer.layout()) {
             Some(known) if known == identity => {}
             Some(known) if !created => self.refuse_other_owner(&known, &identity)?,

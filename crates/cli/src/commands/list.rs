@@ -70,6 +70,7 @@ fn filter(args: &ListArgs, workspace: &Workspace, invocation: &Invocation) -> Re
         turns: args.turns,
         hide_safety: is_for_people && !args.all && args.kind != Some(Kind::Safety),
         before_sequence: None,
+        brief: is_for_people,
     })
 }
 
@@ -115,7 +116,8 @@ fn show_turns(workspace: &Workspace, filter: ListFilter, invocation: &Invocation
         }
         return say_empty(workspace, invocation);
     }
-    let around = ListFilter { session: filter.session, hide_safety: filter.hide_safety, ..ListFilter::default() };
+    let around =
+        ListFilter { session: filter.session, hide_safety: filter.hide_safety, brief: true, ..ListFilter::default() };
     let is_wanted = |checkpoint: &Checkpoint| {
         checkpoint.kind != Kind::Turn || prompts.iter().any(|prompt| prompt.id == checkpoint.id)
     };

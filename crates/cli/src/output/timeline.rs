@@ -168,7 +168,7 @@ fn text(checkpoint: &Checkpoint) -> String {
 }
 
 fn counts(checkpoint: &Checkpoint) -> String {
-    let files = plural(checkpoint.files_changed.len(), "file");
+    let files = plural(checkpoint.changed as usize, "file");
     format!("{files} {}", lines(checkpoint.insertions, checkpoint.deletions)).trim_end().to_owned()
 }
 
@@ -197,6 +197,7 @@ mod tests {
             time: "2026-11-15T14:58:00Z".parse().unwrap(),
             parent: parent.map(id),
             files_changed: Vec::new(),
+            changed: 0,
             insertions: 1,
             deletions: 0,
             step: None,

@@ -148,6 +148,8 @@ pub struct Checkpoint {
     pub parent: Option<CheckpointId>,
     /// The paths that differ from the parent, as shown to people: a directory ends in `/`.
     pub files_changed: Vec<WorkspacePath>,
+    /// How many they are, also where a list of checkpoints leaves them out.
+    pub changed: u64,
     /// Lines that came against the parent.
     pub insertions: u64,
     /// Lines that went against the parent.

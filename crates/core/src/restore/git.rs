@@ -14,7 +14,7 @@ use super::{Conflict, Intent, Only};
 use crate::{
     disk::git_file::{self, GitFile, Replaced},
     error::{Error, Result, While},
-    model::{Scope, WorkspacePath},
+    model::{GitState, Scope, WorkspacePath},
     store::{Direction, ExactText, GitStep, Journal, NewGitFile, Store, TimelineEntry, Writer},
     user_repository::{Destination, GitMove, Position},
     workspace::Workspace,
@@ -48,6 +48,7 @@ impl Workspace {
         let Some(recorded) = target.record().and_then(|record| record.git.clone()) else {
             return Err(Error::GitState { reason: "there was no git repository when the checkpoint was taken".into() });
         };
+        let recorded = GitState { commit: recorded.commit, branch: recorded.branch, ..GitState::default() };
         repository.plan_move(&Destination::Recorded(&recorded))
     }
 

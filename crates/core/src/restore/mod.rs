@@ -203,7 +203,7 @@ impl Workspace {
         self.finish_journal(writer, &journal, &stage, &mut conflicts, now)?;
         let target = intent.request.target;
         self.emit(writer, Event::CheckpointRestored { checkpoint: target, safety: Some(safety.id) }, now)?;
-        writer.tidy(&writer.timeline()?)?;
+        writer.tidy()?;
         Ok(RestoreOutcome {
             target,
             plan: plan.hash,
@@ -236,7 +236,7 @@ impl Workspace {
                 after,
                 direction: intent.direction,
             })])?;
-            writer.tidy(&writer.timeline()?)?;
+            writer.tidy()?;
         }
         Ok(RestoreOutcome {
             target: intent.request.target,
@@ -267,8 +267,9 @@ impl Workspace {
         let made = made.map(|id| store.snapshot(&id)).transpose()?.map(|snapshot| HeldPaths::of(store, snapshot));
         let is_held = |path: &[u8]| held.contains(path) || made.as_ref().is_some_and(|made| made.contains(path));
         let named = self.named_paths(timeline);
-        let cache = self.stat_cache(store, timeline);
         let scope = plan::effective_scope(self, timeline, &intent.request);
+        // A few files are read sooner than what is known of thirty thousand.
+        let cache = if self.names_directory(&scope) { self.stat_cache(store, timeline) } else { None };
         self.scan_into(
             &ScanSources { surroundings, named: &named, is_held: Some(&is_held), scope: &scope, cache: cache.as_ref() },
             sink,

@@ -137,7 +137,7 @@ fn safety_message(writer: &Writer, timeline: &Timeline, intent: &Intent) -> Resu
     };
     let target = intent.origin.unwrap_or(intent.request.target);
     // What an undo takes back may be of a checkpoint that is gone by now.
-    let message = timeline.get(&target).map(|entry| writer.checkpoint(entry)).transpose()?.map(|found| found.message);
+    let message = timeline.get(&target).map(|entry| writer.summary(entry)).transpose()?.map(|found| found.message);
     let first = message.as_deref().and_then(|message| message.lines().next()).unwrap_or_default();
     let short: String = first.chars().take(60).collect();
     // Without quotes: whoever shows it puts it in quotes.

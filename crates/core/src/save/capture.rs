@@ -4,7 +4,7 @@ use std::cell::OnceCell;
 
 use crate::{
     diff::Comparison,
-    disk::Dir,
+    disk::{Dir, FileType},
     error::{Error, Result, While},
     files::{CacheBase, Scan, StatCache},
     model::{GitChanges, GitState, ModeDefaults, Node, Reason, Scope, Skipped, Stamp, WorkspacePath},
@@ -12,6 +12,9 @@ use crate::{
     user_repository::UserRepository,
     workspace::{ScanSources, Surroundings, Workspace},
 };
+
+/// So many files are worth looking up what is known of all.
+const MANY_PATHS: usize = 50;
 
 /// Where more than this changed, comparing everything costs no more.
 const MANY_DIFFERENCES: usize = 2_000;
@@ -192,18 +195,24 @@ impl Workspace {
     }
 
     pub(crate) fn is_on_disk(&self, path: &WorkspacePath) -> bool {
-        let look = || -> std::io::Result<bool> {
-            let mut directory = Dir::open(self.root())?;
-            let mut parts = path.parts().peekable();
-            while let Some(part) = parts.next() {
-                if parts.peek().is_none() {
-                    return Ok(directory.try_stamp_at(part)?.is_some());
-                }
-                directory = directory.open_dir(part)?;
-            }
-            Ok(true)
+        path.is_root() || self.stamp_on_disk(path).is_ok_and(|stamp| stamp.is_some())
+    }
+
+    /// Does something of the scope lie in a directory that has to be gone through?
+    pub(crate) fn names_directory(&self, scope: &Scope) -> bool {
+        let is_directory = |path: &WorkspacePath| match self.stamp_on_disk(path) {
+            Ok(stamp) => stamp.is_some_and(|stamp| FileType::of(&stamp) == FileType::Directory),
+            Err(_) => true,
         };
-        look().unwrap_or(false)
+        scope.paths().is_none_or(|paths| paths.len() > MANY_PATHS || paths.iter().any(is_directory))
+    }
+
+    fn stamp_on_disk(&self, path: &WorkspacePath) -> std::io::Result<Option<Stamp>> {
+        let mut directory = Dir::open(self.root())?;
+        for part in path.parent().iter().flat_map(WorkspacePath::parts) {
+            directory = directory.open_dir(part)?;
+        }
+        directory.try_stamp_at(path.name())
     }
 
     /// Writes the stat cache; the ids in it are those of `entry`.

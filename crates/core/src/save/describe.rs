@@ -7,13 +7,10 @@ use crate::{
     diff::Comparison,
     disk::Dir,
     error::{Result, While},
-    model::{Attachment, Change, FeatureState, Kind, Node, WorkspacePath},
-    store::{NewAttachment, Pieces, Record, RecordedPaths, State, Store, Timeline, TimelineEntry},
+    model::{Attachment, Change, FeatureState, GitState, Kind, Node, WorkspacePath},
+    store::{NewAttachment, Pieces, Record, RecordedGit, RecordedPaths, State, Store, Timeline, TimelineEntry},
     workspace::Workspace,
 };
-
-/// More changed paths than this are kept in the state rather than in the record.
-const MAX_RECORDED_PATHS: usize = 500;
 
 /// How many checkpoints back an attachment's earlier bytes are looked for.
 const ATTACHMENT_REACH: usize = 500;
@@ -50,27 +47,29 @@ impl Workspace {
             .collect();
         record.insertions = changes.iter().map(|change| change.insertions).sum();
         record.deletions = changes.iter().map(|change| change.deletions).sum();
-        record.git = capture.git_state();
+        let (git, dirty) = match capture.git_state() {
+            Some(GitState { commit, branch, dirty_files }) => {
+                let (dirty_files, in_state) = RecordedPaths::split(dirty_files);
+                (Some(RecordedGit { commit, branch, dirty_files }), in_state)
+            }
+            None => (None, Vec::new()),
+        };
+        record.git = git;
         record.features = self.feature_state(capture)?;
         record.included = capture.included.clone();
         record.state_files = self.settings().state.paths();
         let skipped = capture.skipped(current.map(|entry| entry.id), found, self)?;
         record.complete = !skipped.iter().any(|skipped| skipped.reason.breaks_completeness());
-        let mut paths: Vec<WorkspacePath> = changes.iter().map(|change| change.path.clone()).collect();
-        let mut state = State {
+        let (recorded, changed) = RecordedPaths::split(changes.iter().map(|change| change.path.clone()).collect());
+        record.changed = recorded;
+        let state = State {
             skipped,
             outside: capture.surroundings.outside.clone(),
             settings: self.settings().scan.clone(),
-            changed: Vec::new(),
+            changed,
+            dirty,
             attachments: self.new_attachments(request, timeline)?,
             git: Vec::new(),
-        };
-        record.changed = if paths.len() > MAX_RECORDED_PATHS {
-            let in_state = paths.len() as u64;
-            state.changed = std::mem::take(&mut paths);
-            RecordedPaths::InState { in_state }
-        } else {
-            RecordedPaths::Here(paths)
         };
         Ok((record, state))
     }

@@ -13,7 +13,7 @@ use crate::{
     error::{Error, Result},
     events::Event,
     model::{Checkpoint, Context, Kind, Skipped, WorkspacePath},
-    store::{PackWriter, Snapshot, Timeline, TimelineEntry, Writer},
+    store::{PackWriter, Snapshot, TimelineEntry, Writer},
     workspace::Workspace,
 };
 
@@ -121,7 +121,7 @@ impl Workspace {
             && (unchanged == Unchanged::NoCheckpoint || !request.wants_new_beside(entry.kind))
         {
             self.remember_scan(writer, &capture, entry)?;
-            return self.nothing_to_save(writer, &timeline, entry, capture);
+            return self.nothing_to_save(writer, entry, capture);
         }
 
         let changes = self.changes_against(writer, standing.as_ref(), &capture, &pack)?;
@@ -141,7 +141,7 @@ impl Workspace {
         };
         self.emit(writer, created, now)?;
         self.retain(writer, now)?;
-        writer.tidy(&timeline)?;
+        writer.tidy()?;
         Ok(Saved {
             created: true,
             is_first: current.is_none(),
@@ -153,14 +153,8 @@ impl Workspace {
         })
     }
 
-    fn nothing_to_save(
-        &self,
-        writer: &Writer,
-        timeline: &Timeline,
-        entry: &TimelineEntry,
-        capture: Capture,
-    ) -> Result<Saved> {
-        writer.tidy(timeline)?;
+    fn nothing_to_save(&self, writer: &Writer, entry: &TimelineEntry, capture: Capture) -> Result<Saved> {
+        writer.tidy()?;
         Ok(Saved {
             created: false,
             checkpoint: writer.checkpoint(entry)?,

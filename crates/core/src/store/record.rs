@@ -40,7 +40,7 @@ pub(crate) struct Record {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) tool: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) git: Option<GitState>,
+    pub(crate) git: Option<RecordedGit>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) features: Option<FeatureState>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -71,12 +71,48 @@ pub(crate) struct Record {
     pub(crate) unknown: serde_json::Map<String, serde_json::Value>,
 }
 
+/// Where the user's own repository stood.
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+pub(crate) struct RecordedGit {
+    pub(crate) commit: Option<String>,
+    pub(crate) branch: Option<String>,
+    pub(crate) dirty_files: RecordedPaths,
+}
+
 /// Paths in the record, or the note that there are too many and the state has them.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(untagged)]
 pub(crate) enum RecordedPaths {
     Here(Vec<WorkspacePath>),
     InState { in_state: u64 },
+}
+
+/// More paths than this are kept in the state rather than in the record: every command reads all records.
+const MAX_RECORDED_PATHS: usize = 100;
+
+impl RecordedPaths {
+    /// The paths for the record, and those for the state.
+    pub(crate) fn split(paths: Vec<WorkspacePath>) -> (Self, Vec<WorkspacePath>) {
+        match paths.len() > MAX_RECORDED_PATHS {
+            true => (Self::InState { in_state: paths.len() as u64 }, paths),
+            false => (Self::Here(paths), Vec::new()),
+        }
+    }
+
+    fn len(&self) -> u64 {
+        match self {
+            Self::Here(paths) => paths.len() as u64,
+            Self::InState { in_state } => *in_state,
+        }
+    }
+
+    /// Those that are here; none where they are in the state.
+    pub(crate) fn here(&self) -> &[WorkspacePath] {
+        match self {
+            Self::Here(paths) => paths,
+            Self::InState { .. } => &[],
+        }
+    }
 }
 
 impl Default for RecordedPaths {
@@ -154,9 +190,16 @@ impl Record {
         Timestamp::from_millisecond(self.time).unwrap_or_default()
     }
 
-    /// As callers see it; `changed` are the paths where the record only refers to them.
-    pub(crate) fn into_checkpoint(self, id: CheckpointId, pinned: bool, changed: Vec<WorkspacePath>) -> Checkpoint {
+    /// As callers see it; `changed` and `dirty_files` are the paths, also where the record only refers to them.
+    pub(crate) fn into_checkpoint(
+        self,
+        id: CheckpointId,
+        pinned: bool,
+        changed: Vec<WorkspacePath>,
+        dirty_files: Vec<WorkspacePath>,
+    ) -> Checkpoint {
         let time = self.timestamp();
+        let git = self.git.map(|git| GitState { commit: git.commit, branch: git.branch, dirty_files });
         Checkpoint {
             id,
             sequence: self.sequence,
@@ -166,6 +209,7 @@ impl Record {
             kind: self.kind,
             time,
             parent: self.parent,
+            changed: self.changed.len(),
             files_changed: changed,
             insertions: self.insertions,
             deletions: self.deletions,
@@ -175,7 +219,7 @@ impl Record {
             turn: self.turn,
             prompt: self.prompt,
             tool: self.tool,
-            git: self.git,
+            git,
             feature_state: self.features,
             context: self.context,
             attachments: self.attachments,

@@ -29,6 +29,8 @@ pub(crate) struct State {
     pub(crate) settings: ScanSettings,
     /// The changed paths, where they are too many for the record.
     pub(crate) changed: Vec<WorkspacePath>,
+    /// The dirty files of the user's repository, where they are too many for the record.
+    pub(crate) dirty: Vec<WorkspacePath>,
     /// What was handed over.
     pub(crate) attachments: Vec<NewAttachment>,
     /// What a restore needs to move the user's repository, and to move it back.
@@ -61,6 +63,9 @@ impl State {
         if !self.changed.is_empty() {
             let blob = put_json_lines(&self.changed, sink)?;
             lines.push(TreeLine::new(EntryKind::Blob, b"changed", blob));
+        }
+        if !self.dirty.is_empty() {
+            lines.push(TreeLine::new(EntryKind::Blob, b"dirty", put_json_lines(&self.dirty, sink)?));
         }
         if !self.git.is_empty() {
             let mut files = Vec::new();
@@ -115,6 +120,7 @@ fn put_json_lines<T: serde::Serialize>(items: &[T], sink: &PackWriter) -> io::Re
 pub(crate) struct StoredState {
     attachments: Option<ObjectId>,
     changed: Option<ObjectId>,
+    dirty: Option<ObjectId>,
     git: Option<ObjectId>,
     rules: Option<ObjectId>,
     skipped: Option<ObjectId>,
@@ -132,6 +138,7 @@ impl StoredState {
             match entry.filename.as_ref() as &[u8] {
                 b"attachments" => state.attachments = Some(id),
                 b"changed" => state.changed = Some(id),
+                b"dirty" => state.dirty = Some(id),
                 b"git" => state.git = Some(id),
                 b"rules" => state.rules = Some(id),
                 b"skipped" => state.skipped = Some(id),
@@ -148,6 +155,10 @@ impl StoredState {
 
     pub(crate) fn changed(&self, reader: &ObjectReader) -> Result<Vec<WorkspacePath>, ObjectProblem> {
         read_json_lines(reader, self.changed)
+    }
+
+    pub(crate) fn dirty(&self, reader: &ObjectReader) -> Result<Vec<WorkspacePath>, ObjectProblem> {
+        read_json_lines(reader, self.dirty)
     }
 
     pub(crate) fn rules(&self, reader: &ObjectReader) -> Result<(OutsideRules, ScanSettings), ObjectProblem> {

@@ -1,11 +1,7 @@
-//! The store itself: opening, locking, publishing.
-//!
-//! What changes a store hangs on a [`Writer`], which holds the lock. A checkpoint is [`Unpublished`] until its ref is
-//! durable; the order of the steps is that of `docs/store-format.md`.
+//! The store itself: opening, reading, locking. What changes it hangs on a [`Writer`], which holds the lock.
 
 use std::{
     io,
-    ops::Deref,
     path::Path,
     sync::{
         Arc,
@@ -17,31 +13,23 @@ use std::{
 use gix_hash::ObjectId;
 
 use super::{
-    Area, FoundJournal, Journal, Layout, OpenStores, Operation, Record, State, Timeline, compact,
+    FoundJournal, Layout, OpenStores, Record, Timeline, Writer,
     format::{self, Format, IdentityFile},
     journal,
     objects::{ObjectKind, ObjectProblem, ObjectReader, Objects, bytes_of, object_id},
-    operations,
-    pack::PackWriter,
     record::RecordedPaths,
-    refs::{self, Removed},
     reindex::{self, Which},
-    repack,
     snapshot::{self, Snapshot, StoredEntry},
     state::StoredState,
-    steps, timeline,
 };
 use crate::{
     disk::{
         lock::{FileLock, LockError},
-        private::{self, Durability},
+        private,
     },
     error::{Error, Result, While},
-    model::{Checkpoint, CheckpointId, ContentId, Directory, DirectoryIds, ModeDefaults, Scope, TreeId},
+    model::{Checkpoint, CheckpointId, ContentId, DirectoryIds, TreeId, WorkspacePath},
 };
-
-/// Loose refs are packed when there are so many.
-const MANY_REFS: usize = 100;
 
 /// A store that can be read. Readers wait for nobody.
 #[derive(Debug, Clone)]
@@ -54,20 +42,15 @@ pub(crate) struct Store {
 }
 
 impl Store {
-    /// Opens a store; none where there is none.
-    pub(crate) fn open(directory: &Path) -> Result<Option<Self>> {
-        Self::open_with(directory, |layout| Objects::at(&layout.objects()))
-    }
-
-    /// Opens a store, or takes the one that is kept open.
-    pub(crate) fn open_kept(directory: &Path, kept: &OpenStores) -> Result<Option<Self>> {
-        Self::open_with(directory, |layout| kept.objects(layout))
-    }
-
-    fn open_with(directory: &Path, objects: impl Fn(&Layout) -> io::Result<Objects>) -> Result<Option<Self>> {
+    /// Opens a store, or takes the one that is kept open; none where there is none.
+    pub(crate) fn open(directory: &Path, kept: Option<&OpenStores>) -> Result<Option<Self>> {
         let layout = Layout::new(directory);
         let Some(format) = Format::read(&layout)? else { return Ok(None) };
-        let objects = objects(&layout).or_fail("open the objects of", directory)?;
+        let objects = match kept {
+            Some(kept) => kept.objects(&layout),
+            None => Objects::at(&layout.objects()),
+        };
+        let objects = objects.or_fail("open the objects of", directory)?;
         let unknown_to_write = format.unknown_to_write;
         Ok(Some(Self { layout, objects, unknown_to_write, is_distrusted: Arc::default() }))
     }
@@ -154,18 +137,41 @@ impl Store {
 
     /// A checkpoint as callers see it.
     pub(crate) fn checkpoint(&self, entry: &super::TimelineEntry) -> Result<Checkpoint> {
-        let record = entry.record().ok_or_else(|| {
+        let record = self.record(entry)?;
+        let changed = self.recorded_paths(&entry.id, &record.changed, StoredState::changed)?;
+        let dirty = record.git.as_ref().map(|git| &git.dirty_files);
+        let dirty = dirty.map(|paths| self.recorded_paths(&entry.id, paths, StoredState::dirty)).transpose()?;
+        Ok(Record::clone(&record).into_checkpoint(entry.id, entry.pinned, changed, dirty.unwrap_or_default()))
+    }
+
+    /// The same without the lists of paths that are too long for the record.
+    pub(crate) fn summary(&self, entry: &super::TimelineEntry) -> Result<Checkpoint> {
+        let record = Record::clone(&*self.record(entry)?);
+        let changed = record.changed.here().to_vec();
+        let dirty = record.git.as_ref().map(|git| git.dirty_files.here().to_vec()).unwrap_or_default();
+        Ok(record.into_checkpoint(entry.id, entry.pinned, changed, dirty))
+    }
+
+    fn record(&self, entry: &super::TimelineEntry) -> Result<Arc<Record>> {
+        entry.record().ok_or_else(|| {
             let id = object_id(entry.id.as_bytes());
             self.damaged(ObjectProblem::Damaged(id, "its record can't be read".into()))
-        })?;
-        let changed = match &record.changed {
-            RecordedPaths::Here(paths) => paths.clone(),
+        })
+    }
+
+    /// The paths themselves, also where the record only refers to them.
+    fn recorded_paths(
+        &self,
+        id: &CheckpointId,
+        recorded: &RecordedPaths,
+        in_state: fn(&StoredState, &ObjectReader) -> Result<Vec<WorkspacePath>, ObjectProblem>,
+    ) -> Result<Vec<WorkspacePath>> {
+        match recorded {
+            RecordedPaths::Here(paths) => Ok(paths.clone()),
             RecordedPaths::InState { .. } => {
-                let state = self.state(&entry.id)?;
-                state.changed(&self.reader()).map_err(|problem| self.damaged(problem))?
+                in_state(&self.state(id)?, &self.reader()).map_err(|problem| self.damaged(problem))
             }
-        };
-        Ok(Record::clone(&record).into_checkpoint(entry.id, entry.pinned, changed))
+        }
     }
 
     /// What lies where the journal lies.
@@ -220,12 +226,12 @@ pub(crate) struct StoreLock {
 
 impl StoreLock {
     /// The store for writing, made where it is missing; says whether it was.
-    pub(crate) fn open_or_create(self, identity: &IdentityFile) -> Result<(Writer, bool)> {
+    pub(crate) fn open_or_create(self, identity: &IdentityFile, kept: Option<&OpenStores>) -> Result<(Writer, bool)> {
         let created = Format::read(&self.layout)?.is_none();
         if created {
             format::create(&self.layout, identity)?;
         }
-        let store = Store::open(self.layout.root())?
+        let store = Store::open(self.layout.root(), kept)?
             .ok_or_else(|| Error::Internal("a store that was just made is not there".into()))?;
         if let Some(feature) = &store.unknown_to_write {
             let store = store.layout.root().to_owned();
@@ -235,7 +241,7 @@ impl StoreLock {
         format::mend(&self.layout)?;
         sweep(&self.layout).or_fail("sweep", self.layout.root())?;
         reindex::mend(&self.layout, Which::Missing).or_fail("index the packs of", self.layout.root())?;
-        Ok((Writer { store, _lock: self.lock }, created))
+        Ok((Writer::new(store, self.lock), created))
     }
 }
 
@@ -251,214 +257,6 @@ fn sweep(layout: &Layout) -> io::Result<()> {
         }
     }
     Ok(())
-}
-
-/// A store whose lock is held.
-#[derive(Debug)]
-pub(crate) struct Writer {
-    store: Store,
-    _lock: FileLock,
-}
-
-impl Deref for Writer {
-    type Target = Store;
-
-    fn deref(&self) -> &Store {
-        &self.store
-    }
-}
-
-/// A checkpoint that is built and not yet there.
-#[must_use = "a checkpoint exists only when it is published"]
-pub(crate) struct Unpublished {
-    pack: PackWriter,
-    id: CheckpointId,
-    record: Record,
-}
-
-impl Writer {
-    /// A pack for the objects of one checkpoint.
-    pub(crate) fn start_pack(&self) -> PackWriter {
-        if self.is_distrusted() { PackWriter::anew(&self.layout) } else { PackWriter::new(&self.layout) }
-    }
-
-    /// Puts the trees of a scanned directory into the pack.
-    pub(crate) fn write_snapshot(
-        &self,
-        pack: &PackWriter,
-        root: &mut Directory,
-        defaults: &ModeDefaults,
-    ) -> Result<Snapshot> {
-        let ids = snapshot::write(root, defaults, pack).or_fail("write into", self.layout.objects())?;
-        Ok(Snapshot { ids, defaults: *defaults })
-    }
-
-    /// Puts the checkpoint itself into the pack.
-    pub(crate) fn build(
-        &self,
-        pack: PackWriter,
-        snapshot: &Snapshot,
-        state: &State,
-        mut record: Record,
-    ) -> Result<Unpublished> {
-        record.modes = snapshot.defaults;
-        let build = || -> io::Result<CheckpointId> {
-            let state = state.write(snapshot.ids.modes, &pack)?;
-            let message = record.to_commit_message()?;
-            let tree = object_id(snapshot.ids.tree.as_bytes());
-            let commit = encode_commit(&tree, state.as_ref(), record.time.div_euclid(1000), &message);
-            Ok(CheckpointId(bytes_of(&pack.put_object(ObjectKind::Commit, &commit)?)))
-        };
-        let id = build().or_fail("write into", self.layout.objects())?;
-        Ok(Unpublished { pack, id, record })
-    }
-
-    /// Makes it durable, then visible. When this returns, the checkpoint survives a power cut.
-    pub(crate) fn publish(&self, checkpoint: Unpublished) -> Result<CheckpointId> {
-        let Unpublished { pack, id, record } = checkpoint;
-        pack.finish().or_fail("write into", self.layout.packs())?;
-        refs::publish(&self.layout, &id).or_fail("publish in", self.layout.checkpoint_refs())?;
-        // From here on it exists; the index over it is rebuilt from the commits should it be lost.
-        timeline::append(&self.layout, id, record).or_fail("append to", self.layout.timeline())?;
-        Ok(id)
-    }
-
-    /// Adds to the log of operations, durably.
-    pub(crate) fn log(&self, operations: &[Operation]) -> Result<()> {
-        operations::append(&self.layout, operations).or_fail("append to", self.layout.operations())
-    }
-
-    /// Counts one more step of a session that took `at_least` so many; gives its number, from 1.
-    pub(crate) fn count_step(&self, session: Option<&str>, at_least: u64) -> Result<u64> {
-        steps::count(&self.layout, session, at_least).or_fail("write", self.layout.steps())
-    }
-
-    /// Puts scanned paths into a stored snapshot, in place of what it has there.
-    pub(crate) fn graft(
-        &self,
-        pack: &PackWriter,
-        base: Option<&Snapshot>,
-        partial: &mut Directory,
-        scope: &Scope,
-    ) -> Result<Snapshot> {
-        let defaults = base.map(|base| base.defaults).unwrap_or_default();
-        let grafted = snapshot::graft(&self.reader(), base, partial, scope, &defaults, pack);
-        let ids = grafted.map_err(|problem| match problem {
-            snapshot::GraftProblem::Object(problem) => self.damaged(problem),
-            snapshot::GraftProblem::Io(source) => {
-                Error::Io { action: "write into", path: self.layout.objects(), source }
-            }
-        })?;
-        Ok(Snapshot { ids, defaults })
-    }
-
-    /// Notes that a restore is under way, durably.
-    pub(crate) fn open_journal(&self, journal: &Journal) -> Result<()> {
-        journal::write(&self.layout, journal).or_fail("write", self.layout.journal())
-    }
-
-    /// Notes that it is done, durably.
-    pub(crate) fn close_journal(&self) -> Result<()> {
-        journal::close(&self.layout).or_fail("remove", self.layout.journal())
-    }
-
-    /// Was a journal that can't be read put out of the way?
-    pub(crate) fn has_damaged_journal(&self) -> bool {
-        private::exists(&self.layout.damaged_journal())
-    }
-
-    /// Puts a journal that can't be read out of the way.
-    pub(crate) fn set_journal_aside(&self) -> Result<()> {
-        let path = self.layout.journal();
-        private::rename(&path, &self.layout.damaged_journal()).or_fail("rename", path)
-    }
-
-    /// Notes staging areas before they are made.
-    pub(crate) fn note_areas(&self, areas: &[Area]) -> Result<()> {
-        journal::note_areas(&self.layout, areas).or_fail("write", self.layout.staging_note())
-    }
-
-    /// Staging areas that were noted and never cleared, those in the store included.
-    pub(crate) fn leftover_areas(&self) -> Result<Vec<Area>> {
-        let path = self.layout.staging_note();
-        let mut areas = journal::noted_areas(&self.layout).or_fail("read", path)?;
-        let stage = self.layout.stage();
-        for name in private::names(&stage).or_fail("read", &stage)? {
-            let area = Area::Store { name: name.to_string_lossy().into_owned() };
-            if !areas.contains(&area) {
-                areas.push(area);
-            }
-        }
-        Ok(areas)
-    }
-
-    /// Forgets the staging areas: they are cleared.
-    pub(crate) fn forget_areas(&self) -> Result<()> {
-        journal::forget_areas(&self.layout).or_fail("remove", self.layout.staging_note())
-    }
-
-    /// Keeps the number of files in bounds.
-    pub(crate) fn tidy(&self, timeline: &Timeline) -> Result<()> {
-        // Before the timeline is written again: its line is all that is known of such a checkpoint.
-        for id in timeline.lost.iter().filter(|id| super::verify::is_whole(self, id)) {
-            refs::publish(&self.layout, id).or_fail("publish in", self.layout.checkpoint_refs())?;
-        }
-        if timeline.is_stale {
-            timeline::rewrite(&self.layout, timeline, Durability::Unsynced).or_fail("write", self.layout.timeline())?;
-        }
-        if timeline.operations.is_long() {
-            self.shorten_log()?;
-        }
-        if timeline.loose_refs > MANY_REFS {
-            refs::pack(&self.layout).or_fail("pack the refs of", self.layout.root())?;
-        }
-        if repack::are_many(&self.layout).or_fail("read", self.layout.packs())? {
-            // What is gone needs no copy.
-            self.compact()?;
-            repack::merge_packs(&self.layout).or_fail("merge the packs of", self.layout.packs())?;
-        }
-        Ok(())
-    }
-
-    /// Forgets restores and deletions that nothing refers to any more.
-    fn shorten_log(&self) -> Result<()> {
-        // As it is now: retention may just have added to it.
-        let timeline = self.timeline()?;
-        if !timeline.lost.is_empty() || !timeline.unreadable.is_empty() {
-            return Ok(());
-        }
-        let Some(shortened) = operations::shortened(&timeline) else { return Ok(()) };
-        // First, and durably: a line whose deletion nobody remembers would look like a checkpoint that was lost.
-        timeline::rewrite(&self.layout, &timeline, Durability::Synced).or_fail("write", self.layout.timeline())?;
-        operations::replace(&self.layout, &shortened).or_fail("write", self.layout.operations())?;
-        debug_assert!(operations::mean_the_same(&timeline, &self.timeline()?), "a shorter log says something else");
-        Ok(())
-    }
-
-    /// Makes indices of packs again that are damaged.
-    pub(crate) fn mend_indices(&self) -> Result<()> {
-        reindex::mend(&self.layout, Which::Damaged).or_fail("index the packs of", self.layout.root())
-    }
-
-    /// Reclaims the space of what no checkpoint needs.
-    pub(crate) fn compact(&self) -> Result<()> {
-        compact::compact(&self.store).or_fail("compact", self.layout.root())
-    }
-
-    /// Keeps a checkpoint from retention.
-    pub(crate) fn pin(&self, id: &CheckpointId) -> Result<()> {
-        refs::pin(&self.layout, id).or_fail("pin in", self.layout.pinned_refs())
-    }
-
-    /// Leaves it to retention again.
-    pub(crate) fn unpin(&self, id: &CheckpointId) -> Result<()> {
-        refs::remove(&self.layout, &[*id], Removed::Pins).or_fail("unpin in", self.layout.pinned_refs())
-    }
-
-    /// Makes checkpoints no longer exist; their traces are logged by now.
-    pub(crate) fn remove_refs(&self, ids: &[CheckpointId]) -> Result<()> {
-        refs::remove(&self.layout, ids, Removed::Checkpoints).or_fail("remove from", self.layout.checkpoint_refs())
-    }
 }
 
 /// The bytes of a commit by this program.

@@ -109,15 +109,39 @@ impl Timeline {
             }
         }
         let mut entries: Vec<TimelineEntry> = found.into_values().collect();
-        entries.sort_unstable_by_key(|entry| (entry.sequence, entry.id));
         for entry in &mut entries {
             entry.pinned = refs.pinned.contains(&entry.id);
         }
-        let positions = entries.iter().enumerate().map(|(position, entry)| (entry.id, position)).collect();
         let operations = Operations::read(layout)?;
         unreadable.sort();
         let lost = operations.never_deleted(without_ref);
-        Ok(Self { lost, entries, positions, operations, unreadable, loose_refs: refs.loose, is_stale })
+        let positions = HashMap::with_capacity(entries.len());
+        let mut timeline = Self { lost, entries, positions, operations, unreadable, loose_refs: refs.loose, is_stale };
+        timeline.sort();
+        Ok(timeline)
+    }
+
+    /// A checkpoint that was just published: the newest, unless numbers have run out.
+    pub(super) fn add(&mut self, entry: TimelineEntry) {
+        let is_newest = self.entries.last().is_none_or(|last| last.sequence < entry.sequence);
+        self.positions.insert(entry.id, self.entries.len());
+        self.entries.push(entry);
+        self.loose_refs += 1;
+        if !is_newest {
+            self.sort();
+        }
+    }
+
+    fn sort(&mut self) {
+        self.entries.sort_unstable_by_key(|entry| (entry.sequence, entry.id));
+        self.positions = self.entries.iter().enumerate().map(|(position, entry)| (entry.id, position)).collect();
+    }
+
+    pub(super) fn is_same_as(&self, other: &Self) -> bool {
+        let entry = |entry: &TimelineEntry| (entry.id, entry.sequence, entry.pinned);
+        self.entries.iter().map(entry).eq(other.entries.iter().map(entry))
+            && self.operations.entries == other.operations.entries
+            && self.loose_refs == other.loose_refs
     }
 
     /// Oldest first.
@@ -176,9 +200,10 @@ impl Timeline {
 }
 
 /// Adds one checkpoint to the file.
-pub(super) fn append(layout: &Layout, id: CheckpointId, record: Record) -> io::Result<()> {
+pub(super) fn append(layout: &Layout, id: CheckpointId, record: Record) -> io::Result<TimelineEntry> {
     let entry = TimelineEntry::of(id, record).map_err(io::Error::other)?;
-    private::append(&layout.timeline(), entry.to_line().as_bytes(), Durability::Unsynced)
+    private::append(&layout.timeline(), entry.to_line().as_bytes(), Durability::Unsynced)?;
+    Ok(entry)
 }
 
 /// Writes the file anew.

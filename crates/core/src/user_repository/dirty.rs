@@ -14,12 +14,15 @@ use crate::model::{Directory, GitChanges, Mode, Node, Scope, WorkspacePath};
 pub(super) const MAX_DIRTY_FILES: usize = 1_000;
 
 impl UserRepository {
-    /// What differs in the repository, within the scope; `scanned` tells how the files are.
+    /// What differs in the repository; `scanned` tells how the files are. Of a few paths it is only told whether they
+    /// differ from the index, so that this costs no more than there are.
     pub(crate) fn changes(&self, scanned: &Directory, scope: &Scope) -> GitChanges {
         let commit = self.commit();
-        let staged = self.staged_files(commit.as_deref(), MAX_DIRTY_FILES);
-        let staged = staged.into_iter().filter(|path| scope.contains(path)).collect();
-        GitChanges { commit, staged, unstaged: self.unstaged_files(scanned, scope) }
+        let (staged, unstaged) = match scope {
+            Scope::Whole => (self.staged_files(commit.as_deref(), MAX_DIRTY_FILES), self.unstaged_files(scanned)),
+            Scope::Paths(paths) => (Vec::new(), self.unstaged_among(paths, scanned)),
+        };
+        GitChanges { commit, staged, unstaged }
     }
 
     /// The same for the whole workspace, from what was found with the same index; `since` has everything that is not as
@@ -38,10 +41,27 @@ impl UserRepository {
     }
 
     /// The tracked files that differ from the index.
-    fn unstaged_files(&self, scanned: &Directory, scope: &Scope) -> Vec<WorkspacePath> {
+    fn unstaged_files(&self, scanned: &Directory) -> Vec<WorkspacePath> {
         let Some(index) = self.index() else { return Vec::new() };
-        let mut search = Search { index, skip: self.prefix.len(), scope, dirty: Vec::new() };
+        let mut search = Search { index, skip: self.prefix.len(), dirty: Vec::new() };
         search.directory(scanned, index.with_prefix(0..index.len(), &self.prefix), self.prefix.len());
+        search.dirty
+    }
+
+    /// Those of these paths, and below them.
+    fn unstaged_among(&self, paths: &[WorkspacePath], scanned: &Directory) -> Vec<WorkspacePath> {
+        let Some(index) = self.index() else { return Vec::new() };
+        let mut search = Search { index, skip: self.prefix.len(), dirty: Vec::new() };
+        for path in paths {
+            let whole = [self.prefix.as_slice(), path.as_bytes()].concat();
+            let below = index.with_prefix(0..index.len(), &[whole.as_slice(), b"/"].concat());
+            for position in index.of_path(&whole).chain(below) {
+                let entry = index.entry(position);
+                let Ok(path) = WorkspacePath::new(entry.path[self.prefix.len()..].as_bytes()) else { continue };
+                search.file(&entry, scanned.find(&path));
+            }
+        }
+        search.dirty.sort();
         search.dirty
     }
 
@@ -54,11 +74,13 @@ impl UserRepository {
     ) -> Vec<WorkspacePath> {
         // A list that was cut off does not tell what else there is.
         if known.len() >= MAX_DIRTY_FILES {
-            return self.unstaged_files(scanned, &Scope::Whole);
+            return self.unstaged_files(scanned);
         }
         let is_as_it_was = |path: &&WorkspacePath| since.binary_search(path).is_err();
         let mut dirty: Vec<WorkspacePath> = known.iter().filter(is_as_it_was).cloned().collect();
-        if let (false, Some(index)) = (since.is_empty(), self.index()) {
+        if !since.is_empty()
+            && let Some(index) = self.index()
+        {
             dirty.extend(since.iter().filter(|path| self.is_changed_dirty(index, path, scanned)).cloned());
             dirty.sort();
         }
@@ -77,7 +99,6 @@ struct Search<'a> {
     index: &'a Index,
     /// How much of a path in the index lies above the workspace.
     skip: usize,
-    scope: &'a Scope,
     dirty: Vec<WorkspacePath>,
 }
 
@@ -107,7 +128,7 @@ impl Search<'_> {
             return;
         }
         let Ok(path) = WorkspacePath::new(entry.path[self.skip..].as_bytes()) else { return };
-        if self.dirty.last() != Some(&path) && self.scope.contains(&path) {
+        if self.dirty.last() != Some(&path) {
             self.dirty.push(path);
         }
     }
