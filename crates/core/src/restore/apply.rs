@@ -11,7 +11,7 @@ use rustix::io::Errno;
 
 use super::{
     Conflict,
-    stage::{Stage, old_slots, slot},
+    stage::{MANY, Stage, old_slots, slot},
 };
 use crate::{
     disk::{self, Dir, FileType, Rename, set_mode},
@@ -20,9 +20,6 @@ use crate::{
     store::{HashOnly, Journal, Step, Writer},
     workspace::Workspace,
 };
-
-/// More directories than this are made durable with one call for the whole file system.
-const MANY_DIRECTORIES: usize = 64;
 
 /// Why a step was not done.
 enum Obstacle {
@@ -329,7 +326,7 @@ impl Run<'_> {
                 parents.insert(step.path.clone());
             }
         }
-        if parents.len() > MANY_DIRECTORIES {
+        if parents.len() > MANY {
             let mut synced = disk::sync_filesystem(&self.root);
             for area in self.stage.directories() {
                 synced = synced.and_then(|()| disk::sync_filesystem(area));

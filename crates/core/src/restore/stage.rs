@@ -13,8 +13,11 @@ use crate::{
     workspace::Workspace,
 };
 
-/// More files than this are made durable with one call for the whole file system.
-const MANY: usize = 32;
+/// So many files are made ready one after the other.
+const FEW: usize = 32;
+
+/// More files than this are made durable with one call for the whole file system, which also waits for what others wrote.
+pub(super) const MANY: usize = 1_000;
 
 /// The staging areas of one restore, open.
 pub(super) struct Stage {
@@ -174,7 +177,7 @@ impl Workspace {
 
     fn fill(&self, store: &Store, steps: &[Step], stage: &Stage) -> Result<()> {
         let staged: Vec<(usize, &Step)> = steps.iter().enumerate().filter(|(_, step)| step.puts_leaf()).collect();
-        let is_few = staged.len() <= MANY;
+        let is_few = staged.len() <= FEW;
         let fill_one = |reader: &mut ObjectReader, (number, step): &(usize, &Step)| {
             self.stage_one(store, reader, *number, step, stage, is_few)
         };
@@ -184,11 +187,26 @@ impl Workspace {
         } else {
             staged.par_iter().try_for_each_init(|| store.reader(), fill_one)?;
         }
+        let is_synced = is_few || (staged.len() <= MANY && self.sync_staged(&staged, stage)?);
         for directory in &stage.directories {
-            let synced = if is_few { directory.sync() } else { disk::sync_filesystem(directory) };
+            let synced = if is_synced { directory.sync() } else { disk::sync_filesystem(directory) };
             synced.or_fail("sync", self.root())?;
         }
         Ok(())
+    }
+
+    /// Makes the files durable, each by itself; false where one can't be opened for that, as its own mode forbids it.
+    fn sync_staged(&self, staged: &[(usize, &Step)], stage: &Stage) -> Result<bool> {
+        let is_file = |step: &Step| matches!(step.new, Some(Side::File { .. }));
+        let synced = staged.par_iter().filter(|(_, step)| is_file(step)).map(|(number, step)| {
+            let directory = stage.directory(step)?;
+            match directory.open_file(&slot(*number)) {
+                Ok(file) => directory.sync_own(&file).or_fail("sync", self.root()).map(|()| true),
+                Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(false),
+                Err(error) => Err(error).or_fail("open", self.root()),
+            }
+        });
+        synced.try_reduce(|| true, |one, other| Ok(one && other))
     }
 
     /// Makes the file or link of one step ready.

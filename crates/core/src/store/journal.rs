@@ -5,7 +5,11 @@
 
 use std::io;
 
-use super::{ExactText, Layout, lines, operations::Direction};
+use super::{
+    ExactText, Layout,
+    lines::{self, Lines},
+    operations::Direction,
+};
 use crate::{
     disk::private::{self, Durability},
     model::{CheckpointId, ContentId, Scope, Side, WorkspacePath, is_safe_name},
@@ -146,7 +150,7 @@ pub(super) fn read(layout: &Layout) -> io::Result<Found> {
 
 /// What the bytes of a journal say.
 pub(super) fn parse(bytes: &[u8]) -> Found {
-    let Some(line) = lines::sound_lines(bytes).next() else {
+    let Some(line) = Lines::of(bytes).sound.first().copied() else {
         return Found::Damaged("its checksum does not fit".into());
     };
     match serde_json::from_str::<Journal>(line) {
@@ -188,7 +192,7 @@ pub(super) fn noted_areas(layout: &Layout) -> io::Result<Vec<Area>> {
 
 /// The areas that the bytes of a note name, as far as they are ours.
 pub(super) fn parse_areas(bytes: &[u8]) -> Vec<Area> {
-    let noted: Option<Vec<Area>> = lines::sound_lines(bytes).next().and_then(|line| serde_json::from_str(line).ok());
+    let noted: Option<Vec<Area>> = Lines::of(bytes).sound.first().and_then(|line| serde_json::from_str(line).ok());
     noted.unwrap_or_default().into_iter().filter(Area::is_ours).collect()
 }
 

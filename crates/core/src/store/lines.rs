@@ -1,25 +1,40 @@
 //! Files of lines that each carry a checksum: a torn or damaged line costs itself alone.
 
+use bstr::ByteSlice;
+
 /// One line with its checksum in front and a newline behind.
 pub(super) fn seal(text: &str) -> String {
     debug_assert!(!text.contains('\n'));
     format!("{:08x} {text}\n", crc32fast::hash(text.as_bytes()))
 }
 
-/// The lines whose checksums fit.
-pub(super) fn sound_lines(bytes: &[u8]) -> impl Iterator<Item = &str> {
-    bytes.split(|byte| *byte == b'\n').filter_map(|line| {
-        let line = std::str::from_utf8(line).ok()?;
-        let (checksum, text) = line.split_once(' ')?;
-        let expected = u32::from_str_radix(checksum, 16).ok()?;
-        (checksum.len() == 8 && crc32fast::hash(text.as_bytes()) == expected).then_some(text)
-    })
+/// What was read of such a file.
+pub(super) struct Lines<'a> {
+    /// The lines whose checksums fit.
+    pub(super) sound: Vec<&'a str>,
+    /// How many do not.
+    pub(super) damaged: usize,
 }
 
-/// How many lines are there that do not fit their checksum?
-pub(super) fn damaged_lines(bytes: &[u8]) -> usize {
-    let all = bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).count();
-    all - sound_lines(bytes).count()
+impl<'a> Lines<'a> {
+    pub(super) fn of(bytes: &'a [u8]) -> Self {
+        let lines = bytes.split_str(b"\n").filter(|line| !line.is_empty()).map(open);
+        let mut found = Self { sound: Vec::new(), damaged: 0 };
+        for line in lines {
+            match line {
+                Some(text) => found.sound.push(text),
+                None => found.damaged += 1,
+            }
+        }
+        found
+    }
+}
+
+fn open(line: &[u8]) -> Option<&str> {
+    let (checksum, text) = line.split_at_checked(8)?;
+    let text = text.strip_prefix(b" ")?;
+    let expected = u32::from_str_radix(std::str::from_utf8(checksum).ok()?, 16).ok()?;
+    (crc32fast::hash(text) == expected).then(|| std::str::from_utf8(text).ok()).flatten()
 }
 
 #[cfg(test)]
@@ -29,11 +44,11 @@ mod tests {
     #[test]
     fn a_damaged_line_costs_itself_alone() {
         let mut bytes = [seal("one"), seal("two"), seal("three")].concat().into_bytes();
-        assert_eq!(sound_lines(&bytes).collect::<Vec<_>>(), ["one", "two", "three"]);
+        assert_eq!(Lines::of(&bytes).sound, ["one", "two", "three"]);
         let second = seal("one").len() + 10;
         bytes[second] ^= 1;
         bytes.truncate(bytes.len() - 3);
-        assert_eq!(sound_lines(&bytes).collect::<Vec<_>>(), ["one"]);
-        assert_eq!(damaged_lines(&bytes), 2);
+        let found = Lines::of(&bytes);
+        assert_eq!((found.sound, found.damaged), (vec!["one"], 2));
     }
 }

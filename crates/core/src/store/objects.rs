@@ -81,7 +81,8 @@ pub(super) fn stream_file(
     mut take: impl FnMut(&[u8]) -> io::Result<()>,
 ) -> io::Result<bool> {
     file.rewind().map_err(Unreadable::mark)?;
-    let mut buffer = vec![0; 256 << 10];
+    // One byte more than announced: a file that has grown is seen.
+    let mut buffer = vec![0; length.saturating_add(1).min(256 << 10) as usize];
     let mut total = 0;
     loop {
         let read = match file.read(&mut buffer) {

@@ -5,7 +5,10 @@ use std::{
     io,
 };
 
-use super::{Layout, Timeline, lines};
+use super::{
+    Layout, Timeline,
+    lines::{self, Lines},
+};
 use crate::{
     disk::private::{self, Durability},
     model::{CheckpointId, Scope},
@@ -85,8 +88,9 @@ pub(crate) struct Operations {
 impl Operations {
     pub(super) fn read(layout: &Layout) -> io::Result<Self> {
         let bytes = private::read(&layout.operations())?.unwrap_or_default();
-        let entries = lines::sound_lines(&bytes).filter_map(|line| serde_json::from_str(line).ok()).collect();
-        Ok(Self { entries, has_damage: lines::damaged_lines(&bytes) > 0 })
+        let Lines { sound, damaged } = Lines::of(&bytes);
+        let entries = sound.into_iter().filter_map(|line| serde_json::from_str(line).ok()).collect();
+        Ok(Self { entries, has_damage: damaged > 0 })
     }
 
     /// The restores, oldest first.

@@ -4,7 +4,10 @@
 
 use std::io;
 
-use super::{Layout, lines};
+use super::{
+    Layout,
+    lines::{self, Lines},
+};
 use crate::disk::private::{self, Durability};
 
 /// So many sessions are remembered, those that took a step last.
@@ -21,7 +24,7 @@ pub(super) fn count(layout: &Layout, session: Option<&str>, at_least: u64) -> io
     let path = layout.steps();
     let bytes = private::read(&path)?.unwrap_or_default();
     let mut known: Vec<SessionSteps> =
-        lines::sound_lines(&bytes).filter_map(|line| serde_json::from_str(line).ok()).collect();
+        Lines::of(&bytes).sound.into_iter().filter_map(|line| serde_json::from_str(line).ok()).collect();
     let counted = known.iter().find(|known| known.session.as_deref() == session).map_or(0, |known| known.steps);
     let steps = counted.max(at_least).saturating_add(1);
 

@@ -9,7 +9,11 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use super::{Layout, Operations, Record, lines, refs::Refs};
+use super::{
+    Layout, Operations, Record,
+    lines::{self, Lines},
+    refs::Refs,
+};
 use crate::{
     disk::private::{self, Durability},
     model::{CheckpointId, Kind},
@@ -89,7 +93,8 @@ impl Timeline {
         let mut found: HashMap<CheckpointId, TimelineEntry> = HashMap::with_capacity(refs.checkpoints.len());
         let mut surplus = 0;
         let mut without_ref = HashSet::new();
-        for entry in lines::sound_lines(&bytes).filter_map(TimelineEntry::parse) {
+        let Lines { sound, damaged } = Lines::of(&bytes);
+        for entry in sound.into_iter().filter_map(TimelineEntry::parse) {
             if !refs.checkpoints.contains(&entry.id) {
                 without_ref.insert(entry.id);
                 surplus += 1;
@@ -97,7 +102,7 @@ impl Timeline {
                 surplus += 1;
             }
         }
-        let mut is_stale = surplus > found.len() + 64 || lines::damaged_lines(&bytes) > 0;
+        let mut is_stale = surplus > found.len() + 64 || damaged > 0;
         let mut unreadable = Vec::new();
         for id in &refs.checkpoints {
             if !found.contains_key(id) {

@@ -9,7 +9,8 @@ use gix_hash::ObjectId;
 use gix_object::tree::EntryKind;
 
 use super::{
-    Store, StoredNode, lines,
+    Store, StoredNode,
+    lines::Lines,
     objects::{ObjectKind, ObjectProblem, ObjectReader, object_id},
     refs,
 };
@@ -76,7 +77,7 @@ fn check_log(store: &Store, found: &mut Found) -> io::Result<()> {
     let bytes = private::read(&path)?.unwrap_or_default();
     // A last line without its end is what a crash leaves; nothing that was done is missing then.
     let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
-    let damaged = lines::damaged_lines(&bytes[..whole]);
+    let damaged = Lines::of(&bytes[..whole]).damaged;
     if damaged > 0 {
         found.damaged.push(("ops".into(), format!("{damaged} damaged lines in the log of operations")));
     }
