@@ -3,6 +3,7 @@
 use std::{io::Read, path::Path};
 
 use imara_diff::{Algorithm, Diff, InternedInput, sources::byte_lines};
+use rayon::prelude::*;
 
 use crate::{
     disk::Dir,
@@ -19,7 +20,11 @@ pub(crate) struct LineSource<'a> {
     newer_place: Place<'a>,
 }
 
+/// So many changes are worth another worker.
+const SHARE: usize = 16;
+
 /// Where one side lies.
+#[derive(Clone, Copy)]
 enum Place<'a> {
     Stored,
     Pack(&'a PackWriter),
@@ -43,6 +48,12 @@ impl<'a> LineSource<'a> {
     /// For a restore: what is on disk goes, what is stored comes.
     pub(crate) fn from_disk_to_store(store: &'a Store, root: &'a Path) -> Self {
         Self { store: Some((store, store.reader())), older_place: Place::Disk(root), newer_place: Place::Stored }
+    }
+
+    /// The same, for another worker.
+    fn again(&self) -> Self {
+        let store = self.store.as_ref().map(|(store, _)| (*store, store.reader()));
+        Self { store, older_place: self.older_place, newer_place: self.newer_place }
     }
 
     /// The older side's bytes; none where they are more than `most`.
@@ -117,6 +128,14 @@ fn is_elsewhere(error: &std::io::Error) -> bool {
 
 /// Fills in lines and the binary flag of every change.
 pub(crate) fn count_lines(changes: &mut [Change], source: &LineSource<'_>) -> Result<()> {
+    if changes.len() <= SHARE {
+        return count_share(changes, source);
+    }
+    let shares: Vec<_> = changes.chunks_mut(SHARE).map(|share| (share, source.again())).collect();
+    shares.into_par_iter().try_for_each(|(share, source)| count_share(share, &source))
+}
+
+fn count_share(changes: &mut [Change], source: &LineSource<'_>) -> Result<()> {
     for change in changes {
         if change.is_directory()
             || change.old.and_then(|side| side.content()) == change.new.and_then(|side| side.content())

@@ -7,11 +7,12 @@
 use std::{collections::BTreeSet, io, path::PathBuf};
 
 use jiff::Timestamp;
+use rayon::prelude::*;
 use rustix::io::Errno;
 
 use super::{
     Conflict,
-    stage::{MANY, Stage, old_slots, slot},
+    stage::{FEW, MANY, Stage, old_slots, slot},
 };
 use crate::{
     disk::{self, Dir, FileType, Rename, set_mode},
@@ -333,12 +334,14 @@ impl Run<'_> {
             }
             return synced.or_fail("sync", self.workspace.root());
         }
-        for path in parents {
-            if let Some(directory) = self.workspace.open_existing(&path)? {
-                directory.sync().or_fail("sync", self.full_path(&path))?;
-            }
+        let sync = |path: &WorkspacePath| match self.workspace.open_existing(path)? {
+            Some(directory) => directory.sync().or_fail("sync", self.full_path(path)),
+            None => Ok(()),
+        };
+        match parents.len() <= FEW {
+            true => parents.iter().try_for_each(sync),
+            false => parents.par_iter().try_for_each(sync),
         }
-        Ok(())
     }
 }
 

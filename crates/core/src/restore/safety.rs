@@ -1,5 +1,7 @@
 //! The safety checkpoint: what the workspace is right before a restore touches it.
 
+use std::collections::{HashMap, HashSet};
+
 use jiff::Timestamp;
 
 use super::{Intent, RestorePlan};
@@ -8,7 +10,7 @@ use crate::{
     error::{Error, Result, While},
     events::Event,
     files::Scan,
-    model::{CheckpointId, Directory, Kind, Node, Scope, WorkspacePath},
+    model::{Change, CheckpointId, Directory, Kind, Node, Scope, WorkspacePath},
     save::{Capture, SaveRequest},
     store::{Direction, NewGitFile, PackWriter, Snapshot, Timeline, Writer},
     workspace::{Surroundings, Workspace},
@@ -62,13 +64,14 @@ impl Workspace {
             Scope::Whole => writer.write_snapshot(&pack, &mut capture.scan.root, &capture.mode_defaults)?,
             Scope::Paths(_) => writer.graft(&pack, standing.as_ref(), &mut capture.scan.root, scope)?,
         };
-        let found = changes_in(writer, standing.as_ref(), &capture, scope, &pack)?;
+        let mut found = changes_in(writer, standing.as_ref(), &capture, scope)?;
+        count_what_goes(&mut found.changes, plan, &LineSource::in_pack(writer, &pack))?;
         let unsaved = match intent.made_by.filter(|id| timeline.get(id).is_some()) {
             // What the restore that is taken back brought is in the checkpoint that it came from.
             Some(id) => {
-                let made = changes_in(writer, Some(&writer.snapshot(&id)?), &capture, scope, &pack)?;
-                let differs = |path: &WorkspacePath| made.changes.iter().any(|change| change.path == *path);
-                found.changes.iter().filter(|change| differs(&change.path)).count()
+                let made = changes_in(writer, Some(&writer.snapshot(&id)?), &capture, scope)?;
+                let differing: HashSet<&WorkspacePath> = made.changes.iter().map(|change| &change.path).collect();
+                found.changes.iter().filter(|change| differing.contains(&change.path)).count()
             }
             None => found.changes.len(),
         };
@@ -112,21 +115,32 @@ fn trees_above(root: &Directory, path: &WorkspacePath) -> Vec<[u8; 20]> {
     found
 }
 
-fn changes_in(
-    writer: &Writer,
-    standing: Option<&Snapshot>,
-    capture: &Capture,
-    scope: &Scope,
-    pack: &PackWriter,
-) -> Result<Comparison> {
+/// What differs from a snapshot; lines are not counted yet.
+fn changes_in(writer: &Writer, standing: Option<&Snapshot>, capture: &Capture, scope: &Scope) -> Result<Comparison> {
     let old = standing.map_or(Tree::Empty, |snapshot| Tree::Stored(*snapshot));
     let new = Tree::Scanned(&capture.scan.root, capture.mode_defaults);
     let mut found = compare_within(scope, Some(writer), old, new)?;
     // A scan of some paths says nothing of the others.
     found.changes.retain(|change| scope.contains(&change.path));
     found.left_out.retain(|path| scope.contains(path));
-    count_lines(&mut found.changes, &LineSource::in_pack(writer, pack))?;
     Ok(found)
+}
+
+/// Counts lines. What goes is often what had come: the plan has its lines already, the other way round.
+fn count_what_goes(changes: &mut Vec<Change>, plan: &RestorePlan, source: &LineSource<'_>) -> Result<()> {
+    let back: HashMap<&WorkspacePath, &Change> = plan.changes.iter().map(|change| (&change.path, change)).collect();
+    let (mut counted, mut rest): (Vec<Change>, Vec<Change>) = std::mem::take(changes).into_iter().partition(|change| {
+        back.get(&change.path).is_some_and(|back| (back.old, back.new) == (change.new, change.old))
+    });
+    for change in &mut counted {
+        let back = back[&change.path];
+        (change.insertions, change.deletions, change.binary) = (back.deletions, back.insertions, back.binary);
+    }
+    count_lines(&mut rest, source)?;
+    counted.append(&mut rest);
+    counted.sort_by(|a, b| a.path.cmp(&b.path));
+    *changes = counted;
+    Ok(())
 }
 
 fn safety_message(writer: &Writer, timeline: &Timeline, intent: &Intent) -> Result<String> {

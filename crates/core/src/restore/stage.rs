@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// So many files are made ready one after the other.
-const FEW: usize = 32;
+pub(super) const FEW: usize = 32;
 
 /// More files than this are made durable with one call for the whole file system, which also waits for what others wrote.
 pub(super) const MANY: usize = 1_000;
