@@ -335,7 +335,8 @@ impl Workspace {
                 observer(&event);
             }
             let layout = Layout::new(self.store_directory());
-            if private::exists(&layout.format())
+            if !matches!(error, Error::StoreTooNew { .. })
+                && private::exists(&layout.format())
                 && let Ok(line) = serde_json::to_string(&event)
             {
                 // What went wrong may keep this from being written, too; the caller is told of it in any case.

@@ -28,7 +28,7 @@ pub(crate) fn record(bytes: &[u8]) -> Vec<Checkpoint> {
         assert!(!written.contains('\0'), "git ends a message at a NUL");
         let again = Record::from_commit_message(written.as_bytes());
         assert_eq!(again.as_ref(), Some(&record), "a record is read as it was written");
-        checkpoints.push(record.into_checkpoint(CheckpointId([7; 20]), false, Vec::new()));
+        checkpoints.push(record.into_checkpoint(CheckpointId([7; 20]), false, Vec::new(), Vec::new()));
     }
     checkpoints
 }

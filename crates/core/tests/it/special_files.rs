@@ -2,7 +2,7 @@
 
 use std::{os::unix::net::UnixListener, process::Command};
 
-use backtrail::{ErrorCode, Reason, RestoreRequest, SaveRequest, Scope};
+use backtrail::{ErrorCode, Reason, RestoreRequest, SaveRequest, Scope, Settings};
 use backtrail_testkit::{Found, TestWorkspace};
 
 fn fifo(ws: &TestWorkspace, name: &str) {
@@ -60,9 +60,12 @@ fn rules_and_settings_that_are_special_files_do_not_block() {
     let ws = TestWorkspace::new();
     ws.write("a", "1");
     fifo(&ws, ".gitignore");
-    fifo(&ws, "backtrail.toml");
     let saved = ws.save();
     assert_eq!(ws.paths_in_store(&saved.id), ["a"]);
+    fifo(&ws, "backtrail.toml");
+    let refused = Settings::default().with_workspace(&ws.root()).unwrap_err();
+    assert_eq!(refused.code(), ErrorCode::Settings);
+    assert!(refused.to_string().contains("it is no regular file"), "{refused}");
 }
 
 /// Makes device nodes; says so and gives false where that is not allowed.
