@@ -77,7 +77,7 @@ impl Front {
             output::talk_of_hook("backtrail hook reads what an agent says on stdin; set it up with: backtrail install");
             return None;
         }
-        let payload = match payload_of_agent(self.environment.hook_patience().unwrap_or(PATIENCE_FOR_PAYLOAD)) {
+        let payload = match payload_of_agent() {
             Ok(payload) => payload,
             Err(error) => {
                 self.problem("", None, &format!("the payload can't be read: {error}"));
@@ -207,7 +207,7 @@ fn patience(moment: &Moment) -> Duration {
 }
 
 /// What an agent says on stdin. One that forgets to close it is not waited for: what it said so far may be all.
-fn payload_of_agent(patience: Duration) -> std::io::Result<Vec<u8>> {
+fn payload_of_agent() -> std::io::Result<Vec<u8>> {
     let (sender, receiver) = mpsc::channel();
     let read = move || {
         let mut stdin = std::io::stdin().lock().take(MAX_PAYLOAD_BYTES);
@@ -225,7 +225,7 @@ fn payload_of_agent(patience: Duration) -> std::io::Result<Vec<u8>> {
         }
     };
     std::thread::spawn(read);
-    let deadline = Instant::now() + patience;
+    let deadline = Instant::now() + PATIENCE_FOR_PAYLOAD;
     let mut payload = Vec::new();
     loop {
         match receiver.recv_timeout(deadline.saturating_duration_since(Instant::now())) {

@@ -1,6 +1,12 @@
 //! Going back with an agent: to before a prompt, with the conversation, and the agent is told.
 
-use std::{fs, io::Write, path::PathBuf, process::Stdio, time::Duration};
+use std::{
+    fs,
+    io::Write,
+    path::PathBuf,
+    process::Stdio,
+    time::{Duration, Instant},
+};
 
 use serde_json::{Value, json};
 
@@ -178,7 +184,9 @@ fn what_did_not_reach_the_agent_is_told_with_the_next_prompt() {
     let held = place.hold_lock();
     assert_eq!(prompt(&place, "claude", 2), "", "the agent went on");
     drop(held);
+    let deadline = Instant::now() + Duration::from_secs(60);
     while place.json(["list", "--turns"])["checkpoints"].as_array().unwrap().len() < 2 {
+        assert!(Instant::now() < deadline, "the work did not go on");
         std::thread::sleep(Duration::from_millis(50));
     }
     place.set("BACKTRAIL_HOOK_MILLISECONDS", "60000");

@@ -364,8 +364,7 @@ fn an_agent_is_not_kept_waiting_and_the_work_goes_on() {
 
 #[test]
 fn an_agent_that_forgets_to_close_its_end_is_heard_all_the_same() {
-    let mut place = Place::saved();
-    place.set("BACKTRAIL_HOOK_MILLISECONDS", "2000");
+    let place = Place::saved();
     let mut command = place.command(&place.path("ws"), ["hook", "claude"]);
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
