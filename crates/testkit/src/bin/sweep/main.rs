@@ -125,10 +125,12 @@ fn main() -> ExitCode {
 
 fn sweep(arguments: &Arguments) -> ExitCode {
     let started = Instant::now();
-    let scenarios: Vec<Scenario> = scenario::all()
-        .into_iter()
-        .filter(|scenario| arguments.only.as_ref().is_none_or(|only| scenario.name.contains(only.as_str())))
-        .collect();
+    let mut scenarios: Vec<Scenario> = scenario::all();
+    if let Some(only) = &arguments.only {
+        // The one of this name; where there is none, those with it in their name.
+        let is_exact = scenarios.iter().any(|scenario| scenario.name == only);
+        scenarios.retain(|scenario| if is_exact { scenario.name == only } else { scenario.name.contains(only) });
+    }
     let mut work: Vec<(usize, Point)> = Vec::new();
     let mut places: Vec<Mutex<(Place, Option<check::Expected>)>> = Vec::new();
     for (number, scenario) in scenarios.iter().enumerate() {
