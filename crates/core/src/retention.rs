@@ -135,6 +135,7 @@ impl Workspace {
         let bytes_before = writer.bytes()?;
         let mut deleted = self.apply_policy(&writer, now)?;
         writer.compact()?;
+        writer.condense()?;
         deleted.extend(self.shrink(&writer)?);
         if !deleted.is_empty() {
             self.emit(&writer, Event::CheckpointsPruned { checkpoints: deleted.clone() }, now)?;

@@ -26,8 +26,10 @@ pub(super) fn compact(store: &Store) -> io::Result<()> {
     let mut wasteful = Vec::new();
     for index in pack_index::open_indices(&packs)? {
         let pack = index.path().with_extension("pack");
-        let has_waste = index.iter().any(|entry| !needed.contains(&entry.oid));
-        if has_waste && !private::exists(&pack.with_extension("keep")) {
+        let waste = index.iter().filter(|entry| !needed.contains(&entry.oid)).count();
+        // What `prune` made small would become large again: that is worth it only where much goes.
+        let is_worth_it = waste > 0 && (waste * 2 > index.num_objects() as usize || !repack::has_deltas(&pack));
+        if is_worth_it && !private::exists(&pack.with_extension("keep")) {
             wasteful.push(pack);
         }
     }

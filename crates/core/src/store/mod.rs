@@ -5,6 +5,8 @@
 
 mod attachments;
 mod compact;
+mod condense;
+mod delta;
 mod exact;
 mod format;
 #[cfg(feature = "fuzzing")]

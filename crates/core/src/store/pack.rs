@@ -133,10 +133,32 @@ impl PackWriter {
         self.body.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes the pack durable and visible; nothing happens where it is empty.
-    pub(super) fn finish(self) -> io::Result<()> {
+    /// Puts an object of this id in, compressed as well as it gets.
+    pub(super) fn put_small(&self, id: ObjectId, kind: ObjectKind, bytes: &[u8]) -> io::Result<()> {
+        let compressed = compress_well(bytes)?;
+        self.body().append(id, header_of(kind), bytes.len() as u64, None, &compressed)
+    }
+
+    /// Puts an object in that is told by another one of this pack.
+    pub(super) fn put_delta(&self, id: ObjectId, base: ObjectId, delta: &[u8]) -> io::Result<()> {
+        let compressed = compress_well(delta)?;
+        let mut body = self.body();
+        let position = body.positions.get(&base).ok_or(io::ErrorKind::NotFound)?;
+        let base_distance = body.length - body.entries[*position].offset;
+        body.append(id, Header::OfsDelta { base_distance }, delta.len() as u64, None, &compressed)
+    }
+
+    /// Puts an object in as another pack has it, header and all.
+    pub(super) fn put_raw(&self, id: ObjectId, raw: &[u8], crc32: u32) -> io::Result<()> {
+        let mut body = self.body();
+        body.push_entry(id, crc32, None);
+        raw.chunks(1 << 20).try_for_each(|piece| body.push_bytes(piece))
+    }
+
+    /// Makes the pack durable and visible, and says where it is; nothing happens where it is empty.
+    pub(super) fn finish(self) -> io::Result<Option<PathBuf>> {
         let body = std::mem::replace(&mut *self.body(), Body::in_directory(PathBuf::new()));
-        if body.entries.is_empty() { Ok(()) } else { body.finish() }
+        if body.entries.is_empty() { Ok(None) } else { body.finish().map(Some) }
     }
 }
 
@@ -296,7 +318,7 @@ impl Body {
         Ok(bytes)
     }
 
-    fn finish(mut self) -> io::Result<()> {
+    fn finish(mut self) -> io::Result<PathBuf> {
         let packs = std::mem::take(&mut self.packs);
         let header = gix_pack::data::header::encode(gix_pack::data::Version::V2, self.entries.len() as u32);
         let mut hasher = gix_hash::hasher(gix_hash::Kind::Sha1);
@@ -325,7 +347,8 @@ impl Body {
             let name = packs.join(format!("pack-{checksum}"));
             // Git and gitoxide take a pack for there when its index is: so the index gets its name last.
             private::rename(&path, &name.with_extension("pack"))?;
-            private::replace(&name.with_extension("idx"), &index, private::Durability::Synced)
+            private::replace(&name.with_extension("idx"), &index, private::Durability::Synced)?;
+            Ok(name.with_extension("pack"))
         })();
         result.inspect_err(|_| private::remove_leftover(&path))
     }
@@ -398,6 +421,19 @@ fn compress<T>(bytes: &[u8], then: impl FnOnce(&[u8]) -> io::Result<T>) -> io::R
         };
         let length = run(if is_worth_it { fast } else { stored }, bytes)?;
         then(&buffer[..length])
+    })
+}
+
+/// Compresses with patience.
+fn compress_well(bytes: &[u8]) -> io::Result<Vec<u8>> {
+    thread_local! {
+        static PATIENT: RefCell<libdeflater::Compressor> = RefCell::new(compressor(7));
+    }
+    PATIENT.with_borrow_mut(|compressor| {
+        let mut out = vec![0; compressor.zlib_compress_bound(bytes.len())];
+        let length = compressor.zlib_compress(bytes, &mut out).map_err(io::Error::other)?;
+        out.truncate(length);
+        Ok(out)
     })
 }
 

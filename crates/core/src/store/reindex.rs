@@ -8,6 +8,8 @@ use std::{
     path::Path,
 };
 
+use gix_hash::ObjectId;
+
 use super::{
     Layout,
     objects::{ObjectKind, finish_hash, start_hash},
@@ -25,7 +27,7 @@ pub(crate) enum Which {
     Damaged,
 }
 
-/// Makes indices again where it can. A pack that is damaged itself, or holds deltas, stays as it is: `verify` names it.
+/// Makes indices again where it can. A pack that is damaged itself stays as it is: `verify` names it.
 pub(super) fn mend(layout: &Layout, which: Which) -> io::Result<()> {
     let directory = layout.packs();
     for name in private::names(&directory)? {
@@ -49,9 +51,10 @@ pub(super) fn mend(layout: &Layout, which: Which) -> io::Result<()> {
 fn index_anew(pack: &Path, index: &Path) -> io::Result<()> {
     let Ok(data) = gix_pack::data::File::at(pack, gix_hash::Kind::Sha1) else { return Ok(()) };
     let mut entries = Vec::new();
+    let mut reader = EntryReader::new(&data);
     let (mut offset, end) = (12, data.pack_end() as u64);
     while offset < end {
-        let Some((entry, length)) = read_entry(&data, offset, end)? else { return Ok(()) };
+        let Some((entry, length)) = reader.read(offset, end)? else { return Ok(()) };
         entries.push(entry);
         offset += length;
     }
@@ -62,16 +65,64 @@ fn index_anew(pack: &Path, index: &Path) -> io::Result<()> {
     private::replace(index, &bytes, private::Durability::Synced)
 }
 
-/// One object of a pack and how long it is there; none where it is a delta or can't be read.
-fn read_entry(data: &gix_pack::data::File, offset: u64, end: u64) -> io::Result<Option<(IndexEntry, u64)>> {
-    use gix_pack::data::entry::Header;
-    let Ok(entry) = data.entry(offset) else { return Ok(None) };
-    let kind = match entry.header {
-        Header::Blob => ObjectKind::Blob,
-        Header::Tree => ObjectKind::Tree,
-        Header::Commit => ObjectKind::Commit,
-        _ => return Ok(None),
-    };
+/// Reads the objects of a pack without its index.
+pub(super) struct EntryReader<'a> {
+    data: &'a gix_pack::data::File,
+    inflate: gix_zlib::Inflate,
+    bytes: Vec<u8>,
+}
+
+impl<'a> EntryReader<'a> {
+    pub(super) fn new(data: &'a gix_pack::data::File) -> Self {
+        Self { data, inflate: gix_zlib::Inflate::default(), bytes: Vec::new() }
+    }
+
+    /// The id of the object that lies there; none where it can't be read.
+    pub(super) fn id_at(&mut self, offset: u64) -> io::Result<Option<ObjectId>> {
+        Ok(self.read(offset, self.data.pack_end() as u64)?.map(|(entry, _)| entry.id))
+    }
+
+    /// One object and how long it is there; none where it can't be read.
+    fn read(&mut self, offset: u64, end: u64) -> io::Result<Option<(IndexEntry, u64)>> {
+        use gix_pack::data::entry::Header;
+        let Ok(entry) = self.data.entry(offset) else { return Ok(None) };
+        match entry.header {
+            Header::Blob => read_plain(self.data, &entry, ObjectKind::Blob, offset, end),
+            Header::Tree => read_plain(self.data, &entry, ObjectKind::Tree, offset, end),
+            Header::Commit => read_plain(self.data, &entry, ObjectKind::Commit, offset, end),
+            Header::OfsDelta { .. } => self.read_delta(entry, offset),
+            Header::Tag | Header::RefDelta { .. } => Ok(None),
+        }
+    }
+
+    /// An object that is told by others of the same pack.
+    fn read_delta(&mut self, entry: gix_pack::data::Entry, offset: u64) -> io::Result<Option<(IndexEntry, u64)>> {
+        let data_offset = entry.data_offset;
+        let nothing_elsewhere = |_: &gix_hash::oid, _: &mut Vec<u8>| Ok(None);
+        let cache = &mut gix_pack::cache::Never;
+        let decoded = self.data.decode_entry(entry, &mut self.bytes, &mut self.inflate, &nothing_elsewhere, cache);
+        let Ok(decoded) = decoded else { return Ok(None) };
+        let kind = match decoded.kind {
+            gix_object::Kind::Blob => ObjectKind::Blob,
+            gix_object::Kind::Tree => ObjectKind::Tree,
+            gix_object::Kind::Commit => ObjectKind::Commit,
+            gix_object::Kind::Tag => return Ok(None),
+        };
+        let length = data_offset - offset + decoded.compressed_size as u64;
+        let Some(raw) = self.data.entry_slice(offset..offset + length) else { return Ok(None) };
+        let mut hasher = start_hash(kind, self.bytes.len() as u64);
+        hasher.update(&self.bytes);
+        Ok(Some((IndexEntry { id: finish_hash(hasher)?, crc32: crc32fast::hash(raw), offset }, length)))
+    }
+}
+
+fn read_plain(
+    data: &gix_pack::data::File,
+    entry: &gix_pack::data::Entry,
+    kind: ObjectKind,
+    offset: u64,
+    end: u64,
+) -> io::Result<Option<(IndexEntry, u64)>> {
     let Some(compressed) = data.entry_slice(entry.data_offset..end) else { return Ok(None) };
     let mut decoder = flate2::bufread::ZlibDecoder::new(compressed);
     let mut hasher = start_hash(kind, entry.decompressed_size);

@@ -1,6 +1,6 @@
 //! Many small packs become one, before their number makes every lookup slow.
 //!
-//! Entries are copied as they are; only packs that this program wrote are touched, since those have no deltas.
+//! Entries are copied as they are; packs with deltas, which `prune` and plain git write, stay beside the merged one.
 
 use std::{
     collections::HashSet,
@@ -26,6 +26,61 @@ pub(super) fn are_many(layout: &Layout) -> io::Result<bool> {
     Ok(candidates(layout)?.len() >= MANY)
 }
 
+/// All packs but those that somebody asked git to keep.
+pub(super) fn own_packs(layout: &Layout) -> io::Result<Vec<PathBuf>> {
+    Ok(candidates(layout)?.into_iter().map(|candidate| candidate.pack).collect())
+}
+
+/// What is in the packs that somebody asked git to keep.
+pub(super) fn kept_objects(layout: &Layout) -> io::Result<HashSet<ObjectId>> {
+    let indices = super::pack_index::open_indices(&layout.packs())?;
+    let kept = indices.iter().filter(|index| private::exists(&index.path().with_extension("keep")));
+    Ok(kept.flat_map(|index| index.iter().map(|entry| entry.oid)).collect())
+}
+
+/// Is an object of this pack told by another one?
+pub(super) fn has_deltas(pack: &Path) -> bool {
+    let Some((data, index)) = open(pack) else { return false };
+    index.iter().any(|entry| data.entry(entry.pack_offset).is_ok_and(|entry| entry.header.is_delta()))
+}
+
+/// How many objects there are in this pack.
+pub(super) fn count(pack: &Path) -> Option<usize> {
+    open(pack).map(|(_, index)| index.num_objects() as usize)
+}
+
+fn open(pack: &Path) -> Option<(gix_pack::data::File, gix_pack::index::File)> {
+    let data = gix_pack::data::File::at(pack, gix_hash::Kind::Sha1).ok()?;
+    let index = gix_pack::index::File::at(pack.with_extension("idx"), gix_hash::Kind::Sha1).ok()?;
+    Some((data, index))
+}
+
+/// An object as its pack has it.
+pub(super) struct RawEntry {
+    data: gix_pack::data::File,
+    range: std::ops::Range<u64>,
+    crc32: u32,
+}
+
+impl RawEntry {
+    pub(super) fn find(pack: &Path, id: &ObjectId) -> Option<Self> {
+        let (data, index) = open(pack)?;
+        let position = index.lookup(id)?;
+        let start = index.pack_offset_at_index(position);
+        let end = index.iter().map(|entry| entry.pack_offset).filter(|offset| *offset > start).min();
+        let range = start..end.unwrap_or(data.pack_end() as u64);
+        let crc32 = index.crc32_at_index(position)?;
+        Some(Self { data, range, crc32 })
+    }
+
+    /// Its bytes with their checksum; none where it is a delta, or damaged.
+    pub(super) fn bytes(&self) -> Option<(&[u8], u32)> {
+        let entry = self.data.entry(self.range.start).ok()?;
+        let bytes = self.data.entry_slice(self.range.clone())?;
+        (!entry.header.is_delta() && crc32fast::hash(bytes) == self.crc32).then_some((bytes, self.crc32))
+    }
+}
+
 /// Merges the smaller packs. A crash leaves the old ones, the new one, or both: each is whole.
 pub(super) fn merge_packs(layout: &Layout) -> io::Result<()> {
     let chosen = choose(candidates(layout)?);
@@ -39,7 +94,7 @@ pub(super) fn rewrite(store: &Store, packs: &[PathBuf], needed: &HashSet<ObjectI
     if untouched.is_empty() {
         return Ok(());
     }
-    // Packs with deltas, which plain git writes: their objects are taken out one by one.
+    // Packs with deltas: their objects are taken out one by one.
     let writer = PackWriter::anew(layout);
     let reader = store.reader();
     for pack in &untouched {
@@ -143,7 +198,7 @@ fn merge(layout: &Layout, packs: &[PathBuf], needed: Option<&HashSet<ObjectId>>)
 }
 
 /// The index goes first: without it the pack is not looked at.
-fn remove_pack(pack: &Path) -> io::Result<()> {
+pub(super) fn remove_pack(pack: &Path) -> io::Result<()> {
     private::remove(&pack.with_extension("idx"))?;
     for extension in ["rev", "bitmap", "mtimes", "pack"] {
         if private::exists(&pack.with_extension(extension)) {
@@ -162,12 +217,7 @@ fn copy_entries(
     entries: &mut Vec<IndexEntry>,
     body: &mut Vec<u8>,
 ) -> io::Result<Option<u64>> {
-    let open = || {
-        let data = gix_pack::data::File::at(pack, gix_hash::Kind::Sha1).ok()?;
-        let index = gix_pack::index::File::at(pack.with_extension("idx"), gix_hash::Kind::Sha1).ok()?;
-        Some((data, index))
-    };
-    let Some((data, index)) = open() else { return Ok(None) };
+    let Some((data, index)) = open(pack) else { return Ok(None) };
     let mut places: Vec<(u64, gix_hash::ObjectId, Option<u32>)> =
         index.iter().map(|entry| (entry.pack_offset, entry.oid, entry.crc32)).collect();
     places.sort_unstable();

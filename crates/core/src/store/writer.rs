@@ -9,7 +9,7 @@ use std::{
 };
 
 use super::{
-    Area, Journal, Operation, Record, State, Store, Timeline, compact, journal,
+    Area, Journal, Operation, Record, State, Store, Timeline, compact, condense, journal,
     objects::{ObjectKind, bytes_of, object_id},
     operations,
     pack::PackWriter,
@@ -273,6 +273,11 @@ impl Writer {
     /// Reclaims the space of what no checkpoint needs.
     pub(crate) fn compact(&self) -> Result<()> {
         compact::compact(&self.store).or_fail("compact", self.layout().root())
+    }
+
+    /// Makes the store as small as it gets.
+    pub(crate) fn condense(&self) -> Result<()> {
+        condense::condense(self).or_fail("compress", self.layout().packs())
     }
 
     /// Keeps a checkpoint from retention.

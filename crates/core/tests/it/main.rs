@@ -7,6 +7,7 @@ mod addresses;
 mod attachments;
 mod capture;
 mod concurrency;
+mod condense;
 mod corpora;
 mod crash;
 mod crowd;

@@ -1,0 +1,231 @@
+//! Everything in one pack, as small as it gets: versions of a file are told by one another.
+//!
+//! This takes seconds where a save takes milliseconds, and so it is done by `prune` alone. The new pack is durable, and
+//! every object in it was read back, before an old pack goes: a crash leaves both, or the new one.
+
+use std::{
+    collections::HashSet,
+    io,
+    path::{Path, PathBuf},
+};
+
+use gix_hash::ObjectId;
+use gix_object::tree::EntryKind;
+use rayon::prelude::*;
+
+use super::{
+    Store,
+    delta::Base,
+    objects::{ObjectKind, ObjectProblem, ObjectReader, object_id},
+    pack::PackWriter,
+    reindex::EntryReader,
+    repack,
+};
+
+/// Larger objects are taken over as they are.
+const LARGE: u64 = 4 << 20;
+/// With so many others is each object compared.
+const WINDOW: usize = 10;
+/// So many deltas have to be applied at most for one object.
+const MAX_DEPTH: u32 = 10;
+/// So many objects are compared by one worker, and are in memory at a time.
+const SHARE: usize = 256;
+
+/// An object that a checkpoint needs.
+struct Needed {
+    id: ObjectId,
+    kind: ObjectKind,
+    /// Tells where versions of the same thing are to be looked for.
+    name: Vec<u8>,
+}
+
+/// Writes all that checkpoints need into one pack; where something can't be read, nothing happens.
+pub(super) fn condense(store: &Store) -> io::Result<()> {
+    let old = repack::own_packs(store.layout())?;
+    let Ok(mut needed) = Walk::all(store) else { return Ok(()) };
+    // A pack that somebody asked git to keep stays, and what it has needs no second place.
+    let kept = repack::kept_objects(store.layout())?;
+    needed.retain(|object| !kept.contains(&object.id));
+    if needed.is_empty() || is_condensed(&old, needed.len()) {
+        return Ok(());
+    }
+    needed.sort_by(|a, b| (a.kind as u8, &a.name).cmp(&(b.kind as u8, &b.name)));
+    let writer = PackWriter::anew(store.layout());
+    let shares = needed.par_chunks(SHARE).map(|share| put_share(store, share, &old, &writer));
+    if let Err(problem) = shares.collect::<Result<(), Problem>>() {
+        return match problem {
+            Problem::Object => Ok(()),
+            Problem::Io(error) => Err(error),
+        };
+    }
+    let Some(new) = writer.finish()? else { return Ok(()) };
+    if let Err(error) = check(&new, needed.len()) {
+        repack::remove_pack(&new)?;
+        return Err(error);
+    }
+    old.iter().filter(|pack| **pack != new).try_for_each(|pack| repack::remove_pack(pack))
+}
+
+enum Problem {
+    /// An object is damaged or missing: no time for tidying up.
+    Object,
+    Io(io::Error),
+}
+
+impl From<ObjectProblem> for Problem {
+    fn from(_: ObjectProblem) -> Self {
+        Self::Object
+    }
+}
+
+impl From<io::Error> for Problem {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+/// Is there one pack with just these objects, and deltas? That is what this makes.
+fn is_condensed(packs: &[PathBuf], needed: usize) -> bool {
+    match packs {
+        [one] => repack::has_deltas(one) && repack::count(one) == Some(needed),
+        _ => false,
+    }
+}
+
+struct Candidate {
+    id: ObjectId,
+    kind: ObjectKind,
+    bytes: Vec<u8>,
+    depth: u32,
+}
+
+fn put_share(store: &Store, share: &[Needed], packs: &[PathBuf], writer: &PackWriter) -> Result<(), Problem> {
+    let reader = store.reader();
+    let mut window: Vec<Candidate> = Vec::new();
+    for object in share {
+        if object.kind == ObjectKind::Blob && reader.size(&object.id)? > LARGE && put_as_it_is(object, packs, writer)? {
+            continue;
+        }
+        let bytes = reader.read(&object.id, object.kind)?;
+        let depth = match best_delta(&window, object.kind, &bytes) {
+            Some((base, delta)) => {
+                writer.put_delta(object.id, base.id, &delta)?;
+                base.depth + 1
+            }
+            None => {
+                writer.put_small(object.id, object.kind, &bytes)?;
+                0
+            }
+        };
+        if window.len() == WINDOW {
+            window.remove(0);
+        }
+        window.push(Candidate { id: object.id, kind: object.kind, bytes, depth });
+    }
+    Ok(())
+}
+
+/// The smallest delta that is worth it, with what it starts from.
+fn best_delta<'a>(window: &'a [Candidate], kind: ObjectKind, bytes: &[u8]) -> Option<(&'a Candidate, Vec<u8>)> {
+    let mut best: Option<(&Candidate, Vec<u8>)> = None;
+    for base in window.iter().rev().filter(|base| base.kind == kind && base.depth < MAX_DEPTH) {
+        let most = best.as_ref().map_or((bytes.len() / 2).saturating_sub(20), |(_, delta)| delta.len() - 1);
+        // What is that much longer or shorter has too little in common.
+        if base.bytes.len() < bytes.len() / 32 || base.bytes.len() / 32 > bytes.len() {
+            continue;
+        }
+        if let Some(delta) = Base::new(&base.bytes).delta(bytes, most) {
+            best = Some((base, delta));
+        }
+    }
+    best
+}
+
+/// Copies a large object as its pack has it; false where that is a delta.
+fn put_as_it_is(object: &Needed, packs: &[PathBuf], writer: &PackWriter) -> Result<bool, Problem> {
+    for pack in packs {
+        if let Some(raw) = repack::RawEntry::find(pack, &object.id) {
+            return Ok(match raw.bytes() {
+                Some((bytes, crc32)) => {
+                    writer.put_raw(object.id, bytes, crc32)?;
+                    true
+                }
+                None => false,
+            });
+        }
+    }
+    Ok(false)
+}
+
+/// Reads every object of a new pack, as somebody will who has nothing else.
+fn check(pack: &Path, expected: usize) -> io::Result<()> {
+    let wrong = || io::Error::other(format!("{} can't be read back", pack.display()));
+    let data = gix_pack::data::File::at(pack, gix_hash::Kind::Sha1).map_err(|_| wrong())?;
+    let index = gix_pack::index::File::at(pack.with_extension("idx"), gix_hash::Kind::Sha1).map_err(|_| wrong())?;
+    let entries: Vec<(u64, ObjectId)> = index.iter().map(|entry| (entry.pack_offset, entry.oid)).collect();
+    if entries.len() != expected {
+        return Err(wrong());
+    }
+    entries.par_chunks(SHARE).try_for_each(|share| {
+        let mut reader = EntryReader::new(&data);
+        share.iter().try_for_each(|(offset, id)| match reader.id_at(*offset)? {
+            Some(found) if found == *id => Ok(()),
+            _ => Err(wrong()),
+        })
+    })
+}
+
+/// Goes through all checkpoints, the newest first.
+struct Walk {
+    reader: ObjectReader,
+    seen: HashSet<ObjectId>,
+    found: Vec<Needed>,
+}
+
+impl Walk {
+    fn all(store: &Store) -> Result<Vec<Needed>, Problem> {
+        let timeline = store.timeline().map_err(|_| Problem::Object)?;
+        if !timeline.unreadable.is_empty() || !timeline.lost.is_empty() {
+            return Err(Problem::Object);
+        }
+        let mut walk = Self { reader: store.reader(), seen: HashSet::new(), found: Vec::new() };
+        for entry in timeline.entries().iter().rev() {
+            walk.commit(object_id(entry.id.as_bytes()), b"commit")?;
+        }
+        Ok(walk.found)
+    }
+
+    fn commit(&mut self, id: ObjectId, name: &[u8]) -> Result<(), Problem> {
+        if !self.add(id, ObjectKind::Commit, name.to_vec()) {
+            return Ok(());
+        }
+        let (tree, state) = super::store::read_commit(&self.reader, &id)?;
+        self.tree(tree, Vec::new())?;
+        state.map_or(Ok(()), |state| self.commit(state, b"state"))
+    }
+
+    fn tree(&mut self, id: ObjectId, at: Vec<u8>) -> Result<(), Problem> {
+        if !self.add(id, ObjectKind::Tree, at.clone()) {
+            return Ok(());
+        }
+        let bytes = self.reader.read(&id, ObjectKind::Tree)?;
+        for entry in gix_object::TreeRefIter::from_bytes(&bytes, gix_hash::Kind::Sha1) {
+            let entry = entry.map_err(|_| Problem::Object)?;
+            // The name in front of its directory: files of one name are often alike.
+            let name = [entry.filename.as_ref() as &[u8], b"/", &at].concat();
+            match entry.mode.kind() {
+                EntryKind::Tree => self.tree(entry.oid.to_owned(), name)?,
+                _ => drop(self.add(entry.oid.to_owned(), ObjectKind::Blob, name)),
+            }
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, id: ObjectId, kind: ObjectKind, name: Vec<u8>) -> bool {
+        let is_new = self.seen.insert(id);
+        if is_new {
+            self.found.push(Needed { id, kind, name });
+        }
+        is_new
+    }
+}

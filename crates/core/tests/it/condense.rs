@@ -1,0 +1,128 @@
+//! `prune` makes the store small: versions of a file are told by one another, and every byte still comes back.
+
+use backtrail::{CheckpointId, RestoreRequest};
+use backtrail_testkit::{Manifest, TestWorkspace};
+
+const VERSIONS: usize = 24;
+
+fn text(seed: usize, lines: usize) -> String {
+    (0..lines).map(|line| format!("{} {line} {}\n", seed * 7919 % 104_729, (seed + line) * 31 % 997)).collect()
+}
+
+/// Bytes that no compressor makes shorter.
+fn noise(seed: u64, length: usize) -> Vec<u8> {
+    let mut state = seed;
+    let mut next = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 56) as u8
+    };
+    (0..length).map(|_| next()).collect()
+}
+
+/// Many versions of a few files, one of them large; what the tree was at each.
+fn versions(ws: &TestWorkspace) -> Vec<(CheckpointId, Manifest)> {
+    ws.write("large.bin", noise(7, 5 << 20));
+    ws.write("run.sh", "#!/bin/sh\n");
+    ws.chmod("run.sh", 0o755);
+    let mut known = Vec::new();
+    for version in 0..VERSIONS {
+        for file in 0..6 {
+            let mut content = text(file, 400 + version);
+            content.insert_str(content.len() / 2, &format!("version {version}\n"));
+            ws.write(format!("src/deep/{file}.txt"), content);
+        }
+        ws.write("small", format!("{version}"));
+        let saved = ws.save();
+        known.push((saved.id, ws.manifest()));
+    }
+    known
+}
+
+fn packs(ws: &TestWorkspace) -> Vec<std::path::PathBuf> {
+    let names = std::fs::read_dir(ws.store().join("objects/pack")).unwrap().map(|entry| entry.unwrap().path());
+    names.filter(|path| path.extension().is_some_and(|extension| extension == "pack")).collect()
+}
+
+fn deltas(ws: &TestWorkspace) -> usize {
+    let [pack] = packs(ws).try_into().expect("one pack");
+    let listed = ws.store_git(&["verify-pack", "-v", pack.to_str().unwrap()]);
+    // Deltas are listed with their depth and their base.
+    String::from_utf8(listed).unwrap().lines().filter(|line| line.split_whitespace().count() == 7).count()
+}
+
+#[track_caller]
+fn assert_all_come_back(ws: &TestWorkspace, known: &[(CheckpointId, Manifest)]) {
+    for (id, manifest) in known {
+        ws.open().restore(&RestoreRequest::whole(*id), ws.now()).unwrap();
+        ws.manifest().assert_same(manifest, "the tree");
+    }
+}
+
+#[test]
+fn prune_makes_one_small_pack_that_holds_everything() {
+    let ws = TestWorkspace::new();
+    let known = versions(&ws);
+    let pruned = ws.open().prune(ws.now()).unwrap();
+    assert_eq!(pruned.deleted, []);
+    assert!(deltas(&ws) > VERSIONS * 4, "{}", deltas(&ws));
+    let large = 5 << 20;
+    let (before, after) = (pruned.bytes_before - large, pruned.bytes_after - large);
+    assert!(after * 2 < before, "{before} to {after}");
+    ws.assert_store_is_sound();
+    assert!(ws.open().verify().unwrap().damaged.is_empty());
+    assert_all_come_back(&ws, &known);
+}
+
+#[test]
+fn a_condensed_store_goes_on_like_any_other() {
+    let ws = TestWorkspace::new();
+    let mut known = versions(&ws);
+    ws.open().prune(ws.now()).unwrap();
+    let first = packs(&ws);
+    ws.open().prune(ws.now()).unwrap();
+    assert_eq!(packs(&ws), first, "nothing to do the second time");
+
+    ws.write("src/deep/0.txt", text(99, 300));
+    known.push((ws.save().id, ws.manifest()));
+    let gone: Vec<CheckpointId> = known.drain(..VERSIONS / 2).map(|(id, _)| id).collect();
+    ws.open().delete(&gone, false, ws.now()).unwrap();
+    ws.assert_store_is_sound();
+    assert_all_come_back(&ws, &known);
+
+    ws.open().prune(ws.now()).unwrap();
+    ws.assert_store_is_sound();
+    assert!(deltas(&ws) > 0);
+    assert_all_come_back(&ws, &known);
+}
+
+#[test]
+fn a_lost_index_of_a_condensed_pack_is_made_again() {
+    let ws = TestWorkspace::new();
+    let known = versions(&ws);
+    ws.open().prune(ws.now()).unwrap();
+    let [pack] = packs(&ws).try_into().unwrap();
+    let index = std::fs::read(pack.with_extension("idx")).unwrap();
+    std::fs::remove_file(pack.with_extension("idx")).unwrap();
+    ws.write("small", "more");
+    ws.save();
+    assert_eq!(std::fs::read(pack.with_extension("idx")).unwrap(), index);
+    ws.assert_store_is_sound();
+    assert_all_come_back(&ws, &known);
+}
+
+#[test]
+fn a_damaged_object_keeps_prune_from_touching_anything() {
+    let ws = TestWorkspace::new();
+    versions(&ws);
+    let first = packs(&ws);
+    let pack = first.iter().max_by_key(|pack| std::fs::metadata(pack).unwrap().len()).unwrap();
+    let mut bytes = std::fs::read(pack).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    std::fs::set_permissions(pack, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    std::fs::write(pack, bytes).unwrap();
+    // Refused or left alone: what is still sound must not go with what is not.
+    drop(ws.open().prune(ws.now()));
+    let after = packs(&ws);
+    assert!(first.iter().all(|pack| after.contains(pack)), "{first:?} {after:?}");
+}
