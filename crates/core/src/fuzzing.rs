@@ -102,7 +102,9 @@ impl IgnoreQuestion {
         let is_usual = |name: &[u8]| crate::model::is_safe_name(name) && name != b".gitignore" && name.len() < 100;
         let checked = WorkspacePath::new(path).ok().filter(|path| !path.is_root())?;
         let rules = [parts.next()?.to_vec(), parts.next().unwrap_or_default().to_vec()];
-        let is_asked = path.len() < 400 && checked.parts().all(|name| is_usual(name));
+        let is_asked = path.len() < 400
+            && checked.parts().all(|name| is_usual(name))
+            && !rules.iter().any(|rules| has_open_class(rules));
         is_asked.then(|| Self { path: path.to_vec(), is_directory, rules })
     }
 
@@ -126,4 +128,13 @@ impl IgnoreQuestion {
         }
         rules.judge(&self.path, self.is_directory).is_ignored()
     }
+}
+
+/// Is there a `[:` that no `:]` closes? Git then takes it for plain characters, and the matcher here for no pattern.
+fn has_open_class(rules: &[u8]) -> bool {
+    let starts = rules.windows(2).enumerate().filter(|(_, pair)| *pair == b"[:").map(|(start, _)| start + 2);
+    starts.into_iter().any(|start| {
+        let end = rules[start..].iter().position(|byte| *byte == b']');
+        end.is_none_or(|end| end == 0 || rules[start + end - 1] != b':')
+    })
 }

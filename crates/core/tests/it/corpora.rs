@@ -1,18 +1,42 @@
-//! What the fuzzers found worth keeping goes through the same functions here, without a fuzzer.
+//! What the fuzzers found worth keeping goes through the same functions here, without a fuzzer: as it is, and changed at
+//! random a few times each (many times with `BACKTRAIL_LONG=1`).
 
 use std::{collections::BTreeSet, path::Path};
 
 use backtrail::fuzzing::{self, IgnoreQuestion};
-use backtrail_testkit::{CheckIgnore, TestWorkspace, git_output_with};
+use backtrail_testkit::{CheckIgnore, Random, TestWorkspace, git_output_with};
 
 /// The inputs that are kept for a fuzzer.
 fn corpus(name: &str) -> Vec<Vec<u8>> {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(name);
     let entries = std::fs::read_dir(&directory).unwrap_or_else(|error| panic!("{}: {error}", directory.display()));
     let inputs: Vec<_> = entries.map(|entry| std::fs::read(entry.unwrap().path()).unwrap()).collect();
-    println!("{} inputs of {name}", inputs.len());
     assert!(inputs.len() > 20, "{}", directory.display());
-    inputs
+    let times = if std::env::var_os("BACKTRAIL_LONG").is_some() { 1_000 } else { 20 };
+    let mut random = Random::new(5);
+    let changed: Vec<_> = (0..inputs.len() * times).map(|number| changed(&inputs, number, &mut random)).collect();
+    println!("{} inputs of {name}, and {} made of them", inputs.len(), changed.len());
+    [inputs, changed].concat()
+}
+
+/// An input with some bytes of it replaced, removed, said twice, or followed by what another one has.
+fn changed(inputs: &[Vec<u8>], number: usize, random: &mut Random) -> Vec<u8> {
+    let mut bytes = inputs[number % inputs.len()].clone();
+    for _ in 0..1 + random.below(3) {
+        let start = random.below(bytes.len() + 1);
+        let end = (start + random.below(8)).min(bytes.len());
+        let other = &inputs[random.below(inputs.len())];
+        let from = random.below(other.len() + 1);
+        let piece = match random.below(5) {
+            0 => Vec::new(),
+            1 => random.bytes(end - start),
+            2 => [&bytes[start..end], &bytes[start..end]].concat(),
+            3 => vec![random.pick(b"*?[]!/\\\".0 -\n\r#{}~")],
+            _ => other[from..(from + random.below(24)).min(other.len())].to_vec(),
+        };
+        bytes.splice(start..end, piece);
+    }
+    bytes
 }
 
 #[test]
