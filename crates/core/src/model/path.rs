@@ -173,7 +173,9 @@ fn is_dot_git_on_ntfs(name: &[u8]) -> bool {
 }
 
 fn is_dot_git_on_hfs(name: &[u8]) -> bool {
-    let Ok(text) = std::str::from_utf8(name) else { return false };
+    // Git ends a name where it is no text any more, and its checks of a store find `.git` there.
+    let valid = name.utf8_chunks().next().map_or("", |chunk| chunk.valid());
+    let text = valid.split(['\u{fffe}', '\u{ffff}']).next().unwrap_or_default();
     let ignorable = |c: &char| matches!(c, '\u{200c}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{206a}'..='\u{206f}' | '\u{feff}');
     let seen: String = text.chars().filter(|c| !ignorable(c)).collect();
     seen.eq_ignore_ascii_case(".git")
@@ -205,7 +207,11 @@ mod tests {
 
     #[test]
     fn dot_git_is_refused_in_every_spelling() {
-        let bad: [&[u8]; 12] = [
+        let bad: [&[u8]; 16] = [
+            b".git\xff",
+            b".GIT\xc5\xc5:x",
+            b".g\xe2\x80\x8cit\xff",
+            ".git\u{ffff}x".as_bytes(),
             b".git",
             b".GIT",
             b".Git",
@@ -222,7 +228,18 @@ mod tests {
         for name in bad {
             assert!(!is_safe_name(name), "{:?} was taken", name.as_bstr());
         }
-        let good: [&[u8]; 8] = [b".gitx", b"x.git", b".github", b"git", b"git~2", b".gitignore", b"a\\b", b"a:b"];
+        let good: [&[u8]; 10] = [
+            b"\xff.git",
+            b".gi\xfft",
+            b".gitx",
+            b"x.git",
+            b".github",
+            b"git",
+            b"git~2",
+            b".gitignore",
+            b"a\\b",
+            b"a:b",
+        ];
         for name in good {
             assert!(is_safe_name(name), "{:?} was refused", name.as_bstr());
         }

@@ -184,3 +184,20 @@ fn blobs_of_state(ws: &TestWorkspace, id: &backtrail::CheckpointId) -> usize {
     let listing = ws.store_git(&["ls-tree", "-r", &format!("{id}^1")]);
     listing.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).count()
 }
+
+/// Found by changing kept inputs at random: git's own check of a store takes `.git` with bytes behind it that are no
+/// text for `.git`, and called a store damaged that held such a name.
+#[test]
+fn a_name_that_is_dot_git_up_to_where_it_is_no_text_is_left_out() {
+    let ws = TestWorkspace::new();
+    ws.write("a", "1");
+    let odd: [&[u8]; 3] = [b".git\xff", b".git\xc5\xc5:x", ".git\u{ffff}".as_bytes()];
+    for name in odd {
+        ws.write(name, "1");
+    }
+    let saved = ws.save_with(&SaveRequest::default());
+    assert_eq!(ws.paths_in_store(&saved.checkpoint.id), ["a"]);
+    assert_eq!(saved.skipped.len(), odd.len(), "{:?}", saved.skipped);
+    assert!(saved.skipped.iter().all(|skipped| skipped.reason == Reason::Name));
+    ws.assert_store_is_sound();
+}
