@@ -1,0 +1,1 @@
+//! Nothing by itself: see `benches/parts.rs`.
