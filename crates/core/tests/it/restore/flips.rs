@@ -42,6 +42,15 @@ fn set_up(ws: &TestWorkspace, round: usize) {
     ws.symlink(ws.outside().to_str().unwrap(), "link");
 }
 
+/// Says that it is over, also where a test fails: the other thread must not go on for ever.
+struct Over<'a>(&'a AtomicBool);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+}
+
 /// Waits without giving the processor away: sleeping takes longer than a restore.
 fn spin(time: Duration) {
     let start = Instant::now();
@@ -86,6 +95,7 @@ fn a_directory_that_changes_places_with_a_link_is_never_written_through() {
                 }
             }
         });
+        let _over = Over(&is_over);
         while flips.load(Ordering::SeqCst) < wanted {
             rounds += 1;
             {
@@ -107,7 +117,6 @@ fn a_directory_that_changes_places_with_a_link_is_never_written_through() {
                 ws.open().prune(ws.now()).unwrap();
             }
         }
-        is_over.store(true, Ordering::SeqCst);
     });
     ws.assert_store_is_sound();
     println!("{} flips in {rounds} restores, {restored} of them done", flips.load(Ordering::SeqCst));
