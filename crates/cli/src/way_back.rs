@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use crate::{
     failure::Failure,
     invocation::Invocation,
-    output::{restored_warnings, rolled_back_sentence},
+    output::{restored_warnings, rolled_back_sentence, saved_warnings},
 };
 
 /// A checkpoint to go back to. It is kept from retention until it is let go: what is done meanwhile may take checkpoints
@@ -16,6 +16,8 @@ pub(crate) struct WayBack<'w> {
     workspace: &'w Workspace,
     invocation: &'w Invocation,
     pub(crate) checkpoint: CheckpointId,
+    /// Does it hold everything that was there?
+    is_complete: bool,
     /// Somebody else wants to keep it, too.
     was_pinned: bool,
 }
@@ -45,7 +47,11 @@ pub(crate) fn take_automatic(
     let progress = invocation.output.progress(workspace, "saving");
     let saved = workspace.save(&request, Timestamp::now());
     drop(progress);
-    Ok(saved?.checkpoint)
+    let saved = saved?;
+    if !saved.checkpoint.complete {
+        saved_warnings(&saved).iter().for_each(|warning| invocation.output.warn(warning));
+    }
+    Ok(saved.checkpoint)
 }
 
 impl<'w> WayBack<'w> {
@@ -59,13 +65,19 @@ impl<'w> WayBack<'w> {
         if !checkpoint.pinned {
             workspace.pin(&checkpoint.id, Timestamp::now())?;
         }
-        Ok(Self { workspace, invocation, checkpoint: checkpoint.id, was_pinned: checkpoint.pinned })
+        Ok(Self {
+            workspace,
+            invocation,
+            checkpoint: checkpoint.id,
+            is_complete: checkpoint.complete,
+            was_pinned: checkpoint.pinned,
+        })
     }
 
     /// Brings the workspace back to it, and says so.
     pub(crate) fn go_back(&self) -> Result<(), Failure> {
-        // What could not be read back then is left alone in any case; what was made since is to go.
-        let request = RestoreRequest { exact: true, skip_conflicts: true, ..RestoreRequest::whole(self.checkpoint) };
+        // What seems new may be what could not be read back then, under another name: it stays.
+        let request = RestoreRequest { skip_conflicts: true, ..RestoreRequest::whole(self.checkpoint) };
         let output = &self.invocation.output;
         let progress = output.progress(self.workspace, "restoring");
         let done = self.workspace.restore(&request, Timestamp::now());
@@ -73,6 +85,9 @@ impl<'w> WayBack<'w> {
         let done = done?;
         output.note(&rolled_back_sentence(&done));
         restored_warnings(&done).iter().for_each(|warning| output.warn(warning));
+        if !self.is_complete {
+            output.warn("what could not be read before is as the command left it, and nothing new was removed");
+        }
         Ok(())
     }
 

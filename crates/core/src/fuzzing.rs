@@ -104,7 +104,7 @@ impl IgnoreQuestion {
         let rules = [parts.next()?.to_vec(), parts.next().unwrap_or_default().to_vec()];
         let is_asked = path.len() < 400
             && checked.parts().all(|name| is_usual(name))
-            && !rules.iter().any(|rules| has_open_class(rules));
+            && !rules.iter().any(|rules| has_open_class(rules) || has_lone_tab(rules));
         is_asked.then(|| Self { path: path.to_vec(), is_directory, rules })
     }
 
@@ -128,6 +128,11 @@ impl IgnoreQuestion {
         }
         rules.judge(&self.path, self.is_directory).is_ignored()
     }
+}
+
+/// Is there a line of blanks with a tab? To git it names files that are called so, and here it is no rule.
+fn has_lone_tab(rules: &[u8]) -> bool {
+    rules.split(|byte| matches!(byte, b'\n' | b'\r')).any(|line| line.contains(&b'\t') && line.trim_ascii().is_empty())
 }
 
 /// Is there a `[:` that no `:]` closes? Git then takes it for plain characters, and the matcher here for no pattern.

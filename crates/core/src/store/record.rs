@@ -241,6 +241,11 @@ mod tests {
         {
             let mut record = Record::new(7, Kind::Step, Timestamp::UNIX_EPOCH, message.to_owned());
             record.unknown.insert("later".into(), serde_json::json!({"a": [1, 2]}));
+            // Read with less care, some of these come back with another last digit.
+            record
+                .metadata
+                .insert("score".into(), serde_json::json!([0.1, 2.0 / 3.0, 9.999_999_999_999_999e-5, 1e300]));
+            record.metadata.insert("odd".into(), serde_json::json!(71.202_351_451_671));
             let text = record.to_commit_message().unwrap();
             assert!(!text.contains('\0'));
             assert_eq!(Record::from_commit_message(text.as_bytes()), Some(record), "{message:?}");
