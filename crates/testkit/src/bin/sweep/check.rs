@@ -232,20 +232,18 @@ fn left(place: &Place, scenario: &Scenario, expected: &Expected, done: &Done) ->
 
 /// Did it say that something can't be read and stays, and is each path as it was or as it should be?
 fn is_told(scenario: &Scenario, expected: &Expected, tree: &Manifest, done: &Done) -> bool {
-    let (old, new) = (&expected.trees[0].0, &expected.trees.last().unwrap().0);
-    let paths: BTreeSet<_> = old.0.keys().chain(new.0.keys()).chain(tree.0.keys()).collect();
+    let is_in = |allowed: &Manifest, path: &Vec<u8>| allowed.0.get(path) == tree.0.get(path);
+    let is_in_any = |path: &Vec<u8>| expected.trees.iter().any(|(allowed, _)| is_in(allowed, path));
+    let all = expected.trees.iter().map(|(allowed, _)| allowed).chain([tree]);
+    let paths: BTreeSet<_> = all.flat_map(|tree| tree.0.keys()).collect();
     // Where what was there before a command that was tried could not be read, what the command made may stay.
     if done.stderr.contains("what could not be read before is as the command left it") {
-        let is_known =
-            |path: &&Vec<u8>| expected.trees.iter().any(|(allowed, _)| allowed.0.get(*path) == tree.0.get(*path));
-        return paths.iter().all(is_known);
+        return paths.into_iter().all(is_in_any);
     }
-    let is_known = |path: &&Vec<u8>| {
-        let found = tree.0.get(*path);
-        found == new.0.get(*path)
-            || (found == old.0.get(*path) && done.stderr.contains(&String::from_utf8_lossy(top(path)).into_owned()))
-    };
-    done.code == Some(scenario.exit) && done.stderr.contains("can't be read") && paths.iter().all(is_known)
+    let new = &expected.trees.last().unwrap().0;
+    let is_named = |path: &[u8]| done.stderr.contains(&*String::from_utf8_lossy(top(path)));
+    let is_known = |path: &Vec<u8>| is_in(new, path) || (is_in_any(path) && is_named(path));
+    done.code == Some(scenario.exit) && done.stderr.contains("can't be read") && paths.into_iter().all(is_known)
 }
 
 fn top(path: &[u8]) -> &[u8] {
