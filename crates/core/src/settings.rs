@@ -4,6 +4,7 @@
 //! key, the workspace's wins. Nothing here looks for files: the caller says which.
 
 use std::{
+    io::Read,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -11,7 +12,7 @@ use std::{
 use serde::Deserialize;
 
 use crate::{
-    disk::Dir,
+    disk::{Dir, FileType},
     error::{Error, Result, While},
     model::WorkspacePath,
 };
@@ -185,30 +186,22 @@ impl Settings {
 }
 
 fn read_in_workspace(root: &Path) -> Result<Option<Vec<u8>>> {
-    let path = root.join(WORKSPACE_FILE);
-    let read = || -> std::io::Result<Option<Vec<u8>>> {
-        let directory = Dir::open(root)?;
-        use crate::disk::FileType;
-        match directory.try_stamp_at(WORKSPACE_FILE.as_bytes())?.as_ref().map(FileType::of) {
-            Some(FileType::File) => {}
-            // A link would let the workspace name a file outside of it.
-            Some(FileType::Symlink) | None => return Ok(None),
-            Some(FileType::Directory) => return Err(std::io::ErrorKind::IsADirectory.into()),
-            Some(FileType::Special) => return Err(std::io::ErrorKind::InvalidInput.into()),
+    let file = root.join(WORKSPACE_FILE);
+    let name = WORKSPACE_FILE.as_bytes();
+    let directory = Dir::open(root).or_fail("read the settings file", &file)?;
+    let stamp = directory.try_stamp_at(name).or_fail("read the settings file", &file)?;
+    let problem = match stamp.as_ref().map(FileType::of) {
+        Some(FileType::File) => {
+            let mut bytes = Vec::new();
+            let read = directory.open_file(name).and_then(|mut file| file.read_to_end(&mut bytes));
+            return read.or_fail("read the settings file", file).map(|_| Some(bytes));
         }
-        let mut bytes = Vec::new();
-        std::io::Read::read_to_end(&mut directory.open_file(WORKSPACE_FILE.as_bytes())?, &mut bytes)?;
-        Ok(Some(bytes))
+        // A link would let the workspace name a file outside of it.
+        Some(FileType::Symlink) | None => return Ok(None),
+        Some(FileType::Directory) => "it is a directory",
+        Some(FileType::Special) => "it is no regular file",
     };
-    match read().map_err(|error| (error.kind(), error)) {
-        Err((std::io::ErrorKind::IsADirectory, _)) => {
-            Err(Error::Settings { file: path, problem: "it is a directory".into() })
-        }
-        Err((std::io::ErrorKind::InvalidInput, _)) => {
-            Err(Error::Settings { file: path, problem: "it is no regular file".into() })
-        }
-        read => read.map_err(|(_, error)| error).or_fail("read the settings file", path),
-    }
+    Err(Error::Settings { file, problem: problem.into() })
 }
 
 /// The defaults with the values of this text over them.

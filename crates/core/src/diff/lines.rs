@@ -98,20 +98,13 @@ impl<'a> LineSource<'a> {
 /// Reads what a path holds now, by handles, never through a symlink. What vanished in between is empty.
 fn read_on_disk(root: &Path, path: &WorkspacePath, side: &Side, most: u64) -> Result<Option<Vec<u8>>> {
     let read = || -> std::io::Result<Option<Vec<u8>>> {
-        let mut directory = Dir::open(root)?;
-        let mut parts = path.parts().peekable();
-        while let Some(part) = parts.next() {
-            if parts.peek().is_some() {
-                directory = directory.open_dir(part)?;
-            } else if matches!(side, Side::Symlink { .. }) {
-                return directory.read_link(part).map(Some);
-            } else {
-                let mut bytes = Vec::new();
-                directory.open_file(part)?.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
-                return Ok((bytes.len() as u64 <= most).then_some(bytes));
-            }
+        let directory = Dir::open_parent(root, path)?;
+        if matches!(side, Side::Symlink { .. }) {
+            return directory.read_link(path.name()).map(Some);
         }
-        Ok(Some(Vec::new()))
+        let mut bytes = Vec::new();
+        directory.open_file(path.name())?.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
+        Ok((bytes.len() as u64 <= most).then_some(bytes))
     };
     match read() {
         Err(error) if is_elsewhere(&error) => Ok(Some(Vec::new())),

@@ -15,7 +15,7 @@ use rustix::{
 };
 
 use super::{points, stamp_of};
-use crate::model::{Mode, Stamp};
+use crate::model::{Mode, Stamp, WorkspacePath};
 
 /// An open directory.
 #[derive(Debug)]
@@ -76,6 +76,15 @@ impl Dir {
     pub(crate) fn open_file(&self, name: &[u8]) -> io::Result<File> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
         Ok(File::from(rustix::fs::openat(&self.0, name, flags, rustix::fs::Mode::empty())?))
+    }
+
+    /// The directory of the workspace at `root` in which this path lies; no link is followed on the way.
+    pub(crate) fn open_parent(root: &Path, path: &WorkspacePath) -> io::Result<Self> {
+        let mut directory = Self::open(root)?;
+        for part in path.parent().iter().flat_map(WorkspacePath::parts) {
+            directory = directory.open_dir(part)?;
+        }
+        Ok(directory)
     }
 
     /// A second handle of the same directory.

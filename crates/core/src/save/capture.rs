@@ -208,11 +208,7 @@ impl Workspace {
     }
 
     fn stamp_on_disk(&self, path: &WorkspacePath) -> std::io::Result<Option<Stamp>> {
-        let mut directory = Dir::open(self.root())?;
-        for part in path.parent().iter().flat_map(WorkspacePath::parts) {
-            directory = directory.open_dir(part)?;
-        }
-        directory.try_stamp_at(path.name())
+        Dir::open_parent(self.root(), path)?.try_stamp_at(path.name())
     }
 
     /// Writes the stat cache; the ids in it are those of `entry`.

@@ -99,14 +99,8 @@ impl Workspace {
 
     /// Reads one file of the workspace by handles.
     fn read_file(&self, path: &WorkspacePath) -> std::io::Result<Vec<u8>> {
-        let mut directory = Dir::open(self.root())?;
-        if let Some(parent) = path.parent() {
-            for part in parent.parts() {
-                directory = directory.open_dir(part)?;
-            }
-        }
         let mut bytes = Vec::new();
-        std::io::Read::read_to_end(&mut directory.open_file(path.name())?, &mut bytes)?;
+        std::io::Read::read_to_end(&mut Dir::open_parent(self.root(), path)?.open_file(path.name())?, &mut bytes)?;
         Ok(bytes)
     }
 }

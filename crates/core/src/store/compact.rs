@@ -6,13 +6,8 @@
 use std::{collections::HashSet, io};
 
 use gix_hash::ObjectId;
-use gix_object::tree::EntryKind;
 
-use super::{
-    Store,
-    objects::{ObjectKind, ObjectProblem, ObjectReader, object_id},
-    pack_index, repack,
-};
+use super::{Store, pack_index, reachable::reachable, repack};
 use crate::disk::private;
 
 /// Temporary files of git's own are left to a git that may be running, until they are this old.
@@ -21,7 +16,9 @@ const FOREIGN_TEMPORARY_SECONDS: u64 = 3_600;
 /// Drops what no checkpoint needs; where an object that is needed can't be read, nothing is dropped.
 pub(super) fn compact(store: &Store) -> io::Result<()> {
     sweep_foreign_leftovers(store)?;
-    let Ok(needed) = reachable(store) else { return Ok(()) };
+    let Ok(timeline) = store.timeline() else { return Ok(()) };
+    let Ok(needed) = reachable(store, &timeline) else { return Ok(()) };
+    let needed: HashSet<ObjectId> = needed.into_iter().map(|object| object.id).collect();
     let packs = store.layout().packs();
     let mut wasteful = Vec::new();
     for index in pack_index::open_indices(&packs)? {
@@ -37,51 +34,6 @@ pub(super) fn compact(store: &Store) -> io::Result<()> {
         repack::rewrite(store, &wasteful, &needed)?;
     }
     drop_loose(store, &needed)
-}
-
-/// Every object that a checkpoint needs.
-pub(super) fn reachable(store: &Store) -> Result<HashSet<ObjectId>, ObjectProblem> {
-    let unreadable = |error: String| ObjectProblem::Damaged(ObjectId::null(gix_hash::Kind::Sha1), error);
-    let timeline = store.timeline().map_err(|error| unreadable(error.to_string()))?;
-    let mut walk = Walk { reader: store.reader(), seen: HashSet::new() };
-    if let Some(id) = timeline.unreadable.first() {
-        return Err(ObjectProblem::Missing(object_id(id.as_bytes())));
-    }
-    for entry in timeline.entries() {
-        let id = object_id(entry.id.as_bytes());
-        let (tree, state) = super::store::read_commit(&walk.reader, &id)?;
-        walk.seen.insert(id);
-        walk.tree(tree)?;
-        if let Some(state) = state {
-            let (tree, _) = super::store::read_commit(&walk.reader, &state)?;
-            walk.seen.insert(state);
-            walk.tree(tree)?;
-        }
-    }
-    Ok(walk.seen)
-}
-
-struct Walk {
-    reader: ObjectReader,
-    seen: HashSet<ObjectId>,
-}
-
-impl Walk {
-    fn tree(&mut self, id: ObjectId) -> Result<(), ObjectProblem> {
-        if !self.seen.insert(id) {
-            return Ok(());
-        }
-        let bytes = self.reader.read(&id, ObjectKind::Tree)?;
-        for entry in gix_object::TreeRefIter::from_bytes(&bytes, gix_hash::Kind::Sha1) {
-            let entry = entry.map_err(|error| ObjectProblem::Damaged(id, error.to_string()))?;
-            if entry.mode.kind() == EntryKind::Tree {
-                self.tree(entry.oid.to_owned())?;
-            } else {
-                self.seen.insert(entry.oid.to_owned());
-            }
-        }
-        Ok(())
-    }
 }
 
 /// Objects that plain git wrote one by one go when nothing needs them.

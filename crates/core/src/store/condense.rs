@@ -4,20 +4,19 @@
 //! every object in it was read back, before an old pack goes: a crash leaves both, or the new one.
 
 use std::{
-    collections::HashSet,
     io,
     path::{Path, PathBuf},
 };
 
 use gix_hash::ObjectId;
-use gix_object::tree::EntryKind;
 use rayon::prelude::*;
 
 use super::{
     Store,
     delta::Base,
-    objects::{ObjectKind, ObjectProblem, ObjectReader, object_id},
+    objects::{ObjectKind, ObjectProblem},
     pack::PackWriter,
+    reachable::{Needed, reachable},
     reindex::EntryReader,
     repack,
 };
@@ -31,22 +30,16 @@ const MAX_DEPTH: u32 = 10;
 /// So many objects are compared by one worker, and are in memory at a time.
 const SHARE: usize = 256;
 
-/// An object that a checkpoint needs.
-struct Needed {
-    id: ObjectId,
-    kind: ObjectKind,
-    /// Tells where versions of the same thing are to be looked for.
-    name: Vec<u8>,
-}
-
 /// Writes all that checkpoints need into one pack; where something can't be read, nothing happens.
 pub(super) fn condense(store: &Store) -> io::Result<()> {
     let old = repack::own_packs(store.layout())?;
-    let Ok(mut needed) = Walk::all(store) else { return Ok(()) };
+    let Ok(timeline) = store.timeline() else { return Ok(()) };
+    let Ok(mut needed) = reachable(store, &timeline) else { return Ok(()) };
     // A pack that somebody asked git to keep stays, and what it has needs no second place.
     let kept = repack::kept_objects(store.layout())?;
     needed.retain(|object| !kept.contains(&object.id));
-    if needed.is_empty() || is_condensed(&old, needed.len()) {
+    // What has lost its ref is about to get it back, with all that it needs.
+    if needed.is_empty() || !timeline.lost.is_empty() || is_condensed(&old, needed.len()) {
         return Ok(());
     }
     needed.sort_by(|a, b| (a.kind as u8, &a.name).cmp(&(b.kind as u8, &b.name)));
@@ -173,59 +166,4 @@ fn check(pack: &Path, expected: usize) -> io::Result<()> {
             _ => Err(wrong()),
         })
     })
-}
-
-/// Goes through all checkpoints, the newest first.
-struct Walk {
-    reader: ObjectReader,
-    seen: HashSet<ObjectId>,
-    found: Vec<Needed>,
-}
-
-impl Walk {
-    fn all(store: &Store) -> Result<Vec<Needed>, Problem> {
-        let timeline = store.timeline().map_err(|_| Problem::Object)?;
-        if !timeline.unreadable.is_empty() || !timeline.lost.is_empty() {
-            return Err(Problem::Object);
-        }
-        let mut walk = Self { reader: store.reader(), seen: HashSet::new(), found: Vec::new() };
-        for entry in timeline.entries().iter().rev() {
-            walk.commit(object_id(entry.id.as_bytes()), b"commit")?;
-        }
-        Ok(walk.found)
-    }
-
-    fn commit(&mut self, id: ObjectId, name: &[u8]) -> Result<(), Problem> {
-        if !self.add(id, ObjectKind::Commit, name.to_vec()) {
-            return Ok(());
-        }
-        let (tree, state) = super::store::read_commit(&self.reader, &id)?;
-        self.tree(tree, Vec::new())?;
-        state.map_or(Ok(()), |state| self.commit(state, b"state"))
-    }
-
-    fn tree(&mut self, id: ObjectId, at: Vec<u8>) -> Result<(), Problem> {
-        if !self.add(id, ObjectKind::Tree, at.clone()) {
-            return Ok(());
-        }
-        let bytes = self.reader.read(&id, ObjectKind::Tree)?;
-        for entry in gix_object::TreeRefIter::from_bytes(&bytes, gix_hash::Kind::Sha1) {
-            let entry = entry.map_err(|_| Problem::Object)?;
-            // The name in front of its directory: files of one name are often alike.
-            let name = [entry.filename.as_ref() as &[u8], b"/", &at].concat();
-            match entry.mode.kind() {
-                EntryKind::Tree => self.tree(entry.oid.to_owned(), name)?,
-                _ => drop(self.add(entry.oid.to_owned(), ObjectKind::Blob, name)),
-            }
-        }
-        Ok(())
-    }
-
-    fn add(&mut self, id: ObjectId, kind: ObjectKind, name: Vec<u8>) -> bool {
-        let is_new = self.seen.insert(id);
-        if is_new {
-            self.found.push(Needed { id, kind, name });
-        }
-        is_new
-    }
 }

@@ -19,6 +19,7 @@ mod open_stores;
 mod operations;
 mod pack;
 mod pack_index;
+mod reachable;
 mod record;
 mod refs;
 mod reindex;

@@ -33,6 +33,16 @@ impl ObjectKind {
             Self::Commit => gix_object::Kind::Commit,
         }
     }
+
+    /// None for a tag, which a store has none of.
+    pub(super) fn of_git(kind: gix_object::Kind) -> Option<Self> {
+        match kind {
+            gix_object::Kind::Blob => Some(Self::Blob),
+            gix_object::Kind::Tree => Some(Self::Tree),
+            gix_object::Kind::Commit => Some(Self::Commit),
+            gix_object::Kind::Tag => None,
+        }
+    }
 }
 
 /// Why an object could not be read.
@@ -223,12 +233,8 @@ impl ObjectReader {
     pub(super) fn read_any(&self, id: &oid) -> Result<(ObjectKind, Vec<u8>), ObjectProblem> {
         let damaged = |why: String| ObjectProblem::Damaged(id.to_owned(), why);
         let header = self.handle.try_header(id).map_err(|error| damaged(error.to_string()))?;
-        let kind = match header.ok_or_else(|| ObjectProblem::Missing(id.to_owned()))?.kind {
-            gix_object::Kind::Blob => ObjectKind::Blob,
-            gix_object::Kind::Tree => ObjectKind::Tree,
-            gix_object::Kind::Commit => ObjectKind::Commit,
-            gix_object::Kind::Tag => return Err(damaged("it is a tag".into())),
-        };
+        let kind = header.ok_or_else(|| ObjectProblem::Missing(id.to_owned()))?.kind;
+        let kind = ObjectKind::of_git(kind).ok_or_else(|| damaged("it is a tag".into()))?;
         self.read(id, kind).map(|bytes| (kind, bytes))
     }
 

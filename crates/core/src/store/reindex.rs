@@ -102,12 +102,7 @@ impl<'a> EntryReader<'a> {
         let cache = &mut gix_pack::cache::Never;
         let decoded = self.data.decode_entry(entry, &mut self.bytes, &mut self.inflate, &nothing_elsewhere, cache);
         let Ok(decoded) = decoded else { return Ok(None) };
-        let kind = match decoded.kind {
-            gix_object::Kind::Blob => ObjectKind::Blob,
-            gix_object::Kind::Tree => ObjectKind::Tree,
-            gix_object::Kind::Commit => ObjectKind::Commit,
-            gix_object::Kind::Tag => return Ok(None),
-        };
+        let Some(kind) = ObjectKind::of_git(decoded.kind) else { return Ok(None) };
         let length = data_offset - offset + decoded.compressed_size as u64;
         let Some(raw) = self.data.entry_slice(offset..offset + length) else { return Ok(None) };
         let mut hasher = start_hash(kind, self.bytes.len() as u64);

@@ -1,0 +1,74 @@
+//! What checkpoints need: everything that can be reached from their refs.
+
+use std::collections::HashSet;
+
+use gix_hash::ObjectId;
+use gix_object::tree::EntryKind;
+
+use super::{
+    Store, Timeline,
+    objects::{ObjectKind, ObjectProblem, ObjectReader, object_id},
+};
+
+/// An object that a checkpoint needs.
+pub(super) struct Needed {
+    pub(super) id: ObjectId,
+    pub(super) kind: ObjectKind,
+    /// Tells where versions of the same thing are to be looked for.
+    pub(super) name: Vec<u8>,
+}
+
+/// Every object that these checkpoints need, those of the newest first; fails where one that leads to others can't be
+/// read.
+pub(super) fn reachable(store: &Store, timeline: &Timeline) -> Result<Vec<Needed>, ObjectProblem> {
+    if let Some(id) = timeline.unreadable.first() {
+        return Err(ObjectProblem::Missing(object_id(id.as_bytes())));
+    }
+    let mut walk = Walk { reader: store.reader(), seen: HashSet::new(), found: Vec::new() };
+    for entry in timeline.entries().iter().rev() {
+        walk.commit(object_id(entry.id.as_bytes()), b"commit")?;
+    }
+    Ok(walk.found)
+}
+
+struct Walk {
+    reader: ObjectReader,
+    seen: HashSet<ObjectId>,
+    found: Vec<Needed>,
+}
+
+impl Walk {
+    fn commit(&mut self, id: ObjectId, name: &[u8]) -> Result<(), ObjectProblem> {
+        if !self.add(id, ObjectKind::Commit, name.to_vec()) {
+            return Ok(());
+        }
+        let (tree, state) = super::store::read_commit(&self.reader, &id)?;
+        self.tree(tree, Vec::new())?;
+        state.map_or(Ok(()), |state| self.commit(state, b"state"))
+    }
+
+    fn tree(&mut self, id: ObjectId, at: Vec<u8>) -> Result<(), ObjectProblem> {
+        if !self.add(id, ObjectKind::Tree, at.clone()) {
+            return Ok(());
+        }
+        let bytes = self.reader.read(&id, ObjectKind::Tree)?;
+        for entry in gix_object::TreeRefIter::from_bytes(&bytes, gix_hash::Kind::Sha1) {
+            let entry = entry.map_err(|error| ObjectProblem::Damaged(id, error.to_string()))?;
+            // The name in front of its directory: files of one name are often alike.
+            let name = [entry.filename.as_ref() as &[u8], b"/", &at].concat();
+            match entry.mode.kind() {
+                EntryKind::Tree => self.tree(entry.oid.to_owned(), name)?,
+                _ => drop(self.add(entry.oid.to_owned(), ObjectKind::Blob, name)),
+            }
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, id: ObjectId, kind: ObjectKind, name: Vec<u8>) -> bool {
+        let is_new = self.seen.insert(id);
+        if is_new {
+            self.found.push(Needed { id, kind, name });
+        }
+        is_new
+    }
+}
