@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use crate::{
     error::Result,
     model::{CheckpointId, Scope},
-    restore::{Intent, Only, RestoreOutcome, RestorePlan, RestoreRequest},
+    restore::{Intent, Landing, Only, RestoreOutcome, RestorePlan, RestoreRequest},
     store::{Direction, Restored, Timeline},
     workspace::Workspace,
 };
@@ -116,6 +116,7 @@ impl Takeable {
         };
         let request =
             RestoreRequest { target, scope, only: Only::All, exact: true, skip_conflicts: true, git: true, plan: None };
-        Intent { request, direction, after: self.before, made_by: Some(self.target), origin: Some(origin.target) }
+        let (landing, made_by) = (Landing::On(self.before), Some(self.target));
+        Intent { request, direction, landing, made_by, origin: Some(origin.target) }
     }
 }

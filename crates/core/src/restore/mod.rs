@@ -93,25 +93,36 @@ pub struct RestoreOutcome {
 pub(crate) struct Intent {
     pub(crate) request: RestoreRequest,
     pub(crate) direction: Direction,
-    /// Where the workspace stands afterwards; none where it stays.
-    pub(crate) after: Option<CheckpointId>,
+    pub(crate) landing: Landing,
     /// What the operation that is taken back had restored: what it made may be removed again.
     pub(crate) made_by: Option<CheckpointId>,
     /// What the restore that an undo or a redo is about had restored.
     pub(crate) origin: Option<CheckpointId>,
 }
 
+/// Where the workspace stands after a restore.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Landing {
+    /// Where it stood.
+    Stays,
+    /// On this checkpoint; on none where it was on none before.
+    On(Option<CheckpointId>),
+}
+
 impl Intent {
     fn restore(request: &RestoreRequest) -> Self {
         let moves = request.scope == Scope::Whole && request.only != Only::State;
-        let after = moves.then_some(request.target);
-        Self { request: request.clone(), direction: Direction::Forward, after, made_by: None, origin: None }
+        let landing = if moves { Landing::On(Some(request.target)) } else { Landing::Stays };
+        Self { request: request.clone(), direction: Direction::Forward, landing, made_by: None, origin: None }
     }
 
-    /// Where the workspace stands afterwards; none where it stays. A checkpoint of some paths moves nothing.
-    fn lands_on(&self, plan: &RestorePlan) -> Option<CheckpointId> {
+    /// Where the workspace stands afterwards, if it stood on `before`. A checkpoint of some paths moves nothing.
+    fn lands_on(&self, plan: &RestorePlan, before: Option<CheckpointId>) -> Option<CheckpointId> {
         let moves = self.direction != Direction::Forward || plan.recorded_scope == Scope::Whole;
-        self.after.filter(|_| moves)
+        match self.landing {
+            Landing::On(after) if moves => after,
+            _ => before,
+        }
     }
 }
 
@@ -176,14 +187,15 @@ impl Workspace {
 
         // Published before the first write: after a crash this is the only way back.
         let (safety, unsaved) = self.publish_safety(writer, &timeline, present, &plan, intent, now)?;
+        let before = timeline.current().map(|entry| entry.id);
         let journal = Journal {
             version: 1,
             sequence: safety.sequence,
             target: intent.request.target,
             safety: safety.id,
             scope: plan.recorded_scope.clone(),
-            before: timeline.current().map(|entry| entry.id),
-            after: intent.lands_on(&plan).or_else(|| timeline.current().map(|entry| entry.id)),
+            before,
+            after: intent.lands_on(&plan, before),
             direction: intent.direction,
             workspace: crate::store::ExactText::of_path(self.root()),
             areas: stage.areas.clone(),
@@ -225,7 +237,7 @@ impl Workspace {
         intent: &Intent,
     ) -> Result<RestoreOutcome> {
         let before = timeline.current().map(|entry| entry.id);
-        let after = intent.lands_on(&plan).or(before);
+        let after = intent.lands_on(&plan, before);
         if before != after || intent.direction != Direction::Forward {
             writer.log(&[Operation::Restored(Restored {
                 sequence: timeline.next_sequence(),

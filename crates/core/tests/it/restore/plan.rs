@@ -68,3 +68,21 @@ fn redo_brings_back_edits_made_before_the_undo() {
     restore(&ws, &one);
     assert!(ws.open().redo(ws.now()).unwrap().is_none(), "a new restore clears what could be redone");
 }
+
+#[test]
+fn undo_leads_back_to_standing_on_no_checkpoint() {
+    let ws = TestWorkspace::new();
+    ws.write("a", "1\n");
+    let one = ws.save();
+    ws.write("a", "2\n");
+    let safety = restore(&ws, &one).safety.unwrap();
+    ws.open().delete(&[one.id], false, ws.now()).unwrap();
+    assert_eq!(ws.open().current().unwrap(), None, "what it stood on is gone");
+    ws.open().restore(&RestoreRequest::whole(safety), ws.now()).unwrap();
+    assert_eq!(ws.open().current().unwrap(), Some(safety));
+    undo(&ws);
+    assert_eq!(ws.read("a").unwrap(), b"1\n");
+    assert_eq!(ws.open().current().unwrap(), None);
+    redo(&ws);
+    assert_eq!(ws.open().current().unwrap(), Some(safety));
+}
