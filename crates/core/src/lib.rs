@@ -36,6 +36,7 @@ mod status;
 mod step;
 mod store;
 mod text;
+mod threads;
 mod turns;
 mod undo;
 mod user_repository;

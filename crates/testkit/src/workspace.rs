@@ -146,6 +146,12 @@ impl TestWorkspace {
         self.root().join(OsStr::from_bytes(name.as_ref()))
     }
 
+    /// The packs of the store.
+    pub fn packs(&self) -> Vec<PathBuf> {
+        let names = std::fs::read_dir(self.store().join("objects/pack")).unwrap().map(|entry| entry.unwrap().path());
+        names.filter(|path| path.extension().is_some_and(|extension| extension == "pack")).collect()
+    }
+
     /// Writes a file, with the directories above it.
     pub fn write(&self, name: impl AsRef<[u8]>, bytes: impl AsRef<[u8]>) {
         let path = self.path(name);

@@ -113,7 +113,7 @@ impl Walker<'_> {
     ) -> Result<Option<Found>, Failure> {
         let pending =
             Pending { name: known.name.to_bytes().into(), file_type: None, cached: Some(*known), is_judged: true };
-        let entry = self.entry(directory, path, rules, place, pending, &mut Vec::new())?;
+        let entry = self.entry(directory, path, rules, place, pending)?;
         let is_same = match (entry.as_ref().map(|entry| &entry.node), known.node) {
             (Some(Node::Skipped(reason, stamp)), CachedNode::Skipped(before, size)) => {
                 (*reason, stamp.size) == (before, size)

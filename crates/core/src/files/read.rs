@@ -1,6 +1,6 @@
 //! Reading one file or link so that what was read is what was there.
 
-use std::{fs::File, io, io::Read, time::Duration};
+use std::{cell::RefCell, fs::File, io, io::Read, time::Duration};
 
 use crate::{
     disk::{Dir, FileType, stamp_of},
@@ -18,7 +18,6 @@ pub(super) fn read_file(
     name: &[u8],
     max_bytes: u64,
     sink: &dyn ContentSink,
-    buffer: &mut Vec<u8>,
 ) -> io::Result<Option<Node>> {
     for attempt in 0..TRIES {
         if attempt > 0 {
@@ -41,7 +40,7 @@ pub(super) fn read_file(
         if before.size > max_bytes {
             return Ok(Some(Node::Skipped(Reason::TooLarge, before)));
         }
-        match put_contents(&file, &before, sink, buffer) {
+        match put_contents(&file, &before, sink) {
             Ok(Some(content)) => {
                 let after = stamp_of(&rustix::fs::fstat(&file)?);
                 if after == before {
@@ -57,22 +56,41 @@ pub(super) fn read_file(
     Ok(stamp.map(|stamp| Node::Skipped(Reason::Changing, stamp)))
 }
 
-fn put_contents(
-    file: &File,
-    stamp: &Stamp,
-    sink: &dyn ContentSink,
-    buffer: &mut Vec<u8>,
-) -> io::Result<Option<ContentId>> {
+fn put_contents(file: &File, stamp: &Stamp, sink: &dyn ContentSink) -> io::Result<Option<ContentId>> {
+    thread_local! {
+        static BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+    }
     if stamp.size > WHOLE_BYTES {
         return sink.put(Contents::Stream { file, bytes: stamp.size }).map_err(Unwritable::mark);
     }
-    buffer.clear();
-    // One byte more than announced tells a file that grew.
-    let read = file.take(stamp.size + 1).read_to_end(buffer).map_err(Unreadable::mark)?;
-    if read as u64 != stamp.size {
-        return Ok(None);
+    BUFFER.with_borrow_mut(|buffer| {
+        // One byte more than announced tells a file that grew.
+        let wanted = stamp.size as usize + 1;
+        if buffer.len() < wanted {
+            buffer.resize(wanted.next_power_of_two(), 0);
+        }
+        let read = read_up_to(file, &mut buffer[..wanted]).map_err(Unreadable::mark)?;
+        if read as u64 != stamp.size {
+            return Ok(None);
+        }
+        sink.put(Contents::Whole(&buffer[..read])).map_err(Unwritable::mark)
+    })
+}
+
+/// Reads until all but one byte are filled, or the file ends.
+fn read_up_to(mut file: &File, buffer: &mut [u8]) -> io::Result<usize> {
+    let mut filled = 0;
+    loop {
+        match file.read(&mut buffer[filled..]) {
+            Ok(0) => return Ok(filled),
+            Ok(read) => filled += read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(error),
+        }
+        if filled + 1 >= buffer.len() {
+            return Ok(filled);
+        }
     }
-    sink.put(Contents::Whole(buffer)).map_err(Unwritable::mark)
 }
 
 /// Reads a symlink.

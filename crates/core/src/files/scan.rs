@@ -27,10 +27,8 @@ use crate::{
         WorkspacePath, is_safe_name, is_shortage,
     },
     settings::ScanSettings,
+    threads,
 };
-
-/// A worker's stack: each level of a deep tree takes a frame.
-const STACK_BYTES: usize = 64 << 20;
 
 /// How a scan is done.
 pub(crate) struct ScanOptions<'a> {
@@ -122,13 +120,7 @@ pub(crate) fn scan(root: &Path, options: &ScanOptions<'_>) -> Result<Scan> {
         let cached = options.cache.and_then(|cache| cache.root());
         walker.directory(&directory, stamp, b"", &rules, Place::Ordinary, cached)
     };
-    let threads = std::thread::available_parallelism().map_or(2, usize::from).min(8);
-    let pool = rayon::ThreadPoolBuilder::new()
-        .num_threads(threads)
-        .stack_size(STACK_BYTES)
-        .build()
-        .map_err(|error| Error::Internal(format!("can't start the scan's threads: {error}")))?;
-    let root = pool.install(walk).map_err(fail)?;
+    let root = threads::for_trees()?.install(walk).map_err(fail)?;
     Ok(Scan { root, started, scope: options.scope.clone(), cache: options.cache.cloned() })
 }
 
@@ -305,18 +297,12 @@ impl<'a> Walker<'a> {
         place: Place,
         pending: Vec<Pending<'_>>,
     ) -> Result<Vec<Entry>, Failure> {
-        let one =
-            |buffer: &mut Vec<u8>, pending: Pending<'_>| self.entry(directory, path, rules, place, pending, buffer);
+        let one = |pending: Pending<'_>| self.entry(directory, path, rules, place, pending).transpose();
         // Looking at unchanged files costs less than handing them to another thread, so only longer lists are shared out.
         if pending.len() < 8 && !pending.iter().any(Pending::may_be_directory) {
-            let mut buffer = Vec::new();
-            return pending
-                .into_iter()
-                .map(|pending| one(&mut buffer, pending))
-                .filter_map(Result::transpose)
-                .collect();
+            return pending.into_iter().filter_map(one).collect();
         }
-        pending.into_par_iter().with_min_len(4).map_init(Vec::new, one).filter_map(Result::transpose).collect()
+        pending.into_par_iter().with_min_len(4).filter_map(one).collect()
     }
 
     pub(super) fn entry(
@@ -326,7 +312,6 @@ impl<'a> Walker<'a> {
         rules: &IgnoreRules,
         place: Place,
         pending: Pending<'_>,
-        buffer: &mut Vec<u8>,
     ) -> Result<Option<Entry>, Failure> {
         let name = pending.name;
         let child = join(path, &name);
@@ -374,7 +359,7 @@ impl<'a> Walker<'a> {
             Judged::Captured { place_below, exception } => (place_below, exception),
         };
         let node = match file_type {
-            FileType::File => self.file(directory, &name, stamp, pending.cached.as_ref(), buffer).map_err(fail)?,
+            FileType::File => self.file(directory, &name, stamp, pending.cached.as_ref()).map_err(fail)?,
             FileType::Symlink => self.symlink(directory, &name, stamp, pending.cached.as_ref()).map_err(fail)?,
             FileType::Special => Some(Node::Skipped(Reason::Special, stamp)),
             FileType::Directory => match directory.open_dir(&name) {
@@ -398,7 +383,6 @@ impl<'a> Walker<'a> {
         name: &[u8],
         stamp: Stamp,
         cached: Option<&CachedEntry<'_>>,
-        buffer: &mut Vec<u8>,
     ) -> io::Result<Option<Node>> {
         if let Some(CachedEntry { node: CachedNode::File(file, true), .. }) = cached
             && file.stamp == stamp
@@ -409,7 +393,7 @@ impl<'a> Walker<'a> {
             return Ok(Some(Node::Skipped(Reason::TooLarge, stamp)));
         }
         self.options.progress.add_bytes(stamp.size);
-        read::read_file(directory, name, self.options.settings.max_file_bytes, self.options.sink, buffer)
+        read::read_file(directory, name, self.options.settings.max_file_bytes, self.options.sink)
     }
 
     fn symlink(

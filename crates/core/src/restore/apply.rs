@@ -7,7 +7,6 @@
 use std::{collections::BTreeSet, io, path::PathBuf};
 
 use jiff::Timestamp;
-use rayon::prelude::*;
 use rustix::io::Errno;
 
 use super::{
@@ -19,6 +18,7 @@ use crate::{
     error::{Result, While},
     model::{ContentId, ContentSink, Contents, Mode, Side, Stamp, WorkspacePath},
     store::{HashOnly, Journal, Step, Writer},
+    threads,
     workspace::Workspace,
 };
 
@@ -338,9 +338,10 @@ impl Run<'_> {
             Some(directory) => directory.sync().or_fail("sync", self.full_path(path)),
             None => Ok(()),
         };
+        let parents: Vec<WorkspacePath> = parents.into_iter().collect();
         match parents.len() <= FEW {
             true => parents.iter().try_for_each(sync),
-            false => parents.par_iter().try_for_each(sync),
+            false => threads::wait_for_each(&parents, sync),
         }
     }
 }

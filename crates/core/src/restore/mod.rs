@@ -186,7 +186,9 @@ impl Workspace {
         let stage = self.stage(writer, &mut plan, timeline.next_sequence())?;
 
         // Published before the first write: after a crash this is the only way back.
-        let (safety, unsaved) = self.publish_safety(writer, &timeline, present, &plan, intent, now)?;
+        let (safety, unsaved) = self.sync_stage_during(writer, &plan, &stage, || {
+            self.publish_safety(writer, &timeline, present, &plan, intent, now)
+        })?;
         let before = timeline.current().map(|entry| entry.id);
         let journal = Journal {
             version: 1,

@@ -1,15 +1,23 @@
 //! Making the new files ready, on the same mount as the paths that they are for.
 
-use std::{collections::HashMap, fs::File, io, path::Path};
+use std::{
+    collections::HashMap,
+    fs::File,
+    io, panic,
+    path::Path,
+    sync::atomic::{AtomicBool, Ordering},
+    thread,
+};
 
 use rayon::prelude::*;
 
 use super::{RestorePlan, check::is_absence};
 use crate::{
-    disk::{self, Dir, private, set_mode, set_owner},
+    disk::{self, Dir, Listed, private, set_mode, set_owner},
     error::{Error, Result, While},
     model::{Mode, Side, WorkspacePath},
     store::{Area, Layout, ObjectReader, Step, Store, Writer},
+    threads,
     workspace::Workspace,
 };
 
@@ -48,8 +56,13 @@ pub(super) fn old_slots(number: usize) -> impl Iterator<Item = Vec<u8>> {
     (0..).map(move |turn| name(turn).into_bytes())
 }
 
+/// The steps that need a file or link made ready, with their numbers.
+fn staged(steps: &[Step]) -> Vec<(usize, &Step)> {
+    steps.iter().enumerate().filter(|(_, step)| step.puts_leaf()).collect()
+}
+
 impl Workspace {
-    /// Makes every new file and link ready; reads and checks every object on the way.
+    /// Makes every new file and link ready, not yet durable; reads and checks every object on the way.
     pub(super) fn stage(&self, writer: &Writer, plan: &mut RestorePlan, sequence: u64) -> Result<Stage> {
         let areas = self.choose_areas(writer, &mut plan.steps, sequence)?;
         if areas.iter().any(|area| matches!(area, Area::Workspace { .. })) {
@@ -59,13 +72,43 @@ impl Workspace {
             self.make_area(writer.layout(), area)?;
         }
         let stage = self.open_stage(writer, areas)?;
-        let staged = self.fill(writer, &plan.steps, &stage);
-        if let Err(error) = staged {
-            // Nothing has been touched yet; what was made ready is swept, now or by the next writer.
-            drop(self.clear_stage(writer, &stage.areas));
-            return Err(error);
+        match self.fill(writer, &plan.steps, &stage) {
+            Ok(()) => Ok(stage),
+            Err(error) => Err(self.give_up_stage(writer, &stage, error)),
         }
-        Ok(stage)
+    }
+
+    /// Nothing has been touched yet; what was made ready is swept, now or by the next writer.
+    fn give_up_stage(&self, writer: &Writer, stage: &Stage, error: Error) -> Error {
+        drop(self.clear_stage(writer, &stage.areas));
+        error
+    }
+
+    /// Makes what is ready durable while `act` does something else that waits for the disk; both are done when this ends.
+    pub(super) fn sync_stage_during<T>(
+        &self,
+        writer: &Writer,
+        plan: &RestorePlan,
+        stage: &Stage,
+        act: impl FnOnce() -> Result<T>,
+    ) -> Result<T> {
+        let staged = staged(&plan.steps);
+        if staged.len() <= FEW {
+            return self.sync_stage(&staged, stage).and_then(|()| act());
+        }
+        let (synced, acted) = thread::scope(|scope| {
+            let syncing = thread::Builder::new().spawn_scoped(scope, || self.sync_stage(&staged, stage));
+            let acted = act();
+            let synced = match syncing {
+                Ok(syncing) => syncing.join().unwrap_or_else(|panicked| panic::resume_unwind(panicked)),
+                Err(_) => self.sync_stage(&staged, stage),
+            };
+            (synced, acted)
+        });
+        match synced {
+            Ok(()) => acted,
+            Err(error) => Err(self.give_up_stage(writer, stage, error)),
+        }
     }
 
     pub(super) fn open_stage(&self, writer: &Writer, areas: Vec<Area>) -> Result<Stage> {
@@ -176,18 +219,20 @@ impl Workspace {
     }
 
     fn fill(&self, store: &Store, steps: &[Step], stage: &Stage) -> Result<()> {
-        let staged: Vec<(usize, &Step)> = steps.iter().enumerate().filter(|(_, step)| step.puts_leaf()).collect();
-        let is_few = staged.len() <= FEW;
+        let staged = staged(steps);
         let fill_one = |reader: &mut ObjectReader, (number, step): &(usize, &Step)| {
-            self.stage_one(store, reader, *number, step, stage, is_few)
+            self.stage_one(store, reader, *number, step, stage, staged.len() <= FEW)
         };
-        if is_few {
+        if staged.len() <= FEW {
             let mut reader = store.reader();
-            staged.iter().try_for_each(|item| fill_one(&mut reader, item))?;
+            staged.iter().try_for_each(|item| fill_one(&mut reader, item))
         } else {
-            staged.par_iter().try_for_each_init(|| store.reader(), fill_one)?;
+            staged.par_iter().try_for_each_init(|| store.reader(), fill_one)
         }
-        let is_synced = is_few || (staged.len() <= MANY && self.sync_staged(&staged, stage)?);
+    }
+
+    fn sync_stage(&self, staged: &[(usize, &Step)], stage: &Stage) -> Result<()> {
+        let is_synced = staged.len() <= FEW || (staged.len() <= MANY && self.sync_staged(staged, stage)?);
         for directory in &stage.directories {
             let synced = if is_synced { directory.sync() } else { disk::sync_filesystem(directory) };
             synced.or_fail("sync", self.root())?;
@@ -197,16 +242,20 @@ impl Workspace {
 
     /// Makes the files durable, each by itself; false where one can't be opened for that, as its own mode forbids it.
     fn sync_staged(&self, staged: &[(usize, &Step)], stage: &Stage) -> Result<bool> {
-        let is_file = |step: &Step| matches!(step.new, Some(Side::File { .. }));
-        let synced = staged.par_iter().filter(|(_, step)| is_file(step)).map(|(number, step)| {
+        let files: Vec<_> = staged.iter().filter(|(_, step)| matches!(step.new, Some(Side::File { .. }))).collect();
+        let is_refused = AtomicBool::new(false);
+        threads::wait_for_each(&files, |(number, step)| {
             let directory = stage.directory(step)?;
             match directory.open_file(&slot(*number)) {
-                Ok(file) => directory.sync_own(&file).or_fail("sync", self.root()).map(|()| true),
-                Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(false),
+                Ok(file) => directory.sync_own(&file).or_fail("sync", self.root()),
+                Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                    is_refused.store(true, Ordering::Relaxed);
+                    Ok(())
+                }
                 Err(error) => Err(error).or_fail("open", self.root()),
             }
-        });
-        synced.try_reduce(|| true, |one, other| Ok(one && other))
+        })?;
+        Ok(!is_refused.into_inner())
     }
 
     /// Makes the file or link of one step ready.
@@ -275,18 +324,18 @@ impl Workspace {
             };
             let Some(parent) = parent else { continue };
             let (Area::Store { name } | Area::Workspace { name, .. }) = area;
-            let clear = || -> io::Result<()> {
-                let directory = match parent.open_dir(name.as_bytes()) {
-                    Ok(directory) => directory,
-                    Err(error) if is_absence(&error) => return Ok(()),
-                    Err(error) => return Err(error),
-                };
-                for listed in directory.list()? {
-                    directory.remove_own_file(&listed.name)?;
-                }
-                parent.remove_dir(name.as_bytes())
+            let directory = match parent.open_dir(name.as_bytes()) {
+                Ok(directory) => directory,
+                Err(error) if is_absence(&error) => continue,
+                Err(error) => return Err(error).or_fail("clear", path),
             };
-            clear().or_fail("clear", path)?;
+            let listed = directory.list().or_fail("clear", &path)?;
+            let remove = |listed: &Listed| directory.remove_own_file(&listed.name).or_fail("clear", &path);
+            match listed.len() <= FEW {
+                true => listed.iter().try_for_each(remove)?,
+                false => threads::wait_for_each(&listed, remove)?,
+            }
+            parent.remove_dir(name.as_bytes()).or_fail("clear", path)?;
         }
         writer.forget_areas()
     }

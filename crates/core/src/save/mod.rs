@@ -10,7 +10,7 @@ pub(crate) use capture::Capture;
 use crate::{
     address::validate_name,
     diff::{Comparison, LineSource, Tree, compare, count_lines},
-    error::{Error, Result},
+    error::{Error, Result, While},
     events::Event,
     model::{Checkpoint, Context, Kind, Skipped, WorkspacePath},
     store::{PackWriter, Snapshot, TimelineEntry, Writer},
@@ -115,6 +115,7 @@ impl Workspace {
 
         let pack = writer.start_pack();
         let mut capture = self.capture(writer, &timeline, &request.include, &pack)?;
+        pack.settle().or_fail("write into", writer.layout().packs())?;
         let snapshot = writer.write_snapshot(&pack, &mut capture.scan.root, &capture.mode_defaults)?;
         let is_unchanged = standing.as_ref() == Some(&snapshot);
         if let (true, Some(entry)) = (is_unchanged, current)
@@ -133,7 +134,7 @@ impl Workspace {
         let timeline = writer.timeline()?;
         let entry = timeline.get(&id).ok_or_else(|| Error::Internal("a published checkpoint is not there".into()))?;
         self.remember_scan(writer, &capture, entry)?;
-        let checkpoint = writer.checkpoint(entry)?;
+        let checkpoint = writer.new_checkpoint(entry, state)?;
         let created = Event::CheckpointCreated {
             checkpoint: id,
             kind: checkpoint.kind.to_string(),

@@ -1,7 +1,11 @@
 //! What the fuzzers ask of the store's formats: bytes that come from a disk are refused or understood, and what was
 //! understood is written and read again as it was.
 
-use std::{cell::RefCell, collections::HashMap, io};
+use std::{
+    collections::HashMap,
+    io,
+    sync::{Mutex, PoisonError},
+};
 
 use bstr::{BString, ByteSlice};
 use gix_hash::ObjectId;
@@ -86,7 +90,7 @@ fn write_and_read(nodes: &[(BString, StoredNode)]) {
     let kept = Kept::default();
     let ids = snapshot::write_nodes(nodes, &ModeDefaults::default(), &kept);
     let ids = ids.unwrap_or_else(|error| panic!("not written: {error}"));
-    let objects = kept.0.borrow();
+    let objects = kept.0.lock().unwrap_or_else(PoisonError::into_inner);
     let snapshot = Snapshot { ids, defaults: ModeDefaults::default() };
     let list = objects.values().filter(|(kind, _)| *kind == ObjectKind::Blob).map(|(_, bytes)| bytes).next();
     let modes = Modes::of_list(list.map_or(&[][..], Vec::as_slice)).unwrap_or_else(|| panic!("unreadable modes"));
@@ -97,12 +101,12 @@ fn write_and_read(nodes: &[(BString, StoredNode)]) {
 }
 
 #[derive(Default)]
-struct Kept(RefCell<HashMap<ObjectId, (ObjectKind, Vec<u8>)>>);
+struct Kept(Mutex<HashMap<ObjectId, (ObjectKind, Vec<u8>)>>);
 
 impl TreeSink for Kept {
     fn put(&self, kind: ObjectKind, bytes: &[u8]) -> io::Result<ObjectId> {
         let id = hash_object(kind, bytes)?;
-        self.0.borrow_mut().insert(id, (kind, bytes.to_vec()));
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(id, (kind, bytes.to_vec()));
         Ok(id)
     }
 }

@@ -5,6 +5,7 @@
 
 mod attachments;
 mod compact;
+mod compress;
 mod condense;
 mod delta;
 mod exact;

@@ -4,14 +4,16 @@
 //! [`PackWriter::finish`], and what a dead process leaves behind has a temporary name.
 
 use std::{
-    cell::RefCell,
+    borrow::Cow,
     collections::{HashMap, HashSet},
     fs::File,
     io::{self, Read, Seek, SeekFrom, Write},
     ops::Range,
     os::unix::fs::FileExt,
+    panic,
     path::PathBuf,
     sync::{Mutex, MutexGuard, OnceLock, PoisonError},
+    thread::{self, JoinHandle},
 };
 
 use gix_hash::ObjectId;
@@ -19,8 +21,9 @@ use gix_pack::data::entry::Header;
 
 use super::{
     Layout,
+    compress::{compress, compress_well, stream_level},
     objects::{ObjectKind, bytes_of, finish_hash, hash_object, hash_stream, start_hash, stream_file},
-    pack_index::{IndexEntry, KnownObjects, encode_index},
+    pack_index::{IndexEntry, KnownObjects, encode_index, sort_entries},
 };
 use crate::{
     disk::private,
@@ -30,8 +33,6 @@ use crate::{
 
 /// Up to this size a pack is built in memory and written in one piece.
 const MEMORY_BYTES: usize = 4 << 20;
-/// Where a sample of this size does not shrink, the rest will not either.
-const SAMPLE_BYTES: usize = 8 << 10;
 const HEADER_BYTES: u64 = 12;
 
 /// A pack that is being written.
@@ -40,6 +41,9 @@ pub(crate) struct PackWriter {
     known: OnceLock<KnownObjects>,
     seen: Mutex<HashSet<ObjectId>>,
     body: Mutex<Body>,
+    /// What was put in first, where that is on its way into a pack of its own.
+    settled: OnceLock<Body>,
+    settling: Mutex<Option<JoinHandle<io::Result<PathBuf>>>>,
 }
 
 struct Body {
@@ -60,7 +64,31 @@ impl PackWriter {
             known: OnceLock::new(),
             seen: Mutex::default(),
             body: Mutex::new(Body::in_directory(layout.packs())),
+            settled: OnceLock::new(),
+            settling: Mutex::default(),
         }
+    }
+
+    /// Lets what was put in so far become a pack of its own while the caller goes on, where it is much: its checksum
+    /// takes a while, and begins with the number of objects.
+    pub(crate) fn settle(&self) -> io::Result<()> {
+        let mut body = self.body();
+        if body.file.is_none() || self.settled.get().is_some() {
+            return Ok(());
+        }
+        body.spill()?;
+        // Without another handle or thread it stays what it is, and is finished at the end.
+        let Ok(own) = body.for_finishing() else { return Ok(()) };
+        let thread = thread::Builder::new().name("pack".into()).spawn(move || own.finish());
+        let Ok(thread) = thread else { return Ok(()) };
+        *self.settling() = Some(thread);
+        let rest = Body::in_directory(self.layout.packs());
+        self.settled.get_or_init(|| std::mem::replace(&mut *body, rest));
+        Ok(())
+    }
+
+    fn settling(&self) -> MutexGuard<'_, Option<JoinHandle<io::Result<PathBuf>>>> {
+        self.settling.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A pack that takes its objects whether the store has them or not.
@@ -84,9 +112,8 @@ impl PackWriter {
 
     /// The lines of a blob that was put in, none for one that is no text; none at all where it is not in this pack.
     pub(crate) fn lines_of(&self, content: &ContentId) -> Option<Option<u64>> {
-        let body = self.body();
-        let position = body.positions.get(&super::objects::object_id(content.as_bytes()))?;
-        Some(body.lines[*position])
+        let id = super::objects::object_id(content.as_bytes());
+        self.settled.get().and_then(|settled| settled.lines_of(&id)).or_else(|| self.body().lines_of(&id))
     }
 
     /// Has nobody put it in before, here or in an earlier pack?
@@ -126,7 +153,15 @@ impl PackWriter {
 
     /// The bytes of a blob that was put in; none where it is not in this pack.
     pub(crate) fn read_back(&self, content: &ContentId) -> io::Result<Option<Vec<u8>>> {
-        self.body().read_back(&super::objects::object_id(content.as_bytes()))
+        let id = super::objects::object_id(content.as_bytes());
+        match self.settled.get().filter(|settled| settled.positions.contains_key(&id)) {
+            Some(settled) => settled.read_back(&id),
+            None => {
+                let mut body = self.body();
+                body.settle_file()?;
+                body.read_back(&id)
+            }
+        }
     }
 
     fn body(&self) -> MutexGuard<'_, Body> {
@@ -157,6 +192,9 @@ impl PackWriter {
 
     /// Makes the pack durable and visible, and says where it is; nothing happens where it is empty.
     pub(super) fn finish(self) -> io::Result<Option<PathBuf>> {
+        if let Some(settling) = self.settling().take() {
+            settling.join().unwrap_or_else(|panicked| panic::resume_unwind(panicked))?;
+        }
         let body = std::mem::replace(&mut *self.body(), Body::in_directory(PathBuf::new()));
         if body.entries.is_empty() { Ok(None) } else { body.finish().map(Some) }
     }
@@ -174,6 +212,10 @@ impl ContentSink for PackWriter {
 
 impl Drop for PackWriter {
     fn drop(&mut self) {
+        // Nothing may be written when the lock of the store is gone.
+        if let Some(settling) = self.settling().take() {
+            drop(settling.join());
+        }
         if let Some((_, path)) = &self.body().file {
             private::remove_leftover(path);
         }
@@ -199,6 +241,21 @@ impl Body {
             positions: HashMap::new(),
             lines: Vec::new(),
         }
+    }
+
+    /// The same pack for another thread to finish, without what only looking things up takes.
+    fn for_finishing(&self) -> io::Result<Self> {
+        let file = self.file.as_ref().map(|(file, path)| io::Result::Ok((file.try_clone()?, path.clone())));
+        Ok(Self {
+            file: file.transpose()?,
+            length: self.length,
+            entries: self.entries.clone(),
+            ..Self::in_directory(self.packs.clone())
+        })
+    }
+
+    fn lines_of(&self, id: &ObjectId) -> Option<Option<u64>> {
+        self.positions.get(id).map(|position| self.lines[*position])
     }
 
     fn append(
@@ -291,11 +348,17 @@ impl Body {
         Ok(())
     }
 
-    fn read_back(&mut self, id: &ObjectId) -> io::Result<Option<Vec<u8>>> {
+    /// Brings everything into the file, if there is one.
+    fn settle_file(&mut self) -> io::Result<()> {
+        if self.file.is_some() && !self.memory.is_empty() { self.spill() } else { Ok(()) }
+    }
+
+    /// The bytes of a blob; none where it is not here. What is not in memory must be in the file as a whole.
+    fn read_back(&self, id: &ObjectId) -> io::Result<Option<Vec<u8>>> {
         let Some(position) = self.positions.get(id).copied() else { return Ok(None) };
         let start = self.entries[position].offset;
         let end = self.entries.get(position + 1).map_or(self.length, |next| next.offset);
-        let bytes = self.bytes(start, end)?;
+        let bytes = self.bytes(start..end)?;
         let entry = gix_pack::data::Entry::from_bytes(&bytes, start, gix_hash::Kind::Sha1)
             .map_err(|error| io::Error::other(error.to_string()))?;
         let mut content = Vec::new();
@@ -303,43 +366,37 @@ impl Body {
         Ok(Some(content))
     }
 
-    fn bytes(&mut self, start: u64, end: u64) -> io::Result<Vec<u8>> {
-        let in_memory_from = self.length - self.memory.len() as u64;
-        if start >= in_memory_from {
-            let range = (start - in_memory_from) as usize..(end - in_memory_from) as usize;
-            return Ok(self.memory[range].to_vec());
-        }
-        self.spill()?;
-        let mut bytes = vec![0; (end - start) as usize];
-        match &self.file {
-            Some((file, _)) => file.read_exact_at(&mut bytes, start)?,
-            None => return Err(io::ErrorKind::UnexpectedEof.into()),
-        }
-        Ok(bytes)
+    fn bytes(&self, range: Range<u64>) -> io::Result<Cow<'_, [u8]>> {
+        let Some((file, _)) = &self.file else {
+            let within = (range.start - HEADER_BYTES) as usize..(range.end - HEADER_BYTES) as usize;
+            return self.memory.get(within).map(Cow::Borrowed).ok_or_else(|| io::ErrorKind::UnexpectedEof.into());
+        };
+        let mut bytes = vec![0; (range.end - range.start) as usize];
+        file.read_exact_at(&mut bytes, range.start)?;
+        Ok(Cow::Owned(bytes))
     }
 
     fn finish(mut self) -> io::Result<PathBuf> {
         let packs = std::mem::take(&mut self.packs);
-        let header = gix_pack::data::header::encode(gix_pack::data::Version::V2, self.entries.len() as u32);
-        let mut hasher = gix_hash::hasher(gix_hash::Kind::Sha1);
-        hasher.update(&header);
-        let (mut file, path) = match self.file.take() {
-            Some((mut file, path)) => {
-                private::write_all(&mut file, &self.memory)?;
-                private::write_at(&file, &header, 0)?;
-                hash_range(&file, HEADER_BYTES..self.length, &mut hasher)?;
-                (file, path)
-            }
-            None => {
-                hasher.update(&self.memory);
-                let (mut file, path) = private::create_temporary(&packs, "pack")?;
-                let whole = [&header[..], &self.memory].concat();
-                private::write_all(&mut file, &whole).inspect_err(|_| private::remove_leftover(&path))?;
-                (file, path)
-            }
+        let spilled = self.file.take();
+        let is_spilled = spilled.is_some();
+        let (mut file, path) = match spilled {
+            Some(spilled) => spilled,
+            None => private::create_temporary(&packs, "pack")?,
         };
         let result = (|| {
-            let checksum = finish_hash(hasher)?;
+            let header = gix_pack::data::header::encode(gix_pack::data::Version::V2, self.entries.len() as u32);
+            let checksum = if is_spilled {
+                private::write_all(&mut file, &self.memory)?;
+                private::write_at(&file, &header, 0)?;
+                self.checksum_of_file(&file, &header)?
+            } else {
+                private::write_all(&mut file, &[&header[..], &self.memory].concat())?;
+                checksum_of(&header, |hasher| {
+                    hasher.update(&self.memory);
+                    Ok(())
+                })?
+            };
             private::write_all(&mut file, checksum.as_slice())?;
             private::check_length(&file, self.length + checksum.as_slice().len() as u64)?;
             private::sync_file(&file)?;
@@ -352,6 +409,29 @@ impl Body {
         })();
         result.inspect_err(|_| private::remove_leftover(&path))
     }
+
+    /// Reads the file back for its checksum; meanwhile the bytes go to the disk, and the entries into order.
+    fn checksum_of_file(&mut self, file: &File, header: &[u8]) -> io::Result<ObjectId> {
+        let (entries, length) = (&mut self.entries, self.length);
+        let (checksum, synced) = rayon::join(
+            || checksum_of(header, |hasher| hash_range(file, HEADER_BYTES..length, hasher)),
+            || {
+                sort_entries(entries);
+                private::sync_file(file)
+            },
+        );
+        // A failed sync is told once: the one that follows would not say it again.
+        synced?;
+        checksum
+    }
+}
+
+/// The checksum of a pack: that of its header and of what `add` adds.
+fn checksum_of(header: &[u8], add: impl FnOnce(&mut gix_hash::Hasher) -> io::Result<()>) -> io::Result<ObjectId> {
+    let mut hasher = gix_hash::hasher(gix_hash::Kind::Sha1);
+    hasher.update(header);
+    add(&mut hasher)?;
+    finish_hash(hasher)
 }
 
 /// Hashes a part of a file.
@@ -388,60 +468,4 @@ impl Write for CountingWriter<'_> {
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
-}
-
-struct Compressors {
-    fast: libdeflater::Compressor,
-    stored: libdeflater::Compressor,
-    buffer: Vec<u8>,
-}
-
-fn compressor(level: i32) -> libdeflater::Compressor {
-    libdeflater::Compressor::new(libdeflater::CompressionLvl::new(level).unwrap_or_default())
-}
-
-thread_local! {
-    static COMPRESSORS: RefCell<Compressors> =
-        RefCell::new(Compressors { fast: compressor(1), stored: compressor(0), buffer: Vec::new() });
-}
-
-/// Compresses quickly, or just wraps what would not shrink.
-fn compress<T>(bytes: &[u8], then: impl FnOnce(&[u8]) -> io::Result<T>) -> io::Result<T> {
-    COMPRESSORS.with_borrow_mut(|Compressors { fast, stored, buffer }| {
-        let mut run = |compressor: &mut libdeflater::Compressor, input: &[u8]| {
-            let bound = compressor.zlib_compress_bound(input.len());
-            if buffer.len() < bound {
-                buffer.resize(bound, 0);
-            }
-            compressor.zlib_compress(input, buffer).map_err(io::Error::other)
-        };
-        let is_worth_it = bytes.len() < 4 * SAMPLE_BYTES || {
-            let sample = &bytes[bytes.len() / 2..][..SAMPLE_BYTES];
-            run(fast, sample)? < SAMPLE_BYTES - SAMPLE_BYTES / 32
-        };
-        let length = run(if is_worth_it { fast } else { stored }, bytes)?;
-        then(&buffer[..length])
-    })
-}
-
-/// Compresses with patience.
-fn compress_well(bytes: &[u8]) -> io::Result<Vec<u8>> {
-    thread_local! {
-        static PATIENT: RefCell<libdeflater::Compressor> = RefCell::new(compressor(7));
-    }
-    PATIENT.with_borrow_mut(|compressor| {
-        let mut out = vec![0; compressor.zlib_compress_bound(bytes.len())];
-        let length = compressor.zlib_compress(bytes, &mut out).map_err(io::Error::other)?;
-        out.truncate(length);
-        Ok(out)
-    })
-}
-
-/// The level for a large file, by a sample from its middle.
-fn stream_level(file: &File) -> io::Result<flate2::Compression> {
-    let mut sample = vec![0; SAMPLE_BYTES];
-    let middle = file.metadata()?.len() / 2;
-    let read = file.read_at(&mut sample, middle).map_err(crate::model::Unreadable::mark)?;
-    let shrinks = compress(&sample[..read], |compressed| Ok(compressed.len() < read - read / 32))?;
-    Ok(if shrinks { flate2::Compression::fast() } else { flate2::Compression::none() })
 }

@@ -80,9 +80,16 @@ pub(super) struct IndexEntry {
     pub(super) offset: u64,
 }
 
+/// Brings entries into the order of the index.
+pub(super) fn sort_entries(entries: &mut [IndexEntry]) {
+    // Nearly always the first bytes decide.
+    let start = |entry: &IndexEntry| entry.id.as_slice().first_chunk().map_or(0, |start| u64::from_be_bytes(*start));
+    entries.sort_unstable_by(|a, b| start(a).cmp(&start(b)).then_with(|| a.id.cmp(&b.id)));
+}
+
 /// The index, version 2, of a pack with these objects.
 pub(super) fn encode_index(mut entries: Vec<IndexEntry>, pack_checksum: &ObjectId) -> io::Result<Vec<u8>> {
-    entries.sort_unstable_by_key(|entry| entry.id);
+    sort_entries(&mut entries);
     let mut out = Vec::with_capacity(8 + 1024 + entries.len() * 28 + 40);
     out.extend_from_slice(b"\xfftOc\x00\x00\x00\x02");
     let mut position = 0;

@@ -106,6 +106,14 @@ impl RecordedPaths {
         }
     }
 
+    /// The paths themselves, of which the state holds these where there are many.
+    pub(crate) fn or_in_state(self, in_state: Vec<WorkspacePath>) -> Vec<WorkspacePath> {
+        match self {
+            Self::Here(paths) => paths,
+            Self::InState { .. } => in_state,
+        }
+    }
+
     /// Those that are here; none where they are in the state.
     pub(crate) fn here(&self) -> &[WorkspacePath] {
         match self {

@@ -8,6 +8,7 @@ use std::io;
 
 use bstr::{BString, ByteSlice};
 use gix_object::tree::EntryKind;
+use rayon::prelude::*;
 
 use super::{
     objects::{ObjectKind, ObjectProblem, ObjectReader, bytes_of, hash_object, object_id},
@@ -40,7 +41,7 @@ pub(crate) enum StoredNode {
 }
 
 /// Where tree objects go.
-pub(super) trait TreeSink {
+pub(super) trait TreeSink: Sync {
     fn put(&self, kind: ObjectKind, bytes: &[u8]) -> io::Result<gix_hash::ObjectId>;
 }
 
@@ -56,22 +57,47 @@ impl TreeSink for super::HashOnly {
     }
 }
 
+/// How many hands write trees.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Hands {
+    One,
+    /// All workers of the pool that this runs in.
+    Many,
+}
+
 /// Names a directory with all that is below it, and puts its trees into the sink; known ids are taken as they are.
 pub(super) fn write(
     directory: &mut Directory,
     defaults: &ModeDefaults,
     sink: &dyn TreeSink,
+    hands: Hands,
 ) -> io::Result<DirectoryIds> {
     if let Some(ids) = directory.ids {
         return Ok(ids);
     }
-    let mut lines = DirectoryLines::default();
+    let mut nameless: Vec<&mut Directory> = Vec::new();
     for entry in directory.entries_mut().iter_mut().filter(|entry| entry.node.is_captured()) {
-        match &mut entry.node {
+        if let Node::Directory(child) = &mut entry.node {
+            nameless.push(child);
+        }
+    }
+    let write_one = |child: &mut Directory| write(child, defaults, sink, hands).map(drop);
+    match hands {
+        Hands::One => nameless.into_iter().try_for_each(write_one)?,
+        Hands::Many => nameless.into_par_iter().try_for_each(write_one)?,
+    }
+    write_named(directory, defaults, sink)
+}
+
+/// Writes one directory whose own directories have their ids.
+fn write_named(directory: &mut Directory, defaults: &ModeDefaults, sink: &dyn TreeSink) -> io::Result<DirectoryIds> {
+    let mut lines = DirectoryLines::default();
+    for entry in directory.entries().iter().filter(|entry| entry.node.is_captured()) {
+        match &entry.node {
             Node::File(file) => lines.file(&entry.name, &file.content, Mode::from_raw(file.stamp.mode), defaults),
             Node::Symlink(link) => lines.symlink(&entry.name, &link.content),
             Node::Directory(child) => {
-                let ids = write(child, defaults, sink)?;
+                let ids = child.ids.ok_or_else(|| io::Error::other("a directory without an id"))?;
                 lines.directory(&entry.name, &ids, child.mode(), defaults);
             }
             Node::Skipped(..) => {}
@@ -80,6 +106,24 @@ pub(super) fn write(
     let ids = lines.put(sink)?;
     directory.ids = Some(ids);
     Ok(ids)
+}
+
+/// Are there at least so many directories without an id?
+pub(super) fn lacks_ids(directory: &Directory, at_least: usize) -> bool {
+    fn count(directory: &Directory, left: &mut usize) {
+        if directory.ids.is_some() || *left == 0 {
+            return;
+        }
+        *left -= 1;
+        for entry in directory.entries() {
+            if let Node::Directory(child) = &entry.node {
+                count(child, left);
+            }
+        }
+    }
+    let mut left = at_least;
+    count(directory, &mut left);
+    left == 0
 }
 
 /// One directory on its way into a tree, and its exceptional permission bits into another.
@@ -257,7 +301,7 @@ impl Graft<'_> {
                 let mode = directory.mode();
                 // Ids that the scan knows may rest on other usual bits.
                 forget_ids(directory);
-                let ids = write(directory, self.defaults, self.sink)?;
+                let ids = write(directory, self.defaults, self.sink, Hands::One)?;
                 Some(StoredNode::Directory { snapshot: Snapshot { ids, defaults: *self.defaults }, mode })
             }
             Node::Skipped(..) => None,

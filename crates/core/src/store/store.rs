@@ -144,6 +144,14 @@ impl Store {
         Ok(Record::clone(&record).into_checkpoint(entry.id, entry.pinned, changed, dirty.unwrap_or_default()))
     }
 
+    /// The same for one that was just written, with the lists of paths that went into its state.
+    pub(crate) fn new_checkpoint(&self, entry: &super::TimelineEntry, state: super::State) -> Result<Checkpoint> {
+        let record = Record::clone(&*self.record(entry)?);
+        let changed = record.changed.clone().or_in_state(state.changed);
+        let dirty = record.git.as_ref().map(|git| git.dirty_files.clone().or_in_state(state.dirty));
+        Ok(record.into_checkpoint(entry.id, entry.pinned, changed, dirty.unwrap_or_default()))
+    }
+
     /// The same without the lists of paths that are too long for the record.
     pub(crate) fn summary(&self, entry: &super::TimelineEntry) -> Result<Checkpoint> {
         let record = Record::clone(&*self.record(entry)?);

@@ -16,7 +16,7 @@ use super::{
     refs::{self, Removed},
     reindex::{self, Which},
     repack,
-    snapshot::{self, Snapshot},
+    snapshot::{self, Hands, Snapshot},
     steps,
     store::encode_commit,
     timeline,
@@ -28,7 +28,11 @@ use crate::{
     },
     error::{Error, Result, While},
     model::{CheckpointId, Directory, ModeDefaults, Scope},
+    threads,
 };
+
+/// So many new directories are worth the start of workers.
+const MANY_DIRECTORIES: usize = 256;
 
 /// Loose refs are packed when there are so many.
 const MANY_REFS: usize = 100;
@@ -75,7 +79,12 @@ impl Writer {
         root: &mut Directory,
         defaults: &ModeDefaults,
     ) -> Result<Snapshot> {
-        let ids = snapshot::write(root, defaults, pack).or_fail("write into", self.layout().objects())?;
+        let ids = if snapshot::lacks_ids(root, MANY_DIRECTORIES) {
+            threads::for_trees()?.install(|| snapshot::write(root, defaults, pack, Hands::Many))
+        } else {
+            snapshot::write(root, defaults, pack, Hands::One)
+        };
+        let ids = ids.or_fail("write into", self.layout().objects())?;
         Ok(Snapshot { ids, defaults: *defaults })
     }
 

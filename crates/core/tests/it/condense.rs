@@ -38,13 +38,8 @@ fn versions(ws: &TestWorkspace) -> Vec<(CheckpointId, Manifest)> {
     known
 }
 
-fn packs(ws: &TestWorkspace) -> Vec<std::path::PathBuf> {
-    let names = std::fs::read_dir(ws.store().join("objects/pack")).unwrap().map(|entry| entry.unwrap().path());
-    names.filter(|path| path.extension().is_some_and(|extension| extension == "pack")).collect()
-}
-
 fn deltas(ws: &TestWorkspace) -> usize {
-    let [pack] = packs(ws).try_into().expect("one pack");
+    let [pack] = ws.packs().try_into().expect("one pack");
     let listed = ws.store_git(&["verify-pack", "-v", pack.to_str().unwrap()]);
     // Deltas are listed with their depth and their base.
     String::from_utf8(listed).unwrap().lines().filter(|line| line.split_whitespace().count() == 7).count()
@@ -78,9 +73,9 @@ fn a_condensed_store_goes_on_like_any_other() {
     let ws = TestWorkspace::new();
     let mut known = versions(&ws);
     ws.open().prune(ws.now()).unwrap();
-    let first = packs(&ws);
+    let first = ws.packs();
     ws.open().prune(ws.now()).unwrap();
-    assert_eq!(packs(&ws), first, "nothing to do the second time");
+    assert_eq!(ws.packs(), first, "nothing to do the second time");
 
     ws.write("src/deep/0.txt", text(99, 300));
     known.push((ws.save().id, ws.manifest()));
@@ -100,7 +95,7 @@ fn a_lost_index_of_a_condensed_pack_is_made_again() {
     let ws = TestWorkspace::new();
     let known = versions(&ws);
     ws.open().prune(ws.now()).unwrap();
-    let [pack] = packs(&ws).try_into().unwrap();
+    let [pack] = ws.packs().try_into().unwrap();
     let index = std::fs::read(pack.with_extension("idx")).unwrap();
     std::fs::remove_file(pack.with_extension("idx")).unwrap();
     ws.write("small", "more");
@@ -114,7 +109,7 @@ fn a_lost_index_of_a_condensed_pack_is_made_again() {
 fn a_damaged_object_keeps_prune_from_touching_anything() {
     let ws = TestWorkspace::new();
     versions(&ws);
-    let first = packs(&ws);
+    let first = ws.packs();
     let pack = first.iter().max_by_key(|pack| std::fs::metadata(pack).unwrap().len()).unwrap();
     let mut bytes = std::fs::read(pack).unwrap();
     let middle = bytes.len() / 2;
@@ -123,6 +118,6 @@ fn a_damaged_object_keeps_prune_from_touching_anything() {
     std::fs::write(pack, bytes).unwrap();
     // Refused or left alone: what is still sound must not go with what is not.
     drop(ws.open().prune(ws.now()));
-    let after = packs(&ws);
+    let after = ws.packs();
     assert!(first.iter().all(|pack| after.contains(pack)), "{first:?} {after:?}");
 }

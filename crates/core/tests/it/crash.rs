@@ -389,6 +389,24 @@ fn the_very_first_save_survives_a_kill_at_every_point() {
     sweep("first save", &TestWorkspace::new, &prepare, "save");
 }
 
+/// So much that a part of it becomes a pack of its own while the rest is still being made.
+#[test]
+fn a_large_first_save_survives_a_kill_at_every_point() {
+    let noise = backtrail_testkit::Random::new(1).bytes(3 << 20);
+    let prepare = |ws: &TestWorkspace| {
+        ws.write("large", noise.as_slice());
+        ws.write("as-large", noise.iter().rev().copied().collect::<Vec<u8>>());
+        ws.write("nested/x", "2\n");
+        ws.git_init();
+        backtrail_testkit::git(&ws.path("nested"), &["init", "-q"]);
+    };
+    let ws = TestWorkspace::new();
+    prepare(&ws);
+    ws.save();
+    assert_eq!(ws.packs().len(), 2, "it is large enough");
+    sweep("large first save", &TestWorkspace::new, &prepare, "save");
+}
+
 #[test]
 fn a_step_survives_a_kill_at_every_point() {
     let prepare = |ws: &TestWorkspace| {

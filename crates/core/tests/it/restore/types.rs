@@ -283,3 +283,17 @@ fn nested_repositories_get_their_files_back_and_keep_their_git() {
     assert_eq!(ws.read("inner/file").unwrap(), b"2\n");
     before.iter().zip(gits()).for_each(|(before, after)| before.assert_same(&after, ".git"));
 }
+
+/// Enough that trees, files and directories are seen to side by side.
+#[test]
+fn many_files_in_many_directories() {
+    let path = |number: usize| format!("d{}/e{}/f{number}", number % 20, number % 340);
+    there_and_back(
+        |ws| (0..680).for_each(|number| ws.write(path(number), format!("{number}\n"))),
+        |ws| {
+            (0..680).step_by(3).for_each(|number| ws.write(path(number), "edited\n"));
+            (1..680).step_by(3).for_each(|number| ws.remove(path(number)));
+            (0..300).for_each(|number| ws.write(format!("new/{}/{number}", number % 50), "new\n"));
+        },
+    );
+}
