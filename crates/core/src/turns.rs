@@ -3,7 +3,7 @@
 use crate::{
     diff::{LineSource, count_lines},
     error::Result,
-    model::{Change, Checkpoint, CheckpointId, Kind},
+    model::{Change, Checkpoint, CheckpointId, Kind, Scope},
     store::TimelineEntry,
     workspace::Workspace,
 };
@@ -37,7 +37,7 @@ impl Workspace {
             |entry: &&TimelineEntry| entry.kind == Kind::Step && of_turn.is_some() && work(entry) == of_turn;
         let last = timeline.entries().iter().rev().find(is_of_turn);
         let Some(last) = last else { return Ok(Some(Vec::new())) };
-        let mut changes = self.changes_between(&store, &timeline, Some(*id), last.id)?;
+        let mut changes = self.changes_between(&store, &timeline, Some(*id), last.id, &Scope::Whole)?;
         count_lines(&mut changes, &LineSource::stored(&store))?;
         Ok(Some(changes))
     }

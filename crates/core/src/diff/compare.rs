@@ -77,7 +77,10 @@ impl Walk<'_> {
             let from = if order.is_le() { old.pop_front() } else { None };
             let to = if order.is_ge() { new.pop_front() } else { None };
             let Some(name) = from.or(to).map(|(name, _)| name) else { return Ok(()) };
-            self.names(&path.join(name), from.map(|(_, item)| item), to.map(|(_, item)| item))?;
+            let (from, to) = (from.map(|(_, item)| item), to.map(|(_, item)| item));
+            if !is_same_item(from.as_ref(), to.as_ref()) {
+                self.names(&path.join(name), from, to)?;
+            }
         }
     }
 
@@ -179,6 +182,17 @@ fn is_same(old: &Tree<'_>, new: &Tree<'_>) -> bool {
         Tree::Scanned(directory, defaults) => directory.ids.map(|ids| (ids, *defaults)),
     };
     matches!((ids(old), ids(new)), (Some(old), Some(new)) if old == new)
+}
+
+/// The same for a name: most are, and then not even its path is made.
+fn is_same_item(old: Option<&Item<'_>>, new: Option<&Item<'_>>) -> bool {
+    match (old, new) {
+        (Some(Item::Leaf(old)), Some(Item::Leaf(new))) => old == new,
+        (Some(Item::Directory(old, old_mode)), Some(Item::Directory(new, new_mode))) => {
+            old_mode == new_mode && is_same(old, new)
+        }
+        _ => false,
+    }
 }
 
 fn items<'a>(tree: &Tree<'a>, stored: &'a [StoredEntry]) -> VecDeque<(&'a BStr, Item<'a>)> {

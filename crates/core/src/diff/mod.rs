@@ -59,8 +59,8 @@ impl Workspace {
         let (changes, patch) = match to {
             Some(to) => {
                 let store = self.existing_store()?;
-                let changes = self.changes_between(&store, &store.timeline()?, from, to)?;
-                written(changes, scope, &LineSource::stored(&store), limits)?
+                let changes = self.changes_between(&store, &store.timeline()?, from, to, scope)?;
+                written(changes, &LineSource::stored(&store), limits)?
             }
             None => self.diff_disk(from, scope, limits)?,
         };
@@ -72,8 +72,8 @@ impl Workspace {
         let store = self.store()?.ok_or_else(|| unknown(id))?;
         let timeline = store.timeline()?;
         let checkpoint = store.checkpoint(known(&timeline, id)?)?;
-        let (from, changes) = self.changes_of(&store, &timeline, &checkpoint)?;
-        let (changes, patch) = written(changes, scope, &LineSource::stored(&store), limits)?;
+        let (from, changes) = self.changes_of(&store, &timeline, &checkpoint, scope)?;
+        let (changes, patch) = written(changes, &LineSource::stored(&store), limits)?;
         Ok(Diff { from, to: Some(*id), changes, patch: patch.text, is_cut: patch.is_cut, hidden: patch.hidden })
     }
 
@@ -86,18 +86,16 @@ impl Workspace {
         let store = self.store()?;
         let present = self.scan_for_reading(store.as_ref(), scope)?;
         let changes = self.changes_to_disk(store.as_ref(), from, &present)?;
-        written(changes, scope, &LineSource::on_disk(store.as_ref(), self.root()), limits)
+        written(changes, &LineSource::on_disk(store.as_ref(), self.root()), limits)
     }
 }
 
-/// The changes within a scope, counted and written out.
+/// The changes, counted and written out.
 fn written(
     mut changes: Vec<Change>,
-    scope: &Scope,
     source: &LineSource<'_>,
     limits: &PatchLimits<'_>,
 ) -> Result<(Vec<Change>, Patch)> {
-    changes.retain(|change| scope.contains(&change.path));
     count_lines(&mut changes, source)?;
     let patch = patch(&changes, source, limits)?;
     Ok((changes, patch))

@@ -158,8 +158,13 @@ pub fn is_safe_name(name: &[u8]) -> bool {
         && name != b".."
         && !name.contains(&b'/')
         && !name.contains(&0)
-        && !is_dot_git_on_ntfs(name)
-        && !is_dot_git_on_hfs(name)
+        && (is_plainly_other_than_git(name) || !(is_dot_git_on_ntfs(name) || is_dot_git_on_hfs(name)))
+}
+
+/// No spelling of git's directory starts like this, as nearly every name does; a backslash starts another name.
+fn is_plainly_other_than_git(name: &[u8]) -> bool {
+    let start = name.first().copied().unwrap_or(b'.');
+    start.is_ascii() && !matches!(start, b'.' | b'g' | b'G') && !name.contains(&b'\\')
 }
 
 fn is_dot_git_on_ntfs(name: &[u8]) -> bool {
@@ -207,7 +212,9 @@ mod tests {
 
     #[test]
     fn dot_git_is_refused_in_every_spelling() {
-        let bad: [&[u8]; 16] = [
+        let bad: [&[u8]; 18] = [
+            "\u{200c}.git".as_bytes(),
+            b"x\\git~1",
             b".git\xff",
             b".GIT\xc5\xc5:x",
             b".g\xe2\x80\x8cit\xff",
@@ -242,6 +249,22 @@ mod tests {
         ];
         for name in good {
             assert!(is_safe_name(name), "{:?} was refused", name.as_bstr());
+        }
+    }
+
+    /// The quick look must never pass what a close one would refuse.
+    #[test]
+    fn what_is_plainly_other_than_git_is_no_spelling_of_it() {
+        let pieces: [&[u8]; 11] =
+            [b".", b"g", b"G", b"it", b".git", b"git~1", b"\\", b":", b"x", "\u{200c}".as_bytes(), b"\xff"];
+        let mut names = vec![Vec::new()];
+        for _ in 0..4 {
+            let longer = names.iter().flat_map(|name| pieces.map(|piece| [name.as_slice(), piece].concat()));
+            names = longer.collect();
+            for name in &names {
+                let is_git = is_dot_git_on_ntfs(name) || is_dot_git_on_hfs(name);
+                assert!(!(is_git && is_plainly_other_than_git(name)), "{:?}", name.as_bstr());
+            }
         }
     }
 }

@@ -114,6 +114,15 @@ fn check(ws: &TestWorkspace, change: impl FnOnce(&TestWorkspace), what: &str) {
         (sum(|change| change.insertions), sum(|change| change.deletions)),
         "{what}: recorded lines"
     );
+    // Each path and each directory by itself tells its part of the whole.
+    for part in changed.iter().flat_map(|path| std::iter::once(path.clone()).chain(path.ancestors())) {
+        let scope = Scope::of_paths(vec![part.clone()]);
+        let wanted: Vec<_> = stored.changes.iter().filter(|change| scope.contains(&change.path)).cloned().collect();
+        for to in [None, Some(after.id)] {
+            let within = workspace.diff(Some(before.id), to, &scope).unwrap();
+            assert_eq!(within.changes, wanted, "{what}: within {part}, {to:?}");
+        }
+    }
     // And back: the older checkpoint as the newer side.
     let back = workspace.diff(Some(after.id), Some(before.id), &Scope::Whole).unwrap();
     assert_eq!(statuses(&back.changes), statuses_by_git(ws, &after.id, &before.id), "{what}: statuses back");
