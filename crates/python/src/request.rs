@@ -38,6 +38,7 @@ impl SaveWords {
             metadata: metadata(words)?,
             attachments: wanted(words, "attachments")?.unwrap_or_default(),
             allow_empty: wanted(words, "allow_empty")?.unwrap_or_default(),
+            if_changed: wanted(words, "if_changed")?.unwrap_or_default(),
             ..SaveRequest::default()
         };
         if request.kind == Some(Kind::Safety) {

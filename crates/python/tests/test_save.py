@@ -53,6 +53,17 @@ def test_nothing_changed_nothing_made(workspace: Workspace, project: Project) ->
     assert workspace.save("empty", allow_empty=True).created
 
 
+def test_changes_alone_are_wanted(workspace: Workspace, project: Project) -> None:
+    first = workspace.save("first", step=1, if_changed=True)
+    assert first.created
+    again = workspace.save("again", step=2, metadata={"a": 1}, if_changed=True)
+    assert not again.created and again.id == first.id and len(workspace.list()) == 1
+    project.write("a", "1")
+    assert workspace.save("changed", step=2, if_changed=True).checkpoint.step == 2
+    with pytest.raises(UsageError, match="both"):
+        workspace.save(allow_empty=True, if_changed=True)
+
+
 def test_what_is_skipped_is_said(project: Project) -> None:
     project.write("big", "x" * 100)
     saved = Workspace(project, settings={"scan": {"max_file_bytes": 10}}).save()

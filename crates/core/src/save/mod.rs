@@ -50,6 +50,8 @@ pub struct SaveRequest {
     pub include: Vec<WorkspacePath>,
     /// Take one even where nothing changed.
     pub allow_empty: bool,
+    /// Take none where nothing changed, whatever else is said about it.
+    pub if_changed: bool,
 }
 
 /// What becomes of a request where the files are those of the checkpoint that the workspace stands on.
@@ -188,6 +190,9 @@ impl SaveRequest {
         if let Some(name) = &self.name {
             validate_name(name)?;
         }
+        if self.allow_empty && self.if_changed {
+            return Err(Error::Usage("a checkpoint where nothing changed can't be both wanted and unwanted".into()));
+        }
         if self.kind == Some(Kind::Safety) {
             return Err(Error::Usage("safety checkpoints are taken by restores, not by hand".into()));
         }
@@ -196,12 +201,12 @@ impl SaveRequest {
 
     /// Nothing changed: does this request still want a checkpoint of its own beside one of this kind?
     fn wants_new_beside(&self, present: Kind) -> bool {
-        self.allow_empty
-            || self.name.is_some()
+        let says_more = self.name.is_some()
             || self.description.is_some()
             || self.step.is_some()
             || !self.metadata.is_empty()
             || !self.attachments.is_empty()
-            || self.kind.unwrap_or(Kind::Manual).permanence() > present.permanence()
+            || self.kind.unwrap_or(Kind::Manual).permanence() > present.permanence();
+        self.allow_empty || says_more && !self.if_changed
     }
 }

@@ -1,6 +1,6 @@
 //! What a save holds is what is on disk.
 
-use backtrail::SaveRequest;
+use backtrail::{ErrorCode, ListFilter, SaveRequest};
 use backtrail_testkit::{Found, TestWorkspace};
 
 #[test]
@@ -37,4 +37,20 @@ fn an_unchanged_workspace_makes_no_checkpoint() {
     let again = ws.save_with(&SaveRequest::default());
     assert!(!again.created);
     assert_eq!(again.checkpoint.id, first.id);
+}
+
+#[test]
+fn whoever_wants_changes_alone_gets_no_checkpoint_without_one() {
+    let ws = TestWorkspace::new();
+    let request = SaveRequest { step: Some(1), name: Some("one".into()), if_changed: true, ..SaveRequest::default() };
+    let first = ws.save_with(&request);
+    assert!(first.created, "there was none at all");
+    let again = SaveRequest { step: Some(2), name: Some("two".into()), ..request.clone() };
+    let nothing = ws.save_with(&again);
+    assert_eq!((nothing.created, nothing.checkpoint.id), (false, first.checkpoint.id));
+    assert_eq!(ws.open().list(&ListFilter::default()).unwrap().len(), 1);
+    ws.write("a", "1\n");
+    assert!(ws.save_with(&again).created);
+    let both = SaveRequest { allow_empty: true, ..request };
+    assert_eq!(ws.open().save(&both, ws.now()).unwrap_err().code(), ErrorCode::Usage);
 }

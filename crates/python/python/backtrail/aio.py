@@ -162,6 +162,7 @@ class Workspace:
         conversation: Any = None,
         include: Iterable[StrPath] = (),
         allow_empty: bool = False,
+        if_changed: bool = False,
     ) -> Saved:
         """Takes a checkpoint. When this returns, it survives a power cut."""
         return await run(
@@ -183,6 +184,7 @@ class Workspace:
             conversation=conversation,
             include=include,
             allow_empty=allow_empty,
+            if_changed=if_changed,
         )
 
     async def step(

@@ -170,10 +170,12 @@ class Workspace:
         conversation: Any = None,
         include: Iterable[StrPath] = (),
         allow_empty: bool = False,
+        if_changed: bool = False,
     ) -> Saved:
         """Takes a checkpoint. When this returns, it survives a power cut.
 
-        Where nothing changed and nothing but a message is given, none is made: ``created`` is false. `conversation` is
+        Where nothing changed and nothing but a message is given, none is made: ``created`` is false. With `allow_empty`
+        one is made all the same, with `if_changed` none is made then, whatever else is given. `conversation` is
         any object that JSON can hold, and comes back from `restore`. `include` names paths to capture although a rule
         leaves them out, now and later.
         """
@@ -199,6 +201,7 @@ class Workspace:
             "attachments": list(kept.items()),
             "include": _paths(include),
             "allow_empty": allow_empty,
+            "if_changed": if_changed,
         }
         return self._run(Saved._of, self._native.save, words)
 

@@ -56,12 +56,11 @@ class CheckpointManager:
             raise TypeError(f"step is a number, not {type(step).__name__}")
         if step < 0:
             raise UsageError(f"step is {step}, but is not negative")
-        workspace = self._workspace()
-        if workspace.current() is not None and not workspace.status():
+        label = f"{CHECKPOINT_PREFIX}:step-{step}" + (f" -- {message}" if message else "")
+        saved = self._workspace().save(label, step=step, agent=_AGENT, if_changed=True)
+        if not saved.created:
             self.log.info("checkpoint.nothing_to_commit step=%d", step)
             return None
-        label = f"{CHECKPOINT_PREFIX}:step-{step}" + (f" -- {message}" if message else "")
-        saved = workspace.save(label, step=step, agent=_AGENT)
         self.log.info("checkpoint.created step=%d commit=%s", step, saved.id)
         return Checkpoint._of(saved.checkpoint)
 

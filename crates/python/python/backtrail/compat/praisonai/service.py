@@ -140,11 +140,15 @@ class CheckpointService:
     ) -> results.Checkpoint | None:
         workspace = self.config._workspace()
         step = step if step is not None else step_in(message)
-        # The engine would keep a step or metadata even where nothing changed.
-        says_more = step is not None or bool(metadata)
-        if says_more and not allow_empty and workspace.current() is not None and not workspace.status():
-            return None
-        saved = workspace.save(message or None, step=step, agent=_AGENT, metadata=metadata, allow_empty=allow_empty)
+        saved = workspace.save(
+            message or None,
+            step=step,
+            agent=_AGENT,
+            metadata=metadata,
+            allow_empty=allow_empty,
+            # The engine would keep a step or metadata even where nothing changed.
+            if_changed=not allow_empty,
+        )
         return saved.checkpoint if saved.created else None
 
     def _prune(self) -> int:
