@@ -15,6 +15,12 @@ use crate::json::JsonObject;
 #[pyclass(frozen, module = "backtrail._native")]
 #[derive(Default)]
 pub(crate) struct Call {
+    watch: Arc<Watch>,
+}
+
+/// What the thread that works and the one that waits know of each other.
+#[derive(Default)]
+pub(crate) struct Watch {
     is_stopped: AtomicBool,
     progress: Mutex<Option<Arc<Progress>>>,
     events: Arc<Mutex<Vec<TimedEvent>>>,
@@ -30,15 +36,15 @@ impl Call {
 
     /// Ends the operation as long as it only reads; one that has begun to write is finished.
     pub(crate) fn stop(&self) {
-        self.is_stopped.store(true, Ordering::SeqCst);
-        if let Some(progress) = &*lock(&self.progress) {
+        self.watch.is_stopped.store(true, Ordering::SeqCst);
+        if let Some(progress) = &*lock(&self.watch.progress) {
             progress.stop();
         }
     }
 
     /// What happened since this was last asked.
     fn take_events(&self) -> Vec<JsonObject> {
-        let happened = std::mem::take(&mut *lock(&self.events));
+        let happened = std::mem::take(&mut *lock(&self.watch.events));
         let values = happened.iter().filter_map(|event| match serde_json::to_value(event) {
             Ok(Value::Object(event)) => Some(JsonObject(event)),
             _ => None,
@@ -48,8 +54,14 @@ impl Call {
 }
 
 impl Call {
+    pub(crate) fn watch(&self) -> Arc<Watch> {
+        Arc::clone(&self.watch)
+    }
+}
+
+impl Watch {
     /// Makes a workspace report here, and stop from here.
-    pub(crate) fn watch(&self, workspace: &mut Workspace) {
+    pub(crate) fn over(&self, workspace: &mut Workspace) {
         let events = Arc::clone(&self.events);
         workspace.observe(move |event| lock(&events).push(event.clone()));
         *lock(&self.progress) = Some(workspace.progress());

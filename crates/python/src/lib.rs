@@ -7,6 +7,7 @@ mod call;
 mod command;
 mod errors;
 mod json;
+mod opener;
 mod plain;
 mod request;
 mod stores;

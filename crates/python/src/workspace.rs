@@ -2,24 +2,24 @@
 
 use std::{
     ffi::{CString, OsString},
-    path::{Path, PathBuf},
-    sync::{Arc, OnceLock},
-    time::{Duration, Instant},
+    path::PathBuf,
+    sync::Arc,
+    time::Duration,
 };
 
-use backtrail::{Error, Location, OpenStores, Options, PatchLimits, Result, Settings, Start, Workspace, locate};
-use backtrail_cli::{Failure, settings::Environment};
+use backtrail::{Error, PatchLimits, Result, Workspace};
+use backtrail_cli::settings::Environment;
 use jiff::Timestamp;
 use pyo3::{
     exceptions::PyUserWarning,
     prelude::*,
     types::{PyBytes, PyDict},
 };
-use serde_json::Value;
 
 use crate::{
     call::Call,
     errors,
+    opener::{Access, Opener, find},
     plain::{
         PlainCheckpoint, PlainDiff, PlainPruned, PlainRestored, PlainSaved, PlainShown, PlainStatus, PlainStepped,
         PlainVerdict, PlainVerification, PlainVersion, file,
@@ -30,29 +30,10 @@ use crate::{
     work,
 };
 
-/// How long one try to get hold of the workspace takes; between two it is seen whether somebody wants to stop.
-const TRY: Duration = Duration::from_millis(200);
-
-/// What an operation needs of the workspace.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Access {
-    /// The store alone: the workspace itself may be gone.
-    Store,
-    /// Looks at files or brings them back: mistakes in the settings file are told, and it counts for nothing.
-    Files,
-    /// Takes files in: mistakes in the settings file, and protected places, are refused.
-    Save,
-}
-
 /// A directory under protection, with its store.
 #[pyclass(frozen, module = "backtrail._native")]
 pub(crate) struct NativeWorkspace {
-    environment: Environment,
-    location: Location,
-    values: Value,
-    exclude: Vec<String>,
-    wait: Duration,
-    force: bool,
+    opener: Arc<Opener>,
 }
 
 #[pymethods]
@@ -72,17 +53,17 @@ impl NativeWorkspace {
         let location = py.detach(find).map_err(|problem| errors::failure(py, &problem))?;
         let exclude = wanted(words, "exclude")?.unwrap_or_default();
         let force = wanted(words, "force")?.unwrap_or_default();
-        Ok(Self { environment, location, values, exclude, wait, force })
+        Ok(Self { opener: Arc::new(Opener { environment, location, values, exclude, wait, force }) })
     }
 
     #[getter]
     fn root(&self) -> OsString {
-        file(&self.location.root)
+        file(&self.opener.location.root)
     }
 
     #[getter]
     fn store(&self) -> OsString {
-        file(&self.location.store)
+        file(&self.opener.location.store)
     }
 
     fn init(&self, py: Python<'_>, call: &Call) -> PyResult<bool> {
@@ -95,19 +76,19 @@ impl NativeWorkspace {
 
     fn save(&self, py: Python<'_>, words: &Bound<'_, PyDict>, call: &Call) -> PyResult<PlainSaved> {
         let words = SaveWords::of(words)?;
-        let save = |workspace: &Workspace| workspace.save(&words.request(workspace)?, Timestamp::now());
+        let save = move |workspace: &Workspace| workspace.save(&words.request(workspace)?, Timestamp::now());
         Ok(PlainSaved::from(&self.operate(py, Access::Save, call, save)?))
     }
 
     fn step(&self, py: Python<'_>, words: &Bound<'_, PyDict>, call: &Call) -> PyResult<PlainStepped> {
         let words = StepWords::of(words)?;
-        let step = |workspace: &Workspace| workspace.step(&words.request(workspace)?, Timestamp::now());
+        let step = move |workspace: &Workspace| workspace.step(&words.request(workspace)?, Timestamp::now());
         Ok(PlainStepped::from(&self.operate(py, Access::Save, call, step)?))
     }
 
     fn list(&self, py: Python<'_>, words: &Bound<'_, PyDict>, call: &Call) -> PyResult<Vec<PlainCheckpoint>> {
         let words = ListWords::of(words)?;
-        let list = |workspace: &Workspace| workspace.list(&words.filter(workspace)?);
+        let list = move |workspace: &Workspace| workspace.list(&words.filter(workspace)?);
         Ok(self.operate(py, Access::Store, call, list)?.iter().map(PlainCheckpoint::from).collect())
     }
 
@@ -116,19 +97,19 @@ impl NativeWorkspace {
         Ok(current.map(|id| id.to_string()))
     }
 
-    fn get(&self, py: Python<'_>, word: &str, call: &Call) -> PyResult<PlainCheckpoint> {
-        let get = |workspace: &Workspace| workspace.get(&id_or_resolve(workspace, word)?);
+    fn get(&self, py: Python<'_>, word: String, call: &Call) -> PyResult<PlainCheckpoint> {
+        let get = move |workspace: &Workspace| workspace.get(&id_or_resolve(workspace, &word)?);
         Ok(PlainCheckpoint::from(&self.operate(py, Access::Store, call, get)?))
     }
 
-    fn show(&self, py: Python<'_>, word: &str, call: &Call) -> PyResult<PlainShown> {
-        let show = |workspace: &Workspace| workspace.show(&id_or_resolve(workspace, word)?);
+    fn show(&self, py: Python<'_>, word: String, call: &Call) -> PyResult<PlainShown> {
+        let show = move |workspace: &Workspace| workspace.show(&id_or_resolve(workspace, &word)?);
         Ok(PlainShown::from(&self.operate(py, Access::Store, call, show)?))
     }
 
-    fn status(&self, py: Python<'_>, since: Option<&str>, call: &Call) -> PyResult<PlainStatus> {
-        let status = |workspace: &Workspace| {
-            let since = since.map(|word| id_or_resolve(workspace, word)).transpose()?;
+    fn status(&self, py: Python<'_>, since: Option<String>, call: &Call) -> PyResult<PlainStatus> {
+        let status = move |workspace: &Workspace| {
+            let since = since.as_deref().map(|word| id_or_resolve(workspace, word)).transpose()?;
             workspace.status(since)
         };
         Ok(PlainStatus::from(&self.operate(py, Access::Files, call, status)?))
@@ -137,66 +118,72 @@ impl NativeWorkspace {
     fn diff(
         &self,
         py: Python<'_>,
-        from_word: Option<&str>,
-        to_word: Option<&str>,
+        from_word: Option<String>,
+        to_word: Option<String>,
         paths: Option<Vec<PathBuf>>,
         call: &Call,
     ) -> PyResult<PlainDiff> {
         let access = if to_word.is_some() { Access::Store } else { Access::Files };
-        let diff = |workspace: &Workspace| {
+        let diff = move |workspace: &Workspace| {
             // Beside the files on disk nothing else looks the older one up.
             let name = if to_word.is_some() { id_or_resolve } else { resolve };
-            let from = match from_word {
+            let from = match from_word.as_deref() {
                 Some(word) => Some(name(workspace, word)?),
                 None => workspace.current()?,
             };
-            let to = to_word.map(|word| name(workspace, word)).transpose()?;
+            let to = to_word.as_deref().map(|word| name(workspace, word)).transpose()?;
             workspace.diff(from, to, &scope(workspace, paths.as_deref())?)
         };
         Ok(PlainDiff::from(&self.operate(py, access, call, diff)?))
     }
 
     /// What a checkpoint changed, as a difference against the one that it followed.
-    fn patch(&self, py: Python<'_>, word: &str, paths: Option<Vec<PathBuf>>, call: &Call) -> PyResult<PlainDiff> {
-        let patch = |workspace: &Workspace| {
-            let id = id_or_resolve(workspace, word)?;
+    fn patch(&self, py: Python<'_>, word: String, paths: Option<Vec<PathBuf>>, call: &Call) -> PyResult<PlainDiff> {
+        let patch = move |workspace: &Workspace| {
+            let id = id_or_resolve(workspace, &word)?;
             workspace.diff_of(&id, &scope(workspace, paths.as_deref())?, &PatchLimits::default())
         };
         Ok(PlainDiff::from(&self.operate(py, Access::Store, call, patch)?))
     }
 
-    fn read<'py>(&self, py: Python<'py>, word: &str, path: PathBuf, call: &Call) -> PyResult<Bound<'py, PyBytes>> {
-        let read = |workspace: &Workspace| {
+    fn read<'py>(&self, py: Python<'py>, word: String, path: PathBuf, call: &Call) -> PyResult<Bound<'py, PyBytes>> {
+        let read = move |workspace: &Workspace| {
             let mut bytes = Vec::new();
             let mut take = |piece: &[u8]| {
                 bytes.extend_from_slice(piece);
                 Ok(())
             };
-            let copied = workspace.cat(&resolve(workspace, word)?, &inside(workspace, &path)?, &mut take)?;
+            let copied = workspace.cat(&resolve(workspace, &word)?, &inside(workspace, &path)?, &mut take)?;
             copied.map_err(|source| Error::Io { action: "read", path: path.clone(), source })?;
             Ok(bytes)
         };
         Ok(PyBytes::new(py, &self.operate(py, Access::Store, call, read)?))
     }
 
-    fn attachment<'py>(&self, py: Python<'py>, word: &str, name: &str, call: &Call) -> PyResult<Bound<'py, PyBytes>> {
-        let read = |workspace: &Workspace| workspace.attachment(&resolve(workspace, word)?, name);
+    fn attachment<'py>(
+        &self,
+        py: Python<'py>,
+        word: String,
+        name: String,
+        call: &Call,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let read = move |workspace: &Workspace| workspace.attachment(&resolve(workspace, &word)?, &name);
         Ok(PyBytes::new(py, &self.operate(py, Access::Store, call, read)?))
     }
 
     fn history(&self, py: Python<'_>, path: PathBuf, call: &Call) -> PyResult<Vec<PlainVersion>> {
-        let history = |workspace: &Workspace| workspace.history(&inside(workspace, &path)?);
+        let history = move |workspace: &Workspace| workspace.history(&inside(workspace, &path)?);
         Ok(self.operate(py, Access::Store, call, history)?.iter().map(PlainVersion::from).collect())
     }
 
-    fn export(&self, py: Python<'_>, word: &str, directory: PathBuf, call: &Call) -> PyResult<u64> {
-        let export = |workspace: &Workspace| workspace.export(&resolve(workspace, word)?, &directory);
+    fn export(&self, py: Python<'_>, word: String, directory: PathBuf, call: &Call) -> PyResult<u64> {
+        let export = move |workspace: &Workspace| workspace.export(&resolve(workspace, &word)?, &directory);
         self.operate(py, Access::Store, call, export)
     }
 
     fn plan(&self, py: Python<'_>, words: &Bound<'_, PyDict>, call: &Call) -> PyResult<PlainRestored> {
         let words = RestoreWords::of(words)?;
-        let plan = |workspace: &Workspace| {
+        let plan = move |workspace: &Workspace| {
             let request = words.request(workspace)?;
             Ok((request.target.to_string(), workspace.plan_restore(&request)?))
         };
@@ -206,7 +193,7 @@ impl NativeWorkspace {
 
     fn restore(&self, py: Python<'_>, words: &Bound<'_, PyDict>, call: &Call) -> PyResult<PlainRestored> {
         let words = RestoreWords::of(words)?;
-        let restore = |workspace: &Workspace| workspace.restore(&words.request(workspace)?, Timestamp::now());
+        let restore = move |workspace: &Workspace| workspace.restore(&words.request(workspace)?, Timestamp::now());
         Ok(PlainRestored::from(&self.operate(py, Access::Files, call, restore)?))
     }
 
@@ -221,7 +208,7 @@ impl NativeWorkspace {
     }
 
     fn delete(&self, py: Python<'_>, words: Vec<String>, force: bool, call: &Call) -> PyResult<Vec<String>> {
-        let delete = |workspace: &Workspace| {
+        let delete = move |workspace: &Workspace| {
             let ids = words.iter().map(|word| resolve(workspace, word)).collect::<Result<Vec<_>>>()?;
             workspace.delete(&ids, force, Timestamp::now())
         };
@@ -238,7 +225,7 @@ impl NativeWorkspace {
         call: &Call,
     ) -> PyResult<Vec<String>> {
         let kind = kind(words)?;
-        let delete = |workspace: &Workspace| {
+        let delete = move |workspace: &Workspace| {
             let now = Timestamp::now();
             match workspace.older_than(Duration::from_millis(milliseconds), kind, force, now)? {
                 none if none.is_empty() => Ok(none),
@@ -248,13 +235,13 @@ impl NativeWorkspace {
         Ok(self.operate(py, Access::Files, call, delete)?.iter().map(ToString::to_string).collect())
     }
 
-    fn pin(&self, py: Python<'_>, word: &str, call: &Call) -> PyResult<PlainCheckpoint> {
-        let pin = |workspace: &Workspace| workspace.pin(&resolve(workspace, word)?, Timestamp::now());
+    fn pin(&self, py: Python<'_>, word: String, call: &Call) -> PyResult<PlainCheckpoint> {
+        let pin = move |workspace: &Workspace| workspace.pin(&resolve(workspace, &word)?, Timestamp::now());
         Ok(PlainCheckpoint::from(&self.operate(py, Access::Files, call, pin)?))
     }
 
-    fn unpin(&self, py: Python<'_>, word: &str, call: &Call) -> PyResult<PlainCheckpoint> {
-        let unpin = |workspace: &Workspace| workspace.unpin(&resolve(workspace, word)?, Timestamp::now());
+    fn unpin(&self, py: Python<'_>, word: String, call: &Call) -> PyResult<PlainCheckpoint> {
+        let unpin = move |workspace: &Workspace| workspace.unpin(&resolve(workspace, &word)?, Timestamp::now());
         Ok(PlainCheckpoint::from(&self.operate(py, Access::Files, call, unpin)?))
     }
 
@@ -279,104 +266,19 @@ impl NativeWorkspace {
 
 /// Getting work done.
 impl NativeWorkspace {
-    fn operate<T: Send>(
+    fn operate<T: Send + 'static>(
         &self,
         py: Python<'_>,
         access: Access,
         call: &Call,
-        operation: impl Fn(&Workspace) -> Result<T> + Sync,
+        operation: impl Fn(&Workspace) -> Result<T> + Send + 'static,
     ) -> PyResult<T> {
-        let outcome = work::run(py, || call.stop(), || self.attempt(access, call, &operation));
-        for problem in call.take_problems() {
+        let (opener, watch) = (Arc::clone(&self.opener), call.watch());
+        let outcome = work::run(py, || call.stop(), move || opener.attempt(access, &watch, &operation));
+        for problem in call.watch().take_problems() {
             let problem = CString::new(problem.replace('\0', " ")).unwrap_or_default();
             PyErr::warn(py, &py.get_type::<PyUserWarning>(), &problem, 4)?;
         }
         outcome?.map_err(|problem| errors::failure(py, &problem))
     }
-
-    /// Tries until the workspace is free, the time is over, or the caller wants to stop.
-    fn attempt<T>(
-        &self,
-        access: Access,
-        call: &Call,
-        operation: &impl Fn(&Workspace) -> Result<T>,
-    ) -> Result<T, Failure> {
-        let started = Instant::now();
-        loop {
-            let workspace = self.open(access, call)?;
-            match operation(&workspace) {
-                Err(Error::Busy { .. }) if call.is_stopped() => return Err(Error::Stopped.into()),
-                Err(Error::Busy { path, .. }) if started.elapsed() >= self.wait => {
-                    return Err(Error::Busy { path, seconds: self.wait.as_secs() }.into());
-                }
-                Err(Error::Busy { .. }) => {}
-                outcome => return Ok(outcome?),
-            }
-        }
-    }
-
-    fn open(&self, access: Access, call: &Call) -> Result<Workspace, Failure> {
-        let user = self.environment.user_settings()?;
-        let settings = match access {
-            Access::Store => user.clone(),
-            Access::Files | Access::Save => self.with_workspace_file(&user, access, call)?,
-        };
-        let mut settings = settings.with_values(self.values.clone())?;
-        settings.scan.exclude.extend(self.exclude.iter().cloned());
-        let options = Options {
-            own_directories: self.environment.own_directories(&user.with_values(self.values.clone())?),
-            git: self.environment.git().clone(),
-            patience: TRY.min(self.wait),
-            open_stores: open_stores(&settings),
-            settings,
-        };
-        let mut workspace = Workspace::new(self.location.clone(), options);
-        if access == Access::Save && !self.force {
-            workspace.refuse_protected(&self.environment.protected_places())?;
-        }
-        call.watch(&mut workspace);
-        Ok(workspace)
-    }
-
-    fn with_workspace_file(&self, user: &Settings, access: Access, call: &Call) -> Result<Settings, Failure> {
-        let root = &self.location.root;
-        if let Err(source) = std::fs::metadata(root) {
-            return Err(Error::Io { action: "find the workspace", path: root.clone(), source }.into());
-        }
-        match user.clone().with_workspace(root) {
-            Err(error @ Error::Settings { .. }) if access == Access::Files => {
-                call.note_problem(format!("{error}; the file counts for nothing until that is mended"));
-                Ok(user.clone())
-            }
-            settings => Ok(settings?),
-        }
-    }
-}
-
-/// The stores that this process keeps open. One that was forked off has none: another thread of its parent may have held
-/// them when it was made.
-fn open_stores(settings: &Settings) -> Option<Arc<OpenStores>> {
-    static OPEN: OnceLock<Arc<OpenStores>> = OnceLock::new();
-    if work::is_forked() {
-        return None;
-    }
-    Some(Arc::clone(OPEN.get_or_init(|| Arc::new(OpenStores::new(settings.stores.cache_size)))))
-}
-
-fn find(
-    environment: &Environment,
-    path: &Path,
-    around: bool,
-    store: Option<&Path>,
-    values: &Value,
-) -> Result<Location, Failure> {
-    let path = environment.absolute(path)?;
-    let start = if around { Start::Around(path) } else { Start::At(path) };
-    let settings = environment.user_settings()?.with_values(values.clone())?;
-    let store = store.map(|store| environment.absolute(store)).transpose()?;
-    let stores = match &store {
-        Some(_) => PathBuf::new(),
-        None => environment.stores(&settings)?,
-    };
-    Ok(locate(&start, &stores, store.as_deref())?)
 }

@@ -104,6 +104,79 @@ def test_a_forked_process_can_do_everything(workspace: Workspace, project: Proje
     assert project.read("0/0") == "1"
 
 
+def test_a_process_that_a_thread_forks(workspace: Workspace, project: Project) -> None:
+    project.write("a", "1")
+    statuses: list[int] = []
+
+    def fork() -> None:
+        workspace.save("from the thread", allow_empty=True)
+        child = os.fork()
+        if child == 0:
+            status = 1
+            with contextlib.suppress(BaseException):
+                signal.alarm(60)
+                status = 0 if workspace.save("from its child", allow_empty=True).created else 2
+            os._exit(status)
+        statuses.append(os.waitpid(child, 0)[1])
+        workspace.save("after it", allow_empty=True)
+
+    threads = [threading.Thread(target=fork) for _ in range(5)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert statuses == [0] * 5 and len(workspace.list()) == 15
+    assert workspace.verify().ok
+
+
+def workers() -> int:
+    """How many threads of the engine wait for work in this process."""
+    names = []
+    for task in Path("/proc/self/task").iterdir():
+        with contextlib.suppress(OSError):
+            names.append((task / "comm").read_text().strip())
+    return names.count("backtrail")
+
+
+def test_no_worker_outlives_its_thread(workspace: Workspace, project: Project) -> None:
+    project.write("a", "1")
+    workspace.save()
+    before = workers()
+    assert before >= 1
+    threads = [threading.Thread(target=workspace.list) for _ in range(10)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for _ in range(100):
+        workspace.list()
+        if workers() <= before:
+            return
+        time.sleep(0.05)
+    raise AssertionError(f"{workers()} workers are left, of {before}")
+
+
+def test_a_signal_handler_may_use_the_workspace(project: Project) -> None:
+    workspace = Workspace(project, wait=1)
+    project.write("a", "1")
+    workspace.save("first")
+    project.write("a", "2")
+    seen: list[str] = []
+
+    def look(*_: object) -> None:
+        seen.extend(checkpoint.message for checkpoint in workspace.list())
+
+    before = signal.signal(signal.SIGALRM, look)
+    try:
+        with holding(workspace.store), pytest.raises(BusyError):
+            signal.setitimer(signal.ITIMER_REAL, 0.2)
+            workspace.save("second")
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    assert seen == ["first"]
+    assert workspace.save("third").created
+
+
 def test_another_process_that_holds_the_workspace(project: Project) -> None:
     workspace = Workspace(project, wait=0.3)
     project.write("a", "1")

@@ -1,0 +1,126 @@
+//! Opening a workspace for one call, with the settings as they are then.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::{Arc, OnceLock},
+    time::{Duration, Instant},
+};
+
+use backtrail::{Error, Location, OpenStores, Options, Result, Settings, Start, Workspace, locate};
+use backtrail_cli::{Failure, settings::Environment};
+use serde_json::Value;
+
+use crate::{call::Watch, work};
+
+/// How long one try to get hold of the workspace takes; between two it is seen whether somebody wants to stop.
+const TRY: Duration = Duration::from_millis(200);
+
+/// What an operation needs of the workspace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Access {
+    /// The store alone: the workspace itself may be gone.
+    Store,
+    /// Looks at files or brings them back: mistakes in the settings file are told, and it counts for nothing.
+    Files,
+    /// Takes files in: mistakes in the settings file, and protected places, are refused.
+    Save,
+}
+
+/// A workspace that was found, and how the caller wants it opened.
+pub(crate) struct Opener {
+    pub(crate) environment: Environment,
+    pub(crate) location: Location,
+    pub(crate) values: Value,
+    pub(crate) exclude: Vec<String>,
+    pub(crate) wait: Duration,
+    pub(crate) force: bool,
+}
+
+impl Opener {
+    /// Tries until the workspace is free, the time is over, or the caller wants to stop.
+    pub(crate) fn attempt<T>(
+        &self,
+        access: Access,
+        watch: &Watch,
+        operation: &impl Fn(&Workspace) -> Result<T>,
+    ) -> Result<T, Failure> {
+        let started = Instant::now();
+        loop {
+            let workspace = self.open(access, watch)?;
+            match operation(&workspace) {
+                Err(Error::Busy { .. }) if watch.is_stopped() => return Err(Error::Stopped.into()),
+                Err(Error::Busy { path, .. }) if started.elapsed() >= self.wait => {
+                    return Err(Error::Busy { path, seconds: self.wait.as_secs() }.into());
+                }
+                Err(Error::Busy { .. }) => {}
+                outcome => return Ok(outcome?),
+            }
+        }
+    }
+
+    fn open(&self, access: Access, watch: &Watch) -> Result<Workspace, Failure> {
+        let user = self.environment.user_settings()?;
+        let settings = match access {
+            Access::Store => user.clone(),
+            Access::Files | Access::Save => self.with_workspace_file(&user, access, watch)?,
+        };
+        let mut settings = settings.with_values(self.values.clone())?;
+        settings.scan.exclude.extend(self.exclude.iter().cloned());
+        let options = Options {
+            own_directories: self.environment.own_directories(&user.with_values(self.values.clone())?),
+            git: self.environment.git().clone(),
+            patience: TRY.min(self.wait),
+            open_stores: open_stores(&settings),
+            settings,
+        };
+        let mut workspace = Workspace::new(self.location.clone(), options);
+        if access == Access::Save && !self.force {
+            workspace.refuse_protected(&self.environment.protected_places())?;
+        }
+        watch.over(&mut workspace);
+        Ok(workspace)
+    }
+
+    fn with_workspace_file(&self, user: &Settings, access: Access, watch: &Watch) -> Result<Settings, Failure> {
+        let root = &self.location.root;
+        if let Err(source) = std::fs::metadata(root) {
+            return Err(Error::Io { action: "find the workspace", path: root.clone(), source }.into());
+        }
+        match user.clone().with_workspace(root) {
+            Err(error @ Error::Settings { .. }) if access == Access::Files => {
+                watch.note_problem(format!("{error}; the file counts for nothing until that is mended"));
+                Ok(user.clone())
+            }
+            settings => Ok(settings?),
+        }
+    }
+}
+
+/// The stores that this process keeps open. One that was forked off has none: another thread of its parent may have held
+/// them when it was made.
+fn open_stores(settings: &Settings) -> Option<Arc<OpenStores>> {
+    static OPEN: OnceLock<Arc<OpenStores>> = OnceLock::new();
+    if work::is_forked() {
+        return None;
+    }
+    Some(Arc::clone(OPEN.get_or_init(|| Arc::new(OpenStores::new(settings.stores.cache_size)))))
+}
+
+/// Finds the workspace at a path, or around it.
+pub(crate) fn find(
+    environment: &Environment,
+    path: &Path,
+    around: bool,
+    store: Option<&Path>,
+    values: &Value,
+) -> Result<Location, Failure> {
+    let path = environment.absolute(path)?;
+    let start = if around { Start::Around(path) } else { Start::At(path) };
+    let settings = environment.user_settings()?.with_values(values.clone())?;
+    let store = store.map(|store| environment.absolute(store)).transpose()?;
+    let stores = match &store {
+        Some(_) => PathBuf::new(),
+        None => environment.stores(&settings)?,
+    };
+    Ok(locate(&start, &stores, store.as_deref())?)
+}
