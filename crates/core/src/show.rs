@@ -3,10 +3,10 @@
 use jiff::Timestamp;
 
 use crate::{
-    diff::{LineSource, Tree, compare_within, count_lines},
+    diff::{Checkpoints, LineSource, Tree, compare_within, count_lines},
     error::{Error, Result},
     files::Scan,
-    model::{Change, ChangeStatus, Checkpoint, CheckpointId, Kind, Scope, WorkspacePath},
+    model::{Change, Checkpoint, CheckpointId, Kind, Scope, WorkspacePath},
     store::{RecordedPaths, Store, Timeline, TimelineEntry},
     workspace::Workspace,
 };
@@ -75,56 +75,10 @@ impl Workspace {
         let store = self.store()?.ok_or_else(|| unknown(id))?;
         let timeline = store.timeline()?;
         let checkpoint = store.checkpoint(known(&timeline, id)?)?;
-        let (_, mut changes) = self.changes_of(&store, &timeline, &checkpoint, &Scope::Whole)?;
+        let checkpoints = Checkpoints::on(&store, timeline);
+        let (_, mut changes) = checkpoints.changes_of(&checkpoints.get(id)?, &Scope::Whole)?;
         count_lines(&mut changes, &LineSource::stored(&store))?;
         Ok(Shown { checkpoint, changes, turn_changes: self.turn_changes(id)? })
-    }
-
-    /// What a checkpoint changed within a scope, with the one that it is compared with; lines are not counted yet.
-    pub(crate) fn changes_of(
-        &self,
-        store: &Store,
-        timeline: &Timeline,
-        checkpoint: &Checkpoint,
-        scope: &Scope,
-    ) -> Result<(Option<CheckpointId>, Vec<Change>)> {
-        let parent = checkpoint.parent.and_then(|parent| timeline.nearest(parent)).map(|entry| entry.id);
-        let mut changes = self.changes_between(store, timeline, parent, checkpoint.id, scope)?;
-        if parent != checkpoint.parent {
-            // The one before it is gone: an older one stands in, and only what changed since counts.
-            changes.retain(|change| checkpoint.files_changed.contains(&change.path));
-        }
-        Ok((parent, changes))
-    }
-
-    /// What differs between two checkpoints within a scope; what the newer one left out is not gone.
-    pub(crate) fn changes_between(
-        &self,
-        store: &Store,
-        timeline: &Timeline,
-        from: Option<CheckpointId>,
-        to: CheckpointId,
-        scope: &Scope,
-    ) -> Result<Vec<Change>> {
-        let older = from.map(|from| known(timeline, &from)).transpose()?;
-        let newer = known(timeline, &to)?;
-        let old = match older {
-            Some(older) => Tree::Stored(store.snapshot(&older.id)?),
-            None => Tree::Empty,
-        };
-        let new = Tree::Stored(store.snapshot(&to)?);
-        let mut changes = compare_within(scope, Some(store), old, new)?.changes;
-        let is_deletion = |change: &Change| change.status == ChangeStatus::Deleted;
-        if changes.iter().any(is_deletion) {
-            let skipped = store.state(&to)?.skipped(&store.reader()).map_err(|problem| store.damaged(problem))?;
-            let left_out = Scope::of_paths(skipped.into_iter().map(|skipped| skipped.path).collect());
-            changes.retain(|change| !(is_deletion(change) && left_out.contains(&change.path)));
-        }
-        for entry in older.into_iter().chain([newer]) {
-            let covered = scope_of(entry);
-            changes.retain(|change| scope.contains(&change.path) && covered.contains(&change.path));
-        }
-        Ok(changes)
     }
 
     /// What differs between a checkpoint and what a scan read.

@@ -1,7 +1,7 @@
 //! Prompts of an agent's session: what was done for one, and how to get to before it.
 
 use crate::{
-    diff::{LineSource, count_lines},
+    diff::{Checkpoints, LineSource, count_lines},
     error::Result,
     model::{Change, Checkpoint, CheckpointId, Kind, Scope},
     store::TimelineEntry,
@@ -35,9 +35,11 @@ impl Workspace {
         let of_turn = work(turn);
         let is_of_turn =
             |entry: &&TimelineEntry| entry.kind == Kind::Step && of_turn.is_some() && work(entry) == of_turn;
-        let last = timeline.entries().iter().rev().find(is_of_turn);
+        let last = timeline.entries().iter().rev().find(is_of_turn).map(|entry| entry.id);
         let Some(last) = last else { return Ok(Some(Vec::new())) };
-        let mut changes = self.changes_between(&store, &timeline, Some(*id), last.id, &Scope::Whole)?;
+        let checkpoints = Checkpoints::on(&store, timeline);
+        let (given, last) = (checkpoints.get(id)?, checkpoints.get(&last)?);
+        let mut changes = checkpoints.changes_between(Some(&given), &last, &Scope::Whole)?;
         count_lines(&mut changes, &LineSource::stored(&store))?;
         Ok(Some(changes))
     }

@@ -1,9 +1,11 @@
 //! What differs, and the text that shows it.
 
+mod between;
 mod compare;
 mod lines;
 mod patch;
 
+pub(crate) use between::Checkpoints;
 pub(crate) use compare::{Comparison, Tree, compare, compare_within};
 pub(crate) use lines::{LineSource, count_lines};
 use patch::{Patch, patch};
@@ -12,7 +14,7 @@ use crate::{
     error::Result,
     model::{Change, CheckpointId, Scope, WorkspacePath},
     precious::Precious,
-    show::{known, unknown},
+    show::unknown,
     workspace::Workspace,
 };
 
@@ -59,7 +61,9 @@ impl Workspace {
         let (changes, patch) = match to {
             Some(to) => {
                 let store = self.existing_store()?;
-                let changes = self.changes_between(&store, &store.timeline()?, from, to, scope)?;
+                let checkpoints = Checkpoints::of(&store);
+                let from = from.map(|from| checkpoints.get(&from)).transpose()?;
+                let changes = checkpoints.changes_between(from.as_ref(), &checkpoints.get(&to)?, scope)?;
                 written(changes, &LineSource::stored(&store), limits)?
             }
             None => self.diff_disk(from, scope, limits)?,
@@ -70,9 +74,8 @@ impl Workspace {
     /// What a checkpoint changed against the one that it followed, with a patch within limits.
     pub fn diff_of(&self, id: &CheckpointId, scope: &Scope, limits: &PatchLimits<'_>) -> Result<Diff> {
         let store = self.store()?.ok_or_else(|| unknown(id))?;
-        let timeline = store.timeline()?;
-        let checkpoint = store.checkpoint(known(&timeline, id)?)?;
-        let (from, changes) = self.changes_of(&store, &timeline, &checkpoint, scope)?;
+        let checkpoints = Checkpoints::of(&store);
+        let (from, changes) = checkpoints.changes_of(&checkpoints.get(id)?, scope)?;
         let (changes, patch) = written(changes, &LineSource::stored(&store), limits)?;
         Ok(Diff { from, to: Some(*id), changes, patch: patch.text, is_cut: patch.is_cut, hidden: patch.hidden })
     }

@@ -68,6 +68,11 @@ fn read_packed(layout: &Layout) -> io::Result<BTreeMap<String, String>> {
     Ok(lines.filter_map(|line| line.split_once(' ')).map(|(id, name)| (name.to_owned(), id.to_owned())).collect())
 }
 
+/// Is this checkpoint's ref a file of its own? One that is not may still be among the packed ones.
+pub(super) fn is_loose(layout: &Layout, id: &CheckpointId) -> bool {
+    private::exists(&layout.checkpoint_refs().join(id.to_string()))
+}
+
 /// Publishes a checkpoint: durable when this returns.
 pub(super) fn publish(layout: &Layout, id: &CheckpointId) -> io::Result<()> {
     write_loose(&layout.checkpoint_refs(), id)

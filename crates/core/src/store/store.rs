@@ -18,6 +18,7 @@ use super::{
     journal,
     objects::{ObjectKind, ObjectProblem, ObjectReader, Objects, bytes_of, object_id},
     record::RecordedPaths,
+    refs,
     reindex::{self, Which},
     snapshot::{self, Snapshot, StoredEntry},
     state::StoredState,
@@ -86,15 +87,25 @@ impl Store {
         Timeline::load(&self.layout, &read_record).or_fail("read the timeline of", self.layout.root())
     }
 
+    /// Is this checkpoint there, as far as that can be told without the timeline? Whoever hears no must ask that.
+    pub(crate) fn is_plainly_there(&self, id: &CheckpointId) -> bool {
+        refs::is_loose(&self.layout, id)
+    }
+
     /// The snapshot of a checkpoint.
     pub(crate) fn snapshot(&self, id: &CheckpointId) -> Result<Snapshot> {
+        self.snapshot_and_record(id).map(|(snapshot, _)| snapshot)
+    }
+
+    /// The snapshot of a checkpoint, and what it says about itself.
+    pub(crate) fn snapshot_and_record(&self, id: &CheckpointId) -> Result<(Snapshot, Record)> {
         let (tree, state, record) = self.read_checkpoint_commit(id).map_err(|problem| self.damaged(problem))?;
         let modes = match state {
             Some(state) => self.stored_state(Some(state))?.modes,
             None => None,
         };
         let ids = DirectoryIds { tree: TreeId(bytes_of(&tree)), modes };
-        Ok(Snapshot { ids, defaults: record.modes })
+        Ok((Snapshot { ids, defaults: record.modes }, record))
     }
 
     /// What a checkpoint keeps beside its files.

@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use backtrail::{Change, ChangeStatus, CheckpointId, Scope};
+use backtrail::{Change, ChangeStatus, CheckpointId, ErrorCode, PatchLimits, Scope};
 use backtrail_testkit::{Found, Manifest, Random, TestWorkspace, git_output};
 
 /// What git can hold of a tree: files with their executable bit, and links.
@@ -417,6 +417,40 @@ fn a_scope_shows_only_what_is_in_it() {
         assert_eq!(paths, ["a/x", "a/y", "b"]);
         assert!(!diff.patch.contains("ab"), "{}", diff.patch);
     }
+}
+
+/// A ref that is a file of its own is found without the timeline, a packed one by it.
+#[test]
+fn packed_refs_make_no_difference() {
+    let ws = TestWorkspace::new();
+    let ids: Vec<_> = (0..4)
+        .map(|number| {
+            ws.write("a", format!("{number}\n"));
+            ws.write(format!("only-{number}"), "x\n");
+            ws.save().id
+        })
+        .collect();
+    let gone = ids[1];
+    ws.open().delete(&[gone], false, ws.now()).unwrap();
+    let look = || {
+        let workspace = ws.open();
+        let (first, second) = (ids[0], ids[2]);
+        let paths = |changes: &[Change]| changes.iter().map(Change::display_path).collect::<Vec<_>>().join(" ");
+        let between = workspace.diff(Some(first), Some(second), &Scope::Whole).unwrap();
+        let own = workspace.diff_of(&second, &Scope::Whole, &PatchLimits::default()).unwrap();
+        assert_eq!(own.from, Some(first), "the one before it is gone");
+        assert_eq!(workspace.show(&second).unwrap().changes, own.changes);
+        for unknown in [workspace.diff(Some(gone), Some(second), &Scope::Whole), {
+            workspace.diff_of(&gone, &Scope::Whole, &PatchLimits::default())
+        }] {
+            assert_eq!(unknown.unwrap_err().code(), ErrorCode::UnknownCheckpoint);
+        }
+        (paths(&between.changes), between.patch, paths(&own.changes), own.patch)
+    };
+    let loose = look();
+    assert_eq!((loose.0.as_str(), loose.2.as_str()), ("a only-1 only-2", "a only-2"));
+    ws.store_git(&["pack-refs", "--all", "--prune"]);
+    assert_eq!(look(), loose);
 }
 
 #[test]
