@@ -49,7 +49,11 @@ impl Workspace {
         let there = directory.ancestors().find_map(|ancestor| private::canonical(ancestor).ok());
         let places: Vec<PathBuf> = there.into_iter().chain(normalize(directory)).collect();
         for (part, root) in [("workspace", self.root()), ("store", self.store_directory())] {
-            let own = private::canonical(root).or_fail("find", root)?;
+            let own = match private::canonical(root) {
+                // A workspace that is gone is where its checkpoints are wanted most.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => root.to_owned(),
+                found => found.or_fail("find", root)?,
+            };
             if places.iter().any(|place| place.starts_with(&own)) {
                 return Err(Error::NotElsewhere { path: directory.to_owned(), part, root: root.to_owned() });
             }

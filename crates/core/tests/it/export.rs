@@ -20,3 +20,19 @@ fn an_export_is_the_checkpoint() {
     assert_eq!(error.code(), ErrorCode::Usage, "not empty");
     old.assert_same(&Manifest::of(&to), "and left alone");
 }
+
+/// The workspace had to be there for a look at whether the export would lie inside of it.
+#[test]
+fn a_workspace_that_is_gone_can_be_exported() {
+    let ws = TestWorkspace::new();
+    ws.write("a/b", "1\n");
+    let (old, one) = (ws.manifest(), ws.save());
+    let workspace = ws.open();
+    std::fs::remove_dir_all(ws.root()).unwrap();
+    let inside = workspace.export(&one.id, &ws.root().join("copy"));
+    assert_eq!(inside.unwrap_err().code(), ErrorCode::Usage, "inside of it");
+    assert!(!ws.root().exists());
+    let to = ws.outside().join("export");
+    assert_eq!(workspace.export(&one.id, &to).unwrap(), 1);
+    old.assert_same(&Manifest::of(&to), "exported");
+}
