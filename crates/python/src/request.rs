@@ -7,7 +7,11 @@ use backtrail::{
     Workspace, WorkspacePath,
 };
 use jiff::{Timestamp, Zoned};
-use pyo3::{prelude::*, types::PyDict};
+use pyo3::{
+    exceptions::{PyOverflowError, PyUnicodeError},
+    prelude::*,
+    types::PyDict,
+};
 use serde_json::{Map, Value};
 
 use crate::errors;
@@ -165,8 +169,12 @@ where
     }
 }
 
-/// Puts the name of the argument in front of what is wrong with it.
+/// Puts the name of the argument in front of what is wrong with it. What is of the right type, but can't be, is a call that
+/// makes no sense: a number below zero, or text with half a character in it.
 fn named(py: Python<'_>, key: &str, problem: &PyErr) -> PyErr {
+    if problem.is_instance_of::<PyOverflowError>(py) || problem.is_instance_of::<PyUnicodeError>(py) {
+        return usage(py, format!("{key}: {}", problem.value(py)));
+    }
     PyErr::from_type(problem.get_type(py), format!("{key}: {}", problem.value(py)))
 }
 

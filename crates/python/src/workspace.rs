@@ -43,8 +43,10 @@ impl NativeWorkspace {
         work::remember_process();
         // Read here, where no other thread of the interpreter can change it.
         let environment = Environment::of_process();
-        let wait: f64 = wanted(words, "wait")?.unwrap_or(30.0);
-        let wait = Duration::try_from_secs_f64(wait).map_err(|_| usage(py, format!("wait is {wait} seconds")))?;
+        let wait = match wanted::<f64>(words, "wait")?.unwrap_or(30.0) {
+            seconds if seconds >= 0.0 => Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX),
+            seconds => return Err(usage(py, format!("wait is {seconds} seconds"))),
+        };
         let settings: String = wanted(words, "settings")?.unwrap_or_else(|| "{}".to_owned());
         let values = serde_json::from_str(&settings).map_err(|error| usage(py, format!("settings: {error}")))?;
         let around = wanted(words, "around")?.unwrap_or_default();
