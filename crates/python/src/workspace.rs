@@ -183,6 +183,12 @@ impl NativeWorkspace {
         self.operate(py, Access::Store, call, export)
     }
 
+    /// The checkpoints of prompts on the line that leads to where the workspace stands, newest first.
+    fn turns_behind(&self, py: Python<'_>, call: &Call) -> PyResult<Vec<String>> {
+        let turns = self.operate(py, Access::Files, call, Workspace::turns_behind)?;
+        Ok(turns.iter().map(|turn| turn.id.to_string()).collect())
+    }
+
     fn plan(&self, py: Python<'_>, words: &Bound<'_, PyDict>, call: &Call) -> PyResult<PlainRestored> {
         let words = RestoreWords::of(words)?;
         let plan = move |workspace: &Workspace| {

@@ -4,15 +4,16 @@ import asyncio
 import inspect
 import threading
 import time
-from datetime import timedelta
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
+from typing import Any
 
 import pytest
 from conftest import Project
 from test_processes import holding
 
 import backtrail
-from backtrail import CallbackError, Event, UnknownCheckpointError, aio
+from backtrail import CallbackError, Event, UnknownCheckpointError, UsageError, aio
 
 Workspace = aio.Workspace
 
@@ -72,6 +73,88 @@ def test_nothing_is_missing() -> None:
         defaults = [parameter.default for parameter in theirs.values()]
         assert [parameter.default for parameter in inspect.signature(twin).parameters.values()] == defaults, name
         assert inspect.iscoroutinefunction(twin) or name in ("around", "guard", "on"), name
+
+
+def test_every_argument_is_handed_on(async_workspace: aio.Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, method in inspect.getmembers(backtrail.Workspace, inspect.isfunction):
+        if name.startswith("_") or name in ("all", "guard", "on"):
+            continue
+        parameters = list(inspect.signature(method).parameters.values())[1:]
+        given = {each.name: object() for each in parameters}
+        several = [given[each.name] for each in parameters if each.kind is each.VAR_POSITIONAL]
+        named = {each.name: given[each.name] for each in parameters if each.kind is not each.VAR_POSITIONAL}
+        seen: list[Any] = []
+
+        def see(*arguments: Any, seen: list[Any] = seen, **words: Any) -> None:
+            seen.append((arguments, words))
+
+        monkeypatch.setattr(async_workspace._blocking, name, see)
+        asyncio.run(getattr(async_workspace, name)(*several, **named))
+        [(arguments, words)] = seen
+        bound = inspect.signature(method).bind(None, *arguments, **words).arguments
+        bound.pop("self")
+        assert bound == {**named, **{each.name: tuple(several) for each in parameters if several and each.name not in named}}
+
+
+async def test_what_is_older_is_deleted(async_workspace: aio.Workspace, project: Project) -> None:
+    saved = []
+    for number in range(4):
+        project.write("a", str(number))
+        saved.append((await async_workspace.save(str(number), kind="step" if number == 1 else "manual")).id)
+    await async_workspace.pin(saved[2])
+    assert await async_workspace.delete(older_than=timedelta(hours=1)) == []
+    assert await async_workspace.delete(older_than=timedelta(0), kind="step") == [saved[1]]
+    assert await async_workspace.delete(older_than=datetime.now(timezone.utc)) == [saved[0]]
+    assert [checkpoint.id for checkpoint in await async_workspace.list()] == [saved[3], saved[2]]
+    with pytest.raises(UsageError, match="not both"):
+        await async_workspace.delete(saved[2], older_than=timedelta(0))
+    with pytest.raises(UsageError, match="future"):
+        await async_workspace.delete(older_than=timedelta(days=-1))
+
+
+async def test_a_guard_that_is_cancelled_again_still_rolls_back(
+    async_workspace: aio.Workspace, project: Project
+) -> None:
+    for number in range(200):
+        project.write(f"{number % 10}/{number}", "1")
+    begun = asyncio.Event()
+
+    async def work() -> None:
+        async with async_workspace.guard("try"):
+            project.write("0/0", "2")
+            begun.set()
+            await asyncio.sleep(60)
+
+    task = asyncio.create_task(work())
+    await begun.wait()
+    for _ in range(3):
+        task.cancel()
+        await asyncio.sleep(0)
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert task.cancelled() and project.read("0/0") == "1"
+    assert not any(checkpoint.pinned for checkpoint in await async_workspace.list())
+
+
+def test_two_event_loops(async_workspace: aio.Workspace, project: Project) -> None:
+    project.write("a", "1")
+    told: list[str] = []
+
+    async def tell(event: Event) -> None:
+        await asyncio.sleep(0)
+        told.append(event.checkpoint or "")
+
+    async def work() -> None:
+        for _ in range(5):
+            await async_workspace.save(allow_empty=True)
+
+    async_workspace.on("checkpoint_created", tell)
+    threads = [threading.Thread(target=asyncio.run, args=(work(),)) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(set(told)) == len(asyncio.run(async_workspace.list())) == 10
 
 
 async def test_the_loop_goes_on_meanwhile(async_workspace: aio.Workspace, project: Project) -> None:

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import asyncio
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
 from conftest import Project
 
-from backtrail import Guard, UsageError, Workspace, checkpointed
+from backtrail import Checkpoint, Guard, UsageError, Workspace, checkpointed
 
 
 def test_a_block_that_raises_leaves_no_trace(workspace: Workspace, project: Project) -> None:
@@ -97,8 +99,60 @@ def test_functions(workspace: Workspace, project: Project, monkeypatch: pytest.M
         project.write("a", "async")
         raise KeyError
 
-    import asyncio
-
     with pytest.raises(KeyError):
         asyncio.run(later())
     assert project.read("a") == "22"
+
+
+def test_what_can_not_be_guarded_is_refused(workspace: Workspace) -> None:
+    guarded = checkpointed(workspace=workspace)
+
+    def pieces() -> Iterator[int]:
+        yield 1
+
+    async def later_pieces() -> AsyncIterator[int]:
+        yield 1
+
+    class Pieces:
+        def __call__(self) -> Iterator[int]:
+            yield 1
+
+    for generator in (pieces, later_pieces, Pieces()):
+        with pytest.raises(TypeError, match=r"workspace.guard\(\)"):
+            guarded(generator)
+    for thing in ("message", 5, workspace):
+        with pytest.raises(TypeError, match="workspace="):
+            checkpointed(thing)  # type: ignore[call-overload]
+    with pytest.raises(TypeError, match="@classmethod"):
+        guarded(classmethod(len))  # type: ignore[arg-type]
+    assert workspace.list() == []
+
+
+def test_objects_that_are_called_asynchronously(workspace: Workspace, project: Project) -> None:
+    project.write("a", "1")
+
+    class Edit:
+        async def __call__(self, content: str) -> None:
+            await asyncio.sleep(0)
+            project.write("a", content)
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        asyncio.run(checkpointed(workspace=workspace)(Edit())("2"))
+    assert project.read("a") == "1"
+
+
+def test_an_interrupted_beginning_leaves_nothing_pinned(
+    workspace: Workspace, project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project.write("a", "1")
+    pin = workspace.pin
+
+    def interrupted(checkpoint: Checkpoint) -> Checkpoint:
+        pin(checkpoint)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(workspace, "pin", interrupted)
+    with pytest.raises(KeyboardInterrupt), workspace.guard("never begun"):
+        raise AssertionError
+    assert [checkpoint.pinned for checkpoint in workspace.list()] == [False]

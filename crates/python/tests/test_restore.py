@@ -75,16 +75,29 @@ def test_rewind(workspace: Workspace, project: Project) -> None:
     assert project.read("a") == "2"
     workspace.rewind(2)
     assert project.read("a") == "0"
-    workspace.rewind(turn=True)
-    assert project.read("a") == "1"
-    with pytest.raises(UsageError):
-        workspace.rewind(2, turn=True)
+    with pytest.raises(UsageError, match="only 0 prompts"):
+        workspace.rewind(turn=True)
     with pytest.raises(UsageError):
         workspace.rewind(0)
     with pytest.raises(TypeError):
         workspace.rewind("1")  # type: ignore[arg-type]
     with pytest.raises(UnknownCheckpointError):
         workspace.rewind(9)
+
+
+def test_rewind_by_prompts_goes_further_back_each_time(workspace: Workspace, project: Project) -> None:
+    for number in range(3):
+        project.write("a", str(number))
+        workspace.save(f"prompt {number}", kind="turn")
+    project.write("a", "work for the last prompt")
+    for number in (2, 1, 0):
+        workspace.rewind(turn=True)
+        assert project.read("a") == str(number)
+    with pytest.raises(UsageError):
+        workspace.rewind(turn=True)
+    workspace.restore(workspace.list(kind="turn")[0])
+    workspace.rewind(2, turn=True)
+    assert project.read("a") == "0"
 
 
 def test_words_that_name_no_checkpoint(workspace: Workspace, project: Project) -> None:

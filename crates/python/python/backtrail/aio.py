@@ -63,15 +63,22 @@ async def run(function: Callable[_Parameters, _Result], *args: _Parameters.args,
         return await asyncio.shield(work)
     except asyncio.CancelledError:
         started.stop()
-        while not work.done():
-            try:
-                await asyncio.wait([work])
-            except asyncio.CancelledError:
-                pass
+        await _ended(work)
         # Its failure, most often that it was stopped, has been waited for and is not news.
         if not work.cancelled():
             work.exception()
         raise
+
+
+async def _ended(work: asyncio.Future[Any]) -> bool:
+    """Waits for the end, whoever cancels; says whether somebody did."""
+    cancelled = False
+    while not work.done():
+        try:
+            await asyncio.wait([work])
+        except asyncio.CancelledError:
+            cancelled = True
+    return cancelled
 
 
 class _Calls(List[Call]):
@@ -436,15 +443,28 @@ class Guard:
 
     async def __aenter__(self) -> Guard:
         saved = await self.workspace.save(self.message, kind="automatic", allow_empty=True)
-        # Only the last few automatic checkpoints are kept, and the block may take more than that.
-        self._checkpoint = await self.workspace.pin(saved)
+        self._checkpoint = saved.checkpoint
+        try:
+            # Only the last few automatic checkpoints are kept, and the block may take more than that.
+            self._checkpoint = await self.workspace.pin(saved)
+        except BaseException:
+            await self._unpin()
+            raise
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
     ) -> None:
+        # A task that is cancelled again, by a timeout for instance, must not leave half of this undone.
+        ending = asyncio.ensure_future(self._end(kind is not None))
+        cancelled = await _ended(ending)
+        ending.result()
+        if cancelled:
+            raise asyncio.CancelledError
+
+    async def _end(self, failed: bool) -> None:
         try:
-            if kind is not None:
+            if failed:
                 await self.rollback()
         finally:
             await self._unpin()

@@ -14,7 +14,7 @@ def to_bytes(conversation: Any) -> bytes:
     """The conversation as it is kept."""
     try:
         return json.dumps(conversation, default=_plain).encode("ascii")
-    except (TypeError, ValueError) as problem:
+    except (TypeError, ValueError, RecursionError) as problem:
         raise TypeError(f"the conversation can't be kept as JSON: {problem}") from problem
 
 

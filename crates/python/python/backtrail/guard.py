@@ -44,8 +44,13 @@ class Guard:
 
     def __enter__(self) -> Guard:
         saved = self.workspace.save(self.message, kind="automatic", allow_empty=True)
-        # Only the last few automatic checkpoints are kept, and the block may take more than that.
-        self._checkpoint = self.workspace.pin(saved)
+        self._checkpoint = saved.checkpoint
+        try:
+            # Only the last few automatic checkpoints are kept, and the block may take more than that.
+            self._checkpoint = self.workspace.pin(saved)
+        except BaseException:
+            self._unpin()
+            raise
         return self
 
     def __exit__(
@@ -85,7 +90,7 @@ def checkpointed(
     """Makes a function leave no trace when it raises: it runs in a guarded block of the workspace.
 
     Without a `workspace`, it is the one around the current directory at the time of the call. Works for ``async``
-    functions, too.
+    functions, too, but not for generators: what they do, they do when nobody guards them any more.
     """
     if function is None:
         return functools.partial(_checkpointed, workspace=workspace, message=message)
@@ -95,6 +100,13 @@ def checkpointed(
 def _checkpointed(
     function: Callable[..., Any], *, workspace: Workspace | StrPath | None, message: str | None
 ) -> Callable[..., Any]:
+    if not callable(function):
+        what = type(function).__name__
+        if isinstance(function, classmethod):
+            raise TypeError("checkpointed goes between @classmethod and the function")
+        raise TypeError(f"checkpointed is for functions, not {what}; a workspace is named by workspace=")
+    if any(_is_generator(each) for each in (function, _call_of(function))):
+        raise TypeError("a generator goes on after its call: guard the block in it with workspace.guard()")
     label = message or f"before {getattr(function, '__name__', 'a call')}"
 
     def guarded() -> Workspace:
@@ -102,7 +114,7 @@ def _checkpointed(
             return workspace
         return Workspace.around() if workspace is None else Workspace(workspace)
 
-    if inspect.iscoroutinefunction(function):
+    if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(_call_of(function)):
 
         @functools.wraps(function)
         async def run_async(*arguments: Any, **named: Any) -> Any:
@@ -119,3 +131,12 @@ def _checkpointed(
             return function(*arguments, **named)
 
     return run
+
+
+def _call_of(function: Callable[..., Any]) -> object:
+    """What an object that can be called runs."""
+    return getattr(type(function), "__call__", None)
+
+
+def _is_generator(function: object) -> bool:
+    return inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function)

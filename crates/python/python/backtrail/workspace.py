@@ -112,6 +112,8 @@ class Workspace:
     ) -> None:
         if isinstance(exclude, str):
             raise TypeError("exclude is a list of patterns, not a str")
+        if settings is not None and not isinstance(settings, Mapping):
+            raise TypeError(f"settings is a mapping of tables, not {type(settings).__name__}")
         self._options: dict[str, Any] = {
             "settings": dict(settings or {}),
             "exclude": list(exclude),
@@ -121,10 +123,10 @@ class Workspace:
         words = {
             **self._options,
             "around": around,
-            "store": None if store is None else os.fsdecode(store),
+            "store": None if store is None else _path(store),
             "settings": json.dumps(self._options["settings"], default=os.fspath),
         }
-        self._native = NativeWorkspace(os.fsdecode(path), words)
+        self._native = NativeWorkspace(_path(path), words)
         self._callbacks: dict[str, List[Callback]] = {name: [] for name in EVENTS}
 
     @property
@@ -179,6 +181,8 @@ class Workspace:
         any object that JSON can hold, and comes back from `restore`. `include` names paths to capture although a rule
         leaves them out, now and later.
         """
+        if attachments is not None and not isinstance(attachments, Mapping):
+            raise TypeError(f"attachments is a mapping of names to bytes, not {type(attachments).__name__}")
         kept = {key: _bytes(key, value) for key, value in (attachments or {}).items()}
         if conversation is not None:
             if conversations.NAME in kept:
@@ -248,15 +252,13 @@ class Workspace:
         safety: bool = True,
     ) -> List[Checkpoint]:
         """The checkpoints, newest first. `since` is a moment, or how long ago; `safety` takes in those of restores."""
-        if isinstance(since, timedelta):
-            since = moment(time.time_ns() // 1_000_000) - since
         words = {
             "limit": limit,
             "kind": kind,
             "session": session,
-            "path": None if path is None else os.fsdecode(path),
+            "path": None if path is None else _path(path),
             "grep": grep,
-            "since_milliseconds": None if since is None else milliseconds(since),
+            "since_milliseconds": None if since is None else _since(since),
             "hide_safety": not safety,
         }
         return self._run(lambda found: [Checkpoint._of(plain) for plain in found], self._native.list, words)
@@ -294,7 +296,7 @@ class Workspace:
 
     def read(self, checkpoint: CheckpointRef, path: StrPath) -> bytes:
         """The bytes of one file at a checkpoint; of a symlink, its target."""
-        return self._run(bytes, self._native.read, _word(checkpoint), os.fsdecode(path))
+        return self._run(bytes, self._native.read, _word(checkpoint), _path(path))
 
     def attachment(self, checkpoint: CheckpointRef, name: str) -> bytes:
         """The bytes of an attachment."""
@@ -310,11 +312,11 @@ class Workspace:
     def history(self, path: StrPath) -> List[Version]:
         """Every version of one path, newest first, deletions included."""
         make: Callable[[Sequence[dict[str, Any]]], List[Version]] = lambda found: [Version(**plain) for plain in found]
-        return self._run(make, self._native.history, os.fsdecode(path))
+        return self._run(make, self._native.history, _path(path))
 
     def export(self, checkpoint: CheckpointRef, directory: StrPath) -> Exported:
         """Writes a checkpoint's files into a new or empty directory elsewhere."""
-        target = Path(os.fsdecode(directory)).absolute()
+        target = Path(_path(directory)).absolute()
         return self._run(lambda files: Exported(target, files), self._native.export, _word(checkpoint), target)
 
     def events(self) -> List[Event]:
@@ -366,7 +368,7 @@ class Workspace:
             raise UsageError(f"rewind goes back 1 step or more, not {steps}")
         if not turn:
             return self.restore(f"@~{steps}")
-        turns = self.list(kind="turn", limit=steps)
+        turns = self._run(lambda ids: ids, self._native.turns_behind)
         if len(turns) < steps:
             raise UsageError(f"there are only {len(turns)} prompts to go back")
         return self.restore(turns[steps - 1])
@@ -443,7 +445,7 @@ class Workspace:
     @staticmethod
     def all(stores: StrPath | None = None) -> List[WorkspaceInfo]:
         """Every workspace that has a store, by path. `stores` is a directory of stores other than the usual one."""
-        found = workspaces(stores_directory() if stores is None else os.fsdecode(stores))
+        found = workspaces(stores_directory() if stores is None else _path(stores))
         return [WorkspaceInfo._of(plain) for plain in found]
 
     # Events
@@ -513,7 +515,7 @@ class Workspace:
     def _conversation_at(self, word: str) -> Any:
         try:
             return self.conversation(word)
-        except (BacktrailError, ValueError) as problem:
+        except (BacktrailError, ValueError, RecursionError) as problem:
             # The files are back, and the caller must hear of that.
             warnings.warn(f"the conversation of {word} can't be read: {problem}", stacklevel=5)
             return None
@@ -545,7 +547,7 @@ def _restore_words(
 
 def _word(checkpoint: CheckpointRef) -> str:
     if isinstance(checkpoint, str):
-        return checkpoint
+        return _text("the name of a checkpoint", checkpoint)
     if isinstance(checkpoint, Checkpoint | Saved):
         return checkpoint.id
     raise TypeError(f"a checkpoint is named by a str or a Checkpoint, not by {type(checkpoint).__name__}")
@@ -555,20 +557,52 @@ def _word_or_none(checkpoint: CheckpointRef | None) -> str | None:
     return None if checkpoint is None else _word(checkpoint)
 
 
+def _text(what: str, value: str) -> str:
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise UsageError(f"{what} is {value!r}, which has half a character in it") from None
+    return value
+
+
+def _path(path: StrPath) -> str:
+    found = os.fsdecode(path)
+    # It would stand for a whole directory: most often it comes from a variable that was never set.
+    if not found:
+        raise UsageError("a path is empty; write . for the directory itself")
+    return found
+
+
 def _paths(paths: StrPath | Iterable[StrPath]) -> list[str]:
-    if isinstance(paths, str | os.PathLike):
-        return [os.fsdecode(paths)]
-    return [os.fsdecode(path) for path in paths]
+    if isinstance(paths, str | bytes | os.PathLike):
+        return [_path(paths)]
+    return [_path(path) for path in paths]
 
 
 def _paths_or_none(paths: StrPath | Iterable[StrPath] | None) -> list[str] | None:
     return None if paths is None else _paths(paths)
 
 
+def _since(since: datetime | timedelta) -> int:
+    """The moment, in milliseconds since the epoch."""
+    if isinstance(since, timedelta):
+        return max(time.time_ns() // 1_000_000 - since // timedelta(milliseconds=1), 0)
+    if isinstance(since, datetime):
+        return _milliseconds("since", since)
+    raise TypeError(f"since is a timedelta or a datetime, not {type(since).__name__}")
+
+
+def _milliseconds(name: str, time: datetime) -> int:
+    try:
+        return milliseconds(time)
+    except (OverflowError, ValueError):
+        raise UsageError(f"{name} is {time}, which can't be told in UTC") from None
+
+
 def _age(older_than: datetime | timedelta) -> int:
     """How long ago, in milliseconds."""
     if isinstance(older_than, datetime):
-        age = time.time_ns() // 1_000_000 - milliseconds(older_than)
+        age = time.time_ns() // 1_000_000 - _milliseconds("older_than", older_than)
     elif isinstance(older_than, timedelta):
         age = older_than // timedelta(milliseconds=1)
     else:
@@ -580,7 +614,7 @@ def _age(older_than: datetime | timedelta) -> int:
 
 def _bytes(name: str, value: bytes | str) -> bytes:
     if isinstance(value, str):
-        return value.encode()
+        return _text(f"the attachment {name!r}", value).encode()
     if isinstance(value, bytes | bytearray | memoryview):
         return bytes(value)
     raise TypeError(f"the attachment {name!r} is bytes or str, not {type(value).__name__}")
@@ -589,7 +623,20 @@ def _bytes(name: str, value: bytes | str) -> bytes:
 def _json(name: str, values: Mapping[str, Any] | None) -> str | None:
     if not values:
         return None
+    if not isinstance(values, Mapping):
+        raise TypeError(f"{name} is a mapping, not {type(values).__name__}")
     try:
-        return json.dumps(dict(values))
-    except (TypeError, ValueError) as problem:
+        text = json.dumps(dict(values), ensure_ascii=False, allow_nan=False)
+        text.encode()
+        json.loads(text, parse_int=_number)
+        return text
+    except (TypeError, ValueError, RecursionError) as problem:
         raise TypeError(f"{name} can't be kept as JSON: {problem}") from problem
+
+
+def _number(digits: str) -> int:
+    number = int(digits)
+    if not -(2**63) <= number < 2**64:
+        # Other readers of the record would take it for a fraction, and lose digits.
+        raise ValueError(f"{digits} has more than 64 bits")
+    return number
