@@ -60,14 +60,19 @@ impl Opener {
 
     fn open(&self, access: Access, watch: &Watch) -> Result<Workspace, Failure> {
         let user = self.environment.user_settings()?;
-        let settings = match access {
-            Access::Store => user.clone(),
-            Access::Files | Access::Save => self.with_workspace_file(&user, access, watch)?,
+        let of_workspace = match access {
+            Access::Store => None,
+            Access::Files | Access::Save => Some(self.with_workspace_file(&user, access, watch)?),
         };
-        let mut settings = settings.with_values(self.values.clone())?;
+        let user = user.with_values(self.values.clone())?;
+        let own_directories = self.environment.own_directories(&user);
+        let mut settings = match of_workspace {
+            Some(settings) => settings.with_values(self.values.clone())?,
+            None => user,
+        };
         settings.scan.exclude.extend(self.exclude.iter().cloned());
         let options = Options {
-            own_directories: self.environment.own_directories(&user.with_values(self.values.clone())?),
+            own_directories,
             git: self.environment.git().clone(),
             patience: TRY.min(self.wait),
             open_stores: open_stores(&settings),

@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from datetime import datetime, timedelta
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, List, Literal, TypeVar, get_args
 
@@ -294,6 +295,10 @@ class Workspace:
         """What a checkpoint changed: the difference against the one before it, or against nothing."""
         return self._run(Diff._of, self._native.patch, _word(checkpoint), _paths_or_none(paths))
 
+    def _patch_text(self, checkpoint: CheckpointRef, path: StrPath) -> str:
+        """The text alone of what `patch` gives: callers that want no more are quick ones."""
+        return self._run(_patch, self._native.patch, _word(checkpoint), [_path(path)])
+
     def read(self, checkpoint: CheckpointRef, path: StrPath) -> bytes:
         """The bytes of one file at a checkpoint; of a symlink, its target."""
         return self._run(bytes, self._native.read, _word(checkpoint), _path(path))
@@ -486,7 +491,8 @@ class Workspace:
                 # The operation's own failure is the one to be raised.
                 _log.error("a callback for %s raised", event.event, exc_info=failure)
             raise
-        failures = self._tell([Event._of(plain) for plain in call.take_events()])
+        told = call.take_events()
+        failures = self._tell([Event._of(plain) for plain in told]) if told else None
         if failures:
             event, failure = failures[0]
             message = f"the operation was done, but a callback for {event.event} raised {failure!r}"
@@ -519,6 +525,9 @@ class Workspace:
             # The files are back, and the caller must hear of that.
             warnings.warn(f"the conversation of {word} can't be read: {problem}", stacklevel=5)
             return None
+
+
+_patch: Callable[[dict[str, Any]], str] = itemgetter("patch")
 
 
 def _rebuild(kind: type[Workspace], root: str, store: str, options: dict[str, Any]) -> Workspace:
@@ -565,6 +574,9 @@ def _text(what: str, value: str) -> str:
     return value
 
 
+_PATH = (str, bytes, os.PathLike)
+
+
 def _path(path: StrPath) -> str:
     found = os.fsdecode(path)
     # It would stand for a whole directory: most often it comes from a variable that was never set.
@@ -574,7 +586,7 @@ def _path(path: StrPath) -> str:
 
 
 def _paths(paths: StrPath | Iterable[StrPath]) -> list[str]:
-    if isinstance(paths, str | bytes | os.PathLike):
+    if isinstance(paths, _PATH):
         return [_path(paths)]
     return [_path(path) for path in paths]
 

@@ -99,7 +99,7 @@ class CheckPointStore:
     @_as_released
     def get_file_diff(self, commit_id: str, file_path: StrPath) -> str:
         """What a checkpoint changed in one file, as a patch that ``git apply`` takes; empty where it did not."""
-        return self._workspace.patch(_word(commit_id), file_path).patch
+        return self._workspace._patch_text(_word(commit_id), file_path)
 
     @_as_released
     def get_status(self) -> list[str]:
