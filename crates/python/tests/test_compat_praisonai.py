@@ -223,3 +223,22 @@ async def test_a_tool_takes_a_checkpoint_first(service: CheckpointService, proje
     service.config.auto_checkpoint = False
     tool("b", "x")
     assert len(await service.list()) == 2
+
+
+async def test_gits_words_for_checkpoints(service: CheckpointService, project: Project) -> None:
+    for number in range(3):
+        project.write("a", str(number))
+        await service.save(str(number))
+    assert (await service.diff("HEAD~2", "HEAD^")).modified_files == ["a"]
+    assert (await service.restore("HEAD~1")).success and project.read("a") == "1"
+    assert (await service.restore("HEAD")).success and project.read("a") == "1"
+    assert not (await service.restore("HEADS")).success
+
+
+async def test_protected_directories_are_refused(home: Path, tmp_path: Path) -> None:
+    from backtrail.compat.praisonai.service import PROTECTED_PATHS
+
+    assert len(PROTECTED_PATHS) == 8
+    (home / "Documents").mkdir()
+    for path in ("/", "/tmp", "/var", "/etc", str(home), str(home / "Documents")):
+        assert not await CheckpointService(path, str(tmp_path / "storage")).initialize()

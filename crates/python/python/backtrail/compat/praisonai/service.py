@@ -7,6 +7,7 @@ import functools
 import inspect
 import logging
 import os
+import re
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, List, TypeVar, cast
 
@@ -32,6 +33,14 @@ _AGENT = "praisonai"
 """The mark of the checkpoints that a service took: it prunes its own alone."""
 
 _LARGEST_CONTENT = 1024 * 1024
+
+PROTECTED_PATHS = [
+    *(os.path.expanduser(path) for path in ("~", "~/Desktop", "~/Documents", "~/Downloads")),
+    *("/", "/tmp", "/var", "/etc"),
+]
+"""Directories that are refused. This only tells: it is the engine that refuses them."""
+
+_HEAD = re.compile(r"HEAD(?:~(\d+)|(\^))?")
 
 Handler = Callable[[Any], Any]
 
@@ -385,7 +394,9 @@ def _word(checkpoint: str | Checkpoint | CheckpointResult) -> str:
         return str(checkpoint.id)
     if not isinstance(checkpoint, str):
         raise TypeError(f"a checkpoint id is a str, not {type(checkpoint).__name__}")
-    return checkpoint
+    # Git's words for the last checkpoint and those before it.
+    head = _HEAD.fullmatch(checkpoint)
+    return f"@~{head[1] or (1 if head[2] else 0)}" if head else checkpoint
 
 
 def _word_or_none(checkpoint: str | None) -> str | None:
