@@ -17,6 +17,7 @@ use jiff::{Timestamp, Zoned, civil};
 
 use crate::{
     cli::{Command, GlobalOptions},
+    clock::Now,
     commands,
     failure::{self, Failure},
     output::{Output, shell_path},
@@ -56,7 +57,7 @@ pub(crate) struct Invocation {
     /// Where everything is printed.
     pub(crate) output: Output,
     /// What now and here are.
-    pub(crate) now: Zoned,
+    pub(crate) now: Now,
 }
 
 /// A workspace, and what its settings are made of.
@@ -75,7 +76,7 @@ pub(crate) struct Survey {
 impl Invocation {
     pub(crate) fn new(options: GlobalOptions, environment: Environment) -> Self {
         let output = Output::new(&options, environment.pager());
-        Self { options, environment, output, now: Zoned::now() }
+        Self { options, environment, output, now: Now::new() }
     }
 
     /// A run within this one, in another environment, that looks the same.
@@ -267,7 +268,7 @@ impl Invocation {
 
     /// The checkpoint that a word names.
     pub(crate) fn checkpoint(&self, workspace: &Workspace, word: &str) -> Result<CheckpointId, Failure> {
-        workspace.resolve(word, &self.now).map_err(|error| {
+        workspace.resolve(word, &self.now.for_address(word)).map_err(|error| {
             let is_unknown = matches!(error, Error::UnknownCheckpoint { .. } | Error::MalformedAddress { .. });
             let hint = if is_unknown { self.meant(workspace, word) } else { None };
             let failure = Failure::from(error);

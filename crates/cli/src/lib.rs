@@ -5,6 +5,7 @@
 
 mod child;
 mod cli;
+mod clock;
 mod commands;
 mod completion;
 mod failure;

@@ -196,9 +196,8 @@ pub(crate) fn tell_with(
     if output.is_json() {
         output.json(&WithConversation::new(RestoreJson::from(done), fork))?;
     } else {
-        let taken_back = done.taken_back.map(|taken_back| named(workspace, taken_back));
-        let target = workspace.get(&done.target)?;
-        output.done(&restored_text(done, direction, &target, taken_back.as_ref(), &invocation.now, output.paint))?;
+        let taken_back = done.taken_back.map(|taken_back| named(workspace, taken_back).said(&invocation.now));
+        output.done(&restored_text(done, direction, &done.checkpoint, taken_back, output.paint))?;
         if let Some(fork) = fork {
             output.text(&conversation_text(fork))?;
         }

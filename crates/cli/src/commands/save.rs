@@ -87,7 +87,7 @@ pub(crate) fn run(args: SaveArgs, invocation: &Invocation) -> Result<ExitCode, F
 /// The checkpoint that a name meant so far.
 fn named_before(name: &str, workspace: &Workspace, invocation: &Invocation) -> Option<Checkpoint> {
     // Only a note depends on it: what can't be found is not told.
-    let id = workspace.resolve(name, &invocation.now).ok()?;
+    let id = workspace.resolve(name, &invocation.now.for_address(name)).ok()?;
     workspace.get(&id).ok().filter(|checkpoint| checkpoint.name.as_deref() == Some(name))
 }
 

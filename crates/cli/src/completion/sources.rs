@@ -57,7 +57,7 @@ impl Sources {
         let place = workspace
             .zip(current_directory)
             .map(|(workspace, current_directory)| Place { workspace, current_directory });
-        Self { place, checkpoint, is_behind_dashes, now: invocation.now.clone() }
+        Self { place, checkpoint, is_behind_dashes, now: Zoned::clone(&invocation.now) }
     }
 
     /// What fits the word that is being typed; nothing where something went wrong.

@@ -25,7 +25,7 @@ pub(crate) struct Restore {
 }
 
 impl Restore {
-    fn said(&self, now: &Zoned) -> String {
+    pub(crate) fn said(&self, now: &Zoned) -> String {
         let when = self.time.map(|time| format!(" ({})", when(time, now))).unwrap_or_default();
         format!("the restore to {}{when}", self.target)
     }
@@ -69,12 +69,11 @@ pub(crate) fn restored_text(
     done: &RestoreOutcome,
     direction: Direction,
     target: &Checkpoint,
-    taken_back: Option<&Restore>,
-    now: &Zoned,
+    taken_back: Option<String>,
     paint: Paint,
 ) -> String {
     let named = title(target);
-    let said = taken_back.map_or_else(|| "the last restore".to_owned(), |restore| restore.said(now));
+    let said = taken_back.unwrap_or_else(|| "the last restore".to_owned());
     if let (true, Some(git)) = (done.changes.is_empty(), &done.git) {
         return format!("no file had to change; git stands on {}", standing(git));
     }

@@ -11,7 +11,9 @@ const MAX_CONFIGURATION_BYTES: u64 = 64 << 20;
 /// The bytes of a regular file, links followed; none where there is no such file.
 pub(crate) fn read_following(path: &Path) -> io::Result<Option<Vec<u8>>> {
     let Some(file) = open_following(path)? else { return Ok(None) };
-    let mut bytes = Vec::new();
+    let announced = file.metadata()?.len().min(MAX_CONFIGURATION_BYTES);
+    // A byte more than it has: so the end is seen without growing.
+    let mut bytes = Vec::with_capacity(announced as usize + 1);
     io::Read::read_to_end(&mut io::Read::take(file, MAX_CONFIGURATION_BYTES), &mut bytes)?;
     Ok(Some(bytes))
 }

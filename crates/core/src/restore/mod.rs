@@ -26,8 +26,8 @@ use crate::{
     events::Event,
     files::Scan,
     left_out::HeldPaths,
-    model::{Change, CheckpointId, ContentSink, GitState, Scope},
-    store::{Direction, FoundJournal, HashOnly, Journal, Operation, Restored, Store, Timeline, Writer},
+    model::{Change, Checkpoint, CheckpointId, ContentSink, GitState, Scope},
+    store::{Direction, FoundJournal, HashOnly, Journal, Operation, Restored, Store, Timeline, TimelineEntry, Writer},
     undo::TakenBack,
     workspace::{ScanSources, Surroundings, Workspace},
 };
@@ -71,6 +71,8 @@ impl RestoreRequest {
 pub struct RestoreOutcome {
     /// What was restored.
     pub target: CheckpointId,
+    /// The same with what it says of itself; more than a hundred changed or dirty paths are left out.
+    pub checkpoint: Checkpoint,
     /// The hash of the plan.
     pub plan: String,
     /// What happened to the workspace, or would.
@@ -220,6 +222,7 @@ impl Workspace {
         writer.tidy()?;
         Ok(RestoreOutcome {
             target,
+            checkpoint: summary_of(writer, &timeline, &target)?,
             plan: plan.hash,
             changes: plan.changes,
             applied: true,
@@ -254,6 +257,7 @@ impl Workspace {
         }
         Ok(RestoreOutcome {
             target: intent.request.target,
+            checkpoint: summary_of(writer, timeline, &intent.request.target)?,
             plan: plan.hash,
             changes: Vec::new(),
             applied: true,
@@ -274,8 +278,7 @@ impl Workspace {
         surroundings: &Surroundings,
         sink: &dyn ContentSink,
     ) -> Result<Scan> {
-        let unknown = || Error::UnknownCheckpoint { word: intent.request.target.to_string(), nearest: None };
-        let target = timeline.get(&intent.request.target).ok_or_else(unknown)?;
+        let target = known(timeline, &intent.request.target)?;
         let held = HeldPaths::of(store, store.snapshot(&target.id)?);
         let made = intent.made_by.filter(|id| timeline.get(id).is_some());
         let made = made.map(|id| store.snapshot(&id)).transpose()?.map(|snapshot| HeldPaths::of(store, snapshot));
@@ -289,4 +292,12 @@ impl Workspace {
             sink,
         )
     }
+}
+
+fn known<'t>(timeline: &'t Timeline, id: &CheckpointId) -> Result<&'t TimelineEntry> {
+    timeline.get(id).ok_or_else(|| Error::UnknownCheckpoint { word: id.to_string(), nearest: None })
+}
+
+fn summary_of(store: &Store, timeline: &Timeline, id: &CheckpointId) -> Result<Checkpoint> {
+    store.summary(known(timeline, id)?)
 }

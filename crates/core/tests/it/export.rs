@@ -28,7 +28,7 @@ fn a_workspace_that_is_gone_can_be_exported() {
     ws.write("a/b", "1\n");
     let (old, one) = (ws.manifest(), ws.save());
     let workspace = ws.open();
-    std::fs::remove_dir_all(ws.root()).unwrap();
+    ws.remove("");
     let inside = workspace.export(&one.id, &ws.root().join("copy"));
     assert_eq!(inside.unwrap_err().code(), ErrorCode::Usage, "inside of it");
     assert!(!ws.root().exists());
