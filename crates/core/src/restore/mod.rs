@@ -179,6 +179,9 @@ impl Workspace {
         if plan.steps.is_empty() && plan.git.is_none() {
             return self.nothing_to_restore(writer, &timeline, plan, intent);
         }
+        if let Some(repository) = &surroundings.repository {
+            repository.read_index_ahead();
+        }
         count_lines(&mut plan.changes, &LineSource::from_disk_to_store(writer, self.root()))?;
         let (git_files, git) = plan.git.as_ref().map(git::files_and_steps).transpose()?.unwrap_or_default();
         let present = Present { scan, pack, surroundings, git: git_files };

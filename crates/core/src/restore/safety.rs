@@ -80,7 +80,7 @@ impl Workspace {
             kind: Some(Kind::Safety),
             ..SaveRequest::default()
         };
-        let (mut record, mut state) = self.describe(&request, now, timeline, &capture, &found)?;
+        let (mut record, mut state) = self.describe(writer, &request, now, timeline, &capture, &found)?;
         state.git = git;
         record.scope = scope.clone();
         let sequence = record.sequence;

@@ -8,7 +8,7 @@ use crate::{
     error::{Error, Result, While},
     files::{CacheBase, Scan, StatCache},
     model::{GitChanges, GitState, ModeDefaults, Node, Reason, Scope, Skipped, Stamp, WorkspacePath},
-    store::{PackWriter, Timeline, TimelineEntry, Writer},
+    store::{PackWriter, Store, Timeline, TimelineEntry, Writer},
     user_repository::UserRepository,
     workspace::{ScanSources, Surroundings, Workspace},
 };
@@ -76,14 +76,13 @@ impl Capture {
     /// still there.
     pub(super) fn skipped(
         &self,
+        store: &Store,
         parent: Option<crate::model::CheckpointId>,
         found: &Comparison,
-        workspace: &Workspace,
     ) -> Result<Vec<Skipped>> {
         let mut skipped = self.scan.skipped();
         let mut ignored = found.left_out.clone();
         if let Some(parent) = parent {
-            let store = workspace.existing_store()?;
             let read = || store.state(&parent)?.skipped(&store.reader()).map_err(|problem| store.damaged(problem));
             let earlier = match read() {
                 Err(Error::StoreDamaged { .. }) if self.is_anew => Vec::new(),

@@ -18,6 +18,7 @@ const ATTACHMENT_REACH: usize = 500;
 impl Workspace {
     pub(crate) fn describe(
         &self,
+        store: &Store,
         request: &SaveRequest,
         now: Timestamp,
         timeline: &Timeline,
@@ -58,7 +59,7 @@ impl Workspace {
         record.features = self.feature_state(capture)?;
         record.included = capture.included.clone();
         record.state_files = self.settings().state.paths();
-        let skipped = capture.skipped(current.map(|entry| entry.id), found, self)?;
+        let skipped = capture.skipped(store, current.map(|entry| entry.id), found)?;
         record.complete = !skipped.iter().any(|skipped| skipped.reason.breaks_completeness());
         let (recorded, changed) = RecordedPaths::split(changes.iter().map(|change| change.path.clone()).collect());
         record.changed = recorded;
@@ -68,23 +69,10 @@ impl Workspace {
             settings: self.settings().scan.clone(),
             changed,
             dirty,
-            attachments: self.new_attachments(request, timeline)?,
+            attachments: new_attachments(store, request, timeline),
             git: Vec::new(),
         };
         Ok((record, state))
-    }
-
-    /// What was handed over, each with how an earlier checkpoint keeps its beginning.
-    fn new_attachments(&self, request: &SaveRequest, timeline: &Timeline) -> Result<Vec<NewAttachment>> {
-        if request.attachments.is_empty() {
-            return Ok(Vec::new());
-        }
-        let store = self.existing_store()?;
-        let attachments = request.attachments.iter().map(|(name, bytes)| {
-            let earlier = earlier_attachment(&store, timeline, name, request.session.as_deref());
-            NewAttachment { name: name.clone(), bytes: bytes.clone(), earlier }
-        });
-        Ok(attachments.collect())
     }
 
     /// What the feature list says, where the settings name one and it has that shape.
@@ -103,6 +91,15 @@ impl Workspace {
         std::io::Read::read_to_end(&mut Dir::open_parent(self.root(), path)?.open_file(path.name())?, &mut bytes)?;
         Ok(bytes)
     }
+}
+
+/// What was handed over, each with how an earlier checkpoint keeps its beginning.
+fn new_attachments(store: &Store, request: &SaveRequest, timeline: &Timeline) -> Vec<NewAttachment> {
+    let attachments = request.attachments.iter().map(|(name, bytes)| {
+        let earlier = earlier_attachment(store, timeline, name, request.session.as_deref());
+        NewAttachment { name: name.clone(), bytes: bytes.clone(), earlier }
+    });
+    attachments.collect()
 }
 
 /// How the newest checkpoint that has an attachment of this name keeps it, one of the same session first.

@@ -128,7 +128,7 @@ impl Workspace {
         }
 
         let changes = self.changes_against(writer, standing.as_ref(), &capture, &pack)?;
-        let (record, state) = self.describe(request, now, &timeline, &capture, &changes)?;
+        let (record, state) = self.describe(writer, request, now, &timeline, &capture, &changes)?;
         self.refuse_if_stopped()?;
         let unpublished = writer.build(pack, &snapshot, &state, record)?;
         let id = writer.publish(unpublished)?;

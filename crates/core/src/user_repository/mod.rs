@@ -10,7 +10,8 @@ mod staged;
 
 use std::{
     path::{Path, PathBuf},
-    sync::OnceLock,
+    sync::{Arc, OnceLock},
+    thread,
 };
 
 use bstr::ByteSlice;
@@ -45,7 +46,7 @@ pub(crate) struct UserRepository {
     prefix: Vec<u8>,
     top: PathBuf,
     index_stamp: OnceLock<Option<Stamp>>,
-    index: OnceLock<Option<Index>>,
+    index: Arc<OnceLock<Option<Index>>>,
 }
 
 impl UserRepository {
@@ -59,7 +60,7 @@ impl UserRepository {
             if !prefix.is_empty() {
                 prefix.push(b'/');
             }
-            let (index_stamp, index) = (OnceLock::new(), OnceLock::new());
+            let (index_stamp, index) = (OnceLock::new(), Arc::default());
             return Some(Self { git_dir, common_dir, prefix, top: top.to_owned(), index_stamp, index });
         }
         None
@@ -88,6 +89,15 @@ impl UserRepository {
     fn index(&self) -> Option<&Index> {
         self.index_stamp();
         self.index.get_or_init(|| Index::at(self.index_path(), self.object_hash())).as_ref()
+    }
+
+    /// Begins to read the index, for somebody who goes on and will ask for it soon.
+    pub(crate) fn read_index_ahead(&self) {
+        self.index_stamp();
+        let (index, path, hash) = (Arc::clone(&self.index), self.index_path(), self.object_hash());
+        let read = move || drop(index.get_or_init(|| Index::at(path, hash)).is_some());
+        // Where no thread can be had, whoever asks reads it.
+        drop(thread::Builder::new().name("index".into()).spawn(read));
     }
 
     /// The index with all that belongs to it, for more than a look.
