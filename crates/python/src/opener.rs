@@ -2,7 +2,7 @@
 
 use std::{
     path::{Path, PathBuf},
-    sync::{Arc, OnceLock},
+    sync::{Arc, Mutex, OnceLock},
     time::{Duration, Instant},
 };
 
@@ -34,6 +34,14 @@ pub(crate) struct Opener {
     pub(crate) exclude: Vec<String>,
     pub(crate) wait: Duration,
     pub(crate) force: bool,
+    pub(crate) prepared: Mutex<Option<Arc<Prepared>>>,
+}
+
+/// What the user's settings make of a call, kept for the next one: they hardly ever change.
+pub(crate) struct Prepared {
+    of_user: Settings,
+    settings: Settings,
+    own_directories: Vec<PathBuf>,
 }
 
 impl Opener {
@@ -64,15 +72,13 @@ impl Opener {
             Access::Store => None,
             Access::Files | Access::Save => Some(self.with_workspace_file(&user, access, watch)?),
         };
-        let user = user.with_values(self.values.clone())?;
-        let own_directories = self.environment.own_directories(&user);
-        let mut settings = match of_workspace {
-            Some(settings) => settings.with_values(self.values.clone())?,
-            None => user,
+        let prepared = self.prepared(user)?;
+        let settings = match of_workspace {
+            Some(settings) if settings != prepared.of_user => self.with_words_of_caller(settings)?,
+            _ => prepared.settings.clone(),
         };
-        settings.scan.exclude.extend(self.exclude.iter().cloned());
         let options = Options {
-            own_directories,
+            own_directories: prepared.own_directories.clone(),
             git: self.environment.git().clone(),
             patience: TRY.min(self.wait),
             open_stores: open_stores(&settings),
@@ -84,6 +90,29 @@ impl Opener {
         }
         watch.over(&mut workspace);
         Ok(workspace)
+    }
+
+    fn prepared(&self, of_user: Settings) -> Result<Arc<Prepared>, Failure> {
+        // Whoever can't have the lock does without: in a process that was forked off nobody may be there to release it.
+        let mut kept = self.prepared.try_lock().ok();
+        if let Some(prepared) = kept.as_deref().and_then(Option::as_ref)
+            && prepared.of_user == of_user
+        {
+            return Ok(Arc::clone(prepared));
+        }
+        let settings = self.with_words_of_caller(of_user.clone())?;
+        let own_directories = self.environment.own_directories(&settings);
+        let prepared = Arc::new(Prepared { of_user, settings, own_directories });
+        if let Some(kept) = kept.as_deref_mut() {
+            *kept = Some(Arc::clone(&prepared));
+        }
+        Ok(prepared)
+    }
+
+    fn with_words_of_caller(&self, settings: Settings) -> Result<Settings, Failure> {
+        let mut settings = settings.with_values(self.values.clone())?;
+        settings.scan.exclude.extend(self.exclude.iter().cloned());
+        Ok(settings)
     }
 
     fn with_workspace_file(&self, user: &Settings, access: Access, watch: &Watch) -> Result<Settings, Failure> {

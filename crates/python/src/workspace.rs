@@ -3,11 +3,11 @@
 use std::{
     ffi::{CString, OsString},
     path::PathBuf,
-    sync::Arc,
+    sync::{Arc, Mutex},
     time::Duration,
 };
 
-use backtrail::{Error, PatchLimits, Result, Workspace};
+use backtrail::{Error, PatchLimits, Result, Scope, Workspace};
 use backtrail_cli::settings::Environment;
 use jiff::Timestamp;
 use pyo3::{
@@ -55,7 +55,8 @@ impl NativeWorkspace {
         let location = py.detach(find).map_err(|problem| errors::failure(py, &problem))?;
         let exclude = wanted(words, "exclude")?.unwrap_or_default();
         let force = wanted(words, "force")?.unwrap_or_default();
-        Ok(Self { opener: Arc::new(Opener { environment, location, values, exclude, wait, force }) })
+        let prepared = Mutex::default();
+        Ok(Self { opener: Arc::new(Opener { environment, location, values, exclude, wait, force, prepared }) })
     }
 
     #[getter]
@@ -146,6 +147,16 @@ impl NativeWorkspace {
             workspace.diff_of(&id, &scope(workspace, paths.as_deref())?, &PatchLimits::default())
         };
         Ok(PlainDiff::from(&self.operate(py, Access::Store, call, patch)?))
+    }
+
+    /// The text alone of what a checkpoint changed in one path, for callers that want no more.
+    fn patch_text(&self, py: Python<'_>, word: String, path: PathBuf, call: &Call) -> PyResult<String> {
+        let patch = move |workspace: &Workspace| {
+            let id = id_or_resolve(workspace, &word)?;
+            let scope = Scope::of_paths(vec![inside(workspace, &path)?]);
+            workspace.diff_of(&id, &scope, &PatchLimits::default())
+        };
+        Ok(self.operate(py, Access::Store, call, patch)?.patch)
     }
 
     fn read<'py>(&self, py: Python<'py>, word: String, path: PathBuf, call: &Call) -> PyResult<Bound<'py, PyBytes>> {

@@ -10,7 +10,6 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from datetime import datetime, timedelta
-from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, List, Literal, TypeVar, get_args
 
@@ -297,7 +296,7 @@ class Workspace:
 
     def _patch_text(self, checkpoint: CheckpointRef, path: StrPath) -> str:
         """The text alone of what `patch` gives: callers that want no more are quick ones."""
-        return self._run(_patch, self._native.patch, _word(checkpoint), [_path(path)])
+        return self._run(str, self._native.patch_text, _word(checkpoint), _path(path))
 
     def read(self, checkpoint: CheckpointRef, path: StrPath) -> bytes:
         """The bytes of one file at a checkpoint; of a symlink, its target."""
@@ -525,9 +524,6 @@ class Workspace:
             # The files are back, and the caller must hear of that.
             warnings.warn(f"the conversation of {word} can't be read: {problem}", stacklevel=5)
             return None
-
-
-_patch: Callable[[dict[str, Any]], str] = itemgetter("patch")
 
 
 def _rebuild(kind: type[Workspace], root: str, store: str, options: dict[str, Any]) -> Workspace:
