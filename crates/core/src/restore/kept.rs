@@ -1,17 +1,18 @@
 //! Bytes that somebody wrote between the scan and the restore: they came out of the workspace, and are kept.
 
 use jiff::Timestamp;
+use rayon::prelude::*;
 
 use super::{
     Conflict,
     apply::content_of,
-    stage::{Stage, old_slots, slot},
+    stage::{FEW, Stage, old_slots, slot},
 };
 use crate::{
     disk::{Dir, FileType},
     error::{Error, Result, While},
     model::{ContentSink, Contents, Directory, Entry, FileEntry, Kind, Node, Scope, Side, Stamp, WorkspacePath},
-    store::{Journal, PackWriter, Record, RecordedPaths, State, Writer},
+    store::{Journal, PackWriter, Record, RecordedPaths, State, Step, Writer},
     workspace::Workspace,
 };
 
@@ -32,27 +33,13 @@ impl Workspace {
         now: Timestamp,
     ) -> Result<()> {
         let pack = writer.start_pack();
-        let mut intruders = Vec::new();
-        for (number, step) in journal.steps.iter().enumerate() {
-            if !step.takes_leaf() && !step.puts_leaf() {
-                continue;
-            }
-            let area = stage.directory(step)?;
-            let sides = [step.old.as_ref(), step.new.as_ref()];
-            let mut look = |name: &[u8]| -> Result<bool> {
-                let is_there = area.try_stamp_at(name).or_fail("check", self.root())?.is_some();
-                if let Some(node) = unaccounted(area, name, sides, &pack).or_fail("check", self.root())? {
-                    intruders.push(Intruder { path: step.path.clone(), node });
-                }
-                Ok(is_there)
-            };
-            look(&slot(number))?;
-            for name in old_slots(number) {
-                if !look(&name)? {
-                    break;
-                }
-            }
-        }
+        let look = |(number, step): (usize, &Step)| self.intruders_of(number, step, stage, &pack);
+        let steps = journal.steps.iter().enumerate();
+        let intruders: Vec<Vec<Intruder>> = match journal.steps.len() <= FEW {
+            true => steps.map(look).collect::<Result<_>>()?,
+            false => steps.collect::<Vec<_>>().into_par_iter().map(look).collect::<Result<_>>()?,
+        };
+        let intruders: Vec<Intruder> = intruders.into_iter().flatten().collect();
         if intruders.is_empty() {
             return Ok(());
         }
@@ -63,6 +50,30 @@ impl Workspace {
             conflicts.push(Conflict { path: intruder.path.clone(), reason, kept });
         }
         self.publish_kept(writer, pack, journal, intruders, now)
+    }
+
+    /// What a step's slots hold that neither its old nor its new side accounts for.
+    fn intruders_of(&self, number: usize, step: &Step, stage: &Stage, pack: &PackWriter) -> Result<Vec<Intruder>> {
+        let mut found = Vec::new();
+        if !step.takes_leaf() && !step.puts_leaf() {
+            return Ok(found);
+        }
+        let area = stage.directory(step)?;
+        let sides = [step.old.as_ref(), step.new.as_ref()];
+        let mut look = |name: &[u8]| -> Result<bool> {
+            let is_there = area.try_stamp_at(name).or_fail("check", self.root())?.is_some();
+            if let Some(node) = unaccounted(area, name, sides, pack).or_fail("check", self.root())? {
+                found.push(Intruder { path: step.path.clone(), node });
+            }
+            Ok(is_there)
+        };
+        look(&slot(number))?;
+        for name in old_slots(number) {
+            if !look(&name)? {
+                break;
+            }
+        }
+        Ok(found)
     }
 
     fn publish_kept(

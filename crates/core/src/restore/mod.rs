@@ -18,7 +18,7 @@ use apply::Attempt;
 pub use plan::{Conflict, Only, RestorePlan};
 pub(crate) use recover::Abort;
 pub use recover::Recovery;
-use safety::Present;
+use safety::{Present, Safety};
 
 use crate::{
     diff::{LineSource, count_lines},
@@ -191,15 +191,15 @@ impl Workspace {
         let stage = self.stage(writer, &mut plan, timeline.next_sequence())?;
 
         // Published before the first write: after a crash this is the only way back.
-        let (safety, unsaved) = self.sync_stage_during(writer, &plan, &stage, || {
+        let Safety { id: safety, sequence, unsaved, seen } = self.sync_stage_during(writer, &plan, &stage, || {
             self.publish_safety(writer, &timeline, present, &plan, intent, now)
         })?;
         let before = timeline.current().map(|entry| entry.id);
         let journal = Journal {
             version: 1,
-            sequence: safety.sequence,
+            sequence,
             target: intent.request.target,
-            safety: safety.id,
+            safety,
             scope: plan.recorded_scope.clone(),
             before,
             after: intent.lands_on(&plan, before),
@@ -213,7 +213,8 @@ impl Workspace {
         };
         // The commit point: from here on the restore will be finished, by this process or the next.
         writer.open_journal(&journal)?;
-        let mut conflicts = match self.apply_journal(writer, &journal, &stage, Attempt::First, now) {
+        let apply = || self.apply_journal(writer, &journal, &stage, Attempt::First, now);
+        let mut conflicts = match self.remember_during(writer, safety, seen, journal.steps.len(), apply) {
             Ok(conflicts) => conflicts,
             Err(error) => return Err(self.take_back_after(writer, journal, error, now)),
         };
@@ -221,7 +222,7 @@ impl Workspace {
         conflicts.sort_by(|a, b| a.path.cmp(&b.path));
         self.finish_journal(writer, &journal, &stage, &mut conflicts, now)?;
         let target = intent.request.target;
-        self.emit(writer, Event::CheckpointRestored { checkpoint: target, safety: Some(safety.id) }, now)?;
+        self.emit(writer, Event::CheckpointRestored { checkpoint: target, safety: Some(safety) }, now)?;
         writer.tidy()?;
         Ok(RestoreOutcome {
             target,
@@ -229,7 +230,7 @@ impl Workspace {
             plan: plan.hash,
             changes: plan.changes,
             applied: true,
-            safety: Some(safety.id),
+            safety: Some(safety),
             conflicts,
             unsaved,
             git: plan.git.map(|git| git.after),

@@ -1,10 +1,13 @@
 //! The safety checkpoint: what the workspace is right before a restore touches it.
 
-use std::collections::{HashMap, HashSet};
+use std::{
+    collections::{HashMap, HashSet},
+    thread,
+};
 
 use jiff::Timestamp;
 
-use super::{Intent, RestorePlan};
+use super::{Intent, RestorePlan, stage::FEW};
 use crate::{
     diff::{Comparison, LineSource, Tree, compare_within, count_lines},
     error::{Error, Result, While},
@@ -28,6 +31,10 @@ pub(super) struct Present {
 /// A safety checkpoint that was published.
 pub(super) struct Safety {
     pub(super) id: CheckpointId,
+    /// How many of the paths in it no other checkpoint has as they are.
+    pub(super) unsaved: usize,
+    /// What the whole workspace was, for the next scan.
+    pub(super) seen: Option<Capture>,
     pub(super) sequence: u64,
 }
 
@@ -46,7 +53,7 @@ impl Workspace {
         Ok(())
     }
 
-    /// Publishes what is there now; says how much of it no other checkpoint has.
+    /// Publishes what is there now.
     pub(super) fn publish_safety(
         &self,
         writer: &Writer,
@@ -55,7 +62,7 @@ impl Workspace {
         plan: &RestorePlan,
         intent: &Intent,
         now: Timestamp,
-    ) -> Result<(Safety, usize)> {
+    ) -> Result<Safety> {
         let standing = writer.standing(timeline)?;
         let Present { scan, pack, surroundings, git } = present;
         let mut capture = self.capture_of(writer, timeline, scan, surroundings, &[])?;
@@ -86,15 +93,35 @@ impl Workspace {
         let sequence = record.sequence;
         let unpublished = writer.build(pack, &snapshot, &state, record)?;
         let id = writer.publish(unpublished)?;
-        if *scope == Scope::Whole {
-            let timeline = writer.timeline()?;
-            let entry =
-                timeline.get(&id).ok_or_else(|| Error::Internal("a published checkpoint is not there".into()))?;
-            self.remember_scan(writer, &capture, entry)?;
-        }
         let message = request.message.unwrap_or_default();
         self.emit(writer, Event::CheckpointCreated { checkpoint: id, kind: "safety".into(), message }, now)?;
-        Ok((Safety { id, sequence }, unsaved))
+        let seen = (*scope == Scope::Whole).then_some(capture);
+        Ok(Safety { id, sequence, unsaved, seen })
+    }
+
+    /// Keeps what was seen for the next scan while `act` writes files, side by side where those are many. That it could
+    /// not be kept costs the next scan some time, and nobody anything else.
+    pub(super) fn remember_during<T>(
+        &self,
+        writer: &Writer,
+        safety: CheckpointId,
+        seen: Option<Capture>,
+        files: usize,
+        act: impl FnOnce() -> T,
+    ) -> T {
+        let Some(seen) = seen else { return act() };
+        let remember = move || {
+            let timeline = writer.timeline().ok()?;
+            self.remember_scan(writer, &seen, timeline.get(&safety)?).ok()
+        };
+        if files <= FEW {
+            remember();
+            return act();
+        }
+        thread::scope(|scope| {
+            drop(thread::Builder::new().spawn_scoped(scope, remember));
+            act()
+        })
     }
 }
 

@@ -95,7 +95,9 @@ impl UserRepository {
     pub(crate) fn read_index_ahead(&self) {
         self.index_stamp();
         let (index, path, hash) = (Arc::clone(&self.index), self.index_path(), self.object_hash());
-        let read = move || drop(index.get_or_init(|| Index::at(path, hash)).is_some());
+        let read = move || {
+            index.get_or_init(|| Index::at(path, hash));
+        };
         // Where no thread can be had, whoever asks reads it.
         drop(thread::Builder::new().name("index".into()).spawn(read));
     }
