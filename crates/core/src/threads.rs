@@ -2,7 +2,10 @@
 
 use std::{
     panic,
-    sync::atomic::{AtomicUsize, Ordering},
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
     thread,
 };
 
@@ -21,6 +24,22 @@ pub(crate) fn for_trees() -> Result<rayon::ThreadPool> {
         .stack_size(STACK_BYTES)
         .build()
         .map_err(|error| Error::Internal(format!("can't start threads: {error}")))
+}
+
+/// Does `other` on a thread of its own while this one acts. The shared workers would not do: see [`for_trees`].
+pub(crate) fn beside<A, B: Send>(act: impl FnOnce() -> A, other: impl FnOnce() -> B + Send) -> (A, B) {
+    let other = Mutex::new(Some(other));
+    let run = || other.lock().unwrap_or_else(PoisonError::into_inner).take().map(|other| other());
+    thread::scope(|scope| {
+        let running = thread::Builder::new().stack_size(STACK_BYTES).spawn_scoped(scope, run);
+        let acted = act();
+        let done = match running {
+            Ok(running) => running.join().unwrap_or_else(|panicked| panic::resume_unwind(panicked)),
+            // Where no thread can be had, one thing is done after the other.
+            Err(_) => run(),
+        };
+        (acted, done.expect("it runs once"))
+    })
 }
 
 /// Does something that waits for the disk to each item, many side by side.
@@ -46,9 +65,13 @@ pub(crate) fn wait_for_each<T: Sync>(items: &[T], act: impl Fn(&T) -> Result<()>
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Mutex;
-
     use super::*;
+
+    #[test]
+    fn both_are_done() {
+        assert_eq!(beside(|| 1, || thread::current().id()).0, 1);
+        assert_ne!(beside(|| 1, || thread::current().id()).1, thread::current().id());
+    }
 
     #[test]
     fn each_item_gets_its_turn_and_a_failure_is_told() {

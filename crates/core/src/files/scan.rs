@@ -331,10 +331,22 @@ impl<'a> Walker<'a> {
         }
         if !pending.is_judged
             && let Some(hint) = pending.file_type
-            && let Judged::LeftOut(reason @ Reason::Ignored) =
-                self.judge(&child, hint == FileType::Directory, rules, place)
         {
-            return with(Node::Skipped(reason, Stamp::default()), None, name);
+            match self.judge(&child, hint == FileType::Directory, rules, place) {
+                Judged::LeftOut(Reason::Ignored) => {
+                    return with(Node::Skipped(Reason::Ignored, Stamp::default()), None, name);
+                }
+                // A new file has to be opened anyway, which tells as much as a look at it.
+                Judged::Captured { exception, .. } if hint == FileType::File && pending.cached.is_none() => {
+                    match self.contents(directory, &name).map_err(fail)? {
+                        None => return Ok(None),
+                        // Something else may have taken the name since it was listed.
+                        Some(Node::Skipped(..)) => {}
+                        Some(node) => return with(node, exception, name),
+                    }
+                }
+                _ => {}
+            }
         }
         let stamp = match directory.try_stamp_at(&name) {
             Ok(Some(stamp)) => stamp,
@@ -389,11 +401,15 @@ impl<'a> Walker<'a> {
         {
             return Ok(Some(Node::File(*file)));
         }
-        if stamp.size > self.options.settings.max_file_bytes {
-            return Ok(Some(Node::Skipped(Reason::TooLarge, stamp)));
+        self.contents(directory, name)
+    }
+
+    fn contents(&self, directory: &Dir, name: &[u8]) -> io::Result<Option<Node>> {
+        let node = read::read_file(directory, name, self.options.settings.max_file_bytes, self.options.sink)?;
+        if let Some(Node::File(file)) = &node {
+            self.options.progress.add_bytes(file.stamp.size);
         }
-        self.options.progress.add_bytes(stamp.size);
-        read::read_file(directory, name, self.options.settings.max_file_bytes, self.options.sink)
+        Ok(node)
     }
 
     fn symlink(

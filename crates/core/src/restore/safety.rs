@@ -1,9 +1,6 @@
 //! The safety checkpoint: what the workspace is right before a restore touches it.
 
-use std::{
-    collections::{HashMap, HashSet},
-    thread,
-};
+use std::collections::{HashMap, HashSet};
 
 use jiff::Timestamp;
 
@@ -16,6 +13,7 @@ use crate::{
     model::{Change, CheckpointId, Directory, Kind, Node, Scope, WorkspacePath},
     save::{Capture, SaveRequest},
     store::{Direction, NewGitFile, PackWriter, Snapshot, Timeline, Writer},
+    threads,
     workspace::{Surroundings, Workspace},
 };
 
@@ -118,10 +116,7 @@ impl Workspace {
             remember();
             return act();
         }
-        thread::scope(|scope| {
-            drop(thread::Builder::new().spawn_scoped(scope, remember));
-            act()
-        })
+        threads::beside(act, remember).0
     }
 }
 

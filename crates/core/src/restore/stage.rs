@@ -3,10 +3,9 @@
 use std::{
     collections::HashMap,
     fs::File,
-    io, panic,
+    io,
     path::Path,
     sync::atomic::{AtomicBool, Ordering},
-    thread,
 };
 
 use rayon::prelude::*;
@@ -96,15 +95,7 @@ impl Workspace {
         if staged.len() <= FEW {
             return self.sync_stage(&staged, stage).and_then(|()| act());
         }
-        let (synced, acted) = thread::scope(|scope| {
-            let syncing = thread::Builder::new().spawn_scoped(scope, || self.sync_stage(&staged, stage));
-            let acted = act();
-            let synced = match syncing {
-                Ok(syncing) => syncing.join().unwrap_or_else(|panicked| panic::resume_unwind(panicked)),
-                Err(_) => self.sync_stage(&staged, stage),
-            };
-            (synced, acted)
-        });
+        let (acted, synced) = threads::beside(act, || self.sync_stage(&staged, stage));
         match synced {
             Ok(()) => acted,
             Err(error) => Err(self.give_up_stage(writer, stage, error)),

@@ -1,6 +1,6 @@
 //! The workspace as a checkpoint will hold it: what was read, what was left out, and how the user's repository stands.
 
-use std::cell::OnceCell;
+use std::sync::OnceLock;
 
 use crate::{
     diff::Comparison,
@@ -27,7 +27,7 @@ pub(crate) struct Capture {
     pub(crate) mode_defaults: ModeDefaults,
     pub(super) surroundings: Surroundings,
     pub(super) included: Vec<WorkspacePath>,
-    git_changes: OnceCell<GitChanges>,
+    git_changes: OnceLock<GitChanges>,
 }
 
 impl Capture {
@@ -169,7 +169,7 @@ impl Workspace {
         let mode_defaults = scan.id_defaults().or_else(standing).unwrap_or_else(|| commonest_modes(&scan));
         let included = self.included_paths(timeline, include);
         let is_anew = writer.is_distrusted();
-        Ok(Capture { scan, is_anew, mode_defaults, surroundings, included, git_changes: OnceCell::new() })
+        Ok(Capture { scan, is_anew, mode_defaults, surroundings, included, git_changes: OnceLock::new() })
     }
 
     /// What was asked for now, and what earlier checkpoints were asked for and is still there.

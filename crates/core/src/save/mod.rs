@@ -14,6 +14,7 @@ use crate::{
     events::Event,
     model::{Checkpoint, Context, Kind, Skipped, WorkspacePath},
     store::{PackWriter, Snapshot, TimelineEntry, Writer},
+    threads,
     workspace::Workspace,
 };
 
@@ -117,7 +118,7 @@ impl Workspace {
 
         let pack = writer.start_pack();
         let mut capture = self.capture(writer, &timeline, &request.include, &pack)?;
-        pack.settle().or_fail("write into", writer.layout().packs())?;
+        let is_much = pack.settle().or_fail("write into", writer.layout().packs())?;
         let snapshot = writer.write_snapshot(&pack, &mut capture.scan.root, &capture.mode_defaults)?;
         let is_unchanged = standing.as_ref() == Some(&snapshot);
         if let (true, Some(entry)) = (is_unchanged, current)
@@ -127,7 +128,9 @@ impl Workspace {
             return self.nothing_to_save(writer, entry, capture);
         }
 
-        let changes = self.changes_against(writer, standing.as_ref(), &capture, &pack)?;
+        let compare = || self.changes_against(writer, standing.as_ref(), &capture, &pack);
+        // What the user's repository makes of it takes a while, too, where much is new.
+        let changes = if is_much { threads::beside(compare, || capture.git_state()).0 } else { compare() }?;
         let (record, state) = self.describe(writer, request, now, &timeline, &capture, &changes)?;
         self.refuse_if_stopped()?;
         let unpublished = writer.build(pack, &snapshot, &state, record)?;

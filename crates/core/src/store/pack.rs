@@ -5,7 +5,6 @@
 
 use std::{
     borrow::Cow,
-    collections::{HashMap, HashSet},
     fs::File,
     io::{self, Read, Seek, SeekFrom, Write},
     ops::Range,
@@ -17,6 +16,7 @@ use std::{
 };
 
 use gix_hash::ObjectId;
+use gix_hashtable::{HashMap, HashSet};
 use gix_pack::data::entry::Header;
 
 use super::{
@@ -28,7 +28,7 @@ use super::{
 use crate::{
     disk::private,
     model::{ContentId, ContentSink, Contents},
-    text,
+    text, threads,
 };
 
 /// Up to this size a pack is built in memory and written in one piece.
@@ -70,21 +70,21 @@ impl PackWriter {
     }
 
     /// Lets what was put in so far become a pack of its own while the caller goes on, where it is much: its checksum
-    /// takes a while, and begins with the number of objects.
-    pub(crate) fn settle(&self) -> io::Result<()> {
+    /// takes a while, and begins with the number of objects. Says whether it was.
+    pub(crate) fn settle(&self) -> io::Result<bool> {
         let mut body = self.body();
         if body.file.is_none() || self.settled.get().is_some() {
-            return Ok(());
+            return Ok(false);
         }
         body.spill()?;
         // Without another handle or thread it stays what it is, and is finished at the end.
-        let Ok(own) = body.for_finishing() else { return Ok(()) };
+        let Ok(own) = body.for_finishing() else { return Ok(false) };
         let thread = thread::Builder::new().name("pack".into()).spawn(move || own.finish());
-        let Ok(thread) = thread else { return Ok(()) };
+        let Ok(thread) = thread else { return Ok(false) };
         *self.settling() = Some(thread);
         let rest = Body::in_directory(self.layout.packs());
         self.settled.get_or_init(|| std::mem::replace(&mut *body, rest));
-        Ok(())
+        Ok(true)
     }
 
     fn settling(&self) -> MutexGuard<'_, Option<JoinHandle<io::Result<PathBuf>>>> {
@@ -238,7 +238,7 @@ impl Body {
             file: None,
             length: HEADER_BYTES,
             entries: Vec::new(),
-            positions: HashMap::new(),
+            positions: HashMap::default(),
             lines: Vec::new(),
         }
     }
@@ -413,7 +413,7 @@ impl Body {
     /// Reads the file back for its checksum; meanwhile the bytes go to the disk, and the entries into order.
     fn checksum_of_file(&mut self, file: &File, header: &[u8]) -> io::Result<ObjectId> {
         let (entries, length) = (&mut self.entries, self.length);
-        let (checksum, synced) = rayon::join(
+        let (checksum, synced) = threads::beside(
             || checksum_of(header, |hasher| hash_range(file, HEADER_BYTES..length, hasher)),
             || {
                 sort_entries(entries);
