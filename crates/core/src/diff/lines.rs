@@ -1,6 +1,11 @@
 //! Counting the lines that came and went.
 
-use std::{io::Read, path::Path};
+use std::{
+    cell::{Cell, RefCell},
+    collections::HashMap,
+    io::Read,
+    path::Path,
+};
 
 use imara_diff::{Algorithm, Diff, InternedInput, sources::byte_lines};
 use rayon::prelude::*;
@@ -15,9 +20,42 @@ use crate::{
 
 /// Where the contents of both sides of a change are read.
 pub(crate) struct LineSource<'a> {
-    store: Option<(&'a Store, ObjectReader)>,
+    store: Option<Stored<'a>>,
     older_place: Place<'a>,
     newer_place: Place<'a>,
+}
+
+/// A store, and what was read from it last: who counts lines often prints them next.
+struct Stored<'a> {
+    store: &'a Store,
+    reader: ObjectReader,
+    kept: RefCell<HashMap<ContentId, Vec<u8>>>,
+    kept_bytes: Cell<usize>,
+}
+
+/// No more than this is kept of what was read.
+const KEPT_BYTES: usize = 1 << 20;
+
+impl<'a> Stored<'a> {
+    fn of(store: &'a Store) -> Self {
+        Self { store, reader: store.reader(), kept: RefCell::default(), kept_bytes: Cell::new(0) }
+    }
+
+    /// The bytes of a content; none where they are more than `most`.
+    fn content(&self, content: &ContentId, most: u64) -> Result<Option<Vec<u8>>> {
+        if let Some(kept) = self.kept.borrow().get(content).filter(|kept| kept.len() as u64 <= most) {
+            return Ok(Some(kept.clone()));
+        }
+        if self.store.content_size(&self.reader, content)? > most {
+            return Ok(None);
+        }
+        let bytes = self.store.content(&self.reader, content)?;
+        if self.kept_bytes.get() + bytes.len() <= KEPT_BYTES {
+            self.kept_bytes.set(self.kept_bytes.get() + bytes.len());
+            self.kept.borrow_mut().insert(*content, bytes.clone());
+        }
+        Ok(Some(bytes))
+    }
 }
 
 /// So many changes are worth another worker.
@@ -33,26 +71,26 @@ enum Place<'a> {
 
 impl<'a> LineSource<'a> {
     pub(crate) fn stored(store: &'a Store) -> Self {
-        Self { store: Some((store, store.reader())), older_place: Place::Stored, newer_place: Place::Stored }
+        Self { store: Some(Stored::of(store)), older_place: Place::Stored, newer_place: Place::Stored }
     }
 
     pub(crate) fn in_pack(store: &'a Store, pack: &'a PackWriter) -> Self {
-        Self { store: Some((store, store.reader())), older_place: Place::Stored, newer_place: Place::Pack(pack) }
+        Self { store: Some(Stored::of(store)), older_place: Place::Stored, newer_place: Place::Pack(pack) }
     }
 
     pub(crate) fn on_disk(store: Option<&'a Store>, root: &'a Path) -> Self {
-        let store = store.map(|store| (store, store.reader()));
+        let store = store.map(Stored::of);
         Self { store, older_place: Place::Stored, newer_place: Place::Disk(root) }
     }
 
     /// For a restore: what is on disk goes, what is stored comes.
     pub(crate) fn from_disk_to_store(store: &'a Store, root: &'a Path) -> Self {
-        Self { store: Some((store, store.reader())), older_place: Place::Disk(root), newer_place: Place::Stored }
+        Self { store: Some(Stored::of(store)), older_place: Place::Disk(root), newer_place: Place::Stored }
     }
 
     /// The same, for another worker.
     fn again(&self) -> Self {
-        let store = self.store.as_ref().map(|(store, _)| (*store, store.reader()));
+        let store = self.store.as_ref().map(|stored| Stored::of(stored.store));
         Self { store, older_place: self.older_place, newer_place: self.newer_place }
     }
 
@@ -87,11 +125,7 @@ impl<'a> LineSource<'a> {
     }
 
     fn stored_content(&self, content: &ContentId, most: u64) -> Result<Option<Vec<u8>>> {
-        match &self.store {
-            Some((store, reader)) if store.content_size(reader, content)? > most => Ok(None),
-            Some((store, reader)) => store.content(reader, content).map(Some),
-            None => Ok(Some(Vec::new())),
-        }
+        self.store.as_ref().map_or(Ok(Some(Vec::new())), |stored| stored.content(content, most))
     }
 }
 
