@@ -1,5 +1,7 @@
 //! The operations that are swept, each with what is there before.
 
+use backtrail_testkit::Random;
+
 use crate::{
     fault::{Fault, Point},
     place::Place,
@@ -69,6 +71,8 @@ pub(crate) fn all() -> Vec<Scenario> {
         scenario("export", edited, &["export", "one", "{elsewhere}/out"]),
         Scenario { is_interrupted: true, ..scenario("recover", interrupted, &["recover"]) },
         Scenario { is_interrupted: true, ..scenario("recover --abort", interrupted, &["recover", "--abort"]) },
+        scenario("first save of much", large, &["save", "-m", "first"]),
+        scenario("restore of many", many, &["restore", "one"]),
     ]
 }
 
@@ -80,6 +84,25 @@ fn first(place: &Place) {
     place.link("a", "link");
     init(place, "ws");
     init(place, "ws/nested");
+}
+
+/// So much that a part becomes a pack of its own while the rest is still being made.
+fn large(place: &Place) {
+    first(place);
+    for number in 0..3 {
+        std::fs::write(place.path(&format!("ws/large-{number}")), Random::new(number).bytes(2 << 20)).unwrap();
+    }
+}
+
+/// So many files that a restore sees to them side by side.
+fn many(place: &Place) {
+    let path = |number: usize| format!("d{}/{number}", number % 7);
+    init(place, "ws");
+    (0..45).for_each(|number| place.write(&path(number), &format!("{number}\n")));
+    place.ok(&["save", "-m", "one", "--name", "one"]);
+    (0..30).for_each(|number| place.write(&path(number), "edited\n"));
+    (30..40).for_each(|number| place.remove(&path(number)));
+    (50..60).for_each(|number| place.write(&path(number), "only on disk\n"));
 }
 
 fn init(place: &Place, directory: &str) {
