@@ -17,7 +17,8 @@ const STACK_BYTES: usize = 64 << 20;
 /// So many calls that wait for the disk are made side by side: file systems gather them.
 const WAITING: usize = 8;
 
-/// As many workers as there are cores, each with room for a deep tree. The shared ones have small stacks, and are gone in a process that was forked off.
+/// As many workers as there are cores, each with room for a deep tree. The shared ones have small stacks, and are gone in
+/// a process that was forked off.
 pub(crate) fn for_trees() -> Result<rayon::ThreadPool> {
     rayon::ThreadPoolBuilder::new()
         .num_threads(std::thread::available_parallelism().map_or(2, usize::from).min(8))
