@@ -13,13 +13,14 @@ use std::{
 /// everything.
 const IMPORTS: &[(&str, &[&str])] = &[
     ("text", &[]),
+    ("threads", &["error"]),
     ("model", &[]),
     ("disk", &["model"]),
     ("error", &["model"]),
     ("events", &["model"]),
     ("settings", &["disk", "error", "model"]),
-    ("files", &["disk", "error", "events", "model", "settings", "text"]),
-    ("store", &["disk", "error", "events", "model", "settings", "text"]),
+    ("files", &["disk", "error", "events", "model", "settings", "text", "threads"]),
+    ("store", &["disk", "error", "events", "model", "settings", "text", "threads"]),
 ];
 
 /// A file that may do what its rule forbids.
