@@ -2,7 +2,7 @@
 
 use std::{
     fs::{File, OpenOptions, Permissions},
-    io::{self, Write},
+    io::{self, Seek, SeekFrom, Write},
     os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt},
     path::{Path, PathBuf},
 };
@@ -105,6 +105,13 @@ pub(crate) fn check_length(file: &File, expected: u64) -> io::Result<()> {
         return Ok(());
     }
     Err(io::Error::other(format!("the file has {length} bytes where the system wrote {expected}")))
+}
+
+/// Opens one of the store's files to read it from a place on.
+pub(crate) fn open_from(path: &Path, offset: u64) -> io::Result<File> {
+    let mut file = File::open(path)?;
+    file.seek(SeekFrom::Start(offset))?;
+    Ok(file)
 }
 
 /// Opens one of the store's files to change it in place; none where there is none.

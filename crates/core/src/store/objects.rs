@@ -10,10 +10,13 @@ use std::{
 use gix_hash::{ObjectId, oid};
 use gix_object::{Find, FindHeader, tree::EntryKind};
 
-use crate::model::{ContentId, ContentSink, Contents, Unreadable};
+use crate::{
+    disk::private,
+    model::{ContentId, ContentSink, Contents, Unreadable},
+};
 
 /// Blobs larger than this are inflated piece by piece.
-const STREAM_BYTES: u64 = 16 << 20;
+pub(super) const STREAM_BYTES: u64 = 16 << 20;
 /// More packs than a store ever has: they are merged long before.
 const SLOTS: u16 = 4096;
 
@@ -282,7 +285,8 @@ impl ObjectReader {
             if !matches!(entry.header, gix_pack::data::entry::Header::Blob) {
                 return None;
             }
-            let compressed = pack.entry_slice(entry.data_offset..pack.pack_end() as u64)?;
+            // Not through the mapping of the pack: so much of it would count as memory of this process.
+            let compressed = private::open_from(pack.path(), entry.data_offset).ok()?;
             return Some(inflate_blob(id, size, compressed, take));
         }
         None
@@ -292,7 +296,7 @@ impl ObjectReader {
 fn inflate_blob(
     id: &oid,
     size: u64,
-    compressed: &[u8],
+    compressed: impl Read,
     take: &mut dyn FnMut(&[u8]) -> io::Result<()>,
 ) -> Result<io::Result<()>, ObjectProblem> {
     let damaged = |why: String| ObjectProblem::Damaged(id.to_owned(), why);

@@ -1,8 +1,15 @@
 //! Pack indices: which objects are there, and the index of a new pack.
 
-use std::{io, path::Path, sync::OnceLock};
+use std::{
+    io::{self, Read},
+    ops::Range,
+    path::Path,
+    sync::OnceLock,
+};
 
 use gix_hash::{ObjectId, oid};
+
+use super::objects::STREAM_BYTES;
 
 /// The indices of all packs in a directory; those that can't be opened are passed over.
 pub(super) fn open_indices(packs: &Path) -> io::Result<Vec<gix_pack::index::File>> {
@@ -47,8 +54,26 @@ impl KnownPack {
         let offsets = self.offsets.get_or_init(|| self.index.sorted_offsets());
         let next = offsets.partition_point(|offset| *offset <= start);
         let end = offsets.get(next).copied().unwrap_or(data.pack_end() as u64);
-        let bytes = if start < end { data.entry_slice(start..end) } else { None };
-        bytes.is_some_and(|bytes| self.index.crc32_at_index(position) == Some(crc32fast::hash(bytes)))
+        let crc32 = match end.checked_sub(start) {
+            None | Some(0) => None,
+            Some(length) if length > STREAM_BYTES => crc32_of(data.path(), start..end).ok(),
+            Some(_) => data.entry_slice(start..end).map(crc32fast::hash),
+        };
+        crc32.is_some() && crc32 == self.index.crc32_at_index(position)
+    }
+}
+
+/// The checksum of a part of a pack, without holding it in memory.
+fn crc32_of(pack: &Path, range: Range<u64>) -> io::Result<u32> {
+    let mut part = crate::disk::private::open_from(pack, range.start)?.take(range.end - range.start);
+    let (mut crc32, mut buffer) = (crc32fast::Hasher::new(), vec![0; 256 << 10]);
+    loop {
+        match part.read(&mut buffer) {
+            Ok(0) => return Ok(crc32.finalize()),
+            Ok(read) => crc32.update(&buffer[..read]),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
     }
 }
 
