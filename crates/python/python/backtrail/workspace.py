@@ -13,8 +13,11 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, List, Literal, TypeVar, get_args
 
+from . import _given as given
 from . import conversation as conversations
 from ._native import Call, NativeWorkspace, forget_store, stores_directory, workspaces
+from ._given import CheckpointRef as CheckpointRef
+from ._given import StrPath as StrPath
 from .errors import BacktrailError, CallbackError, UsageError
 from .results import (
     Checkpoint,
@@ -33,18 +36,11 @@ from .results import (
     Verification,
     Version,
     WorkspaceInfo,
-    milliseconds,
     moment,
 )
 
 if TYPE_CHECKING:
     from .guard import Guard
-
-StrPath = str | os.PathLike[str]
-"""A path as callers give it."""
-
-CheckpointRef = str | Checkpoint | Saved
-"""A checkpoint, or a word that names one: an id or the start of one, a name, ``@``, ``@~2``, ``latest``, ``step:3``…"""
 
 Only = Literal["all", "files", "state"]
 
@@ -123,10 +119,10 @@ class Workspace:
         words = {
             **self._options,
             "around": around,
-            "store": None if store is None else _path(store),
+            "store": None if store is None else given.path(store),
             "settings": json.dumps(self._options["settings"], default=os.fspath),
         }
-        self._native = NativeWorkspace(_path(path), words)
+        self._native = NativeWorkspace(given.path(path), words)
         self._callbacks: dict[str, List[Callback]] = {name: [] for name in EVENTS}
 
     @property
@@ -183,7 +179,7 @@ class Workspace:
         """
         if attachments is not None and not isinstance(attachments, Mapping):
             raise TypeError(f"attachments is a mapping of names to bytes, not {type(attachments).__name__}")
-        kept = {key: _bytes(key, value) for key, value in (attachments or {}).items()}
+        kept = {key: given.attachment(key, value) for key, value in (attachments or {}).items()}
         if conversation is not None:
             if conversations.NAME in kept:
                 raise UsageError(f"{conversations.NAME!r} is the attachment that holds the conversation")
@@ -201,9 +197,9 @@ class Workspace:
             "turn": turn,
             "prompt": prompt,
             "tool": tool,
-            "metadata": _json("metadata", metadata),
+            "metadata": given.json_text("metadata", metadata),
             "attachments": list(kept.items()),
-            "include": _paths(include),
+            "include": given.paths(include),
             "allow_empty": allow_empty,
             "if_changed": if_changed,
         }
@@ -228,13 +224,13 @@ class Workspace:
         """
         words = {
             "session": session,
-            "touching": _paths(touching),
+            "touching": given.paths(touching),
             "message": message,
             "agent": agent,
             "turn": turn,
             "prompt": prompt,
             "tool": tool,
-            "metadata": _json("metadata", metadata),
+            "metadata": given.json_text("metadata", metadata),
         }
         return self._run(Stepped._of, self._native.step, words)
 
@@ -256,9 +252,9 @@ class Workspace:
             "limit": limit,
             "kind": kind,
             "session": session,
-            "path": None if path is None else _path(path),
+            "path": None if path is None else given.path(path),
             "grep": grep,
-            "since_milliseconds": None if since is None else _since(since),
+            "since_milliseconds": None if since is None else given.since(since),
             "hide_safety": not safety,
         }
         return self._run(lambda found: [Checkpoint._of(plain) for plain in found], self._native.list, words)
@@ -270,15 +266,15 @@ class Workspace:
 
     def get(self, checkpoint: CheckpointRef) -> Checkpoint:
         """One checkpoint."""
-        return self._run(Checkpoint._of, self._native.get, _word(checkpoint))
+        return self._run(Checkpoint._of, self._native.get, given.word(checkpoint))
 
     def show(self, checkpoint: CheckpointRef) -> Shown:
         """One checkpoint with what it changed."""
-        return self._run(Shown._of, self._native.show, _word(checkpoint))
+        return self._run(Shown._of, self._native.show, given.word(checkpoint))
 
     def status(self, since: CheckpointRef | None = None) -> Status:
         """What changed on disk since a checkpoint, or since the one that the workspace stands on."""
-        return self._run(Status._of, self._native.status, _word_or_none(since))
+        return self._run(Status._of, self._native.status, given.word_or_none(since))
 
     def diff(
         self,
@@ -287,24 +283,24 @@ class Workspace:
         paths: StrPath | Iterable[StrPath] | None = None,
     ) -> Diff:
         """What differs between two checkpoints, or between one and the files on disk."""
-        words = _word_or_none(from_checkpoint), _word_or_none(to_checkpoint)
-        return self._run(Diff._of, self._native.diff, *words, _paths_or_none(paths))
+        words = given.word_or_none(from_checkpoint), given.word_or_none(to_checkpoint)
+        return self._run(Diff._of, self._native.diff, *words, given.paths_or_none(paths))
 
     def patch(self, checkpoint: CheckpointRef, paths: StrPath | Iterable[StrPath] | None = None) -> Diff:
         """What a checkpoint changed: the difference against the one before it, or against nothing."""
-        return self._run(Diff._of, self._native.patch, _word(checkpoint), _paths_or_none(paths))
+        return self._run(Diff._of, self._native.patch, given.word(checkpoint), given.paths_or_none(paths))
 
     def _patch_text(self, checkpoint: CheckpointRef, path: StrPath) -> str:
         """The text alone of what `patch` gives: callers that want no more are quick ones."""
-        return self._run(str, self._native.patch_text, _word(checkpoint), _path(path))
+        return self._run(str, self._native.patch_text, given.word(checkpoint), given.path(path))
 
     def read(self, checkpoint: CheckpointRef, path: StrPath) -> bytes:
         """The bytes of one file at a checkpoint; of a symlink, its target."""
-        return self._run(bytes, self._native.read, _word(checkpoint), _path(path))
+        return self._run(bytes, self._native.read, given.word(checkpoint), given.path(path))
 
     def attachment(self, checkpoint: CheckpointRef, name: str) -> bytes:
         """The bytes of an attachment."""
-        return self._run(bytes, self._native.attachment, _word(checkpoint), name)
+        return self._run(bytes, self._native.attachment, given.word(checkpoint), name)
 
     def conversation(self, checkpoint: CheckpointRef) -> Any:
         """What was saved with the checkpoint as its conversation; none where nothing was."""
@@ -316,12 +312,12 @@ class Workspace:
     def history(self, path: StrPath) -> List[Version]:
         """Every version of one path, newest first, deletions included."""
         make: Callable[[Sequence[dict[str, Any]]], List[Version]] = lambda found: [Version(**plain) for plain in found]
-        return self._run(make, self._native.history, _path(path))
+        return self._run(make, self._native.history, given.path(path))
 
     def export(self, checkpoint: CheckpointRef, directory: StrPath) -> Exported:
         """Writes a checkpoint's files into a new or empty directory elsewhere."""
-        target = Path(_path(directory)).absolute()
-        return self._run(lambda files: Exported(target, files), self._native.export, _word(checkpoint), target)
+        target = Path(given.path(directory)).absolute()
+        return self._run(lambda files: Exported(target, files), self._native.export, given.word(checkpoint), target)
 
     def events(self) -> List[Event]:
         """What happened to this workspace so far, oldest first; the oldest are forgotten at some time."""
@@ -411,20 +407,20 @@ class Workspace:
         if older_than is None:
             if kind is not None:
                 raise UsageError("kind says which of the older ones go: give older_than, too")
-            words = [_word(checkpoint) for checkpoint in checkpoints]
+            words = [given.word(checkpoint) for checkpoint in checkpoints]
             return self._run(lambda ids: ids, self._native.delete, words, force)
         if checkpoints:
             raise UsageError("name checkpoints or give older_than, not both")
-        age = _age(older_than)
+        age = given.age(older_than)
         return self._run(lambda ids: ids, self._native.delete_older, age, {"kind": kind}, force)
 
     def pin(self, checkpoint: CheckpointRef) -> Checkpoint:
         """Keeps a checkpoint from retention."""
-        return self._run(Checkpoint._of, self._native.pin, _word(checkpoint))
+        return self._run(Checkpoint._of, self._native.pin, given.word(checkpoint))
 
     def unpin(self, checkpoint: CheckpointRef) -> Checkpoint:
         """Leaves a checkpoint to retention again."""
-        return self._run(Checkpoint._of, self._native.unpin, _word(checkpoint))
+        return self._run(Checkpoint._of, self._native.unpin, given.word(checkpoint))
 
     def plan_prune(self) -> List[Verdict]:
         """What retention says of every checkpoint, newest first. Touches nothing."""
@@ -449,7 +445,7 @@ class Workspace:
     @staticmethod
     def all(stores: StrPath | None = None) -> List[WorkspaceInfo]:
         """Every workspace that has a store, by path. `stores` is a directory of stores other than the usual one."""
-        found = workspaces(stores_directory() if stores is None else _path(stores))
+        found = workspaces(stores_directory() if stores is None else given.path(stores))
         return [WorkspaceInfo._of(plain) for plain in found]
 
     # Events
@@ -540,111 +536,11 @@ def _restore_words(
     plan: Restored | str | None,
 ) -> dict[str, Any]:
     return {
-        "word": _word(checkpoint),
-        "paths": _paths_or_none(paths),
+        "word": given.word(checkpoint),
+        "paths": given.paths_or_none(paths),
         "only": only,
         "exact": exact,
         "skip_conflicts": skip_conflicts,
         "git": git,
         "plan": plan.plan if isinstance(plan, Restored) else plan,
     }
-
-
-def _word(checkpoint: CheckpointRef) -> str:
-    if isinstance(checkpoint, str):
-        return _text("the name of a checkpoint", checkpoint)
-    if isinstance(checkpoint, Checkpoint | Saved):
-        return checkpoint.id
-    raise TypeError(f"a checkpoint is named by a str or a Checkpoint, not by {type(checkpoint).__name__}")
-
-
-def _word_or_none(checkpoint: CheckpointRef | None) -> str | None:
-    return None if checkpoint is None else _word(checkpoint)
-
-
-def _text(what: str, value: str) -> str:
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        raise UsageError(f"{what} is {value!r}, which has half a character in it") from None
-    return value
-
-
-_PATH = (str, bytes, os.PathLike)
-
-
-def _path(path: StrPath) -> str:
-    found = os.fsdecode(path)
-    # It would stand for a whole directory: most often it comes from a variable that was never set.
-    if not found:
-        raise UsageError("a path is empty; write . for the directory itself")
-    return found
-
-
-def _paths(paths: StrPath | Iterable[StrPath]) -> list[str]:
-    if isinstance(paths, _PATH):
-        return [_path(paths)]
-    return [_path(path) for path in paths]
-
-
-def _paths_or_none(paths: StrPath | Iterable[StrPath] | None) -> list[str] | None:
-    return None if paths is None else _paths(paths)
-
-
-def _since(since: datetime | timedelta) -> int:
-    """The moment, in milliseconds since the epoch."""
-    if isinstance(since, timedelta):
-        return max(time.time_ns() // 1_000_000 - since // timedelta(milliseconds=1), 0)
-    if isinstance(since, datetime):
-        return _milliseconds("since", since)
-    raise TypeError(f"since is a timedelta or a datetime, not {type(since).__name__}")
-
-
-def _milliseconds(name: str, time: datetime) -> int:
-    try:
-        return milliseconds(time)
-    except (OverflowError, ValueError):
-        raise UsageError(f"{name} is {time}, which can't be told in UTC") from None
-
-
-def _age(older_than: datetime | timedelta) -> int:
-    """How long ago, in milliseconds."""
-    if isinstance(older_than, datetime):
-        age = time.time_ns() // 1_000_000 - _milliseconds("older_than", older_than)
-    elif isinstance(older_than, timedelta):
-        age = older_than // timedelta(milliseconds=1)
-    else:
-        raise TypeError(f"older_than is a timedelta or a datetime, not {type(older_than).__name__}")
-    if age < 0:
-        raise UsageError(f"older_than is {older_than}, which is in the future")
-    return age
-
-
-def _bytes(name: str, value: bytes | str) -> bytes:
-    if isinstance(value, str):
-        return _text(f"the attachment {name!r}", value).encode()
-    if isinstance(value, bytes | bytearray | memoryview):
-        return bytes(value)
-    raise TypeError(f"the attachment {name!r} is bytes or str, not {type(value).__name__}")
-
-
-def _json(name: str, values: Mapping[str, Any] | None) -> str | None:
-    if not values:
-        return None
-    if not isinstance(values, Mapping):
-        raise TypeError(f"{name} is a mapping, not {type(values).__name__}")
-    try:
-        text = json.dumps(dict(values), ensure_ascii=False, allow_nan=False)
-        text.encode()
-        json.loads(text, parse_int=_number)
-        return text
-    except (TypeError, ValueError, RecursionError) as problem:
-        raise TypeError(f"{name} can't be kept as JSON: {problem}") from problem
-
-
-def _number(digits: str) -> int:
-    number = int(digits)
-    if not -(2**63) <= number < 2**64:
-        # Other readers of the record would take it for a fraction, and lose digits.
-        raise ValueError(f"{digits} has more than 64 bits")
-    return number

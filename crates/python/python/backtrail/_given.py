@@ -1,0 +1,119 @@
+"""What callers give, as the engine takes it; what makes no sense is refused by its name."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+from .errors import UsageError
+from .results import Checkpoint, Saved, milliseconds
+
+StrPath = str | os.PathLike[str]
+"""A path as callers give it."""
+
+CheckpointRef = str | Checkpoint | Saved
+"""A checkpoint, or a word that names one: an id or the start of one, a name, ``@``, ``@~2``, ``latest``, ``step:3``…"""
+
+
+def word(checkpoint: CheckpointRef) -> str:
+    if isinstance(checkpoint, str):
+        return text("the name of a checkpoint", checkpoint)
+    if isinstance(checkpoint, Checkpoint | Saved):
+        return checkpoint.id
+    raise TypeError(f"a checkpoint is named by a str or a Checkpoint, not by {type(checkpoint).__name__}")
+
+
+def word_or_none(checkpoint: CheckpointRef | None) -> str | None:
+    return None if checkpoint is None else word(checkpoint)
+
+
+def text(what: str, value: str) -> str:
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise UsageError(f"{what} is {value!r}, which has half a character in it") from None
+    return value
+
+
+_PATH = (str, bytes, os.PathLike)
+
+
+def path(value: StrPath) -> str:
+    found = os.fsdecode(value)
+    # It would stand for a whole directory: most often it comes from a variable that was never set.
+    if not found:
+        raise UsageError("a path is empty; write . for the directory itself")
+    return found
+
+
+def paths(values: StrPath | Iterable[StrPath]) -> list[str]:
+    if isinstance(values, _PATH):
+        return [path(values)]
+    return [path(value) for value in values]
+
+
+def paths_or_none(values: StrPath | Iterable[StrPath] | None) -> list[str] | None:
+    return None if values is None else paths(values)
+
+
+def since(value: datetime | timedelta) -> int:
+    """The moment, in milliseconds since the epoch."""
+    if isinstance(value, timedelta):
+        return max(time.time_ns() // 1_000_000 - value // timedelta(milliseconds=1), 0)
+    if isinstance(value, datetime):
+        return _in_utc("since", value)
+    raise TypeError(f"since is a timedelta or a datetime, not {type(value).__name__}")
+
+
+def _in_utc(name: str, moment: datetime) -> int:
+    try:
+        return milliseconds(moment)
+    except (OverflowError, ValueError):
+        raise UsageError(f"{name} is {moment}, which can't be told in UTC") from None
+
+
+def age(older_than: datetime | timedelta) -> int:
+    """How long ago, in milliseconds."""
+    if isinstance(older_than, datetime):
+        age = time.time_ns() // 1_000_000 - _in_utc("older_than", older_than)
+    elif isinstance(older_than, timedelta):
+        age = older_than // timedelta(milliseconds=1)
+    else:
+        raise TypeError(f"older_than is a timedelta or a datetime, not {type(older_than).__name__}")
+    if age < 0:
+        raise UsageError(f"older_than is {older_than}, which is in the future")
+    return age
+
+
+def attachment(name: str, value: bytes | str) -> bytes:
+    if isinstance(value, str):
+        return text(f"the attachment {name!r}", value).encode()
+    if isinstance(value, bytes | bytearray | memoryview):
+        return bytes(value)
+    raise TypeError(f"the attachment {name!r} is bytes or str, not {type(value).__name__}")
+
+
+def json_text(name: str, values: Mapping[str, Any] | None) -> str | None:
+    if not values:
+        return None
+    if not isinstance(values, Mapping):
+        raise TypeError(f"{name} is a mapping, not {type(values).__name__}")
+    try:
+        written = json.dumps(dict(values), ensure_ascii=False, allow_nan=False)
+        written.encode()
+        json.loads(written, parse_int=_number)
+        return written
+    except (TypeError, ValueError, RecursionError) as problem:
+        raise TypeError(f"{name} can't be kept as JSON: {problem}") from problem
+
+
+def _number(digits: str) -> int:
+    number = int(digits)
+    if not -(2**63) <= number < 2**64:
+        # Other readers of the record would take it for a fraction, and lose digits.
+        raise ValueError(f"{digits} has more than 64 bits")
+    return number
