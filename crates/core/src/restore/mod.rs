@@ -27,7 +27,8 @@ use crate::{
     files::Scan,
     left_out::HeldPaths,
     model::{Change, Checkpoint, CheckpointId, ContentSink, GitState, Scope},
-    store::{Direction, FoundJournal, HashOnly, Journal, Operation, Restored, Store, Timeline, TimelineEntry, Writer},
+    show::known,
+    store::{Direction, FoundJournal, HashOnly, Journal, Operation, Restored, Store, Timeline, Writer},
     undo::TakenBack,
     workspace::{ScanSources, Surroundings, Workspace},
 };
@@ -226,7 +227,7 @@ impl Workspace {
         writer.tidy()?;
         Ok(RestoreOutcome {
             target,
-            checkpoint: summary_of(writer, &timeline, &target)?,
+            checkpoint: writer.summary(known(&timeline, &target)?)?,
             plan: plan.hash,
             changes: plan.changes,
             applied: true,
@@ -261,7 +262,7 @@ impl Workspace {
         }
         Ok(RestoreOutcome {
             target: intent.request.target,
-            checkpoint: summary_of(writer, timeline, &intent.request.target)?,
+            checkpoint: writer.summary(known(timeline, &intent.request.target)?)?,
             plan: plan.hash,
             changes: Vec::new(),
             applied: true,
@@ -296,12 +297,4 @@ impl Workspace {
             sink,
         )
     }
-}
-
-fn known<'t>(timeline: &'t Timeline, id: &CheckpointId) -> Result<&'t TimelineEntry> {
-    timeline.get(id).ok_or_else(|| Error::UnknownCheckpoint { word: id.to_string(), nearest: None })
-}
-
-fn summary_of(store: &Store, timeline: &Timeline, id: &CheckpointId) -> Result<Checkpoint> {
-    store.summary(known(timeline, id)?)
 }

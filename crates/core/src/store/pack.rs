@@ -158,7 +158,7 @@ impl PackWriter {
             Some(settled) => settled.read_back(&id),
             None => {
                 let mut body = self.body();
-                body.settle_file()?;
+                body.complete_file()?;
                 body.read_back(&id)
             }
         }
@@ -349,7 +349,7 @@ impl Body {
     }
 
     /// Brings everything into the file, if there is one.
-    fn settle_file(&mut self) -> io::Result<()> {
+    fn complete_file(&mut self) -> io::Result<()> {
         if self.file.is_some() && !self.memory.is_empty() { self.spill() } else { Ok(()) }
     }
 
@@ -436,6 +436,11 @@ fn checksum_of(header: &[u8], add: impl FnOnce(&mut gix_hash::Hasher) -> io::Res
 
 /// Hashes a part of a file.
 pub(super) fn hash_range(file: &File, range: Range<u64>, hasher: &mut gix_hash::Hasher) -> io::Result<()> {
+    read_range(file, range, |piece| hasher.update(piece))
+}
+
+/// Gives a part of a file to `take`, piece by piece.
+pub(super) fn read_range(file: &File, range: Range<u64>, mut take: impl FnMut(&[u8])) -> io::Result<()> {
     let mut buffer = vec![0; 1 << 20];
     let mut offset = range.start;
     while offset < range.end {
@@ -443,7 +448,7 @@ pub(super) fn hash_range(file: &File, range: Range<u64>, hasher: &mut gix_hash::
         match file.read_at(&mut buffer[..wanted], offset) {
             Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
             Ok(read) => {
-                hasher.update(&buffer[..read]);
+                take(&buffer[..read]);
                 offset += read as u64;
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}

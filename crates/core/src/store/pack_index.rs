@@ -1,15 +1,10 @@
 //! Pack indices: which objects are there, and the index of a new pack.
 
-use std::{
-    io::{self, Read},
-    ops::Range,
-    path::Path,
-    sync::OnceLock,
-};
+use std::{io, ops::Range, path::Path, sync::OnceLock};
 
 use gix_hash::{ObjectId, oid};
 
-use super::objects::STREAM_BYTES;
+use super::{objects::STREAM_BYTES, pack::read_range};
 
 /// The indices of all packs in a directory; those that can't be opened are passed over.
 pub(super) fn open_indices(packs: &Path) -> io::Result<Vec<gix_pack::index::File>> {
@@ -65,16 +60,9 @@ impl KnownPack {
 
 /// The checksum of a part of a pack, without holding it in memory.
 fn crc32_of(pack: &Path, range: Range<u64>) -> io::Result<u32> {
-    let mut part = crate::disk::private::open_from(pack, range.start)?.take(range.end - range.start);
-    let (mut crc32, mut buffer) = (crc32fast::Hasher::new(), vec![0; 256 << 10]);
-    loop {
-        match part.read(&mut buffer) {
-            Ok(0) => return Ok(crc32.finalize()),
-            Ok(read) => crc32.update(&buffer[..read]),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
+    let mut crc32 = crc32fast::Hasher::new();
+    read_range(&crate::disk::private::open_from(pack, 0)?, range, |piece| crc32.update(piece))?;
+    Ok(crc32.finalize())
 }
 
 impl KnownObjects {
