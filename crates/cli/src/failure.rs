@@ -255,6 +255,7 @@ fn hint_at(error: &Error) -> Option<String> {
         Error::NotEmpty { .. } => "name a directory that is new or empty",
         Error::NotElsewhere { .. } => "name a directory outside of it",
         Error::StoreDamaged { .. } => "see what is affected with: backtrail verify",
+        Error::JournalDamaged { .. } => "leave the files as they are and go on with: backtrail recover --abort",
         Error::StoreTooNew { .. } => "update backtrail to the version that wrote it",
         Error::NotAStore { .. } => "name a store, or a directory that is new or empty, with --store DIR",
         Error::StoreOfAnother { .. } => "name another place with --store DIR",

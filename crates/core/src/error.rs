@@ -233,6 +233,14 @@ pub enum Error {
         /// What is wrong.
         problem: String,
     },
+    /// What a restore noted before it was interrupted can't be read.
+    #[error("the store {} is damaged: the journal of an interrupted restore can't be read: {problem}", store.display())]
+    JournalDamaged {
+        /// The store.
+        store: PathBuf,
+        /// What is wrong.
+        problem: String,
+    },
     /// The store needs features that this version does not have.
     #[error("the store {} was written by a newer version: it needs {feature}", store.display())]
     StoreTooNew {
@@ -341,7 +349,7 @@ impl Error {
             Self::Conflict { .. } => ErrorCode::Conflict,
             Self::NotEmpty { .. } | Self::NotElsewhere { .. } => ErrorCode::Usage,
             Self::Settings { .. } => ErrorCode::Settings,
-            Self::StoreDamaged { .. } => ErrorCode::StoreDamaged,
+            Self::StoreDamaged { .. } | Self::JournalDamaged { .. } => ErrorCode::StoreDamaged,
             Self::StoreTooNew { .. } => ErrorCode::StoreTooNew,
             Self::Busy { .. } => ErrorCode::Busy,
             Self::Stopped => ErrorCode::Interrupted,

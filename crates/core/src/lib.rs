@@ -56,7 +56,7 @@ pub use model::{
     Skipped, WorkspacePath,
 };
 pub use precious::Precious;
-pub use restore::{Conflict, Only, Recovery, RestoreOutcome, RestorePlan, RestoreRequest};
+pub use restore::{Conflict, Only, Recovery, RestoreOutcome, RestorePlan, RestoreRequest, Way};
 pub use retention::{PrunePlan, Pruned, Verdict};
 pub use save::{SaveRequest, Saved};
 pub use settings::Settings;

@@ -18,7 +18,7 @@ use crate::{
     files::{Exceptions, Scan, ScanOptions, StatCache, scan},
     locate::Location,
     model::{ContentSink, OutsideRules, Scope, Unwritable, WorkspacePath},
-    restore::Abort,
+    restore::Way,
     settings::Settings,
     store::{HashOnly, IdentityFile, Layout, OpenStores, Store, Timeline, Writer},
     user_repository::{GitEnvironment, UserRepository, global_excludes},
@@ -194,7 +194,7 @@ impl Workspace {
     /// finished first.
     pub(crate) fn writer(&self, now: Timestamp) -> Result<(Writer, bool)> {
         let (writer, created) = self.writer_as_it_is(now)?;
-        self.recover_locked(&writer, Abort::No, now)?;
+        self.recover_locked(&writer, Way::Forward, now)?;
         Ok((writer, created))
     }
 

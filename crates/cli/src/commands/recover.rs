@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use backtrail::Recovery;
+use backtrail::{Recovery, Way};
 use clap::Args;
 
 use crate::{failure::Failure, invocation::Invocation, output::RecoverJson};
@@ -19,15 +19,21 @@ pub(crate) struct RecoverArgs {
 
 pub(crate) fn run(args: &RecoverArgs, invocation: &Invocation) -> Result<ExitCode, Failure> {
     let workspace = invocation.workspace_to_restore()?;
-    let outcome = workspace.recover(args.abort, invocation.now.timestamp())?;
+    let way = if args.abort { Way::Back } else { Way::Forward };
+    let outcome = workspace.recover(way, invocation.now.timestamp())?;
     let output = &invocation.output;
     if output.is_json() {
-        output.json(&RecoverJson { recovered: outcome != Recovery::Nothing, outcome: outcome.as_str() })?;
+        let recovered = matches!(outcome, Recovery::Finished | Recovery::TakenBack);
+        output.json(&RecoverJson { recovered, outcome: outcome.as_str() })?;
     } else {
         output.done(match outcome {
             Recovery::Nothing => "no interrupted restore",
             Recovery::Finished => "the interrupted restore is finished; take it back with: backtrail undo",
             Recovery::TakenBack => "the interrupted restore is taken back: everything is as it was before it",
+            Recovery::SetAside => {
+                "the note of the interrupted restore can't be read and is set aside; the files stay as they are, what was \
+                 there before is the latest safety checkpoint: backtrail list --kind safety"
+            }
         })?;
     }
     Ok(ExitCode::SUCCESS)

@@ -92,10 +92,13 @@ fn an_interrupted_restore_is_told_of() {
     std::fs::write(place.store().join("backtrail/journal"), "garbage\n").unwrap();
     let status = place.run(["status"]);
     assert!(status.shown().contains("a restore was interrupted"), "{}", status.shown());
-    let (exit, code, _) = place.run(["save", "--json"]).error();
+    let refused = place.run(["save", "--json"]);
+    let (exit, code, _) = refused.error();
     assert_eq!((exit, code.as_str()), (5, "store_damaged"));
+    assert!(refused.stderr.contains("recover --abort"), "{}", refused.stderr);
     assert_eq!(place.run(["verify", "--json"]).json()["ok"], false);
-    place.ok(["recover", "--abort"]);
+    let recovered = place.json(["recover", "--abort"]);
+    assert_eq!((recovered["recovered"].as_bool(), recovered["outcome"].as_str()), (Some(false), Some("set_aside")));
     place.ok(["save", "goes on"]);
 }
 

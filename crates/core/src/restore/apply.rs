@@ -11,11 +11,11 @@ use rustix::io::Errno;
 
 use super::{
     Conflict,
-    stage::{FEW, MANY, Stage, old_slots, slot},
+    stage::{Durability, FEW, MANY, Stage, old_slots, slot},
 };
 use crate::{
     disk::{self, Dir, FileType, Rename, set_mode},
-    error::{Result, While},
+    error::{Error, Result, While},
     model::{ContentId, ContentSink, Contents, Mode, Side, Stamp, WorkspacePath},
     store::{HashOnly, Journal, Step, Writer},
     threads,
@@ -27,7 +27,9 @@ enum Obstacle {
     /// Somebody else did something here in between: the step is left, and told.
     Interference(&'static str),
     /// The system refused: the whole restore is taken back.
-    Failure(io::Error),
+    Refusal(io::Error),
+    /// What has to be put there can't be had: likewise.
+    Failure(Error),
 }
 
 impl From<io::Error> for Obstacle {
@@ -37,8 +39,14 @@ impl From<io::Error> for Obstacle {
             // Nothing with such a name is there, and nothing can come there.
             Some(Errno::NAMETOOLONG) => Self::Interference("its name is longer than the file system takes"),
             Some(code) if meddling.contains(&code) => Self::Interference("somebody changed it in the meantime"),
-            _ => Self::Failure(error),
+            _ => Self::Refusal(error),
         }
+    }
+}
+
+impl From<Error> for Obstacle {
+    fn from(error: Error) -> Self {
+        Self::Failure(error)
     }
 }
 
@@ -114,7 +122,8 @@ impl Run<'_> {
                         self.conflicts.push(conflict);
                     }
                 }
-                Err(Obstacle::Failure(source)) => return Err(source).or_fail("restore", self.full_path(&step.path)),
+                Err(Obstacle::Refusal(source)) => return Err(source).or_fail("restore", self.full_path(&step.path)),
+                Err(Obstacle::Failure(error)) => return Err(error),
             }
         }
         Ok(())
@@ -131,10 +140,6 @@ impl Run<'_> {
             directory = directory.open_dir(part)?;
         }
         Ok(directory)
-    }
-
-    fn area(&self, step: &Step) -> io::Result<&Dir> {
-        self.stage.directory(step).map_err(|error| io::Error::other(error.to_string()))
     }
 
     /// A directory that its owner closed is opened up while names in it change.
@@ -165,7 +170,7 @@ impl Run<'_> {
         if self.attempt == Attempt::Again && !self.is_as(&parent, name, &stamp, step.old.as_ref())? {
             return Err(Obstacle::Interference("somebody put something else there"));
         }
-        self.move_out(&parent, name, self.area(step)?, &slot(number))
+        self.move_out(&parent, name, self.stage.directory(step)?, &slot(number))
     }
 
     fn move_out(&self, parent: &Dir, name: &[u8], area: &Dir, slot: &[u8]) -> Done {
@@ -230,7 +235,7 @@ impl Run<'_> {
             self.make_ready(number, step)?;
         }
         match present {
-            None => Ok(move_in(self.area(step)?, &slot(number), &parent, step.path.name())?),
+            None => Ok(move_in(self.stage.directory(step)?, &slot(number), &parent, step.path.name())?),
             Some(stamp) => self.replace(number, step, &parent, &stamp),
         }
     }
@@ -238,7 +243,7 @@ impl Run<'_> {
     /// Replaces what is there by exchanging it with the staged file, so that there is always one or the other.
     fn replace(&self, number: usize, step: &Step, parent: &Dir, present: &Stamp) -> Done {
         let name = step.path.name();
-        let area = self.area(step)?;
+        let area = self.stage.directory(step)?;
         match FileType::of(present) {
             FileType::Directory => return Err(Obstacle::Interference("a directory has taken its place")),
             FileType::Special => return Err(Obstacle::Interference("a special file has taken its place")),
@@ -268,7 +273,7 @@ impl Run<'_> {
 
     /// Makes sure that the slot holds the new file, as it did before somebody was interrupted.
     fn make_ready(&self, number: usize, step: &Step) -> Done {
-        let area = self.area(step)?;
+        let area = self.stage.directory(step)?;
         if let Some(stamp) = area.try_stamp_at(&slot(number))? {
             if self.is_as(area, &slot(number), &stamp, step.new.as_ref())? {
                 return Ok(());
@@ -277,9 +282,7 @@ impl Run<'_> {
             area.rename(&slot(number), area, &free_old_slot(area, number)?, Rename::NoReplace)?;
         }
         let mut reader = self.writer.reader();
-        self.workspace
-            .stage_one(self.writer, &mut reader, number, step, self.stage, true)
-            .map_err(|error| Obstacle::Failure(io::Error::other(error.to_string())))
+        Ok(self.workspace.stage_one(self.writer, &mut reader, number, step, self.stage, Durability::Synced)?)
     }
 
     fn set_file_mode(&self, _: usize, step: &Step) -> Done {

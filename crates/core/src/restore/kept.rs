@@ -147,9 +147,9 @@ fn child<'a>(directory: &'a mut Directory, name: &[u8]) -> &'a mut Directory {
     if !matches!(directory.get(name), Some(Node::Directory(_))) {
         set(directory, name, Node::Directory(Box::default()));
     }
-    let position = directory.entries().iter().position(|entry| entry.name == name).unwrap_or_default();
-    match &mut directory.entries_mut()[position].node {
-        Node::Directory(below) => below,
+    let below = directory.entries_mut().iter_mut().find(|entry| entry.name == name).map(|entry| &mut entry.node);
+    match below {
+        Some(Node::Directory(below)) => below,
         _ => unreachable!("it was just made a directory"),
     }
 }

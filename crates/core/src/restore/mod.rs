@@ -1,6 +1,6 @@
 //! Making the workspace equal a checkpoint, as a transaction.
 //!
-//! Plan, publish what is there now, make the new files ready, write the journal, apply, close the journal. Killed at
+//! Plan, make the new files ready, publish what is there now, write the journal, apply, close the journal. Killed at
 //! any point, the next command that writes finishes it. The crash table is in `docs/store-format.md`.
 
 mod apply;
@@ -16,8 +16,7 @@ use jiff::Timestamp;
 
 use apply::Attempt;
 pub use plan::{Conflict, Only, RestorePlan};
-pub(crate) use recover::Abort;
-pub use recover::Recovery;
+pub use recover::{Recovery, Way};
 use safety::{Present, Safety};
 
 use crate::{

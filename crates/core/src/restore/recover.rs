@@ -19,15 +19,18 @@ pub enum Recovery {
     Finished,
     /// It was taken back.
     TakenBack,
+    /// Its journal can't be read, and was put out of the way; the files are as it left them.
+    SetAside,
 }
 
 impl Recovery {
-    /// The word of the contract.
+    /// The word of the answers.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Nothing => "nothing",
             Self::Finished => "finished",
             Self::TakenBack => "taken_back",
+            Self::SetAside => "set_aside",
         }
     }
 }
@@ -39,25 +42,25 @@ fn is_noted(writer: &Writer, journal: &Journal) -> Result<bool> {
 
 /// Which way an interrupted restore goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Abort {
-    /// Forward.
-    No,
-    /// Back.
-    Yes,
+pub enum Way {
+    /// To the tree that it was on the way to.
+    Forward,
+    /// To the tree that was there before it.
+    Back,
 }
 
 impl Workspace {
     /// Finishes a restore that was interrupted, or takes it back.
-    pub fn recover(&self, abort: bool, now: Timestamp) -> Result<Recovery> {
+    pub fn recover(&self, way: Way, now: Timestamp) -> Result<Recovery> {
         if self.store()?.is_none() {
             return Ok(Recovery::Nothing);
         }
         let (writer, _) = self.writer_as_it_is(now)?;
         writer.mend_indices()?;
-        self.recover_locked(&writer, if abort { Abort::Yes } else { Abort::No }, now)
+        self.recover_locked(&writer, way, now)
     }
 
-    pub(crate) fn recover_locked(&self, writer: &Writer, abort: Abort, now: Timestamp) -> Result<Recovery> {
+    pub(crate) fn recover_locked(&self, writer: &Writer, way: Way, now: Timestamp) -> Result<Recovery> {
         let journal = match writer.journal()? {
             FoundJournal::Nothing => {
                 let leftovers = writer.leftover_areas()?;
@@ -68,20 +71,20 @@ impl Workspace {
                 return Ok(Recovery::Nothing);
             }
             FoundJournal::Journal(journal) => *journal,
-            FoundJournal::Damaged(why) if abort == Abort::No => {
-                let problem = format!("the journal of an interrupted restore can't be read: {why}");
-                return Err(Error::StoreDamaged { store: self.store_directory().to_owned(), problem });
+            FoundJournal::Damaged(problem) if way == Way::Forward => {
+                return Err(Error::JournalDamaged { store: self.store_directory().to_owned(), problem });
             }
             // It can't be carried out either way. Out of the way it lets other commands work; the safety checkpoint that
             // was published before the first write is the way back, and `verify` goes on naming the damage.
             FoundJournal::Damaged(_) => {
                 writer.set_journal_aside()?;
-                return Ok(Recovery::Nothing);
+                self.emit(writer, Event::Recovered { outcome: Recovery::SetAside.as_str().into() }, now)?;
+                return Ok(Recovery::SetAside);
             }
         };
         // Once it is in the log it is done but for the cleaning up: taking it back now would contradict the log.
         let is_over = journal.taken_back || is_noted(writer, &journal)?;
-        let journal = if abort == Abort::Yes && !is_over { self.turn_back(writer, journal)? } else { journal };
+        let journal = if way == Way::Back && !is_over { self.turn_back(writer, journal)? } else { journal };
         let outcome = if journal.taken_back { Recovery::TakenBack } else { Recovery::Finished };
         self.run_again(writer, &journal, now)?;
         self.emit(writer, Event::Recovered { outcome: outcome.as_str().into() }, now)?;

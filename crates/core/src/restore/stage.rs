@@ -26,6 +26,15 @@ pub(super) const FEW: usize = 32;
 /// More files than this are made durable with one call for the whole file system, which also waits for what others wrote.
 pub(super) const MANY: usize = 1_000;
 
+/// When a file that is made ready becomes durable.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Durability {
+    /// As soon as it is written.
+    Synced,
+    /// With all the others.
+    Later,
+}
+
 /// The staging areas of one restore, open.
 pub(super) struct Stage {
     pub(super) areas: Vec<Area>,
@@ -211,8 +220,9 @@ impl Workspace {
 
     fn fill(&self, store: &Store, steps: &[Step], stage: &Stage) -> Result<()> {
         let staged = staged(steps);
+        let durability = if staged.len() <= FEW { Durability::Synced } else { Durability::Later };
         let fill_one = |reader: &mut ObjectReader, (number, step): &(usize, &Step)| {
-            self.stage_one(store, reader, *number, step, stage, staged.len() <= FEW)
+            self.stage_one(store, reader, *number, step, stage, durability)
         };
         if staged.len() <= FEW {
             let mut reader = store.reader();
@@ -257,7 +267,7 @@ impl Workspace {
         number: usize,
         step: &Step,
         stage: &Stage,
-        sync: bool,
+        durability: Durability,
     ) -> Result<()> {
         let directory = stage.directory(step)?;
         let name = slot(number);
@@ -277,7 +287,10 @@ impl Workspace {
                 store.copy_content(&content, &mut write)?.or_fail("make ready", &path)?;
                 private::check_length(&file, length).or_fail("make ready", &path)?;
                 self.dress(step, &file, mode).or_fail("make ready", &path)?;
-                if sync { directory.sync_own(&file).or_fail("sync", &path) } else { Ok(()) }
+                match durability {
+                    Durability::Synced => directory.sync_own(&file).or_fail("sync", &path),
+                    Durability::Later => Ok(()),
+                }
             }
             _ => Ok(()),
         }

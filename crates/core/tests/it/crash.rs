@@ -8,7 +8,7 @@ use std::{
     sync::atomic::{AtomicUsize, Ordering},
 };
 
-use backtrail::{Checkpoint, ListFilter, Only, Recovery, RestoreRequest, SaveRequest, Scope, StepRequest};
+use backtrail::{Checkpoint, ListFilter, Only, Recovery, RestoreRequest, SaveRequest, Scope, StepRequest, Way};
 use backtrail_testkit::{
     Found, Manifest, TestWorkspace,
     crash::{self, Driver, Ended, Fault},
@@ -61,8 +61,8 @@ fn child() {
             ["prune"] => workspace.prune(now).map(drop),
             ["undo"] => workspace.undo(now).map(drop),
             ["redo"] => workspace.redo(now).map(drop),
-            ["recover"] => workspace.recover(false, now).map(drop),
-            ["abort"] => workspace.recover(true, now).map(drop),
+            ["recover"] => workspace.recover(Way::Forward, now).map(drop),
+            ["abort"] => workspace.recover(Way::Back, now).map(drop),
             other => panic!("unknown operation {other:?}"),
         }
         .map_err(|error| error.to_string())
@@ -131,7 +131,8 @@ fn git_directories(ws: &TestWorkspace) -> [Manifest; 2] {
 /// Everything that must be true after a fault, however far the operation came: the tree is one of these, the oldest first.
 fn check(ws: &TestWorkspace, trees: &[Manifest], git_before: &[Manifest; 2], what: &str) {
     let before_recovery = contents(&ws.manifest());
-    let recovered = ws.open().recover(false, ws.now()).unwrap_or_else(|error| panic!("{what}: recover: {error}"));
+    let recovered =
+        ws.open().recover(Way::Forward, ws.now()).unwrap_or_else(|error| panic!("{what}: recover: {error}"));
     let tree = ws.manifest();
     let differences: Vec<_> = trees.iter().map(|other| other.differences(&tree)).collect();
     assert!(
@@ -317,7 +318,7 @@ fn a_restore_that_ends_while_its_files_are_made_ready_has_not_begun() {
             let before = ws.manifest();
             assert_ne!(DRIVER.run(&ws.base(), "restore one", number, fault), Ended::Done, "{what}");
             before.assert_same(&ws.manifest(), &what);
-            let recovered = ws.open().recover(false, ws.now()).unwrap();
+            let recovered = ws.open().recover(Way::Forward, ws.now()).unwrap();
             assert_eq!(recovered, Recovery::Nothing, "{what}");
             before.assert_same(&ws.manifest(), &what);
             assert_no_leftovers(&ws, &what);
@@ -352,7 +353,7 @@ fn a_restore_with_git_is_old_or_new_after_a_kill_at_every_point() {
             let what = format!("{fault:?} at point {number} ({})", points[number - 1]);
             let ws = prepared();
             let ended = DRIVER.run(&ws.base(), "restore-with-git one", number, fault);
-            let recovered = ws.open().recover(false, ws.now()).unwrap_or_else(|error| panic!("{what}: {error}"));
+            let recovered = ws.open().recover(Way::Forward, ws.now()).unwrap_or_else(|error| panic!("{what}: {error}"));
             let found = of(&ws);
             let same = |wanted: &(String, Vec<String>, String, String, Vec<u8>, Manifest)| {
                 (&wanted.0, &wanted.1, &wanted.2, &wanted.3, &wanted.4)

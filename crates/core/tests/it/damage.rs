@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use backtrail::{CheckpointId, ListFilter, RestoreRequest, SaveRequest};
+use backtrail::{CheckpointId, ListFilter, RestoreRequest, SaveRequest, Way};
 use backtrail_testkit::{Manifest, TestWorkspace};
 
 fn is_long() -> bool {
@@ -245,7 +245,7 @@ fn a_damaged_index_is_made_again_by_recover() {
         spoilt[middle] ^= 0x55;
         std::fs::write(path, spoilt).unwrap();
         assert!(!sample.ws.open().verify().unwrap().damaged.is_empty());
-        sample.ws.open().recover(false, sample.ws.now()).unwrap();
+        sample.ws.open().recover(Way::Forward, sample.ws.now()).unwrap();
         assert_eq!(sample.ws.open().verify().unwrap().damaged, []);
         assert_eq!(std::fs::read(path).unwrap(), *bytes);
         sample.put_back();

@@ -7,7 +7,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-use backtrail::{CheckpointId, ListFilter, RestoreRequest, SaveRequest, Scope};
+use backtrail::{CheckpointId, ListFilter, RestoreRequest, SaveRequest, Scope, Way};
 use backtrail_testkit::{Manifest, TestWorkspace, git_directory_bytes};
 
 fn is_long() -> bool {
@@ -426,8 +426,8 @@ fn no_journal_does_harm() {
             std::fs::write(ws.store().join("backtrail").join(file), sealed).unwrap();
             let done = catch_unwind(AssertUnwindSafe(|| {
                 drop(ws.open().verify());
-                drop(ws.open().recover(false, ws.now()));
-                drop(ws.open().recover(true, ws.now()));
+                drop(ws.open().recover(Way::Forward, ws.now()));
+                drop(ws.open().recover(Way::Back, ws.now()));
                 drop(ws.open().save(&SaveRequest::default(), ws.now()));
             }));
             assert!(done.is_ok(), "{file} {shown}: it panicked");
@@ -468,7 +468,7 @@ fn no_journal_puts_a_file_into_a_repository() {
         let line = journal(path);
         let sealed = format!("{:08x} {line}\n", crc32(line.as_bytes()));
         std::fs::write(ws.store().join("backtrail/journal"), sealed).unwrap();
-        drop(ws.open().recover(false, ws.now()));
+        drop(ws.open().recover(Way::Forward, ws.now()));
         for left in ["journal", "journal.damaged"] {
             std::fs::remove_file(ws.store().join("backtrail").join(left)).ok();
         }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use backtrail::{CheckpointId, Kind, Recovery, SaveRequest};
+use backtrail::{CheckpointId, Kind, Recovery, SaveRequest, Way};
 use backtrail_testkit::crash::{Ended, Fault};
 use proptest::prelude::*;
 
@@ -53,7 +53,7 @@ impl Run {
         let now = self.ws.now();
         match next {
             AfterCrash::Abort => {
-                let recovered = self.workspace.recover(true, now).map_err(|error| failed("abort", error))?;
+                let recovered = self.workspace.recover(Way::Back, now).map_err(|error| failed("abort", error))?;
                 prop_assert_eq!(recovered != Recovery::Nothing, is_under_way, "{:?}", recovered);
                 // One that was done but for the end of its journal may be finished instead, if it says so.
                 if recovered == Recovery::Finished || (goes_forward && !is_under_way) {
@@ -63,7 +63,7 @@ impl Run {
                 self.check_timeline("recover --abort")
             }
             AfterCrash::Recover => {
-                let recovered = self.workspace.recover(false, now).map_err(|error| failed("recover", error))?;
+                let recovered = self.workspace.recover(Way::Forward, now).map_err(|error| failed("recover", error))?;
                 prop_assert_eq!(recovered, if is_under_way { Recovery::Finished } else { Recovery::Nothing });
                 if goes_forward {
                     self.done(decided, safety);
@@ -81,7 +81,7 @@ impl Run {
             }
             AfterCrash::Write(path) => {
                 let written = self.edit_after_crash(PATHS[*path]);
-                let recovered = self.workspace.recover(false, now);
+                let recovered = self.workspace.recover(Way::Forward, now);
                 recovered.map_err(|error| failed("recover after a write", error))?;
                 if goes_forward {
                     self.done(decided, safety);

@@ -13,7 +13,7 @@ mod tree;
 
 use std::cell::Cell;
 
-use backtrail::{CheckpointId, Kind, Only, RestoreRequest, SaveRequest};
+use backtrail::{CheckpointId, Kind, Only, RestoreRequest, SaveRequest, Way};
 use backtrail_testkit::{
     TestWorkspace,
     crash::{self as driver, Driver, Ended, Fault},
@@ -275,7 +275,7 @@ fn an_aborted_restore_leaves_no_trace_of_itself() {
         let (ws, one, two) = prepare();
         assert_eq!(DRIVER.run(&ws.base(), &format!("restore {one}"), point, Fault::Kill), Ended::Killed);
         let what = format!("killed at point {point} ({})", points[point - 1]);
-        ws.open().recover(true, ws.now()).unwrap_or_else(|error| panic!("{what}: {error}"));
+        ws.open().recover(Way::Back, ws.now()).unwrap_or_else(|error| panic!("{what}: {error}"));
         let (stands_on, is_restored) = (ws.open().current().unwrap(), ws.read("a").unwrap() == b"1\n");
         assert_eq!(stands_on, Some(if is_restored { one } else { two }), "{what}: where the workspace stands");
         let undone = ws.open().undo(ws.now()).unwrap();

@@ -10,7 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use backtrail::RestoreRequest;
+use backtrail::{RestoreRequest, Way};
 use backtrail_testkit::{Manifest, Random, TestWorkspace};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 
@@ -111,7 +111,7 @@ fn a_directory_that_changes_places_with_a_link_is_never_written_through() {
             let (manifest, times) = state(&ws.outside());
             outside.0.assert_same(&manifest, &format!("round {rounds}: the outside"));
             assert_eq!(outside.1, times, "round {rounds}: something outside was touched");
-            ws.open().recover(false, ws.now()).unwrap();
+            ws.open().recover(Way::Forward, ws.now()).unwrap();
             assert_kept(&ws, rounds);
             if rounds % 20 == 0 {
                 ws.open().prune(ws.now()).unwrap();

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use backtrail::{ErrorCode, RestoreRequest};
+use backtrail::{ErrorCode, RestoreRequest, Way};
 use backtrail_testkit::{Manifest, TestWorkspace};
 
 use super::*;
@@ -95,6 +95,6 @@ fn a_parent_that_is_swapped_for_a_link_all_the_time_is_never_written_through() {
         is_done.store(true, Ordering::SeqCst);
     });
     outside.assert_same(&Manifest::of(&ws.outside()), "the outside");
-    ws.open().recover(false, ws.now()).unwrap();
+    ws.open().recover(Way::Forward, ws.now()).unwrap();
     ws.assert_store_is_sound();
 }
