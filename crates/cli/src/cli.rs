@@ -19,7 +19,7 @@ use crate::commands::{
 /// Checkpoints of a workspace that can always be taken back.
 ///
 /// A checkpoint holds every file of the workspace as it was. It is kept in a store outside the workspace, and nothing
-/// is ever written into your own git repository. Without a command, an overview is shown.
+/// is written into your own git repository unless you ask with restore --git. Without a command, an overview is shown.
 ///
 /// A checkpoint is named by its id or the first four or more characters of it, by its name, or by a word: @ (where the
 /// workspace stands), @~N (N steps back), latest, step:N, commit:HASH (your

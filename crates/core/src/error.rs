@@ -65,7 +65,7 @@ impl ErrorCode {
         )
     }
 
-    /// The word of the contract.
+    /// The word, as `docs/json.md` has it.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Io => "io",

@@ -2,10 +2,37 @@
 //!
 //! A [`Workspace`] is a directory under protection. [`Workspace::save`] takes a checkpoint of it into a shadow git
 //! repository outside of it; [`Workspace::status`], [`Workspace::diff`] and [`Workspace::show`] tell what changed.
-//! The user's own git repository is read and never written.
+//! [`Workspace::restore`] makes the files equal to a checkpoint, after a safety checkpoint of what is there, and
+//! [`Workspace::undo`] takes that back. The user's own git repository is read, and written only where
+//! [`RestoreRequest::git`] asks for it.
 //!
 //! The library blocks, prints nothing, and knows no environment, home directory or clock of its own: whoever calls it
 //! passes them in.
+//!
+//! ```
+//! use backtrail::{Options, RestoreRequest, SaveRequest, Start, Workspace, locate};
+//! use jiff::Timestamp;
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let place = tempfile::tempdir()?;
+//! let (project, stores) = (place.path().join("project"), place.path().join("stores"));
+//! std::fs::create_dir(&project)?;
+//! std::fs::write(project.join("notes.txt"), "good")?;
+//!
+//! let location = locate(&Start::At(project.clone()), &stores, None)?;
+//! let workspace = Workspace::new(location, Options::default());
+//! let saved = workspace.save(&SaveRequest::default(), Timestamp::now())?;
+//!
+//! std::fs::write(project.join("notes.txt"), "bad")?;
+//! let request = RestoreRequest::whole(saved.checkpoint.id);
+//! workspace.restore(&request, Timestamp::now())?;
+//! assert_eq!(std::fs::read_to_string(project.join("notes.txt"))?, "good");
+//!
+//! workspace.undo(Timestamp::now())?;
+//! assert_eq!(std::fs::read_to_string(project.join("notes.txt"))?, "bad");
+//! # Ok(())
+//! # }
+//! ```
 
 mod address;
 mod cat;

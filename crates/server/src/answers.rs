@@ -1,5 +1,5 @@
-//! How much an answer tells: the contract's shapes, cut where they are long, with a mark that says so, and without the
-//! contents of precious files.
+//! How much an answer tells: the shapes of `docs/json.md`, cut where they are long, with a mark that says so, and without
+//! the contents of precious files.
 
 use backtrail::{
     Change, Checkpoint, Precious,

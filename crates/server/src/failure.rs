@@ -1,4 +1,4 @@
-//! How a call fails: the contract's code, a message, and the next step in the words of the tools.
+//! How a call fails: the code of `docs/json.md`, a message, and the next step in the words of the tools.
 
 use backtrail::{Error, ErrorCode};
 use serde::Serialize;
@@ -44,7 +44,7 @@ impl Failure {
         &self.message
     }
 
-    /// As the contract has it: `{"error": {"code", "message", "hint"}}`.
+    /// As `docs/json.md` has it: `{"error": {"code", "message", "hint"}}`.
     pub(crate) fn to_json(&self) -> serde_json::Value {
         serde_json::json!({ "error": self })
     }

@@ -201,8 +201,8 @@ fn git(root: &Path) -> Check {
     let detail = match top {
         None => "no repository around the workspace".to_owned(),
         Some(top) => match branch(&top.join(".git")) {
-            Some(branch) => format!("{}, {branch}; it is read and never written", top.display()),
-            None => format!("{}; it is read and never written", top.display()),
+            Some(branch) => format!("{}, {branch}; it is read, and written only by restore --git", top.display()),
+            None => format!("{}; it is read, and written only by restore --git", top.display()),
         },
     };
     Check { name: "git", ok: true, detail }

@@ -1,4 +1,4 @@
-//! Wrong input to every command: the exit status and the error code of the contract, one message that names what is
+//! Wrong input to every command: the exit status and the error code of `docs/json.md`, one message that names what is
 //! wrong, and nothing changed.
 
 use std::{

@@ -57,7 +57,7 @@ fn a_follower_hears_what_happens() {
     follower.wait().unwrap();
 }
 
-/// The word stood in the contract, and nothing ever said it.
+/// The word was promised, and nothing ever said it.
 #[test]
 fn a_failure_is_an_event() {
     let place = Place::saved();

@@ -80,7 +80,7 @@ stopped at step 2 of 3, "step-2"; go on from there with: backtrail pipeline ../p
 }
 
 #[test]
-fn the_answer_has_exactly_the_keys_of_the_contract() {
+fn the_answer_has_exactly_these_keys() {
     let place = Place::saved();
     let steps = steps(&place, "steps: [{run: echo on stdout}, {run: 'true'}]", &[], 0);
     assert_eq!(

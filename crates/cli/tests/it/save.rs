@@ -69,7 +69,7 @@ saved [ID] "again" (nothing changed)
 }
 
 #[test]
-fn json_has_exactly_the_keys_of_the_contract() {
+fn json_has_exactly_these_keys() {
     let place = Place::new();
     place.write("a.txt", "one\n");
     let answer = place.json(["save", "first"]);

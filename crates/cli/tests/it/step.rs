@@ -27,7 +27,7 @@ step 2: no checkpoint
 }
 
 #[test]
-fn json_has_exactly_the_keys_of_the_contract() {
+fn json_has_exactly_these_keys() {
     let place = Place::new();
     place.write("a.txt", "one\n");
     let words = ["step", "--agent", "claude", "--turn", "2", "--prompt", "p", "--tool", "Edit", "--meta", "k=v"];

@@ -26,7 +26,7 @@ pub struct CheckpointJson {
     pub timestamp: String,
     /// The checkpoint that the workspace stood on.
     pub parent: Option<String>,
-    /// The paths that differ from the parent; a directory ends in `/`.
+    /// The paths that differ from the parent.
     pub files_changed: Vec<String>,
     /// Lines that came against the parent.
     pub insertions: u64,
@@ -109,7 +109,7 @@ pub struct GitJson {
     pub commit: Option<String>,
     /// The branch; null where HEAD is detached.
     pub branch: Option<String>,
-    /// Tracked files that differ from the index, the first thousand.
+    /// Tracked files that differ from the index, and paths that are staged; the first thousand.
     pub dirty_files: Vec<String>,
 }
 

@@ -1,4 +1,4 @@
-//! The answers for programs, key by key as the contract writes them down.
+//! The answers for programs, key by key as `docs/json.md` writes them down.
 //!
 //! Every front end that speaks JSON shares these shapes. Printing them is left to whoever asked.
 

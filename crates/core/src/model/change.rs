@@ -20,7 +20,7 @@ pub enum ChangeStatus {
 }
 
 impl ChangeStatus {
-    /// The word of the contract.
+    /// The word in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Added => "added",

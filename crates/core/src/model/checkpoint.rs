@@ -37,7 +37,7 @@ impl Kind {
     pub const ALL: [Self; 7] =
         [Self::Manual, Self::Automatic, Self::Feature, Self::Session, Self::Turn, Self::Step, Self::Safety];
 
-    /// The word of the contract.
+    /// The word in records and in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Manual => "manual",
@@ -146,7 +146,7 @@ pub struct Checkpoint {
     pub time: Timestamp,
     /// The checkpoint that the workspace stood on.
     pub parent: Option<CheckpointId>,
-    /// The paths that differ from the parent, as shown to people: a directory ends in `/`.
+    /// The paths that differ from the parent.
     pub files_changed: Vec<WorkspacePath>,
     /// How many they are, also where a list of checkpoints leaves them out.
     pub changed: u64,

@@ -1,4 +1,5 @@
-//! The user's own git repository, read and never written: which rules it has, what it tracks, where it stands.
+//! The user's own git repository, read and not written: which rules it has, what it tracks, where it stands. A move of
+//! it that somebody asked for is planned here and carried out in `restore/git.rs`.
 //!
 //! Read from its files alone. No hook, filter or helper that its configuration names is looked at, and a repository that
 //! can't be made sense of counts as none.

@@ -1,4 +1,4 @@
-//! The user's own repository is read and never written, whatever state it is in.
+//! The user's own repository is read and not written unless somebody asks, whatever state it is in.
 
 use std::{os::unix::fs::PermissionsExt, path::Path};
 
