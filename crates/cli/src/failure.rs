@@ -242,10 +242,8 @@ fn hint_at(error: &Error) -> Option<String> {
         Error::PathOutsideWorkspace { .. } => "name another workspace with -w DIR",
         Error::ProtectedDirectory { .. } => "name a directory below it with -w DIR, or insist with --force",
         Error::FeatureCheckpoint { .. } => "delete it all the same with --force",
-        Error::InvalidName { .. } => {
-            "a name is not empty, not `latest`, not an id, and starts with none of @ - step: commit: before: ago: at:"
-        }
-        Error::Io { action: "find the workspace", .. } => {
+        Error::InvalidName { .. } => backtrail::RULE_OF_NAMES,
+        Error::NoWorkspace { .. } => {
             "if it was deleted, make the directory again and bring it back there with: backtrail restore @"
         }
         Error::GitState { .. } => "bring back the files alone, without --git",
@@ -274,23 +272,25 @@ fn hint_at(error: &Error) -> Option<String> {
 mod tests {
     use super::*;
 
+    /// A row of the table in `docs/json.md`: the exit status and its codes.
+    fn row(line: &str) -> Option<(u8, Vec<&str>)> {
+        let (exit, codes) = line.strip_prefix("| ")?.strip_suffix(" |")?.split_once(" | ")?;
+        let codes = codes.split(", ").map(|code| code.trim_matches('`')).collect();
+        Some((exit.parse().ok()?, codes))
+    }
+
     #[test]
-    fn exit_codes_are_those_of_the_contract() {
-        let table: [(u8, &[ErrorCode]); 8] = [
-            (1, &[ErrorCode::Io, ErrorCode::NoSpace, ErrorCode::Internal]),
-            (2, &[ErrorCode::Usage, ErrorCode::Settings, ErrorCode::Pipeline]),
-            (3, &[ErrorCode::UnknownCheckpoint, ErrorCode::AmbiguousCheckpoint, ErrorCode::UnknownPath]),
-            (4, &[ErrorCode::PlanChanged, ErrorCode::Conflict]),
-            (5, &[ErrorCode::StoreDamaged, ErrorCode::StoreTooNew]),
-            (6, &[ErrorCode::ProtectedDirectory, ErrorCode::FeatureCheckpoint, ErrorCode::PathOutsideWorkspace]),
-            (7, &[ErrorCode::Busy]),
-            (130, &[ErrorCode::Interrupted]),
-        ];
-        for (expected, codes) in table {
-            for code in codes {
-                assert_eq!(exit_code(*code), expected, "{code:?}");
-            }
+    fn exit_codes_are_those_of_the_documentation() {
+        let page = include_str!("../../../docs/json.md");
+        let (_, failures) = page.split_once("## Failures").unwrap();
+        let (table, _) = failures.split_once("### `error`").unwrap();
+        let said: Vec<(u8, Vec<&str>)> = table.lines().filter_map(row).collect();
+        for code in ErrorCode::ALL {
+            let exits: Vec<u8> =
+                said.iter().filter(|(_, codes)| codes.contains(&code.as_str())).map(|(exit, _)| *exit).collect();
+            assert_eq!(exits, [exit_code(code)], "{code:?}");
         }
+        assert_eq!(said.iter().map(|(_, codes)| codes.len()).sum::<usize>(), ErrorCode::ALL.len());
     }
 
     #[test]

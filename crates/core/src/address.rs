@@ -129,11 +129,18 @@ fn spelled_out(text: &str) -> SignedDuration {
     SignedDuration::from_secs(seconds) - MILLISECOND
 }
 
+/// What a word starts with that is another address than a name.
+const NO_NAME_STARTS_WITH: [&str; 7] = ["@", "-", "step:", "commit:", "before:", "ago:", "at:"];
+
+/// What [`validate_name`] takes, in words.
+pub const RULE_OF_NAMES: &str =
+    "a name is not empty, not `latest`, not an id, and starts with none of @ - step: commit: before: ago: at:";
+
 /// Refuses a name that would be read as another address.
 pub fn validate_name(name: &str) -> Result<()> {
     let is_id = name.len() == 40 && name.bytes().all(|byte| byte.is_ascii_hexdigit());
-    let prefixes = ["@", "-", "step:", "commit:", "before:", "ago:", "at:"];
-    if name.is_empty() || name == "latest" || is_id || prefixes.iter().any(|prefix| name.starts_with(prefix)) {
+    let is_address = NO_NAME_STARTS_WITH.iter().any(|start| name.starts_with(start));
+    if name.is_empty() || name == "latest" || is_id || is_address {
         return Err(Error::InvalidName { name: name.to_owned() });
     }
     Ok(())
@@ -314,5 +321,6 @@ mod tests {
         for good in ["x", "before-refactor", "v1.0", "deadbeef", "at", "日本"] {
             assert!(validate_name(good).is_ok(), "{good:?} was refused");
         }
+        assert!(RULE_OF_NAMES.ends_with(&NO_NAME_STARTS_WITH.join(" ")), "{RULE_OF_NAMES}");
     }
 }

@@ -50,6 +50,29 @@ pub enum ErrorCode {
 }
 
 impl ErrorCode {
+    /// All of them.
+    pub const ALL: [Self; 19] = [
+        Self::Io,
+        Self::NoSpace,
+        Self::Internal,
+        Self::Usage,
+        Self::Settings,
+        Self::Pipeline,
+        Self::UnknownCheckpoint,
+        Self::AmbiguousCheckpoint,
+        Self::UnknownPath,
+        Self::PlanChanged,
+        Self::Conflict,
+        Self::StoreDamaged,
+        Self::StoreTooNew,
+        Self::ProtectedDirectory,
+        Self::FeatureCheckpoint,
+        Self::PathOutsideWorkspace,
+        Self::GitState,
+        Self::Busy,
+        Self::Interrupted,
+    ];
+
     /// Did something fail, rather than the caller ask for what there is not, or ask it to stop?
     pub(crate) fn is_failure(self) -> bool {
         !matches!(
@@ -105,7 +128,15 @@ pub enum Error {
         /// What the system said.
         source: io::Error,
     },
-    /// The workspace is not there, or is no directory.
+    /// The workspace is not there, or can't be reached.
+    #[error("can't find the workspace {}: {}", path.display(), describe(source))]
+    NoWorkspace {
+        /// What was named.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// What should be a directory is none, or is not there.
     #[error("{} is not a directory", path.display())]
     NotADirectory {
         /// What was named.
@@ -329,7 +360,9 @@ impl Error {
         match self {
             Self::GitState { .. } => ErrorCode::GitState,
             Self::Io { source, .. } if is_no_space(source) => ErrorCode::NoSpace,
-            Self::Io { .. } | Self::NotADirectory { .. } | Self::NoLocks { .. } => ErrorCode::Io,
+            Self::Io { .. } | Self::NoWorkspace { .. } | Self::NotADirectory { .. } | Self::NoLocks { .. } => {
+                ErrorCode::Io
+            }
             Self::UnknownCheckpoint { .. }
             | Self::MalformedAddress { .. }
             | Self::NoEarlierCheckpoint { .. }

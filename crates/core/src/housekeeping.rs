@@ -92,16 +92,6 @@ pub fn forget(store: &Path, patience: Duration) -> Result<()> {
 }
 
 impl Workspace {
-    /// The events of this workspace as they were kept, oldest first, one JSON object each.
-    pub fn events(&self) -> Result<Vec<String>> {
-        let path = Layout::new(self.store_directory()).events();
-        let bytes = private::read(&path).or_fail("read", path)?.unwrap_or_default();
-        let text = String::from_utf8_lossy(&bytes);
-        // A line that a crash tore is no event.
-        let is_whole = |line: &&str| serde_json::from_str::<serde::de::IgnoredAny>(line).is_ok();
-        Ok(text.lines().filter(is_whole).map(str::to_owned).collect())
-    }
-
     /// What a checkpoint taken now would leave out, whole directories as one.
     pub fn left_out(&self) -> Result<Vec<Skipped>> {
         let store = self.store()?;

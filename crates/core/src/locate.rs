@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::{
     disk::{self, private},
-    error::{Error, Result, While},
+    error::{Error, Result},
     store::{IdentityFile, Layout},
 };
 
@@ -35,7 +35,7 @@ pub fn locate(start: &Start, stores: &Path, store: Option<&Path>) -> Result<Loca
     let named = match start {
         Start::At(path) | Start::Around(path) => path,
     };
-    let path = private::canonical(named).or_fail("find the workspace", named)?;
+    let path = private::canonical(named).map_err(|source| Error::NoWorkspace { path: named.clone(), source })?;
     if !disk::is_directory(&path) {
         return Err(Error::NotADirectory { path: named.clone() });
     }

@@ -101,17 +101,23 @@ impl Workspace {
 
     /// Keeps a checkpoint from retention.
     pub fn pin(&self, id: &CheckpointId, now: Timestamp) -> Result<Checkpoint> {
-        let (writer, _) = self.writer(now)?;
-        self.get(id)?;
-        writer.pin(id)?;
-        self.get(id)
+        self.told(self.change_pin(id, now, Writer::pin), now)
     }
 
     /// Leaves a checkpoint to retention again.
     pub fn unpin(&self, id: &CheckpointId, now: Timestamp) -> Result<Checkpoint> {
+        self.told(self.change_pin(id, now, Writer::unpin), now)
+    }
+
+    fn change_pin(
+        &self,
+        id: &CheckpointId,
+        now: Timestamp,
+        change: fn(&Writer, &CheckpointId) -> Result<()>,
+    ) -> Result<Checkpoint> {
         let (writer, _) = self.writer(now)?;
         self.get(id)?;
-        writer.unpin(id)?;
+        change(&writer, id)?;
         self.get(id)
     }
 

@@ -9,10 +9,7 @@ use std::{
 use jiff::Timestamp;
 
 use crate::{
-    disk::{
-        self,
-        private::{self, Durability},
-    },
+    disk::{self, private},
     error::{Error, Result, While},
     events::{Event, Progress, TimedEvent},
     files::{Exceptions, Scan, ScanOptions, StatCache, scan},
@@ -21,11 +18,8 @@ use crate::{
     restore::Way,
     settings::Settings,
     store::{HashOnly, IdentityFile, Layout, OpenStores, Store, Timeline, Writer},
-    user_repository::{GitEnvironment, UserRepository, global_excludes},
+    user_repository::{GitEnvironment, GitPosition, UserRepository, global_excludes},
 };
-
-/// The file of events is cut in half when it is larger.
-const MAX_EVENT_BYTES: u64 = 1 << 20;
 
 /// What a workspace needs to know of the process around it.
 #[derive(Debug, Clone)]
@@ -244,6 +238,11 @@ impl Workspace {
         Err(Error::StoreOfAnother { store: self.store_directory().to_owned(), owner })
     }
 
+    /// Where the user's own repository around the workspace is and stands; none where there is none.
+    pub fn git_position(&self) -> Option<GitPosition> {
+        self.user_repository().map(|repository| repository.position())
+    }
+
     pub(crate) fn user_repository(&self) -> Option<UserRepository> {
         UserRepository::around(self.root())
     }
@@ -324,44 +323,11 @@ impl Workspace {
         if self.progress.is_stopped() { Err(Error::Stopped) } else { Ok(()) }
     }
 
-    /// Tells and keeps that an operation failed; a call that made no sense is no event.
-    pub(crate) fn told<T>(&self, done: Result<T>, now: Timestamp) -> Result<T> {
-        if let Err(error) = &done
-            && error.code().is_failure()
-        {
-            let event = Event::Error { code: error.code().as_str().to_owned(), message: error.to_string() };
-            let event = TimedEvent { event, time: now };
-            if let Some(observer) = &self.observer {
-                observer(&event);
-            }
-            let layout = Layout::new(self.store_directory());
-            if !matches!(error, Error::StoreTooNew { .. })
-                && private::exists(&layout.format())
-                && let Ok(line) = serde_json::to_string(&event)
-            {
-                // What went wrong may keep this from being written, too; the caller is told of it in any case.
-                drop(private::append(&layout.events(), format!("{line}\n").as_bytes(), Durability::Unsynced));
-            }
-        }
-        done
-    }
-
-    /// Tells what happened, and keeps it.
-    pub(crate) fn emit(&self, writer: &Writer, event: Event, now: Timestamp) -> Result<()> {
-        let event = TimedEvent { event, time: now };
+    /// Tells whoever observes this workspace.
+    pub(crate) fn tell(&self, event: &TimedEvent) {
         if let Some(observer) = &self.observer {
-            observer(&event);
+            observer(event);
         }
-        let path = writer.layout().events();
-        let line = serde_json::to_string(&event).map_err(|error| Error::Internal(error.to_string()))?;
-        private::append(&path, format!("{line}\n").as_bytes(), Durability::Unsynced).or_fail("append to", &path)?;
-        if private::size(&path).or_fail("read", &path)?.is_some_and(|size| size > MAX_EVENT_BYTES) {
-            let bytes = private::read(&path).or_fail("read", &path)?.unwrap_or_default();
-            let half = bytes.len() / 2;
-            let start = bytes[half..].iter().position(|byte| *byte == b'\n').map_or(half, |end| half + end + 1);
-            private::replace(&path, &bytes[start..], Durability::Unsynced).or_fail("write", &path)?;
-        }
-        Ok(())
     }
 }
 

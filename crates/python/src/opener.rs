@@ -118,7 +118,7 @@ impl Opener {
     fn with_workspace_file(&self, user: &Settings, access: Access, watch: &Watch) -> Result<Settings, Failure> {
         let root = &self.location.root;
         if let Err(source) = std::fs::metadata(root) {
-            return Err(Error::Io { action: "find the workspace", path: root.clone(), source }.into());
+            return Err(Error::NoWorkspace { path: root.clone(), source }.into());
         }
         match user.clone().with_workspace(root) {
             Err(error @ Error::Settings { .. }) if access == Access::Files => {

@@ -3,7 +3,7 @@
 
 use backtrail::{
     Change, Checkpoint, Precious,
-    json::{ChangeJson, CheckpointJson},
+    json::{ChangeJson, CheckpointJson, start_of},
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -137,7 +137,7 @@ impl Notes {
         if text.len() <= MAX_TEXT_BYTES {
             return;
         }
-        let end = (0..=MAX_TEXT_BYTES).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
+        let end = start_of(text, MAX_TEXT_BYTES).len();
         self.add(format!("{name}: {} more bytes", text.len() - end));
         text.truncate(end);
         text.push_str("… [truncated]");

@@ -52,24 +52,30 @@ impl Failure {
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
-        let hint = hint_at(&error).map(str::to_owned);
+        let hint = hint_at(&error);
         Self { code: error.code().as_str(), message: error.to_string(), hint }
     }
 }
 
-fn hint_at(error: &Error) -> Option<&'static str> {
-    Some(match error {
-        Error::UnknownCheckpoint { .. } | Error::NoEarlierCheckpoint { .. } => "see them with checkpoint_list",
+fn hint_at(error: &Error) -> Option<String> {
+    let hint = match error {
+        Error::UnknownCheckpoint { .. } | Error::MalformedAddress { .. } | Error::NoEarlierCheckpoint { .. } => {
+            "see them with checkpoint_list"
+        }
+        Error::BeforeTheFirst { oldest, .. } => {
+            return Some(format!("take the oldest with its id, {}, or see all with checkpoint_list", oldest.short()));
+        }
         Error::AmbiguousCheckpoint { .. } => "give more characters of the id",
         Error::UnknownPath { .. } => "paths are relative to the workspace; see its changes with workspace_status",
         Error::PathOutsideWorkspace { .. } | Error::InvalidPath(_) => "this server serves one workspace alone",
         Error::ProtectedDirectory { .. } => "ask the user to start the server in a directory below it",
-        Error::InvalidName { .. } => {
-            "a name is not empty, not `latest`, not an id, and starts with none of @ - step: before: ago: at:"
-        }
+        Error::InvalidName { .. } => backtrail::RULE_OF_NAMES,
         Error::PlanChanged => "look again with restore_plan",
         Error::Conflict { .. } => "move it away, or plan again with skip_conflicts",
         Error::Unfinished { .. } => "the next call that writes finishes it",
+        Error::NotAStore { .. } => {
+            "ask the user to start the server with --store and a store, or a directory that is new or empty"
+        }
         Error::StoreDamaged { .. } => "ask the user to run: backtrail verify",
         Error::StoreTooNew { .. } => "ask the user to update backtrail",
         Error::Busy { .. } => "try again",
@@ -77,5 +83,6 @@ fn hint_at(error: &Error) -> Option<&'static str> {
         Error::Io { .. } if error.code() == ErrorCode::NoSpace => "free some space on the disk",
         Error::Internal(_) => "please report this, with what you did before",
         _ => return None,
-    })
+    };
+    Some(hint.to_owned())
 }

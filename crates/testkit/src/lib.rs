@@ -17,3 +17,8 @@ pub use git::{blob_id, git, git_output, git_output_with};
 pub use manifest::{Found, Manifest, git_directory_bytes};
 pub use random::Random;
 pub use workspace::TestWorkspace;
+
+/// Are the tests that take long to be run, too?
+pub fn is_long() -> bool {
+    std::env::var_os("BACKTRAIL_LONG").is_some()
+}

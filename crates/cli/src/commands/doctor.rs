@@ -1,10 +1,6 @@
 //! `doctor`: explains the set-up. Only looks; before the first checkpoint, too.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-    process::ExitCode,
-};
+use std::{fs, path::Path, process::ExitCode};
 
 use backtrail::{Error, Reason, Skipped, Workspace, settings::WORKSPACE_FILE};
 use clap::Args;
@@ -51,7 +47,7 @@ fn checks(survey: &Survey, invocation: &Invocation) -> Vec<Check> {
     if survey.protected.is_none() || workspace.has_store().unwrap_or(true) {
         checks.extend(files(workspace, invocation));
     }
-    checks.push(git(workspace.root()));
+    checks.push(git(workspace));
     checks.push(found("restore", interrupted(workspace)));
     checks.extend(agents(workspace, invocation));
     checks
@@ -196,28 +192,20 @@ fn by_reason(left_out: &[Skipped], max_file_bytes: u64) -> String {
 }
 
 /// The user's own repository, as far as its files say.
-fn git(root: &Path) -> Check {
-    let top = root.ancestors().find(|ancestor| ancestor.join(".git").exists());
-    let detail = match top {
+fn git(workspace: &Workspace) -> Check {
+    let detail = match workspace.git_position() {
         None => "no repository around the workspace".to_owned(),
-        Some(top) => match branch(&top.join(".git")) {
-            Some(branch) => format!("{}, {branch}; it is read, and written only by restore --git", top.display()),
-            None => format!("{}; it is read, and written only by restore --git", top.display()),
-        },
+        Some(position) => {
+            let top = position.top.display();
+            let head = match (position.branch, position.commit) {
+                (Some(branch), _) => format!(", on branch {branch}"),
+                (None, Some(_)) => ", on no branch".to_owned(),
+                (None, None) => String::new(),
+            };
+            format!("{top}{head}; it is read, and written only by restore --git")
+        }
     };
     Check { name: "git", ok: true, detail }
-}
-
-fn branch(dot_git: &Path) -> Option<String> {
-    let git_dir = match fs::read_to_string(dot_git) {
-        Ok(link) => dot_git.parent()?.join(PathBuf::from(link.strip_prefix("gitdir:")?.trim())),
-        Err(_) => dot_git.to_owned(),
-    };
-    let head = fs::read_to_string(git_dir.join("HEAD")).ok()?;
-    match head.trim().strip_prefix("ref: refs/heads/") {
-        Some(branch) => Some(format!("on branch {branch}")),
-        None => Some("on no branch".into()),
-    }
 }
 
 /// The agents whose hooks are installed, and how they do; none where there is no place to look.

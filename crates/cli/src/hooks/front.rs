@@ -150,6 +150,7 @@ impl Front {
             sessions: &sessions,
             agent_process: self.agent_process,
             now: started,
+            problem: &|message| self.problem(event.moment.word(), Some(&event), message),
         };
         let done = worker.run(&event, xxhash_rust::xxh3::xxh3_64(&payload), output::answer_hook);
         if let Err(failure) = &done {

@@ -20,7 +20,7 @@ const MAX_MESSAGE_CHARS: usize = 400;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Sort {
-    /// Something went wrong: no checkpoint was taken.
+    /// Something went wrong: no checkpoint was taken, or one without its conversation.
     Problem,
     /// The agent was not kept waiting any longer; the work goes on.
     Late,

@@ -1,8 +1,11 @@
 //! Does what an event asks for: takes the checkpoint, in the workspace that the session began in.
 
-use std::path::{Path, PathBuf};
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
 
-use backtrail::{Kind, ListFilter, SaveRequest, StepRequest, Workspace, WorkspacePath};
+use backtrail::{Kind, ListFilter, SaveRequest, StepRequest, Workspace, WorkspacePath, json::start_of};
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
@@ -38,6 +41,8 @@ pub(crate) struct Worker<'a> {
     /// The process of the agent, where it is known.
     pub(crate) agent_process: Option<ProcessMark>,
     pub(crate) now: Timestamp,
+    /// Takes what went wrong although there is a checkpoint.
+    pub(crate) problem: &'a dyn Fn(&str),
 }
 
 /// What is known once an event is taken on.
@@ -210,7 +215,11 @@ impl Worker<'_> {
             Moment::Prompt(text) => {
                 let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or("a prompt without words");
                 let request = self.request(event, assignment, Kind::Turn, cut_at(first, 200));
-                let attachments = conversation(event).into_iter().collect();
+                let conversation = conversation(event).unwrap_or_else(|problem| {
+                    (self.problem)(&problem);
+                    None
+                });
+                let attachments = conversation.into_iter().collect();
                 workspace.save(&SaveRequest { attachments, ..request }, self.now)?;
             }
             Moment::BeforeTool(call) if tools::may_change_files(call) => {
@@ -300,17 +309,32 @@ fn metadata(event: &HookEvent) -> Map<String, Value> {
     metadata
 }
 
-/// The conversation up to now, in whole lines.
-fn conversation(event: &HookEvent) -> Option<(String, Vec<u8>)> {
-    let path = event.transcript.as_ref()?;
-    let metadata = std::fs::metadata(path).ok()?;
-    if !metadata.is_file() || metadata.len() > MAX_TRANSCRIPT_BYTES {
-        return None;
-    }
-    let mut bytes = std::fs::read(path).ok()?;
+/// The conversation up to now, in whole lines; none where there is none yet. Else why it is not kept.
+fn conversation(event: &HookEvent) -> Result<Option<(String, Vec<u8>)>, String> {
+    let Some(path) = &event.transcript else { return Ok(None) };
+    let not_kept = |why: String| format!("the conversation is not kept: {} {why}", path.display());
+    let mut bytes = match read_transcript(path) {
+        // Agents name the file before they write the first line.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(not_kept(format!("can't be read: {error}"))),
+        Ok(None) => return Err(not_kept(format!("has more than {} MiB", MAX_TRANSCRIPT_BYTES >> 20))),
+        Ok(Some(bytes)) => bytes,
+    };
     let end = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |newline| newline + 1);
     bytes.truncate(end);
-    (!bytes.is_empty()).then(|| (CONVERSATION.to_owned(), bytes))
+    Ok((!bytes.is_empty()).then(|| (CONVERSATION.to_owned(), bytes)))
+}
+
+/// None where it is too large.
+fn read_transcript(path: &Path) -> io::Result<Option<Vec<u8>>> {
+    let metadata = fs::metadata(path)?;
+    if !metadata.is_file() {
+        return Err(io::Error::other("it is no file"));
+    }
+    if metadata.len() > MAX_TRANSCRIPT_BYTES {
+        return Ok(None);
+    }
+    fs::read(path).map(Some)
 }
 
 fn cut(text: &str) -> String {
@@ -318,9 +342,6 @@ fn cut(text: &str) -> String {
 }
 
 fn cut_at(text: &str, bytes: usize) -> String {
-    if text.len() <= bytes {
-        return text.to_owned();
-    }
-    let end = (0..=bytes).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
-    format!("{}…", &text[..end])
+    let start = start_of(text, bytes);
+    if start.len() == text.len() { text.to_owned() } else { format!("{start}…") }
 }

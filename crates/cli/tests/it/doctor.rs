@@ -56,6 +56,21 @@ fn what_is_left_out_and_why() {
     );
 }
 
+/// A repository with a reftable has a HEAD that names no branch of anybody's.
+#[test]
+fn where_the_repository_stands() {
+    let place = Place::saved();
+    assert_eq!(check(&place, "git").1, "no repository around the workspace");
+    place.write(".git/HEAD", "ref: refs/heads/topic/x\n");
+    let top = place.path("ws").display().to_string();
+    let rest = "; it is read, and written only by restore --git";
+    assert_eq!(check(&place, "git").1, format!("{top}, on branch topic/x{rest}"));
+    place.write(".git/HEAD", format!("{}\n", "1".repeat(40)));
+    assert_eq!(check(&place, "git").1, format!("{top}, on no branch{rest}"));
+    place.write(".git/HEAD", "ref: refs/heads/.invalid\n");
+    assert_eq!(check(&place, "git").1, format!("{top}{rest}"));
+}
+
 #[test]
 fn settings_say_where_they_come_from() {
     let mut place = Place::saved();

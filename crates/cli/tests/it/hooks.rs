@@ -339,6 +339,36 @@ fn the_conversation_is_kept_with_every_prompt() {
     assert_eq!(place.ok(["cat", id, "--attachment", "conversation"]), "{\"n\":1}\n{\"n\":2}\n");
 }
 
+/// It vanished without a word.
+#[test]
+fn a_conversation_that_can_not_be_kept_is_told_of() {
+    let place = Place::new();
+    place.write("k", "1\n");
+    let prompt = &recorded(&place, "claude")[1];
+    let transcript = Path::new(prompt["transcript_path"].as_str().unwrap()).to_owned();
+    let told = || {
+        let answer = place.json(["doctor"]);
+        let checks = answer["checks"].as_array().unwrap();
+        let agents = checks.iter().find(|check| check["name"] == "agents").unwrap();
+        agents["detail"].as_str().unwrap().to_owned()
+    };
+    hook(&place, "claude", prompt);
+    assert!(!told().contains("not kept"), "there was no file yet: {}", told());
+
+    fs::create_dir_all(&transcript).unwrap();
+    let mut next = prompt.clone();
+    (next["prompt_id"], next["prompt"]) = (json!("2"), json!("a directory"));
+    hook(&place, "claude", &next);
+    assert!(told().contains("it is no file"), "{}", told());
+
+    fs::remove_dir(&transcript).unwrap();
+    fs::File::create(&transcript).unwrap().set_len((512 << 20) + 1).unwrap();
+    (next["prompt_id"], next["prompt"]) = (json!("3"), json!("a large file"));
+    hook(&place, "claude", &next);
+    assert!(told().contains("has more than 512 MiB"), "{}", told());
+    assert_eq!(of_kind(&place, "turn").len(), 3, "the checkpoints are there all the same");
+}
+
 #[test]
 fn an_agent_is_not_kept_waiting_and_the_work_goes_on() {
     let mut place = Place::saved();

@@ -194,6 +194,16 @@ pub(crate) fn append(path: &Path, bytes: &[u8], durability: Durability) -> io::R
     Ok(())
 }
 
+/// Adds a line to a file of the store that others may add to at the same time. Where that fails half-way, half a line
+/// stays behind: cutting it off could cut off another's.
+pub(crate) fn append_beside_others(path: &Path, line: &[u8]) -> io::Result<()> {
+    points::pass("append to store file")?;
+    let mut file = OpenOptions::new().append(true).create(true).mode(0o600).open(path)?;
+    let expected = file.metadata()?.len() + line.len() as u64;
+    file.write_all(line)?;
+    if file.metadata()?.len() < expected { check_length(&file, expected) } else { Ok(()) }
+}
+
 /// Removes one of the store's files; nothing there is fine.
 pub(crate) fn remove(path: &Path) -> io::Result<()> {
     points::pass("remove store file")?;
@@ -258,4 +268,31 @@ pub(crate) fn make_private(path: &Path, mode: u32) -> io::Result<()> {
 /// The one true spelling of a directory that exists.
 pub(crate) fn canonical(path: &Path) -> io::Result<PathBuf> {
     std::fs::canonicalize(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Another process that told of its failure at the same moment let a save fail that was done.
+    #[test]
+    fn lines_of_several_writers_are_all_there() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("lines");
+        std::thread::scope(|scope| {
+            for writer in 0..4 {
+                let path = &path;
+                scope.spawn(move || {
+                    for number in 0..4_000 {
+                        append_beside_others(path, format!("{writer} {number}\n").as_bytes()).unwrap();
+                    }
+                });
+            }
+        });
+        let text = std::fs::read_to_string(&path).unwrap();
+        let mut lines: Vec<&str> = text.lines().collect();
+        lines.sort_unstable();
+        lines.dedup();
+        assert_eq!(lines.len(), 16_000);
+    }
 }

@@ -5,6 +5,7 @@
 mod answers;
 mod change;
 mod checkpoint;
+mod text;
 
 pub use answers::{
     ConflictJson, DiffJson, HistoryJson, MovedJson, RestoreJson, SavedJson, ShownJson, StatusJson, SteppedJson,
@@ -12,3 +13,4 @@ pub use answers::{
 };
 pub use change::{ChangeJson, SkippedJson};
 pub use checkpoint::{AttachmentJson, CheckpointJson, ContextJson, FeatureStateJson, GitJson, timestamp};
+pub use text::start_of;

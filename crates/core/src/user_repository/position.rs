@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use gix_hash::ObjectId;
 use gix_index::entry::{Flags, Mode, Stage};
 
-use super::{UserRepository, read_text};
+use super::repository::{UserRepository, read_text};
 use crate::{
     disk,
     error::{Error, Result, While},

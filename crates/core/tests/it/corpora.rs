@@ -12,7 +12,7 @@ fn corpus(name: &str) -> Vec<Vec<u8>> {
     let entries = std::fs::read_dir(&directory).unwrap_or_else(|error| panic!("{}: {error}", directory.display()));
     let inputs: Vec<_> = entries.map(|entry| std::fs::read(entry.unwrap().path()).unwrap()).collect();
     assert!(inputs.len() > 20, "{}", directory.display());
-    let times = if std::env::var_os("BACKTRAIL_LONG").is_some() { 1_000 } else { 20 };
+    let times = if backtrail_testkit::is_long() { 1_000 } else { 20 };
     let mut random = Random::new(5);
     let changed: Vec<_> = (0..inputs.len() * times).map(|number| changed(&inputs, number, &mut random)).collect();
     println!("{} inputs of {name}, and {} made of them", inputs.len(), changed.len());

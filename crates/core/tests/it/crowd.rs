@@ -10,16 +10,12 @@ use std::{
 };
 
 use backtrail::{ListFilter, Options, RestoreRequest, SaveRequest, Start, Workspace};
-use backtrail_testkit::{Found, TestWorkspace};
+use backtrail_testkit::{Found, TestWorkspace, is_long};
 
 const ROOT: &str = "BACKTRAIL_CROWD_ROOT";
 const STORES: &str = "BACKTRAIL_CROWD_STORES";
 const TASK: &str = "BACKTRAIL_CROWD_TASK";
 const ROUNDS: &str = "BACKTRAIL_CROWD_ROUNDS";
-
-fn is_long() -> bool {
-    std::env::var_os("BACKTRAIL_LONG").is_some()
-}
 
 fn open(root: PathBuf, stores: PathBuf) -> Workspace {
     let location = backtrail::locate(&Start::At(root), &stores, None).unwrap();

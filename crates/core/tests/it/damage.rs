@@ -8,11 +8,7 @@ use std::{
 };
 
 use backtrail::{CheckpointId, ListFilter, RestoreRequest, SaveRequest, Way};
-use backtrail_testkit::{Manifest, TestWorkspace};
-
-fn is_long() -> bool {
-    std::env::var_os("BACKTRAIL_LONG").is_some()
-}
+use backtrail_testkit::{Manifest, TestWorkspace, is_long};
 
 /// A small store with what every sort of file in one can hold, and what each checkpoint should give back.
 struct Sample {

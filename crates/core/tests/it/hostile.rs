@@ -8,11 +8,7 @@ use std::{
 };
 
 use backtrail::{CheckpointId, ListFilter, RestoreRequest, SaveRequest, Scope, Way};
-use backtrail_testkit::{Manifest, TestWorkspace, git_directory_bytes};
-
-fn is_long() -> bool {
-    std::env::var_os("BACKTRAIL_LONG").is_some()
-}
+use backtrail_testkit::{Manifest, TestWorkspace, git_directory_bytes, is_long};
 
 /// A workspace with a repository and a file outside that nothing may touch.
 fn workspace() -> TestWorkspace {

@@ -13,6 +13,7 @@ mod crash;
 mod crowd;
 mod damage;
 mod diff;
+mod events;
 mod export;
 mod history;
 mod hostile;

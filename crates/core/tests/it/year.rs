@@ -306,7 +306,7 @@ fn some_weeks_on_a_machine() {
 
 #[test]
 fn a_year_on_a_machine() {
-    if std::env::var_os("BACKTRAIL_LONG").is_some() {
+    if backtrail_testkit::is_long() {
         live(2, 20_000);
     }
 }

@@ -228,7 +228,7 @@ fn child() {
 
 #[test]
 fn every_restore_gives_the_tree_that_the_model_gives_and_nothing_is_lost() {
-    let is_long = std::env::var_os("BACKTRAIL_LONG").is_some();
+    let is_long = backtrail_testkit::is_long();
     let cases = if is_long { 5000 } else { 80 };
     let config = Config { cases, failure_persistence: None, max_shrink_iters: 600, ..Config::default() };
     let mut runner = if is_long {

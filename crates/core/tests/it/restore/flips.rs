@@ -61,7 +61,7 @@ fn spin(time: Duration) {
 
 #[test]
 fn a_directory_that_changes_places_with_a_link_is_never_written_through() {
-    let wanted = if std::env::var_os("BACKTRAIL_LONG").is_some() { 100_000 } else { 3_000 };
+    let wanted = if backtrail_testkit::is_long() { 100_000 } else { 3_000 };
     let ws = TestWorkspace::in_memory();
     for number in 0..FILES {
         ws.write(format!("d/{number}"), format!("old {number}\n"));

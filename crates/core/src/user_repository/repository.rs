@@ -1,0 +1,276 @@
+//! A repository around the workspace, found and read from its files.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::{Arc, OnceLock},
+    thread,
+};
+
+use bstr::ByteSlice;
+
+use super::{
+    dirty::MAX_DIRTY_FILES,
+    index::{Index, SUBMODULE},
+};
+use crate::{
+    disk,
+    files::{IgnoreRules, Verdict},
+    model::{GitChanges, GitState, OutsideRules, Stamp},
+    settings::ScanSettings,
+};
+
+/// What the process around the library knows of the user's git configuration.
+#[derive(Debug, Clone, Default)]
+pub struct GitEnvironment {
+    /// The home directory, for `~` in a configured path.
+    pub home: Option<PathBuf>,
+    /// The system's and the user's configuration files, weakest first.
+    pub config_files: Vec<PathBuf>,
+    /// The excludes file where no configuration names one.
+    pub default_excludes: Option<PathBuf>,
+}
+
+/// Where the user's own repository is, and what is checked out there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GitPosition {
+    /// The directory that holds its `.git`.
+    pub top: PathBuf,
+    /// The branch; none where HEAD names a commit, or where the repository keeps its refs in a reftable.
+    pub branch: Option<String>,
+    /// The commit; none before the first, or where the repository keeps its refs in a reftable.
+    pub commit: Option<String>,
+}
+
+/// A repository around the workspace.
+pub(crate) struct UserRepository {
+    pub(super) git_dir: PathBuf,
+    pub(super) common_dir: PathBuf,
+    /// The workspace's place in the repository, with a slash at its end; empty at the top.
+    pub(super) prefix: Vec<u8>,
+    pub(super) top: PathBuf,
+    index_stamp: OnceLock<Option<Stamp>>,
+    index: Arc<OnceLock<Option<Index>>>,
+}
+
+impl UserRepository {
+    /// The repository that the workspace is in, if any.
+    pub(crate) fn around(root: &Path) -> Option<Self> {
+        use std::os::unix::ffi::OsStrExt;
+        for top in root.ancestors() {
+            let Some(git_dir) = git_dir_at(top) else { continue };
+            let common_dir = common_dir_of(&git_dir);
+            let mut prefix = root.strip_prefix(top).ok()?.as_os_str().as_bytes().to_vec();
+            if !prefix.is_empty() {
+                prefix.push(b'/');
+            }
+            let (index_stamp, index) = (OnceLock::new(), Arc::default());
+            return Some(Self { git_dir, common_dir, prefix, top: top.to_owned(), index_stamp, index });
+        }
+        None
+    }
+
+    /// Where its own files lie.
+    pub(crate) fn git_dir(&self) -> &Path {
+        &self.git_dir
+    }
+
+    /// Does the repository track this path of the workspace, or something below it?
+    pub(crate) fn is_tracked(&self, path: &[u8]) -> bool {
+        let Some(index) = self.index() else { return false };
+        let full = [self.prefix.as_slice(), path].concat();
+        // A submodule's entry stands for a repository of its own, not for files that this one tracks.
+        let is_file = |position: usize| index.entry(position).mode != SUBMODULE;
+        index.of_path(&full).any(is_file)
+            || index.with_prefix(0..index.len(), &[full.as_slice(), b"/"].concat()).any(is_file)
+    }
+
+    /// What the index looked like before it was read; none where there is none.
+    pub(crate) fn index_stamp(&self) -> Option<Stamp> {
+        *self.index_stamp.get_or_init(|| disk::stamp_following(&self.index_path()).ok()?)
+    }
+
+    pub(super) fn index(&self) -> Option<&Index> {
+        self.index_stamp();
+        self.index.get_or_init(|| Index::at(self.index_path(), self.object_hash())).as_ref()
+    }
+
+    /// Begins to read the index, for somebody who goes on and will ask for it soon.
+    pub(crate) fn read_index_ahead(&self) {
+        self.index_stamp();
+        let (index, path, hash) = (Arc::clone(&self.index), self.index_path(), self.object_hash());
+        let read = move || {
+            index.get_or_init(|| Index::at(path, hash));
+        };
+        // Where no thread can be had, whoever asks reads it.
+        drop(thread::Builder::new().name("index".into()).spawn(read));
+    }
+
+    /// The index with all that belongs to it, for more than a look.
+    pub(super) fn parsed_index(&self) -> Option<gix_index::File> {
+        gix_index::File::at(self.index_path(), self.object_hash(), true, Default::default()).ok()
+    }
+
+    pub(super) fn index_path(&self) -> PathBuf {
+        self.git_dir.join("index")
+    }
+
+    pub(super) fn object_hash(&self) -> gix_hash::Kind {
+        let format = self.local_config().and_then(|config| config.string("extensions.objectFormat"));
+        match format {
+            Some(format) if format.eq_ignore_ascii_case(b"sha256") => gix_hash::Kind::Sha256,
+            _ => gix_hash::Kind::Sha1,
+        }
+    }
+
+    fn local_config(&self) -> Option<gix_config::File> {
+        let bytes = disk::read_following(&self.common_dir.join("config")).ok()??;
+        let metadata = gix_config::file::Metadata::from(gix_config::Source::Local);
+        gix_config::File::from_bytes_no_includes(&bytes, metadata, Default::default()).ok()
+    }
+
+    /// The ignore rules outside the workspace.
+    pub(crate) fn outside_rules(&self, environment: &GitEnvironment) -> OutsideRules {
+        let read = |path: PathBuf| disk::read_following(&path).ok().flatten().unwrap_or_default();
+        let local = self.local_config().and_then(|config| config.string("core.excludesFile"));
+        let global_excludes = match local {
+            Some(named) => expand(&named, environment.home.as_deref(), &self.top).map(read).unwrap_or_default(),
+            None => global_excludes(environment),
+        };
+        let mut rules = OutsideRules {
+            info_exclude: read(self.common_dir.join("info/exclude")),
+            global_excludes,
+            prefix: self.prefix.clone(),
+            above: Vec::new(),
+        };
+        if self.prefix.is_empty() {
+            return rules;
+        }
+        let mut at = Vec::new();
+        let mut directory = self.top.clone();
+        for part in self.prefix.trim_end_with(|c| c == '/').split_str("/") {
+            rules.above.push((at.clone(), read(directory.join(".gitignore"))));
+            at.extend_from_slice(part);
+            at.push(b'/');
+            directory.push(part.to_path_lossy());
+        }
+        rules.above.retain(|(_, bytes)| !bytes.is_empty());
+        // A directory that the outer repository ignores, such as a project below a home directory kept in git, is
+        // not its business: its rules would leave out everything.
+        if self.ignores_the_workspace(&rules) {
+            return OutsideRules { global_excludes: rules.global_excludes, ..OutsideRules::default() };
+        }
+        rules
+    }
+
+    fn ignores_the_workspace(&self, rules: &OutsideRules) -> bool {
+        let from_top = OutsideRules { prefix: Vec::new(), ..rules.clone() };
+        let judge = IgnoreRules::new(&from_top, &ScanSettings { precious: Vec::new(), ..ScanSettings::default() });
+        let path = self.prefix.trim_end_with(|c| c == '/');
+        let ends = path.find_iter("/").chain([path.len()]);
+        let is_ignored = ends.into_iter().any(|end| judge.judge(&path[..end], true) != Verdict::Captured);
+        is_ignored && self.index().is_none_or(|index| index.with_prefix(0..index.len(), &self.prefix).is_empty())
+    }
+
+    /// Where the repository stands; what differs in it is found by then.
+    pub(crate) fn state(&self, changes: &GitChanges) -> Option<GitState> {
+        let (branch, commit) = self.head()?;
+        let mut dirty_files = [changes.unstaged.as_slice(), &changes.staged].concat();
+        dirty_files.sort();
+        dirty_files.dedup();
+        dirty_files.truncate(MAX_DIRTY_FILES);
+        Some(GitState { commit, branch, dirty_files })
+    }
+
+    /// Where it is and what is checked out.
+    pub(crate) fn position(&self) -> GitPosition {
+        let (branch, commit) = self.head().unwrap_or_default();
+        GitPosition { top: self.top.clone(), branch, commit }
+    }
+
+    /// The branch and the commit that are checked out.
+    pub(super) fn head(&self) -> Option<(Option<String>, Option<String>)> {
+        let text = read_text(&self.git_dir.join("HEAD"))?;
+        let text = text.trim();
+        match text.strip_prefix("ref: ") {
+            // A repository with a reftable keeps its refs elsewhere.
+            Some("refs/heads/.invalid") => Some((None, None)),
+            Some(name) => {
+                let branch = name.strip_prefix("refs/heads/").unwrap_or(name).to_owned();
+                Some((Some(branch), self.resolve(name)))
+            }
+            None => Some((None, is_hex(text).then(|| text.to_owned()))),
+        }
+    }
+
+    pub(super) fn resolve(&self, name: &str) -> Option<String> {
+        let mut name = name.to_owned();
+        // Refs may name refs; git stops following at this depth, too.
+        for _ in 0..5 {
+            let loose = [&self.git_dir, &self.common_dir].into_iter().find_map(|at| read_text(&at.join(&name)));
+            let Some(text) = loose else { return self.resolve_packed(&name) };
+            match text.trim().strip_prefix("ref: ") {
+                Some(next) => name = next.to_owned(),
+                None => return is_hex(text.trim()).then(|| text.trim().to_owned()),
+            }
+        }
+        None
+    }
+
+    pub(super) fn resolve_packed(&self, name: &str) -> Option<String> {
+        let packed = read_text(&self.common_dir.join("packed-refs"))?;
+        let mut lines = packed.lines().filter_map(|line| line.split_once(' '));
+        lines.find(|(id, held)| *held == name && is_hex(id)).map(|(id, _)| id.to_owned())
+    }
+}
+
+/// The excludes file of the user's own configuration, or the default one.
+pub(crate) fn global_excludes(environment: &GitEnvironment) -> Vec<u8> {
+    let named = global_config(environment).and_then(|config| config.string("core.excludesFile"));
+    let path = match named {
+        Some(named) => expand(&named, environment.home.as_deref(), Path::new("/")),
+        None => environment.default_excludes.clone(),
+    };
+    path.and_then(|path| disk::read_following(&path).ok().flatten()).unwrap_or_default()
+}
+
+fn global_config(environment: &GitEnvironment) -> Option<gix_config::File> {
+    let files = environment.config_files.iter().filter(|path| disk::stamp_following(path).is_ok_and(|s| s.is_some()));
+    let metadata = files.map(|path| gix_config::file::Metadata::from(gix_config::Source::User).at(path.clone()));
+    let includes = gix_config::file::includes::Options::follow_without_conditional(environment.home.as_deref());
+    let options = gix_config::file::init::Options { includes, lossy: true, ignore_io_errors: true };
+    gix_config::File::from_paths_metadata(metadata, options).ok().flatten()
+}
+
+/// A configured path; none for other users' homes.
+fn expand(value: &[u8], home: Option<&Path>, base: &Path) -> Option<PathBuf> {
+    let path = value.to_path().ok()?;
+    if let Ok(below) = path.strip_prefix("~") {
+        return Some(home?.join(below));
+    }
+    (!value.is_empty() && !value.starts_with(b"~")).then(|| base.join(path))
+}
+
+fn git_dir_at(top: &Path) -> Option<PathBuf> {
+    let path = top.join(".git");
+    let git_dir = match read_text(&path) {
+        Some(text) => top.join(text.trim_end_matches(['\n', '\r']).strip_prefix("gitdir: ")?),
+        None => path,
+    };
+    let has_head = disk::stamp_following(&git_dir.join("HEAD")).is_ok_and(|stamp| stamp.is_some());
+    has_head.then_some(git_dir)
+}
+
+fn common_dir_of(git_dir: &Path) -> PathBuf {
+    match read_text(&git_dir.join("commondir")) {
+        Some(text) => git_dir.join(text.trim_end_matches(['\n', '\r'])),
+        None => git_dir.to_owned(),
+    }
+}
+
+pub(super) fn read_text(path: &Path) -> Option<String> {
+    String::from_utf8(disk::read_following(path).ok()??).ok()
+}
+
+fn is_hex(text: &str) -> bool {
+    matches!(text.len(), 40 | 64) && text.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
