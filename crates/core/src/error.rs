@@ -4,6 +4,8 @@
 
 use std::{io, path::PathBuf};
 
+use rustix::io::Errno;
+
 use crate::model::{CheckpointId, InvalidPath, Reason, WorkspacePath};
 
 /// The stable word for a sort of failure, shared by exit codes, JSON, MCP and Python.
@@ -401,6 +403,9 @@ fn describe(error: &io::Error) -> String {
         io::ErrorKind::PermissionDenied => "permission denied".into(),
         io::ErrorKind::StorageFull => "no space left on the disk".into(),
         io::ErrorKind::ReadOnlyFilesystem => "the file system is read-only".into(),
+        _ if error.raw_os_error() == Some(Errno::LOOP.raw_os_error()) => {
+            "a symbolic link has taken the place of a directory".into()
+        }
         _ => error.to_string(),
     }
 }

@@ -31,7 +31,7 @@ impl Workspace {
 
     fn read_settings_text(&self) -> Result<String> {
         let path = self.root().join(WORKSPACE_FILE);
-        let directory = Dir::open(self.root()).or_fail("open", self.root())?;
+        let directory = Dir::open_resolved(self.root()).or_fail("open", self.root())?;
         let name = WORKSPACE_FILE.as_bytes();
         match directory.try_stamp_at(name).or_fail("read", &path)? {
             None => return Ok(String::new()),
@@ -47,7 +47,7 @@ impl Workspace {
     /// Replaces the file in one step: whoever looks sees the old or the new one.
     fn write_settings_text(&self, text: &str) -> Result<()> {
         let path = self.root().join(WORKSPACE_FILE);
-        let directory = Dir::open(self.root()).or_fail("open", self.root())?;
+        let directory = Dir::open_resolved(self.root()).or_fail("open", self.root())?;
         let (name, temporary) = (WORKSPACE_FILE.as_bytes(), b".backtrail.toml.new");
         let write = || -> std::io::Result<()> {
             if directory.try_stamp_at(temporary)?.is_some() {

@@ -111,7 +111,7 @@ impl Workspace {
     pub fn ignored_by(&self, path: &WorkspacePath) -> Result<Option<IgnoringRule>> {
         let surroundings = self.surroundings();
         let mut rules = IgnoreRules::new(&surroundings.outside, &self.settings().scan);
-        let mut directory = disk::Dir::open(self.root()).or_fail("open", self.root())?;
+        let mut directory = disk::Dir::open_resolved(self.root()).or_fail("open", self.root())?;
         let mut here = WorkspacePath::root();
         for part in path.parts() {
             let mut bytes = Vec::new();

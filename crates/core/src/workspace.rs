@@ -155,6 +155,12 @@ impl Workspace {
     }
 }
 
+/// Is it the directory of a repository, bare or not?
+fn is_repository(directory: &Path) -> bool {
+    private::exists(&directory.join("HEAD"))
+        && ["objects", "refs"].iter().all(|name| disk::is_directory(&directory.join(name)))
+}
+
 /// Without `.` and `..`, taken by the letter; none where it leads above the top.
 pub(crate) fn normalize(path: &Path) -> Option<PathBuf> {
     let mut out = PathBuf::new();
@@ -219,10 +225,15 @@ impl Workspace {
         identity.ok_or_else(|| Error::NotADirectory { path: self.root().to_owned() })
     }
 
-    /// The stores themselves are no workspace: restoring them would take checkpoints away from everybody else.
+    /// The stores themselves are no workspace: restoring them would take checkpoints away from everybody else. Nor is a
+    /// repository's own directory: restoring it would take commits away.
     fn refuse_own_directory(&self) -> Result<()> {
         let mut own = self.options.own_directories.iter().filter_map(|path| private::canonical(path).ok());
-        if own.any(|own| self.root().starts_with(own)) || private::exists(&Layout::new(self.root()).format()) {
+        let is_git = || self.root().iter().any(|part| part == ".git") || is_repository(self.root());
+        if own.any(|own| self.root().starts_with(own))
+            || private::exists(&Layout::new(self.root()).format())
+            || is_git()
+        {
             return Err(Error::ProtectedDirectory { path: self.root().to_owned() });
         }
         Ok(())

@@ -5,7 +5,7 @@ use std::{
     fs::File,
     io,
     os::fd::{AsFd, BorrowedFd, OwnedFd},
-    path::Path,
+    path::{Component, Path},
 };
 
 use bstr::BString;
@@ -61,10 +61,32 @@ pub(crate) enum Rename {
 const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
 impl Dir {
-    /// Opens a directory that a caller named; here, and only here, links in the path are followed.
+    /// Opens a directory of the program's own, or one that a caller named; here, and only here, links in the path are
+    /// followed.
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         Ok(Self(rustix::fs::openat(CWD, path, flags, rustix::fs::Mode::empty())?))
+    }
+
+    /// Opens a directory whose path was resolved before. A link that has taken the place of a part of it since then is an
+    /// error: it would lead to files that nobody meant.
+    pub(crate) fn open_resolved(path: &Path) -> io::Result<Self> {
+        use std::os::unix::ffi::OsStrExt;
+        let on_the_way = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let mut directory = Self(rustix::fs::openat(CWD, "/", on_the_way, rustix::fs::Mode::empty())?);
+        for part in path.components().filter(|part| matches!(part, Component::Normal(_))) {
+            let name = part.as_os_str().as_bytes();
+            directory = match rustix::fs::openat(&directory.0, name, on_the_way, rustix::fs::Mode::empty()) {
+                Ok(below) => Self(below),
+                Err(Errno::NOTDIR) if directory.is_symlink(name) => return Err(Errno::LOOP.into()),
+                Err(error) => return Err(error.into()),
+            };
+        }
+        directory.open_dir(b".")
+    }
+
+    fn is_symlink(&self, name: &[u8]) -> bool {
+        self.stamp_at(name).is_ok_and(|stamp| FileType::of(&stamp) == FileType::Symlink)
     }
 
     /// Opens a directory in this one; a symlink there is an error.
@@ -80,7 +102,7 @@ impl Dir {
 
     /// The directory of the workspace at `root` in which this path lies; no link is followed on the way.
     pub(crate) fn open_parent(root: &Path, path: &WorkspacePath) -> io::Result<Self> {
-        let mut directory = Self::open(root)?;
+        let mut directory = Self::open_resolved(root)?;
         for part in path.parent().iter().flat_map(WorkspacePath::parts) {
             directory = directory.open_dir(part)?;
         }

@@ -91,7 +91,7 @@ impl Walker<'_> {
         };
         let name = known.name.to_bytes();
         let record = self.record_of(Some(known));
-        let node = self.subdirectory(parent, directory, name, &join(path, name), rules, place, record)?;
+        let node = self.subdirectory(parent, directory, name, &join(path, name), rules, place.below(), record)?;
         if let (Some(Node::Directory(read)), CachedNode::Directory(place)) = (&node, known.node)
             && read.place() == Some(place)
         {

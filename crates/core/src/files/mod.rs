@@ -3,6 +3,7 @@
 //!
 //! Knows nothing of the store: contents go to a [`ContentSink`](crate::model::ContentSink).
 
+mod git_directory;
 mod ignore;
 mod known;
 mod read;

@@ -14,7 +14,9 @@ use bstr::{BString, ByteSlice};
 use rayon::prelude::*;
 
 use super::{
-    IgnoreRules, StatCache, Verdict, read,
+    IgnoreRules, StatCache, Verdict,
+    git_directory::{is_git_directory, is_of_git},
+    read,
     rebuildable::is_rebuildable,
     stat_cache::{CachedEntry, CachedNode, Record},
 };
@@ -114,7 +116,7 @@ pub(crate) fn scan(root: &Path, options: &ScanOptions<'_>) -> Result<Scan> {
         }
     };
     let walk = || -> Result<Directory, Failure> {
-        let directory = Dir::open(root).map_err(|source| Failure::new("open", b"", source))?;
+        let directory = Dir::open_resolved(root).map_err(|source| Failure::new("open", b"", source))?;
         let stamp = directory.stamp().map_err(|source| Failure::new("read", b"", source))?;
         let rules = IgnoreRules::new(options.outside, options.settings);
         let cached = options.cache.and_then(|cache| cache.root());
@@ -145,14 +147,22 @@ pub(super) enum Place {
     Ignored(Reason),
     /// Everything is captured: a caller named the directory.
     Named,
+    /// Names are git's own; a directory that is not is a worktree.
+    GitDirectory,
 }
 
 impl Place {
+    /// What it means for a directory in it that nothing else is said of.
+    pub(super) fn below(self) -> Self {
+        if self == Self::GitDirectory { Self::Ordinary } else { self }
+    }
+
     fn salt(self) -> u64 {
         match self {
             Self::Ordinary => 0,
             Self::Ignored(_) => 0x9e37_79b9_7f4a_7c15,
             Self::Named => 0xc2b2_ae3d_27d4_eb4f,
+            Self::GitDirectory => 0x1656_67b1_9e37_79f9,
         }
     }
 }
@@ -362,7 +372,7 @@ impl<'a> Walker<'a> {
                     && cached.exception.is_none()
                     && !matches!(cached.node, CachedNode::Skipped(..)) =>
             {
-                Judged::Captured { place_below: place, exception: None }
+                Judged::Captured { place_below: place.below(), exception: None }
             }
             _ => self.judge(&child, file_type == FileType::Directory, rules, place),
         };
@@ -458,6 +468,12 @@ impl<'a> Walker<'a> {
         if !is_known() && is_store(&directory) {
             return Ok(Some(Node::Skipped(Reason::Own, stamp)));
         }
+        if !matches!(place, Place::Ignored(_))
+            && is_git_directory(&directory, record.filter(|_| is_known()))
+            && !(self.options.exceptions.is_tracked)(path)
+        {
+            place = Place::GitDirectory;
+        }
         // What has no mark by name has none at all.
         let is_unmarked =
             || record.is_some_and(|record| !record.has_mark() && self.is_intact(&directory, &stamp, &record));
@@ -488,8 +504,9 @@ impl<'a> Walker<'a> {
         let captured = |place_below, exception| Judged::Captured { place_below, exception };
         let reason = match place {
             Place::Named => return captured(Place::Named, Some(Exception::Named)),
+            Place::GitDirectory if is_of_git(name_of(path), is_directory) => return Judged::LeftOut(Reason::Git),
             Place::Ignored(reason) => reason,
-            Place::Ordinary => match rules.judge(path, is_directory) {
+            Place::Ordinary | Place::GitDirectory => match rules.judge(path, is_directory) {
                 Verdict::Captured => return captured(Place::Ordinary, None),
                 Verdict::Ignored | Verdict::IgnoredByUncaptured => Reason::Ignored,
             },
@@ -568,6 +585,10 @@ fn is_store(directory: &Dir) -> bool {
 
 fn named_salt(named: &[WorkspacePath]) -> u64 {
     named.iter().fold(0, |salt, path| xxhash_rust::xxh3::xxh3_64_with_seed(path.as_bytes(), salt))
+}
+
+fn name_of(path: &[u8]) -> &[u8] {
+    path.rsplit(|byte| *byte == b'/').next().unwrap_or(path)
 }
 
 pub(super) fn join(directory: &[u8], name: &[u8]) -> Vec<u8> {

@@ -62,7 +62,7 @@ impl Workspace {
         attempt: Attempt,
         now: Timestamp,
     ) -> Result<Vec<Conflict>> {
-        let root = Dir::open(self.root()).or_fail("open", self.root())?;
+        let root = Dir::open_resolved(self.root()).or_fail("open", self.root())?;
         let run = Run { workspace: self, writer, journal, stage, attempt, root, conflicts: Vec::new() };
         let mut conflicts = run.all()?;
         conflicts.extend(self.apply_git(writer, journal, now)?);

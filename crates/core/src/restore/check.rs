@@ -46,7 +46,7 @@ impl Workspace {
 
     /// The directory at a path; none where there is none yet, or something else.
     pub(super) fn open_existing(&self, path: &WorkspacePath) -> Result<Option<Dir>> {
-        let mut directory = Dir::open(self.root()).or_fail("open", self.root())?;
+        let mut directory = Dir::open_resolved(self.root()).or_fail("open", self.root())?;
         for part in path.parts() {
             match directory.open_dir(part) {
                 Ok(below) => directory = below,
@@ -67,7 +67,7 @@ impl Workspace {
                 needed += store.content_size(&reader, &content)?;
             }
         }
-        let root = Dir::open(self.root()).or_fail("open", self.root())?;
+        let root = Dir::open_resolved(self.root()).or_fail("open", self.root())?;
         let free = disk::free_bytes(&root).or_fail("read", self.root())?;
         if needed > free {
             let source = std::io::Error::from(std::io::ErrorKind::StorageFull);

@@ -166,7 +166,7 @@ impl Workspace {
 
     /// The directory at a path, or the nearest one above it that exists.
     fn nearest_directory(&self, path: &WorkspacePath) -> Result<(Dir, WorkspacePath)> {
-        let mut directory = Dir::open(self.root()).or_fail("open", self.root())?;
+        let mut directory = Dir::open_resolved(self.root()).or_fail("open", self.root())?;
         let mut reached = WorkspacePath::root();
         for part in path.parts() {
             match directory.open_dir(part) {

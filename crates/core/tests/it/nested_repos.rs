@@ -1,7 +1,7 @@
 //! Repositories inside the workspace: their files are captured, their `.git` is not touched.
 
-use backtrail::{Reason, SaveRequest};
-use backtrail_testkit::{TestWorkspace, git, git_directory_bytes, git_output};
+use backtrail::{ErrorCode, Reason, RestoreRequest, SaveRequest};
+use backtrail_testkit::{Manifest, TestWorkspace, git, git_directory_bytes, git_output};
 
 fn nested(ws: &TestWorkspace, name: &str) {
     ws.write(format!("{name}/file"), "inner\n");
@@ -115,6 +115,84 @@ fn a_bare_repository_is_plain_files() {
     assert!(ws.paths_in_store(&saved.id).contains(&"mirror.git/HEAD".to_owned()));
     let on_disk = ws.manifest().0.values().filter(|found| matches!(found, backtrail_testkit::Found::File(..))).count();
     assert_eq!(ws.paths_in_store(&saved.id).len(), on_disk);
+}
+
+/// The files of a repository, without those that are checked out inside it.
+fn repository(ws: &TestWorkspace, git_directory: &str) -> Manifest {
+    let mut found = git_directory_bytes(&ws.path(git_directory));
+    found.0.retain(|path, _| !path.starts_with(b"main") && !path.starts_with(b"feature"));
+    found
+}
+
+/// What a restore does to a workspace must leave its repository as it is.
+fn assert_git_stays(ws: &TestWorkspace, git_directory: &str, work: impl Fn(&str)) {
+    work("1");
+    let saved = ws.save();
+    let captured = ws.paths_in_store(&saved.id);
+    assert!(!captured.iter().any(|path| path.ends_with("HEAD")), "{captured:?}");
+    work("2");
+    let before = repository(ws, git_directory);
+    ws.open().restore(&RestoreRequest::whole(saved.id), ws.now()).unwrap();
+    before.assert_same(&repository(ws, git_directory), "a restore");
+}
+
+#[test]
+fn the_repository_of_worktrees_is_gits_own_whatever_it_is_called() {
+    for place in ["main", ".bare/main", ".bare/feature/x"] {
+        let source = TestWorkspace::new();
+        source.write("a", "0");
+        source.git_init();
+        let ws = TestWorkspace::new();
+        git(&ws.path(""), &["clone", "-q", "--bare", source.path("").to_str().unwrap(), ".bare"]);
+        ws.write(".git", "gitdir: ./.bare\n");
+        let tree = ws.path(place);
+        git(&ws.path(""), &["worktree", "add", "-q", "-b", "work", tree.to_str().unwrap()]);
+        assert_git_stays(&ws, ".bare", |text| {
+            ws.write(format!("{place}/a"), text);
+            git(&tree, &["add", "a"]);
+            git(&tree, &["commit", "-q", "-m", text]);
+        });
+        assert_eq!(ws.read(&format!("{place}/a")).unwrap(), b"1", "what is checked out comes back");
+    }
+}
+
+#[test]
+fn a_repository_beside_its_worktree_is_gits_own_whatever_it_is_called() {
+    for is_link in [false, true] {
+        let ws = TestWorkspace::new();
+        if is_link {
+            git(&ws.path(""), &["init", "-q"]);
+            std::fs::rename(ws.path(".git"), ws.path("kept")).unwrap();
+            ws.symlink("kept", ".git");
+        } else {
+            git(&ws.path(""), &["init", "-q", "--separate-git-dir=kept"]);
+        }
+        assert_git_stays(&ws, "kept", |text| {
+            ws.write("a", text);
+            git(&ws.path(""), &["add", "a"]);
+            git(&ws.path(""), &["commit", "-q", "-m", text]);
+        });
+    }
+}
+
+#[test]
+fn a_repository_that_another_tracks_is_plain_files() {
+    let ws = TestWorkspace::new();
+    git(&ws.path(""), &["init", "-q"]);
+    ws.mkdir("fixture");
+    git(&ws.path("fixture"), &["init", "-q"]);
+    std::fs::rename(ws.path("fixture/.git"), ws.path("fixture/dotgit")).unwrap();
+    git(&ws.path(""), &["add", "fixture"]);
+    let saved = ws.save();
+    assert!(ws.paths_in_store(&saved.id).contains(&"fixture/dotgit/HEAD".to_owned()));
+}
+
+#[test]
+fn the_directory_of_a_repository_is_no_workspace() {
+    let ws = TestWorkspace::new();
+    git(&ws.path(""), &["init", "-q", "--bare"]);
+    let error = ws.open().save(&SaveRequest::default(), ws.now()).unwrap_err();
+    assert_eq!(error.code(), ErrorCode::ProtectedDirectory);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Links are kept as links and never followed.
 
-use backtrail::{ChangeStatus, SaveRequest};
+use backtrail::{ChangeStatus, RestoreRequest, SaveRequest};
 use backtrail_testkit::{Found, Manifest, TestWorkspace, blob_id};
 
 #[test]
@@ -104,4 +104,28 @@ fn a_workspace_reached_through_a_link_is_the_same_workspace() {
     assert_eq!(alias.current().unwrap(), Some(first.id));
     let path = alias.path_from(&ws.base().join("alias"), std::path::Path::new("a")).unwrap();
     assert_eq!(path, ws.workspace_path("a"));
+}
+
+/// A link that takes the workspace's place leads to files that nobody meant.
+#[test]
+fn a_link_in_the_place_of_the_workspace_is_not_followed() {
+    let ws = TestWorkspace::new();
+    ws.write("a", "1");
+    let saved = ws.save();
+    let workspace = ws.open();
+    let root = workspace.root().to_owned();
+    let moved = root.with_file_name("moved");
+    let elsewhere = TestWorkspace::new();
+    elsewhere.write("keep", "mine");
+    elsewhere.write("a", "mine too");
+    std::fs::rename(&root, &moved).unwrap();
+    std::os::unix::fs::symlink(elsewhere.path(""), &root).unwrap();
+    let before = elsewhere.manifest();
+    let error = workspace.restore(&RestoreRequest::whole(saved.id), ws.now()).unwrap_err();
+    assert!(error.to_string().contains("a symbolic link"), "{error}");
+    before.assert_same(&elsewhere.manifest(), "a restore through a link");
+    assert!(workspace.save(&SaveRequest::default(), ws.now()).is_err());
+    std::fs::remove_file(&root).unwrap();
+    std::fs::rename(&moved, &root).unwrap();
+    workspace.restore(&RestoreRequest::whole(saved.id), ws.now()).unwrap();
 }

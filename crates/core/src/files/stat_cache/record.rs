@@ -107,6 +107,11 @@ impl<'a> Record<'a> {
         (0..self.count).map_while(move |_| parse_entry(&mut reader))
     }
 
+    /// Is there such a name?
+    pub(in crate::files) fn has_name(&self, name: &[u8]) -> bool {
+        self.entries().map(|entry| entry.name.to_bytes()).take_while(|found| *found <= name).any(|found| found == name)
+    }
+
     /// The directory as it was when it was recorded, with everything below it.
     pub(in crate::files) fn to_directory(self, cache: &Arc<StatCache>) -> Directory {
         let summary = Summary {
