@@ -49,6 +49,14 @@ pub(crate) struct Listed {
     pub(crate) file_type: Option<FileType>,
 }
 
+/// Whether names in a directory can change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Openness {
+    Open,
+    /// Only after its owner, who this is, opened it up.
+    Closed,
+}
+
 /// What a rename does where the new name exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Rename {
@@ -264,14 +272,68 @@ impl Dir {
         !matches!(result, Err(Errno::XDEV))
     }
 
-    /// May this process change the names in it?
-    pub(crate) fn check_writable(&self) -> io::Result<()> {
+    /// May this process change the names in it? Where only its own permission bits are against it, its owner may open it
+    /// up.
+    pub(crate) fn openness(&self) -> io::Result<Openness> {
         use rustix::fs::Access;
-        let access = rustix::fs::accessat(&self.0, ".", Access::WRITE_OK | Access::EXEC_OK, AtFlags::EACCESS);
-        match access {
-            // Its owner can open it up, and the plan does.
-            Err(Errno::ACCESS) if self.owner()?.0 == rustix::process::geteuid().as_raw() => Ok(()),
-            result => Ok(result?),
+        let wanted = Access::READ_OK | Access::WRITE_OK | Access::EXEC_OK;
+        match rustix::fs::accessat(&self.0, ".", wanted, AtFlags::EACCESS) {
+            Ok(()) => Ok(Openness::Open),
+            Err(Errno::ACCESS) if self.owner()?.0 == rustix::process::geteuid().as_raw() => Ok(Openness::Closed),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Opens a directory in this one, so that names in it can change: one that its owner closed gets more permission bits.
+    pub(crate) fn open_up(&self, name: &[u8]) -> io::Result<Self> {
+        let directory = match self.open_dir(name) {
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+                let unopened = rustix::fs::openat(&self.0, name, flags, rustix::fs::Mode::empty())?;
+                add_owner_bits(&unopened, 0o700)?;
+                self.open_dir(name)?
+            }
+            opened => opened?,
+        };
+        directory.open_up_itself()?;
+        Ok(directory)
+    }
+
+    /// Lets names in it change; says what its permission bits were, where that took more of them.
+    pub(crate) fn open_up_itself(&self) -> io::Result<Option<Mode>> {
+        match self.openness() {
+            Ok(Openness::Closed) => {
+                let mode = Mode::from_raw(self.stamp()?.mode);
+                self.set_own_mode(Mode(mode.0 | 0o700))?;
+                Ok(Some(mode))
+            }
+            // Whoever may not write here hears of it when they do.
+            _ => Ok(None),
+        }
+    }
+
+    /// Runs `act` with a directory that its owner closed opened up.
+    pub(crate) fn while_open<T>(&self, act: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+        let closed = self.open_up_itself()?;
+        let done = act();
+        match closed.map(|mode| self.set_own_mode(mode)) {
+            Some(Err(error)) => done.and(Err(error)),
+            _ => done,
+        }
+    }
+
+    /// Opens a file of this user's for reading, also where its permission bits are against it.
+    pub(crate) fn open_closed_file(&self, name: &[u8]) -> io::Result<File> {
+        match self.open_file(name) {
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+                let unopened = rustix::fs::openat(&self.0, name, flags, rustix::fs::Mode::empty())?;
+                let mode = add_owner_bits(&unopened, 0o400)?;
+                let file = self.open_file(name);
+                set_mode_unopened(&unopened, mode)?;
+                file
+            }
+            opened => opened,
         }
     }
 
@@ -298,6 +360,21 @@ impl Dir {
         points::pass("sync directory")?;
         Ok(rustix::fs::fsync(&self.0)?)
     }
+}
+
+/// Adds permission bits to what can't be opened without them; says what they were.
+fn add_owner_bits(unopened: &OwnedFd, bits: u16) -> io::Result<Mode> {
+    let mode = Mode::from_raw(stamp_of(&rustix::fs::fstat(unopened)?).mode);
+    set_mode_unopened(unopened, Mode(mode.0 | bits))?;
+    Ok(mode)
+}
+
+/// A handle that was not opened for reading takes no `fchmod`; its name in `/proc` does, and leads to no other file.
+fn set_mode_unopened(unopened: &OwnedFd, mode: Mode) -> io::Result<()> {
+    use std::os::fd::AsRawFd;
+    points::pass("set mode")?;
+    let name = format!("/proc/self/fd/{}", unopened.as_raw_fd());
+    Ok(rustix::fs::chmodat(CWD, name, raw(mode), AtFlags::empty())?)
 }
 
 /// Makes a directory that a caller named, with its parents, as the umask has it.

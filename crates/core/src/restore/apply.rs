@@ -11,6 +11,7 @@ use rustix::io::Errno;
 
 use super::{
     Conflict,
+    check::is_absence,
     stage::{Durability, FEW, MANY, Stage, old_slots, slot},
 };
 use crate::{
@@ -96,13 +97,13 @@ impl Run<'_> {
         // Sorted by path: a parent stands in front of what is below it.
         let parents_first = || steps.iter().copied();
         let children_first = || steps.iter().rev().copied();
-        self.each(parents_first(), is_directory_kept, Self::open_up)?;
+        self.each(parents_first(), concerns_directory, Self::open_up)?;
         self.each(children_first(), |step| step.takes_leaf() && !step.puts_leaf(), Self::set_aside)?;
         self.each(children_first(), Step::takes_directory, Self::remove_directory)?;
         self.each(parents_first(), Step::puts_directory, Self::make_directory)?;
         self.each(parents_first(), Step::puts_leaf, Self::put)?;
         self.each(parents_first(), |step| step.in_place, Self::set_file_mode)?;
-        self.each(children_first(), |step| step.new.is_some_and(|new| new.is_directory()), Self::set_directory_mode)?;
+        self.each(children_first(), concerns_directory, Self::set_directory_mode)?;
         self.sync()?;
         Ok(self.conflicts)
     }
@@ -142,14 +143,17 @@ impl Run<'_> {
         Ok(directory)
     }
 
-    /// A directory that its owner closed is opened up while names in it change.
+    /// A directory that its owner closed is opened up while names in it change, or while it goes. One that comes may be
+    /// there from an earlier attempt, closed already.
     fn open_up(&self, _: usize, step: &Step) -> Done {
-        let directory = self.parent(&step.path)?.open_dir(step.path.name())?;
-        let mode = Mode::from_raw(directory.stamp()?.mode);
-        if mode.0 & 0o700 != 0o700 {
-            directory.set_own_mode(Mode(mode.0 | 0o700))?;
+        let opened = match step.path.is_root() {
+            true => self.root.open_up_itself().map(drop),
+            false => self.parent(&step.path).and_then(|parent| parent.open_up(step.path.name())).map(drop),
+        };
+        match opened {
+            Err(error) if is_absence(&error) && !is_directory_kept(step) => Ok(()),
+            opened => Ok(opened?),
         }
-        Ok(())
     }
 
     /// A file or link that has to go is moved into the staging area; nothing is deleted.
@@ -296,18 +300,20 @@ impl Run<'_> {
             return Err(Obstacle::Interference("somebody changed it in the meantime"));
         }
         if Mode::from_raw(stamp.mode) != mode {
-            set_mode(&parent.open_file(name)?, mode)?;
+            set_mode(&parent.open_closed_file(name)?, mode)?;
         }
         Ok(())
     }
 
     fn set_directory_mode(&self, _: usize, step: &Step) -> Done {
-        let Some(Side::Directory { mode }) = step.new else { return Ok(()) };
-        let directory = self.parent(&step.path)?.open_dir(step.path.name())?;
-        if Mode::from_raw(directory.stamp()?.mode) != mode {
-            directory.set_own_mode(mode)?;
+        if step.path.is_root() {
+            return close(&self.root, step);
         }
-        Ok(())
+        let directory = self.parent(&step.path).and_then(|parent| parent.open_dir(step.path.name()));
+        match directory {
+            Err(error) if is_absence(&error) && !step.new.is_some_and(|new| new.is_directory()) => Ok(()),
+            directory => close(&directory?, step),
+        }
     }
 
     /// Is what stands there exactly this?
@@ -337,9 +343,12 @@ impl Run<'_> {
             }
             return synced.or_fail("sync", self.workspace.root());
         }
-        let sync = |path: &WorkspacePath| match self.workspace.open_existing(path)? {
-            Some(directory) => directory.sync().or_fail("sync", self.full_path(path)),
-            None => Ok(()),
+        let sync = |path: &WorkspacePath| match self.workspace.open_existing(path) {
+            Ok(Some(directory)) => directory.sync().or_fail("sync", self.full_path(path)),
+            Ok(None) => Ok(()),
+            // It is closed again, and can't even be opened.
+            Err(error) if is_refusal(&error) => disk::sync_filesystem(&self.root).or_fail("sync", self.full_path(path)),
+            Err(error) => Err(error),
         };
         let parents: Vec<WorkspacePath> = parents.into_iter().collect();
         match parents.len() <= FEW {
@@ -359,8 +368,30 @@ fn free_old_slot(area: &Dir, number: usize) -> io::Result<Vec<u8>> {
     Err(io::ErrorKind::AlreadyExists.into())
 }
 
+fn concerns_directory(step: &Step) -> bool {
+    [step.old, step.new].into_iter().flatten().any(|side| side.is_directory())
+}
+
+/// Gives a directory its permission bits: those of the plan, or its own where it had to go and could not.
+fn close(directory: &Dir, step: &Step) -> Done {
+    let present = Mode::from_raw(directory.stamp()?.mode);
+    let mode = match (step.new, step.old) {
+        (Some(Side::Directory { mode }), _) => mode,
+        (_, Some(Side::Directory { mode })) if present == Mode(mode.0 | 0o700) => mode,
+        _ => return Ok(()),
+    };
+    if present != mode {
+        directory.set_own_mode(mode)?;
+    }
+    Ok(())
+}
+
 fn is_directory_kept(step: &Step) -> bool {
     step.old.is_some_and(|old| old.is_directory()) && step.new.is_some_and(|new| new.is_directory())
+}
+
+fn is_refusal(error: &Error) -> bool {
+    matches!(error, Error::Io { source, .. } if source.kind() == io::ErrorKind::PermissionDenied)
 }
 
 fn is_unsupported(error: &io::Error) -> bool {
@@ -377,7 +408,7 @@ pub(super) fn content_of(parent: &Dir, name: &[u8], stamp: &Stamp) -> io::Result
     match FileType::of(stamp) {
         FileType::Symlink => HashOnly.put(Contents::Whole(&parent.read_link(name)?)),
         FileType::File => {
-            let file = parent.open_file(name)?;
+            let file = parent.open_closed_file(name)?;
             let bytes = file.metadata()?.len();
             HashOnly.put(Contents::Stream { file: &file, bytes })
         }

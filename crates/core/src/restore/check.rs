@@ -1,10 +1,10 @@
 //! What must hold before the first write: room, permission, and directories that can be opened up.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeSet, HashSet};
 
 use super::RestorePlan;
 use crate::{
-    disk::{self, Dir},
+    disk::{self, Dir, Openness},
     error::{Error, Result, While},
     model::{Mode, Side, WorkspacePath},
     store::{Step, Store},
@@ -22,21 +22,21 @@ impl Workspace {
 
     /// Every directory whose names change must be writable. One that its owner closed is opened and closed again.
     fn check_parents(&self, steps: &[Step]) -> Result<Vec<Step>> {
-        let is_root_user = rustix::process::geteuid().is_root();
-        let mut seen: BTreeMap<WorkspacePath, ()> = BTreeMap::new();
+        let mut seen: BTreeSet<WorkspacePath> = BTreeSet::new();
+        let planned: HashSet<&WorkspacePath> = steps.iter().map(|step| &step.path).collect();
         let mut closed = Vec::new();
         for step in steps {
             let changes_names =
                 step.takes_leaf() || step.puts_leaf() || step.takes_directory() || step.puts_directory();
             let Some(parent) = step.path.parent().filter(|_| changes_names) else { continue };
-            if seen.insert(parent.clone(), ()).is_some() {
+            if !seen.insert(parent.clone()) {
                 continue;
             }
             let Some(directory) = self.open_existing(&parent)? else { continue };
-            directory.check_writable().or_fail("write into", self.root().join(parent.to_text().as_ref()))?;
-            let mode = Mode::from_raw(directory.stamp().or_fail("read", self.root())?.mode);
-            let is_planned = steps.iter().any(|other| other.path == parent);
-            if mode.0 & 0o700 != 0o700 && !is_root_user && !is_planned && !parent.is_root() {
+            let openness = directory.openness();
+            let openness = openness.or_fail("write into", self.root().join(parent.to_text().as_ref()))?;
+            if openness == Openness::Closed && !planned.contains(&parent) {
+                let mode = Mode::from_raw(directory.stamp().or_fail("read", self.root())?.mode);
                 let side = Some(Side::Directory { mode });
                 closed.push(Step { path: parent, old: side, new: side, area: 0, in_place: false });
             }

@@ -213,7 +213,7 @@ impl Workspace {
                     let mut file = made.create_file(b".gitignore")?;
                     made.write_own(&mut file, b"*\n")
                 };
-                make().or_fail("create", path)
+                directory.while_open(make).or_fail("create", path)
             }
         }
     }
@@ -339,7 +339,7 @@ impl Workspace {
                 true => listed.iter().try_for_each(remove)?,
                 false => threads::wait_for_each(&listed, remove)?,
             }
-            parent.remove_dir(name.as_bytes()).or_fail("clear", path)?;
+            parent.while_open(|| parent.remove_dir(name.as_bytes())).or_fail("clear", path)?;
         }
         writer.forget_areas()
     }

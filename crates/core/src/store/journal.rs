@@ -54,7 +54,9 @@ impl Step {
 
     /// Is it about a path that a plan could hold?
     fn is_ours(&self) -> bool {
-        !self.path.is_root() && self.path.parts().all(|name| is_safe_name(name))
+        // The root is only ever opened up and closed again.
+        let stays = self.old == self.new && self.new.is_some_and(|new| new.is_directory());
+        (!self.path.is_root() || stays) && self.path.parts().all(|name| is_safe_name(name))
     }
 
     /// The step that leads back.

@@ -5,8 +5,8 @@ use std::{
     process::Command,
 };
 
-use backtrail::{ErrorCode, RestoreRequest};
-use backtrail_testkit::TestWorkspace;
+use backtrail::{CheckpointId, ErrorCode, Recovery, RestoreRequest, SaveRequest, Way};
+use backtrail_testkit::{Manifest, TestWorkspace, crash};
 
 use super::*;
 
@@ -106,6 +106,92 @@ mod refused {
         new.assert_same(&ws.manifest(), "undone");
         ws.chmod("d", 0o755);
         ws.chmod("d/e", 0o755);
+    }
+
+    /// Closed directories that go, come and stay, in a closed workspace.
+    fn closed_directories(ws: &TestWorkspace) -> (CheckpointId, [Manifest; 2]) {
+        ws.write("comes/in/m.go", "1\n");
+        ws.write("stays/edited", "1\n");
+        ws.write("stays/below/deep", "1\n");
+        ws.write("a", "1\n");
+        let close = |all: &[&str]| all.iter().for_each(|path| ws.chmod(path, 0o555));
+        let open = |all: &[&str]| all.iter().rev().for_each(|path| ws.chmod(path, 0o755));
+        let first = ["comes/in", "comes", "stays/below", "stays", ""];
+        close(&first);
+        let old = tree(ws);
+        let one = ws.save_with(&SaveRequest { name: Some("one".into()), ..SaveRequest::default() });
+        open(&first);
+        ws.remove("comes");
+        ws.write("goes/mod/x/m.go", "2\n");
+        ws.write("stays/edited", "2\n");
+        ws.write("stays/below/deep", "2\n");
+        ws.write("a", "2\n");
+        close(&["goes/mod/x", "goes/mod", "goes", "stays/below", "stays", ""]);
+        (one.checkpoint.id, [old, tree(ws)])
+    }
+
+    /// The tree; the root itself must be as closed as it was.
+    fn tree(ws: &TestWorkspace) -> Manifest {
+        let mode = std::fs::metadata(ws.root()).unwrap().permissions().mode();
+        assert_eq!(mode & 0o7777, 0o555, "the root");
+        ws.manifest()
+    }
+
+    fn open_everything(ws: &TestWorkspace) {
+        let all = ["", "comes", "comes/in", "goes", "goes/mod", "goes/mod/x", "stays", "stays/below"];
+        all.iter().filter(|path| ws.exists(path)).for_each(|path| ws.chmod(path, 0o755));
+    }
+
+    #[test]
+    fn closed_directories_go_and_come_with_what_is_in_them() {
+        if is_root() {
+            return;
+        }
+        let ws = TestWorkspace::new();
+        let (one, [old, new]) = closed_directories(&ws);
+        let restored = ws.open().restore(&RestoreRequest::whole(one), ws.now());
+        let after = tree(&ws);
+        let undone = restored.map(|_| ws.open().undo(ws.now()).map(|_| tree(&ws)));
+        let redone = ws.open().redo(ws.now()).map(|_| tree(&ws));
+        open_everything(&ws);
+        new.assert_same(&undone.unwrap().unwrap(), "undone");
+        old.assert_same(&after, "restored");
+        old.assert_same(&redone.unwrap(), "redone");
+    }
+
+    #[test]
+    fn closed_directories_wherever_a_restore_is_interrupted() {
+        if is_root() {
+            return;
+        }
+        let driver = crash::Driver { child_test: "crash::child" };
+        let ws = TestWorkspace::new();
+        closed_directories(&ws);
+        let points = driver.points(&ws.base(), "restore one");
+        open_everything(&ws);
+        for point in 1..=points.len() {
+            for way in [Way::Forward, Way::Back] {
+                let what = format!("killed before {point}: {}, then {way:?}", points[point - 1]);
+                let ws = TestWorkspace::new();
+                let (_, [old, new]) = closed_directories(&ws);
+                assert_eq!(
+                    driver.run(&ws.base(), "restore one", point, crash::Fault::Kill),
+                    crash::Ended::Killed,
+                    "{what}"
+                );
+                let recovered = ws.open().recover(way, ws.now());
+                let after = tree(&ws);
+                open_everything(&ws);
+                match recovered.unwrap_or_else(|error| panic!("{what}: {error}")) {
+                    Recovery::Finished => old.assert_same(&after, &what),
+                    Recovery::TakenBack => new.assert_same(&after, &what),
+                    // Not begun, or done but for the cleaning up.
+                    Recovery::Nothing if new.differences(&after).is_empty() => {}
+                    Recovery::Nothing => old.assert_same(&after, &what),
+                    Recovery::SetAside => panic!("{what}: set aside"),
+                }
+            }
+        }
     }
 
     #[test]
