@@ -64,8 +64,8 @@ fn around_given_store(path: PathBuf, store: &Path) -> Location {
 fn around(path: PathBuf, stores: &Path) -> Location {
     let repository = nearest_repository(&path);
     let with_store = path.ancestors().find_map(|root| {
-        let store = stores.join(store_name(root));
-        is_store_of(&store).then(|| (root.to_owned(), store))
+        let store = own_store(root, stores);
+        is_store(&store).then(|| (root.to_owned(), store))
     });
     if let Some((root, store)) = with_store {
         let nearer_repository = repository.filter(|repository| repository.starts_with(&root) && *repository != root);
@@ -75,7 +75,7 @@ fn around(path: PathBuf, stores: &Path) -> Location {
         return Location { root, store, nearer_repository: None };
     }
     let root = repository.unwrap_or(path);
-    let store = stores.join(store_name(&root));
+    let store = own_store(&root, stores);
     Location { root, store, nearer_repository: None }
 }
 
@@ -83,28 +83,68 @@ fn nearest_repository(path: &Path) -> Option<PathBuf> {
     path.ancestors().find(|ancestor| private::exists(&ancestor.join(".git"))).map(Path::to_owned)
 }
 
-fn is_store_of(store: &Path) -> bool {
+fn is_store(store: &Path) -> bool {
     private::exists(&Layout::new(store).format())
 }
 
 /// The store of this workspace, under its own name or, after a move, under an older one.
 fn find_store(root: &Path, stores: &Path) -> PathBuf {
-    let own = stores.join(store_name(root));
-    if is_store_of(&own) {
+    let own = own_store(root, stores);
+    if is_store(&own) {
         return own;
     }
     moved_store(root, stores).unwrap_or(own)
 }
 
-/// The store of a workspace that was moved here: it knows this very directory, and its old path is gone.
+/// The store under the workspace's own name, whether it exists or not. A workspace that was moved away keeps its store,
+/// and with it the name: the next directory under its old path takes another.
+fn own_store(root: &Path, stores: &Path) -> PathBuf {
+    let name = store_name(root);
+    let mut store = stores.join(&name);
+    let mut number = 2;
+    while is_store(&store) && is_of_another(&store, root) {
+        store = stores.join(format!("{name}-{number}"));
+        number += 1;
+    }
+    store
+}
+
+/// Is it the store of a workspace that lies elsewhere by now?
+fn is_of_another(store: &Path, root: &Path) -> bool {
+    let Some(known) = IdentityFile::read(&Layout::new(store)) else { return false };
+    let Some(owner) = known.path.to_path() else { return false };
+    let is_same = || IdentityFile::of(root).is_ok_and(|own| own.is_some_and(|own| known.is_same_directory(&own)));
+    if owner != root {
+        return private::exists(&owner) && !is_same();
+    }
+    let is_another = IdentityFile::of(root).is_ok_and(|own| own.is_some_and(|own| known.is_another_directory(&own)));
+    is_another && moved_beside(&known).is_some()
+}
+
+/// Where the directory is that a store belongs to, if it was renamed and stayed beside its old name.
+pub(crate) fn moved_beside(known: &IdentityFile) -> Option<PathBuf> {
+    let old = known.path.to_path()?;
+    let beside = old.parent()?;
+    let candidates = private::names(beside).ok()?.into_iter().map(|name| beside.join(name));
+    let is_it = |path: &PathBuf| {
+        IdentityFile::of(path).is_ok_and(|found| found.is_some_and(|found| known.is_same_directory(&found)))
+    };
+    candidates.filter(|path| *path != old).find(is_it)
+}
+
+/// The store of a workspace that was moved here: it knows this very directory, which is not where it was.
 fn moved_store(root: &Path, stores: &Path) -> Option<PathBuf> {
     let own = IdentityFile::of(root).ok()??;
     private::names(stores).ok()?.into_iter().map(|name| stores.join(name)).find(|store| {
         IdentityFile::read(&Layout::new(store)).is_some_and(|identity| {
-            identity.is_same_directory(&own)
-                && identity.path.to_path().is_some_and(|path| path == root || !private::exists(&path))
+            identity.is_same_directory(&own) && (identity.path == own.path || !is_where_it_was(&identity))
         })
     })
+}
+
+fn is_where_it_was(known: &IdentityFile) -> bool {
+    let there = known.path.to_path().and_then(|path| IdentityFile::of(&path).ok()?);
+    there.is_some_and(|there| known.is_same_directory(&there))
 }
 
 /// A store's name: what the workspace is called, and a hash of its whole path.

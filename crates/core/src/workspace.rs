@@ -17,7 +17,7 @@ use crate::{
     model::{ContentSink, OutsideRules, Scope, Unwritable, WorkspacePath},
     restore::Way,
     settings::Settings,
-    store::{HashOnly, IdentityFile, Layout, OpenStores, Store, Timeline, Writer},
+    store::{FoundJournal, HashOnly, IdentityFile, Layout, OpenStores, Store, Timeline, Writer},
     user_repository::{GitEnvironment, GitPosition, UserRepository, global_excludes},
 };
 
@@ -210,7 +210,10 @@ impl Workspace {
             Some(known) if !created => self.refuse_other_owner(&known, &identity)?,
             _ => {}
         }
-        if IdentityFile::read(writer.layout()).as_ref() != Some(&identity) {
+        let is_pending = matches!(writer.journal()?, FoundJournal::Journal(_));
+        if IdentityFile::read(writer.layout()).as_ref() != Some(&identity)
+            && !(is_pending && self.is_another_directory(&writer)?)
+        {
             // It was moved, or made anew under the same path: the history is the same.
             identity.write(writer.layout())?;
         }
@@ -220,7 +223,13 @@ impl Workspace {
         Ok((writer, created))
     }
 
-    fn identity(&self) -> Result<IdentityFile> {
+    /// Has another directory taken the path of the one that the store was last used for?
+    pub(crate) fn is_another_directory(&self, writer: &Writer) -> Result<bool> {
+        let identity = self.identity()?;
+        Ok(IdentityFile::read(writer.layout()).is_some_and(|known| known.is_another_directory(&identity)))
+    }
+
+    pub(crate) fn identity(&self) -> Result<IdentityFile> {
         let identity = IdentityFile::of(self.root()).or_fail("read", self.root())?;
         identity.ok_or_else(|| Error::NotADirectory { path: self.root().to_owned() })
     }

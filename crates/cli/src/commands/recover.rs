@@ -31,8 +31,8 @@ pub(crate) fn run(args: &RecoverArgs, invocation: &Invocation) -> Result<ExitCod
             Recovery::Finished => "the interrupted restore is finished; take it back with: backtrail undo",
             Recovery::TakenBack => "the interrupted restore is taken back: everything is as it was before it",
             Recovery::SetAside => {
-                "the note of the interrupted restore can't be read and is set aside; the files stay as they are, what was \
-                 there before is the latest safety checkpoint: backtrail list --kind safety"
+                "the interrupted restore can't be carried out here and is set aside: the files stay as they are; what was \
+                 there before it is in the latest safety checkpoint: backtrail list --kind safety"
             }
         })?;
     }

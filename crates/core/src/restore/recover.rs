@@ -19,7 +19,8 @@ pub enum Recovery {
     Finished,
     /// It was taken back.
     TakenBack,
-    /// Its journal can't be read, and was put out of the way; the files are as it left them.
+    /// It can't be carried out here, as its journal can't be read or another directory has the workspace's path by now:
+    /// it was put out of the way, and the files are as they were found.
     SetAside,
 }
 
@@ -82,6 +83,11 @@ impl Workspace {
                 return Ok(Recovery::SetAside);
             }
         };
+        if self.is_another_directory(writer)? {
+            self.abandon(writer, &journal, now)?;
+            self.emit(writer, Event::Recovered { outcome: Recovery::SetAside.as_str().into() }, now)?;
+            return Ok(Recovery::SetAside);
+        }
         // Once it is in the log it is done but for the cleaning up: taking it back now would contradict the log.
         let is_over = journal.taken_back || is_noted(writer, &journal)?;
         let journal = if way == Way::Back && !is_over { self.turn_back(writer, journal)? } else { journal };
@@ -89,6 +95,18 @@ impl Workspace {
         self.run_again(writer, &journal, now)?;
         self.emit(writer, Event::Recovered { outcome: outcome.as_str().into() }, now)?;
         Ok(outcome)
+    }
+
+    /// The directory that was being restored is gone, and another has its path by now: it gets none of those files. What
+    /// somebody wrote into the old one meanwhile is kept.
+    fn abandon(&self, writer: &Writer, journal: &Journal, now: Timestamp) -> Result<()> {
+        let areas = journal.areas.iter().try_for_each(|area| self.make_area(writer.layout(), area));
+        if let Ok(stage) = areas.and_then(|()| self.open_stage(writer, journal.areas.clone())) {
+            self.keep_intruders(writer, journal, &stage, &mut Vec::new(), now)?;
+        }
+        writer.close_journal()?;
+        self.clear_stage(writer, &journal.areas)?;
+        self.identity()?.write(writer.layout())
     }
 
     /// Writes the journal that leads back, in place of the one that led forward.

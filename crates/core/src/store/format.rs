@@ -137,6 +137,12 @@ impl IdentityFile {
         (self.device, self.inode) == (other.device, other.inode) && self.born.is_some() && self.born == other.born
     }
 
+    /// Is the other one certainly another directory, made or put where this one was? A device's number may change when
+    /// the system starts.
+    pub(crate) fn is_another_directory(&self, other: &Self) -> bool {
+        self.born.is_some() && other.born.is_some() && (self.inode, self.born) != (other.inode, other.born)
+    }
+
     /// The identity of a directory; none where there is none.
     pub(crate) fn of(root: &std::path::Path) -> std::io::Result<Option<Self>> {
         let Some(stamp) = crate::disk::stamp_following(root)? else { return Ok(None) };

@@ -326,6 +326,29 @@ fn a_restore_that_ends_while_its_files_are_made_ready_has_not_begun() {
     }
 }
 
+/// The directory that was being restored is gone, and what has its path by now is another project's.
+#[test]
+fn a_restore_is_not_finished_in_another_directory() {
+    let probe = TestWorkspace::new();
+    every_sort_of_change(&probe);
+    let points = DRIVER.points(&probe.base(), "restore one");
+    let number = points.iter().position(|point| point.contains("exchange")).unwrap() + 2;
+    let ws = TestWorkspace::new();
+    every_sort_of_change(&ws);
+    assert_eq!(DRIVER.run(&ws.base(), "restore one", number, Fault::Kill), Ended::Killed);
+    std::fs::rename(ws.root(), ws.outside().join("gone")).unwrap();
+    ws.mkdir("");
+    ws.write("fresh", "another project\n");
+    let before = ws.manifest();
+    assert_eq!(ws.open().recover(Way::Forward, ws.now()).unwrap(), Recovery::SetAside);
+    before.assert_same(&ws.manifest(), "a restore of the directory before it");
+    assert_no_leftovers(&ws, "a restore that was set aside");
+    assert_eq!(ws.open().recover(Way::Forward, ws.now()).unwrap(), Recovery::Nothing);
+    ws.save();
+    assert!(ws.is_in_store(b"unsaved work\n"), "what was there before is in the safety checkpoint");
+    ws.assert_store_is_sound();
+}
+
 #[test]
 fn a_restore_with_git_is_old_or_new_after_a_kill_at_every_point() {
     use crate::restore_git::{standing, two_commits_in};

@@ -126,9 +126,27 @@ fn a_new_directory_under_the_old_name_of_a_moved_workspace_does_not_write_into_i
     workspace.save(&SaveRequest::default(), ws.now()).unwrap();
     std::fs::create_dir(ws.root()).unwrap();
     ws.write("b", "1");
-    // Refused, or saved into a store of its own: both are right.
-    drop(ws.open().save(&SaveRequest::default(), ws.now()));
+    assert_eq!(ws.open().list(&ListFilter::default()).unwrap(), [], "it shows nothing of the other's");
+    let own = ws.open().save(&SaveRequest::default(), ws.now()).unwrap().checkpoint;
     assert_eq!(workspace.list(&ListFilter::default()).unwrap().len(), 2);
+    assert_eq!(ws.open().current().unwrap(), Some(own.id), "opened once more after the save");
+}
+
+/// The one that was moved has not been used since, and the new directory comes first.
+#[test]
+fn a_workspace_that_is_renamed_keeps_its_history_although_another_gets_its_name() {
+    let ws = TestWorkspace::new();
+    ws.write("a", "1");
+    let first = ws.save();
+    let moved = ws.base().join("moved");
+    std::fs::rename(ws.root(), &moved).unwrap();
+    std::fs::create_dir(ws.root()).unwrap();
+    ws.write("b", "1");
+    assert_eq!(ws.save().parent, None);
+    assert_eq!(ws.open_at(&moved).current().unwrap(), Some(first.id));
+    std::fs::write(moved.join("a"), "2").unwrap();
+    let second = ws.open_at(&moved).save(&SaveRequest::default(), ws.now()).unwrap().checkpoint;
+    assert_eq!(second.parent, Some(first.id));
 }
 
 #[test]

@@ -152,7 +152,7 @@ fn the_repository_of_worktrees_is_gits_own_whatever_it_is_called() {
             git(&tree, &["add", "a"]);
             git(&tree, &["commit", "-q", "-m", text]);
         });
-        assert_eq!(ws.read(&format!("{place}/a")).unwrap(), b"1", "what is checked out comes back");
+        assert_eq!(ws.read(format!("{place}/a")).unwrap(), b"1", "what is checked out comes back");
     }
 }
 
