@@ -24,10 +24,7 @@ impl Now {
 
     /// As far as a word that names a checkpoint needs it: only those with a time in them depend on the zone.
     pub(crate) fn for_address(&self, word: &str) -> Zoned {
-        match word.contains(':') {
-            true => Zoned::clone(self),
-            false => self.timestamp.to_zoned(TimeZone::UTC),
-        }
+        if word.contains(':') { Zoned::clone(self) } else { self.timestamp.to_zoned(TimeZone::UTC) }
     }
 }
 

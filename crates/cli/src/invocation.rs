@@ -337,11 +337,8 @@ impl Invocation {
 
     /// A failure that may be due to a pattern given for a path: says so.
     pub(crate) fn explain_path(&self, failure: Failure, named: &Path) -> Failure {
-        let is_pattern = named.as_os_str().as_encoded_bytes().iter().any(|byte| b"*?[".contains(byte));
-        if failure.code() != ErrorCode::UnknownPath {
-            return failure;
-        }
-        if is_pattern {
+        let is_pattern = || named.as_os_str().as_encoded_bytes().iter().any(|byte| b"*?[".contains(byte));
+        if failure.code() == ErrorCode::UnknownPath && is_pattern() {
             let hint = "paths are taken by the letter, not as patterns: leave out the quotes, or name the directory";
             return failure.with_hint(hint);
         }

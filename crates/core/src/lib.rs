@@ -37,6 +37,7 @@
 mod address;
 mod cat;
 mod diff;
+#[doc(hidden)]
 pub mod disk;
 mod error;
 mod event_log;
@@ -53,7 +54,7 @@ mod housekeeping;
 pub mod json;
 mod left_out;
 mod locate;
-pub mod model;
+mod model;
 mod precious;
 mod restore;
 mod retention;
@@ -80,8 +81,8 @@ pub use history::{OnDisk, Version};
 pub use housekeeping::{IgnoringRule, WorkspaceEntry, forget, workspaces};
 pub use locate::{Location, Start, locate};
 pub use model::{
-    Attachment, Change, ChangeStatus, Checkpoint, CheckpointId, Context, FeatureState, GitState, Kind, Reason, Scope,
-    Skipped, WorkspacePath,
+    Attachment, Change, ChangeStatus, Checkpoint, CheckpointId, ContentId, Context, FeatureState, GitState, InvalidId,
+    InvalidPath, Kind, Mode, Reason, Scope, Side, Skipped, UnknownKind, WorkspacePath,
 };
 pub use precious::Precious;
 pub use restore::{Conflict, Only, Recovery, RestoreOutcome, RestorePlan, RestoreRequest, Way};

@@ -53,8 +53,12 @@ def test_the_checkpoint_outlives_a_block_that_takes_many(workspace: Workspace, p
 
 
 def test_a_block_that_deletes_its_checkpoint(workspace: Workspace, project: Project) -> None:
+    project.write("a", "0")
     with workspace.guard() as guard:
+        project.write("a", "1")
         workspace.delete(guard.checkpoint)
+    assert project.read("a") == "1"
+    assert workspace.list() == []
 
 
 def test_guards_within_guards(workspace: Workspace, project: Project) -> None:

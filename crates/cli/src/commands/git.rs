@@ -13,7 +13,11 @@ use std::{
 use backtrail::{Error, ListFilter, Workspace};
 use clap::Args;
 
-use crate::{failure::Failure, invocation::Invocation, settings::hide_git_variables};
+use crate::{
+    failure::Failure,
+    invocation::{Invocation, NOTHING_SAVED},
+    settings::hide_git_variables,
+};
 
 /// Run git on the store, for reading
 ///
@@ -97,7 +101,7 @@ pub(crate) fn run(args: &GitArgs, invocation: &Invocation) -> Result<ExitCode, F
     }
     let rest = rest.iter().map(|word| with_own_address(word, &workspace, invocation)).collect::<Result<Vec<_>, _>>()?;
     let Some(mut words) = default_revisions(store, reader, &rest, &workspace)? else {
-        invocation.output.note("nothing saved yet; take the first checkpoint with: backtrail save");
+        invocation.output.note(NOTHING_SAVED);
         return Ok(ExitCode::SUCCESS);
     };
     words.extend(rest);

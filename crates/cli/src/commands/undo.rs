@@ -8,7 +8,7 @@ use clap::Args;
 use crate::{
     commands::restore::{named, tell},
     failure::Failure,
-    invocation::Invocation,
+    invocation::{Invocation, NOTHING_SAVED},
 };
 
 /// Take back the last restore; again: the one before
@@ -83,7 +83,7 @@ fn nothing(workspace: &Workspace, direction: Direction, invocation: &Invocation)
     }
     output.note(match workspace.current()? {
         Some(_) => "to go back to the last checkpoint: backtrail restore @",
-        None => "nothing saved yet; take the first checkpoint with: backtrail save",
+        None => NOTHING_SAVED,
     });
     Ok(ExitCode::SUCCESS)
 }

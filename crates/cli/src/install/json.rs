@@ -204,10 +204,12 @@ impl Editor<'_> {
         let indent = self.entry_indentation(container, last, unit);
         let (has_comma, line_end) = self.comma_and_line_end(last, container);
         let text = format!("{newline}{indent}{}", entry(&indent));
-        match has_comma {
-            true => vec![(line_end, format!("{text},"))],
-            false if line_end == last.end => vec![(last.end, format!(",{text}"))],
-            false => vec![(last.end, ",".into()), (line_end, text)],
+        if has_comma {
+            vec![(line_end, format!("{text},"))]
+        } else if line_end == last.end {
+            vec![(last.end, format!(",{text}"))]
+        } else {
+            vec![(last.end, ",".into()), (line_end, text)]
         }
     }
 

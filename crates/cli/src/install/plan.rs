@@ -259,10 +259,7 @@ impl Planner<'_> {
         if is_nothing && by_structure != text && receipt.is_some_and(|receipt| receipt.created) {
             return Ok(String::new());
         }
-        let pieces = receipt.map(|receipt| receipt.pieces.as_slice()).unwrap_or_default();
-        let by_place = [without_pieces(text, pieces), without_moved_pieces(text, pieces)];
-        let fitting = by_place.into_iter().flatten().filter(|_| !pieces.is_empty());
-        let exact = fitting.into_iter().find(|text| json::parse(text).is_ok_and(|value| same(&value, &expected)));
+        let exact = by_place(text, receipt, |text| json::parse(text).is_ok_and(|value| same(&value, &expected)));
         Ok(exact.unwrap_or(by_structure))
     }
 
@@ -302,10 +299,7 @@ impl Planner<'_> {
             _ => return Ok(text.to_owned()),
         }
         let receipt = self.receipt(file);
-        let pieces = receipt.map(|receipt| receipt.pieces.as_slice()).unwrap_or_default();
-        let by_place = [without_pieces(text, pieces), without_moved_pieces(text, pieces)];
-        let fitting = by_place.into_iter().flatten().filter(|_| !pieces.is_empty());
-        let exact = fitting.into_iter().find(|text| toml::look(text, server) == Ok(Present::Nothing));
+        let exact = by_place(text, receipt, |text| toml::look(text, server) == Ok(Present::Nothing));
         if let Some(exact) = exact {
             return Ok(exact);
         }
@@ -314,6 +308,14 @@ impl Planner<'_> {
         let is_nothing = toml::is_empty(&cleaned) && receipt.is_some_and(|receipt| receipt.created);
         Ok(if is_nothing { String::new() } else { cleaned })
     }
+}
+
+/// The text without the pieces that were put into it, by where they were put or else by what they are; none where what
+/// is left does not fit.
+fn by_place(text: &str, receipt: Option<&Receipt>, fits: impl Fn(&str) -> bool) -> Option<String> {
+    let pieces = receipt.map(|receipt| receipt.pieces.as_slice()).filter(|pieces| !pieces.is_empty())?;
+    let left = [without_pieces(text, pieces), without_moved_pieces(text, pieces)];
+    left.into_iter().flatten().find(|text| fits(text))
 }
 
 /// Objects and arrays that something is put into.

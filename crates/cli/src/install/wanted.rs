@@ -312,7 +312,7 @@ fn cline(reach: Reach, places: &Places, program: &Program, hook: &str) -> Vec<Wa
 pub(crate) const OWN_MARK: &str = "Installed by backtrail";
 
 /// The plugin that passes events on, with the program's name in it.
-const OPENCODE_PLUGIN: &str = include_str!("../../../../integrations/opencode/backtrail.ts");
+const OPENCODE_PLUGIN: &str = include_str!("opencode.ts");
 
 fn opencode(reach: Reach, places: &Places, program: &Program) -> Vec<Wanted> {
     let (own, plugins) = match reach {

@@ -109,11 +109,11 @@ fn collect_skipped(directory: &Directory, path: &WorkspacePath, list_ignored: bo
 pub(crate) fn scan(root: &Path, options: &ScanOptions<'_>) -> Result<Scan> {
     let started = disk::coarse_now();
     let walker = Walker { options, is_reliable: Mutex::default() };
-    let fail = |source: Failure| match options.progress.is_stopped() {
-        true => Error::Stopped,
-        false => {
-            Error::Io { action: source.action, path: root.join(source.path.to_path_lossy()), source: source.source }
+    let fail = |source: Failure| {
+        if options.progress.is_stopped() {
+            return Error::Stopped;
         }
+        Error::Io { action: source.action, path: root.join(source.path.to_path_lossy()), source: source.source }
     };
     let walk = || -> Result<Directory, Failure> {
         let directory = Dir::open_resolved(root).map_err(|source| Failure::new("open", b"", source))?;

@@ -91,7 +91,7 @@ pub struct GitState {
 
 /// What differs in the user's own repository.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct GitChanges {
+pub(crate) struct GitChanges {
     /// The commit that is checked out.
     pub commit: Option<String>,
     /// Paths in which the index differs from the commit.

@@ -5,7 +5,7 @@ use std::{fs::File, io};
 use super::ContentId;
 
 /// The bytes of a file on their way to the store.
-pub enum Contents<'a> {
+pub(crate) enum Contents<'a> {
     /// All of them.
     Whole(&'a [u8]),
     /// A file that is too large to hold; it can be read from its start, more than once.
@@ -18,23 +18,23 @@ pub enum Contents<'a> {
 }
 
 /// Where contents go: into a pack, or just through the hash.
-pub trait ContentSink: Sync {
+pub(crate) trait ContentSink: Sync {
     /// Takes the bytes and names them. None where a stream had another length than announced, or changed in between.
     fn put(&self, contents: Contents<'_>) -> io::Result<Option<ContentId>>;
 }
 
 /// A failure to read the user's file, so that it is told from a failure to write the store.
 #[derive(Debug)]
-pub struct Unreadable(io::Error);
+pub(crate) struct Unreadable(io::Error);
 
 impl Unreadable {
     /// Marks an error of reading; a shortage of the whole system stays what it is.
-    pub fn mark(error: io::Error) -> io::Error {
+    pub(crate) fn mark(error: io::Error) -> io::Error {
         if is_shortage(&error) { error } else { io::Error::other(Self(error)) }
     }
 
     /// Was this error marked?
-    pub fn is_marked(error: &io::Error) -> bool {
+    pub(crate) fn is_marked(error: &io::Error) -> bool {
         error.get_ref().is_some_and(|inner| inner.is::<Self>())
     }
 }
@@ -49,11 +49,11 @@ impl std::error::Error for Unreadable {}
 
 /// A failure of the place where contents go, so that it is told from a failure of the file that they come from.
 #[derive(Debug)]
-pub struct Unwritable(io::Error);
+pub(crate) struct Unwritable(io::Error);
 
 impl Unwritable {
     /// Marks an error of the sink, unless it is one of reading.
-    pub fn mark(error: io::Error) -> io::Error {
+    pub(crate) fn mark(error: io::Error) -> io::Error {
         if Unreadable::is_marked(&error) || is_shortage(&error) {
             return error;
         }
@@ -61,7 +61,7 @@ impl Unwritable {
     }
 
     /// Was this error marked?
-    pub fn is_marked(error: &io::Error) -> bool {
+    pub(crate) fn is_marked(error: &io::Error) -> bool {
         error.get_ref().is_some_and(|inner| inner.is::<Self>())
     }
 }
@@ -75,7 +75,7 @@ impl std::fmt::Display for Unwritable {
 impl std::error::Error for Unwritable {}
 
 /// Has the system run out of something that has nothing to do with this file?
-pub fn is_shortage(error: &io::Error) -> bool {
+pub(crate) fn is_shortage(error: &io::Error) -> bool {
     use rustix::io::Errno;
     let shortages = [Errno::MFILE, Errno::NFILE, Errno::NOMEM, Errno::NOBUFS];
     error.raw_os_error().is_some_and(|code| shortages.contains(&Errno::from_raw_os_error(code)))

@@ -24,7 +24,7 @@ impl Mode {
 
 /// The permission bits that need no mention: those that most entries have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
-pub struct ModeDefaults {
+pub(crate) struct ModeDefaults {
     /// Of files that can't be run.
     pub file: Mode,
     /// Of files that can.
@@ -41,14 +41,14 @@ impl Default for ModeDefaults {
 
 impl ModeDefaults {
     /// The mode of a file where nothing else is said.
-    pub fn of_file(&self, executable: bool) -> Mode {
+    pub(crate) fn of_file(&self, executable: bool) -> Mode {
         if executable { self.executable } else { self.file }
     }
 }
 
 /// What tells whether a file or directory is still the one that was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Stamp {
+pub(crate) struct Stamp {
     /// Device.
     pub device: u64,
     /// Inode.
@@ -122,7 +122,7 @@ pub struct Skipped {
 
 /// A captured file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct FileEntry {
+pub(crate) struct FileEntry {
     /// Its bytes.
     pub content: ContentId,
     /// Its stamp when it was read.
@@ -131,7 +131,7 @@ pub struct FileEntry {
 
 /// What stands under a name.
 #[derive(Debug, Clone)]
-pub enum Node {
+pub(crate) enum Node {
     /// A regular file.
     File(FileEntry),
     /// A symlink, by its target; never followed.
@@ -144,7 +144,7 @@ pub enum Node {
 
 /// Why an entry was captured although a rule leaves it out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Exception {
+pub(crate) enum Exception {
     /// The settings or the caller name it, or it is precious.
     Named,
     /// The user's own repository tracks it.
@@ -155,7 +155,7 @@ pub enum Exception {
 
 /// One name in a directory.
 #[derive(Debug, Clone)]
-pub struct Entry {
+pub(crate) struct Entry {
     /// Its name.
     pub name: BString,
     /// What stands there.
@@ -166,7 +166,7 @@ pub struct Entry {
 
 /// The ids of a directory's content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct DirectoryIds {
+pub(crate) struct DirectoryIds {
     /// Of its files and directories.
     pub tree: TreeId,
     /// Of its exceptional permission bits; none where there are none.
@@ -175,7 +175,7 @@ pub struct DirectoryIds {
 
 /// What can be said of a directory, with everything below it, without looking at its entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Summary {
+pub(crate) struct Summary {
     /// How many bytes the captured files have together.
     pub bytes: u64,
     /// Does a snapshot hold it? Not where it has entries and every one was left out.
@@ -188,7 +188,7 @@ pub struct Summary {
 
 impl Summary {
     /// What the entries of one directory come to; `of_child` has it for the directories among them.
-    pub fn of(entries: &[Entry], rules_left_out: bool, mut of_child: impl FnMut(&Directory) -> Self) -> Self {
+    pub(crate) fn of(entries: &[Entry], rules_left_out: bool, mut of_child: impl FnMut(&Directory) -> Self) -> Self {
         let mut summary = Self { is_captured: entries.is_empty(), ..Self::default() };
         for entry in entries {
             match &entry.node {
@@ -215,14 +215,14 @@ impl Summary {
 }
 
 /// What remembers directories from an earlier scan.
-pub trait Memory: std::fmt::Debug + Send + Sync {
+pub(crate) trait Memory: std::fmt::Debug + Send + Sync {
     /// The entries of the directory that is remembered at this place.
     fn entries(self: Arc<Self>, place: u64) -> Vec<Entry>;
 }
 
 /// A directory as it was read, entries in the order of their bytes.
 #[derive(Debug, Clone, Default)]
-pub struct Directory {
+pub(crate) struct Directory {
     /// Its stamp before it was listed.
     pub stamp: Stamp,
     /// Known where it, with everything below it, is as it was at the last save.
@@ -249,18 +249,18 @@ impl Default for Listing {
 
 impl Directory {
     /// One that is remembered at this place: it is, with everything below it, just as it was.
-    pub fn remembered(memory: Arc<dyn Memory>, place: u64, summary: Summary) -> Self {
+    pub(crate) fn remembered(memory: Arc<dyn Memory>, place: u64, summary: Summary) -> Self {
         let listing = Listing::Remembered { memory, place, summary, entries: OnceLock::new() };
         Self { listing, ..Self::default() }
     }
 
     /// The same with these entries, which are in order.
-    pub fn with_entries(self, entries: Vec<Entry>) -> Self {
+    pub(crate) fn with_entries(self, entries: Vec<Entry>) -> Self {
         Self { listing: Listing::Read(entries), ..self }
     }
 
     /// Where it is remembered; none where it, or anything below it, is not as it was.
-    pub fn place(&self) -> Option<u64> {
+    pub(crate) fn place(&self) -> Option<u64> {
         match &self.listing {
             Listing::Remembered { place, .. } => Some(*place),
             Listing::Read(_) => None,
@@ -268,7 +268,7 @@ impl Directory {
     }
 
     /// What it holds, skipped names included.
-    pub fn entries(&self) -> &[Entry] {
+    pub(crate) fn entries(&self) -> &[Entry] {
         match &self.listing {
             Listing::Read(entries) => entries,
             Listing::Remembered { memory, place, entries, .. } => {
@@ -278,7 +278,7 @@ impl Directory {
     }
 
     /// What it holds, to be changed: it counts as read from then on.
-    pub fn entries_mut(&mut self) -> &mut Vec<Entry> {
+    pub(crate) fn entries_mut(&mut self) -> &mut Vec<Entry> {
         if let Listing::Remembered { memory, place, entries, .. } = &mut self.listing {
             let entries = entries.take().unwrap_or_else(|| Arc::clone(memory).entries(*place));
             self.listing = Listing::Read(entries);
@@ -290,12 +290,12 @@ impl Directory {
     }
 
     /// Its permission bits.
-    pub fn mode(&self) -> Mode {
+    pub(crate) fn mode(&self) -> Mode {
         Mode::from_raw(self.stamp.mode)
     }
 
     /// Does a snapshot hold it? Not where it has entries and every one was left out.
-    pub fn is_captured(&self) -> bool {
+    pub(crate) fn is_captured(&self) -> bool {
         match &self.listing {
             Listing::Read(entries) => entries.is_empty() || entries.iter().any(|entry| entry.node.is_captured()),
             Listing::Remembered { summary, .. } => summary.is_captured,
@@ -303,7 +303,7 @@ impl Directory {
     }
 
     /// What can be said of it and everything below it.
-    pub fn summary(&self) -> Summary {
+    pub(crate) fn summary(&self) -> Summary {
         match &self.listing {
             Listing::Read(entries) => Summary::of(entries, self.rules_left_out, Self::summary),
             Listing::Remembered { summary, .. } => *summary,
@@ -311,14 +311,14 @@ impl Directory {
     }
 
     /// The entry of this name.
-    pub fn get(&self, name: &[u8]) -> Option<&Node> {
+    pub(crate) fn get(&self, name: &[u8]) -> Option<&Node> {
         let entries = self.entries();
         let position = entries.binary_search_by(|entry| entry.name.as_slice().cmp(name)).ok()?;
         Some(&entries[position].node)
     }
 
     /// What stands at a path below it; none where nothing does, or where a part of the path is no directory.
-    pub fn find(&self, path: &WorkspacePath) -> Option<&Node> {
+    pub(crate) fn find(&self, path: &WorkspacePath) -> Option<&Node> {
         let mut parts = path.parts();
         let mut node = self.get(parts.next()?)?;
         for part in parts {
@@ -329,7 +329,7 @@ impl Directory {
     }
 
     /// Calls `visit` for everything below it with its path, parents first.
-    pub fn walk(&self, visit: &mut impl FnMut(&WorkspacePath, &Node)) {
+    pub(crate) fn walk(&self, visit: &mut impl FnMut(&WorkspacePath, &Node)) {
         self.walk_below(&WorkspacePath::root(), visit);
     }
 
@@ -346,7 +346,7 @@ impl Directory {
 
 impl Node {
     /// Does a snapshot hold it?
-    pub fn is_captured(&self) -> bool {
+    pub(crate) fn is_captured(&self) -> bool {
         match self {
             Self::File(_) | Self::Symlink(_) => true,
             Self::Directory(directory) => directory.is_captured(),
@@ -355,7 +355,7 @@ impl Node {
     }
 
     /// As one side of a change; none where it was left out.
-    pub fn side(&self) -> Option<Side> {
+    pub(crate) fn side(&self) -> Option<Side> {
         match self {
             Self::File(file) => Some(Side::File { content: file.content, mode: Mode::from_raw(file.stamp.mode) }),
             Self::Symlink(link) => Some(Side::Symlink { target: link.content }),

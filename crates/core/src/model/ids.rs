@@ -26,14 +26,14 @@ fn parse_hex(text: &str) -> Result<[u8; 20], InvalidId> {
 }
 
 macro_rules! id {
-    ($(#[$doc:meta])* $name:ident) => {
+    ($(#[$doc:meta])* $visibility:vis $name:ident) => {
         $(#[$doc])*
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub struct $name(pub [u8; 20]);
+        $visibility struct $name($visibility [u8; 20]);
 
         impl $name {
             /// The raw bytes.
-            pub fn as_bytes(&self) -> &[u8; 20] {
+            $visibility fn as_bytes(&self) -> &[u8; 20] {
                 &self.0
             }
         }
@@ -75,19 +75,19 @@ macro_rules! id {
 
 id! {
     /// Names one checkpoint. It is the id of a commit in the store, so that plain git can look it up.
-    CheckpointId
+    pub CheckpointId
 }
 id! {
     /// Names the bytes of a file or the target of a symlink.
-    ContentId
+    pub ContentId
 }
 id! {
     /// Names a directory with everything below it: equal content, equal id.
-    TreeId
+    pub(crate) TreeId
 }
 id! {
     /// Names the permission bits below a directory that differ from the usual ones.
-    ModesId
+    pub(crate) ModesId
 }
 
 impl CheckpointId {

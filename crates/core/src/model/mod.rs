@@ -12,13 +12,16 @@ mod rules;
 mod scope;
 
 pub use change::{Change, ChangeStatus, Side};
-pub use checkpoint::{Attachment, Checkpoint, Context, FeatureState, GitChanges, GitState, Kind, UnknownKind};
-pub use contents::{ContentSink, Contents, Unreadable, Unwritable, is_shortage};
-pub use entry::{
-    Directory, DirectoryIds, Entry, Exception, FileEntry, Memory, Mode, ModeDefaults, Node, Reason, Skipped, Stamp,
-    Summary,
+pub(crate) use checkpoint::GitChanges;
+pub use checkpoint::{Attachment, Checkpoint, Context, FeatureState, GitState, Kind, UnknownKind};
+pub(crate) use contents::{ContentSink, Contents, Unreadable, Unwritable, is_shortage};
+pub(crate) use entry::{
+    Directory, DirectoryIds, Entry, Exception, FileEntry, Memory, ModeDefaults, Node, Stamp, Summary,
 };
-pub use ids::{CheckpointId, ContentId, InvalidId, ModesId, TreeId};
-pub use path::{InvalidPath, WorkspacePath, is_safe_name};
-pub use rules::OutsideRules;
+pub use entry::{Mode, Reason, Skipped};
+pub use ids::{CheckpointId, ContentId, InvalidId};
+pub(crate) use ids::{ModesId, TreeId};
+pub(crate) use path::is_safe_name;
+pub use path::{InvalidPath, WorkspacePath};
+pub(crate) use rules::OutsideRules;
 pub use scope::Scope;

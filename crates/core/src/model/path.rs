@@ -152,7 +152,7 @@ impl<'de> serde::Deserialize<'de> for WorkspacePath {
 ///
 /// Refuses what git forbids: separators, NUL, `.`, `..`, and `.git` in every spelling that some file system takes for
 /// it (other case, NTFS short names and trailing dots or spaces, HFS characters that are invisible in a name).
-pub fn is_safe_name(name: &[u8]) -> bool {
+pub(crate) fn is_safe_name(name: &[u8]) -> bool {
     !name.is_empty()
         && name != b"."
         && name != b".."

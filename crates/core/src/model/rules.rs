@@ -2,7 +2,7 @@
 
 /// Rules that lie outside the tree; they are kept with a checkpoint, so that it can judge by them later.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct OutsideRules {
+pub(crate) struct OutsideRules {
     /// `.git/info/exclude` of the user's repository.
     pub info_exclude: Vec<u8>,
     /// The user's global excludes file.

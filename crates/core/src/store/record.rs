@@ -93,9 +93,10 @@ const MAX_RECORDED_PATHS: usize = 100;
 impl RecordedPaths {
     /// The paths for the record, and those for the state.
     pub(crate) fn split(paths: Vec<WorkspacePath>) -> (Self, Vec<WorkspacePath>) {
-        match paths.len() > MAX_RECORDED_PATHS {
-            true => (Self::InState { in_state: paths.len() as u64 }, paths),
-            false => (Self::Here(paths), Vec::new()),
+        if paths.len() > MAX_RECORDED_PATHS {
+            (Self::InState { in_state: paths.len() as u64 }, paths)
+        } else {
+            (Self::Here(paths), Vec::new())
         }
     }
 

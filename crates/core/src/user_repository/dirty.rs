@@ -29,9 +29,10 @@ impl UserRepository {
     /// it was then.
     pub(crate) fn changes_since(&self, known: &GitChanges, since: &[WorkspacePath], scanned: &Directory) -> GitChanges {
         let commit = self.commit();
-        let staged = match known.commit == commit {
-            true => known.staged.clone(),
-            false => self.staged_files(commit.as_deref(), MAX_DIRTY_FILES),
+        let staged = if known.commit == commit {
+            known.staged.clone()
+        } else {
+            self.staged_files(commit.as_deref(), MAX_DIRTY_FILES)
         };
         GitChanges { commit, staged, unstaged: self.unstaged_since(&known.unstaged, since, scanned) }
     }

@@ -56,8 +56,8 @@ fn assert_applies(ws: &TestWorkspace, old: &Path, patch: &str, what: &str) {
 
 /// The changes as `git diff --name-status` writes them.
 fn statuses(changes: &[Change]) -> Vec<(Vec<u8>, char)> {
-    let is_executable = |side: &Option<backtrail::model::Side>| match side {
-        Some(backtrail::model::Side::File { mode, .. }) => mode.is_executable(),
+    let is_executable = |side: &Option<backtrail::Side>| match side {
+        Some(backtrail::Side::File { mode, .. }) => mode.is_executable(),
         _ => false,
     };
     let mut found: Vec<_> = changes

@@ -1,9 +1,6 @@
 //! Permission bits are kept to the last one.
 
-use backtrail::{
-    ChangeStatus, SaveRequest,
-    model::{Mode, Side},
-};
+use backtrail::{ChangeStatus, Mode, SaveRequest, Side};
 use backtrail_testkit::{Found, TestWorkspace};
 
 fn mode_of(side: Option<Side>) -> Option<u16> {

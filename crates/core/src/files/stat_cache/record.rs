@@ -255,11 +255,22 @@ const REASONS: [Reason; 9] = [
 ];
 
 fn reason_number(reason: Reason) -> u8 {
-    REASONS.iter().position(|other| *other == reason).unwrap_or_default() as u8
+    match reason {
+        Reason::Ignored => 0,
+        Reason::Rebuildable => 1,
+        Reason::Git => 2,
+        Reason::Own => 3,
+        Reason::Special => 4,
+        Reason::TooLarge => 5,
+        Reason::Unreadable => 6,
+        Reason::Changing => 7,
+        Reason::Name => 8,
+    }
 }
 
+/// None for a number that nothing is known of: then the cache counts for nothing.
 fn reason_of(number: u8) -> Option<Reason> {
-    REASONS.get(number as usize).copied()
+    REASONS.into_iter().find(|reason| reason_number(*reason) == number)
 }
 
 pub(super) fn push_stamp(out: &mut Vec<u8>, stamp: &Stamp) {
