@@ -9,11 +9,11 @@ use std::{
 };
 
 use backtrail::{
-    CheckpointId, Error, ErrorCode, Event, Location, OpenStores, Options, Scope, Settings, Start, Workspace,
-    WorkspacePath, locate, settings::parse_duration,
+    CheckpointId, Error, ErrorCode, Event, Location, OpenStores, Options, RULE_OF_SINCE, Scope, Settings, Start,
+    Workspace, WorkspacePath, locate, parse_since, settings::parse_duration,
 };
 use backtrail_server::{Opener, Purpose};
-use jiff::{Timestamp, Zoned, civil};
+use jiff::Timestamp;
 
 use crate::{
     cli::{Command, GlobalOptions},
@@ -289,7 +289,7 @@ impl Invocation {
             return Some(format!("that is a duration; perhaps: ago:{word}"));
         }
         let is_time = word.contains(':') || word.contains('-');
-        (is_time && moment(word, &self.now).is_some()).then(|| format!("that is a time; perhaps: at:{word}"))
+        (is_time && parse_since(word, &self.now).is_some()).then(|| format!("that is a time; perhaps: at:{word}"))
     }
 
     /// As [`Self::checkpoint`], for a word that may be a path by mistake: then `meant`, followed by that path and `more`, is
@@ -347,10 +347,7 @@ impl Invocation {
 
     /// A moment given as a duration up to now, or as a time.
     pub(crate) fn moment(&self, text: &str) -> Result<Timestamp, Failure> {
-        moment(text, &self.now).ok_or_else(|| {
-            let hint = "write a duration such as 20m or 7d, or a time: 13:45, yesterday, 2026-11-15, 2026-11-15T14:30";
-            Failure::usage(format!("{text:?} is no time"), Some(hint))
-        })
+        parse_since(text, &self.now).ok_or_else(|| Failure::usage(format!("{text:?} is no time"), Some(RULE_OF_SINCE)))
     }
 
     /// A file that the user named, inside the workspace or not.
@@ -361,50 +358,3 @@ impl Invocation {
 
 /// What to do where there is no checkpoint yet.
 pub(crate) const NOTHING_SAVED: &str = "nothing saved yet; take the first checkpoint with: backtrail save";
-
-/// A duration up to now, a time of the last 24 hours, a local date or date and time, or one that says its zone.
-fn moment(text: &str, now: &Zoned) -> Option<Timestamp> {
-    if let Ok(duration) = parse_duration(text) {
-        return Some(now.timestamp() - duration);
-    }
-    let local = |moment: civil::DateTime| Some(moment.to_zoned(now.time_zone().clone()).ok()?.timestamp());
-    if let Ok(moment) = text.parse::<Timestamp>() {
-        return Some(moment);
-    }
-    let midnight = |date: civil::Date| local(date.to_datetime(civil::Time::midnight()));
-    match text {
-        "today" => return midnight(now.date()),
-        "yesterday" => return midnight(now.date().yesterday().ok()?),
-        _ => {}
-    }
-    if text.contains('-') {
-        // Without a clock, the day begins at midnight.
-        return local(text.parse().ok()?);
-    }
-    let clock: civil::Time = text.parse().ok()?;
-    let today = local(now.date().to_datetime(clock))?;
-    if today <= now.timestamp() { Some(today) } else { local(now.date().yesterday().ok()?.to_datetime(clock)) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn moments_as_people_write_them() {
-        let now: Zoned = "2026-11-15T16:00:00+01:00[+01:00]".parse().unwrap();
-        let at = |text: &str| moment(text, &now).map(|moment| moment.to_string());
-        assert_eq!(at("20m").as_deref(), Some("2026-11-15T14:40:00Z"));
-        assert_eq!(at("13:45").as_deref(), Some("2026-11-15T12:45:00Z"));
-        assert_eq!(at("17:30").as_deref(), Some("2026-11-14T16:30:00Z"), "it is not that late yet");
-        assert_eq!(at("today").as_deref(), Some("2026-11-14T23:00:00Z"));
-        assert_eq!(at("yesterday").as_deref(), Some("2026-11-13T23:00:00Z"));
-        assert_eq!(at("2026-11-12").as_deref(), Some("2026-11-11T23:00:00Z"));
-        assert_eq!(at("2026-11-12T14:30").as_deref(), Some("2026-11-12T13:30:00Z"));
-        assert_eq!(at("2026-11-12 14:30").as_deref(), Some("2026-11-12T13:30:00Z"));
-        assert_eq!(at("2026-11-12T14:30:00Z").as_deref(), Some("2026-11-12T14:30:00Z"));
-        for bad in ["", "soon", "25:00", "2026-13-01", "-5m"] {
-            assert_eq!(at(bad), None, "{bad:?}");
-        }
-    }
-}

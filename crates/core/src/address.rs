@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use jiff::{SignedDuration, Timestamp, Zoned, civil};
+use jiff::{Timestamp, Zoned};
 
 use crate::{
     error::{Error, Result},
     model::{CheckpointId, Kind},
+    moment::parse_until,
     settings::parse_duration,
     store::{Timeline, TimelineEntry},
     workspace::Workspace,
@@ -88,45 +89,10 @@ impl Address {
         }
         if let Some(text) = word.strip_prefix("at:") {
             let expected = "write a time behind at:, such as at:14:30, at:2026-11-15 or at:2026-11-15T14:30";
-            return parse_moment(text, now).map(Self::At).ok_or_else(|| invalid(expected));
+            return parse_until(text, now).map(Self::At).ok_or_else(|| invalid(expected));
         }
         Ok(Self::Word(word.to_owned()))
     }
-}
-
-/// A moment: a time of today, a date, or both, all local; or one that says its zone.
-///
-/// Who says 14:30 means any time in that minute, so that this is the last millisecond of what the text spells out.
-fn parse_moment(text: &str, now: &Zoned) -> Option<Timestamp> {
-    let zone = || now.time_zone().clone();
-    if let Ok(date) = text.parse::<civil::Date>()
-        && !text.contains(['T', 't', ' ', ':'])
-    {
-        let next_day = date.tomorrow().ok()?.to_zoned(zone()).ok()?;
-        return next_day.timestamp().checked_sub(MILLISECOND).ok();
-    }
-    let start = match (text.parse::<Timestamp>(), text.parse::<civil::DateTime>()) {
-        (Ok(moment), _) => moment,
-        (_, Ok(local)) => local.to_zoned(zone()).ok()?.timestamp(),
-        // Last: it would take the clock of a date and a clock for one of today.
-        _ => now.date().to_datetime(text.parse().ok()?).to_zoned(zone()).ok()?.timestamp(),
-    };
-    start.checked_add(spelled_out(text)).ok()
-}
-
-const MILLISECOND: SignedDuration = SignedDuration::from_millis(1);
-
-/// How long the time that a text spells out lasts, beyond its first millisecond.
-fn spelled_out(text: &str) -> SignedDuration {
-    let clock = text.split_once(['T', 't', ' ']).map_or(text, |(_, clock)| clock);
-    let clock = clock.split(['Z', 'z', '+', '-', '[']).next().unwrap_or_default();
-    let seconds = match clock.bytes().filter(u8::is_ascii_digit).count() {
-        _ if clock.contains(['.', ',']) => return SignedDuration::ZERO,
-        ..=2 => 3_600,
-        3..=4 => 60,
-        _ => 1,
-    };
-    SignedDuration::from_secs(seconds) - MILLISECOND
 }
 
 /// What a word starts with that is another address than a name.
@@ -277,38 +243,13 @@ mod tests {
         assert_eq!(parse("commit:ABCD12"), Ok(Address::Commit("abcd12".into())));
         assert_eq!(parse("before:@"), Ok(Address::Before(Box::new(Address::Current { back: 0 }))));
         assert_eq!(parse("ago:20m"), Ok(Address::Ago(Duration::from_secs(1200))));
+        assert_eq!(parse("at:14:30"), Ok(Address::At("2026-11-15T13:30:59.999Z".parse().unwrap())));
         assert_eq!(parse("abcd"), Ok(Address::Word("abcd".into())));
         for bad in
             ["", "-x", "@x", "@~x", "step:x", "commit:", "commit:abc", "commit:main", "before:", "ago:soon", "at:noon"]
         {
             assert!(parse(bad).is_err(), "{bad:?} was taken");
         }
-    }
-
-    #[test]
-    fn a_time_lasts_as_long_as_it_is_spelled_out() {
-        let moment = |word: &str| match parse(word) {
-            Ok(Address::At(moment)) => format!("{moment:.3}"),
-            other => panic!("{word:?} gave {other:?}"),
-        };
-        assert_eq!(moment("at:14:30"), "2026-11-15T13:30:59.999Z");
-        assert_eq!(moment("at:2026-11-15T14:30"), "2026-11-15T13:30:59.999Z");
-        assert_eq!(moment("at:2026-11-15 14:30"), "2026-11-15T13:30:59.999Z");
-        assert_eq!(moment("at:2026-11-12T14:30"), "2026-11-12T13:30:59.999Z");
-        assert_eq!(moment("at:14:30:05"), "2026-11-15T13:30:05.999Z");
-        assert_eq!(moment("at:2026-11-15T13:30:00Z"), "2026-11-15T13:30:00.999Z");
-        assert_eq!(moment("at:2026-11-15T13:30Z"), "2026-11-15T13:30:59.999Z");
-        assert_eq!(moment("at:2026-11-15T14:30:00+01:00"), "2026-11-15T13:30:00.999Z");
-        assert_eq!(moment("at:2026-11-15T13:30:00.250Z"), "2026-11-15T13:30:00.250Z");
-        assert_eq!(moment("at:2026-11-14"), "2026-11-14T22:59:59.999Z");
-    }
-
-    #[test]
-    fn a_day_ends_where_the_next_one_begins() {
-        // Clocks are set back in that night: the day has 25 hours.
-        let now: Zoned = "2026-10-26T12:00:00+01:00[Europe/Berlin]".parse().unwrap();
-        let end = "2026-10-25T22:59:59.999Z".parse().unwrap();
-        assert_eq!(Address::parse("at:2026-10-25", &now), Ok(Address::At(end)));
     }
 
     #[test]

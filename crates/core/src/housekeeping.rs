@@ -1,7 +1,6 @@
 //! Looking after many workspaces: which there are, which are gone, and forgetting one.
 
 use std::{
-    io::Read,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -11,8 +10,6 @@ use jiff::Timestamp;
 use crate::{
     disk::{self, private},
     error::{Error, Result, While},
-    files::{IgnoreRules, RuleSource},
-    model::{Reason, Scope, Skipped, WorkspacePath},
     store::{FoundJournal, IdentityFile, Layout, Store},
     workspace::Workspace,
 };
@@ -34,17 +31,6 @@ pub struct WorkspaceEntry {
     pub checkpoints: usize,
     /// When the newest was taken.
     pub newest: Option<Timestamp>,
-}
-
-/// The rule that leaves a path out of checkpoints.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct IgnoringRule {
-    /// What it applies to: the path itself, or a directory above it.
-    pub path: WorkspacePath,
-    /// The pattern.
-    pub pattern: String,
-    /// Where it stands, in words.
-    pub source: String,
 }
 
 /// Every workspace with a store in this directory, by path.
@@ -92,62 +78,11 @@ pub fn forget(store: &Path, patience: Duration) -> Result<()> {
 }
 
 impl Workspace {
-    /// What a checkpoint taken now would leave out, whole directories as one.
-    pub fn left_out(&self) -> Result<Vec<Skipped>> {
-        let store = self.store()?;
-        let present = self.scan_for_reading(store.as_ref(), &Scope::Whole)?;
-        let mut found = Vec::new();
-        present.root.walk(&mut |path, node| {
-            if let crate::model::Node::Skipped(reason, _) = node
-                && *reason != Reason::Git
-            {
-                found.push(Skipped { path: path.clone(), reason: *reason });
-            }
-        });
-        Ok(found)
-    }
-
-    /// The ignore rule that leaves a path out as things are now; none where no rule does.
-    pub fn ignored_by(&self, path: &WorkspacePath) -> Result<Option<IgnoringRule>> {
-        let surroundings = self.surroundings();
-        let mut rules = IgnoreRules::new(&surroundings.outside, &self.settings().scan);
-        let mut directory = disk::Dir::open_resolved(self.root()).or_fail("open", self.root())?;
-        let mut here = WorkspacePath::root();
-        for part in path.parts() {
-            let mut bytes = Vec::new();
-            // What can't be read has no rules, to a scan as well.
-            let read = directory.open_file(b".gitignore").and_then(|mut file| file.read_to_end(&mut bytes));
-            if read.is_ok() {
-                rules = rules.below(here.as_bytes(), &bytes);
-            }
-            here = here.join(part);
-            let below = directory.open_dir(part).ok();
-            if let Some((pattern, source)) = rules.ignored_by(here.as_bytes(), below.is_some()) {
-                return Ok(Some(IgnoringRule { path: here, pattern, source: said(&source) }));
-            }
-            match below {
-                Some(below) => directory = below,
-                None => break,
-            }
-        }
-        Ok(None)
-    }
-
     /// Is there a restore that was interrupted and not finished yet?
     pub fn has_interrupted_restore(&self) -> Result<bool> {
         match self.store()? {
             Some(store) => Ok(!matches!(store.journal()?, FoundJournal::Nothing)),
             None => Ok(false),
         }
-    }
-}
-
-fn said(source: &RuleSource) -> String {
-    match source {
-        RuleSource::Settings => "[scan] exclude of the settings".into(),
-        RuleSource::Inside(file) => String::from_utf8_lossy(file).into_owned(),
-        RuleSource::Above => "a .gitignore above the workspace".into(),
-        RuleSource::InfoExclude => ".git/info/exclude".into(),
-        RuleSource::GlobalExcludes => "git's global excludes file".into(),
     }
 }

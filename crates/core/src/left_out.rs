@@ -1,13 +1,80 @@
-//! What a checkpoint left out: judged by its own rules and by the list that it kept, not by today's.
+//! What a checkpoint left out, judged by its own rules and by the list that it kept, not by today's; and what one taken
+//! now would leave out, with the rule that does so.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, io::Read};
 
 use crate::{
-    error::Result,
-    files::{IgnoreRules, Verdict},
-    model::{CheckpointId, Scope, WorkspacePath},
+    disk::Dir,
+    error::{Result, While},
+    files::{IgnoreRules, RuleSource, Verdict},
+    model::{CheckpointId, Node, Reason, Scope, Skipped, WorkspacePath},
     store::{ObjectReader, Snapshot, Store, StoredEntry, StoredNode},
+    workspace::Workspace,
 };
+
+/// The rule that leaves a path out of checkpoints.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IgnoringRule {
+    /// What it applies to: the path itself, or a directory above it.
+    pub path: WorkspacePath,
+    /// The pattern.
+    pub pattern: String,
+    /// Where it stands, in words.
+    pub source: String,
+}
+
+impl Workspace {
+    /// What a checkpoint taken now would leave out, whole directories as one.
+    pub fn left_out(&self) -> Result<Vec<Skipped>> {
+        let store = self.store()?;
+        let present = self.scan_for_reading(store.as_ref(), &Scope::Whole)?;
+        let mut found = Vec::new();
+        present.root.walk(&mut |path, node| {
+            if let Node::Skipped(reason, _) = node
+                && *reason != Reason::Git
+            {
+                found.push(Skipped { path: path.clone(), reason: *reason });
+            }
+        });
+        Ok(found)
+    }
+
+    /// The ignore rule that leaves a path out as things are now; none where no rule does.
+    pub fn ignored_by(&self, path: &WorkspacePath) -> Result<Option<IgnoringRule>> {
+        let surroundings = self.surroundings();
+        let mut rules = IgnoreRules::new(&surroundings.outside, &self.settings().scan);
+        let mut directory = Dir::open_resolved(self.root()).or_fail("open", self.root())?;
+        let mut here = WorkspacePath::root();
+        for part in path.parts() {
+            let mut bytes = Vec::new();
+            // What can't be read has no rules, to a scan as well.
+            let read = directory.open_file(b".gitignore").and_then(|mut file| file.read_to_end(&mut bytes));
+            if read.is_ok() {
+                rules = rules.below(here.as_bytes(), &bytes);
+            }
+            here = here.join(part);
+            let below = directory.open_dir(part).ok();
+            if let Some((pattern, source)) = rules.ignored_by(here.as_bytes(), below.is_some()) {
+                return Ok(Some(IgnoringRule { path: here, pattern, source: said(&source) }));
+            }
+            match below {
+                Some(below) => directory = below,
+                None => break,
+            }
+        }
+        Ok(None)
+    }
+}
+
+fn said(source: &RuleSource) -> String {
+    match source {
+        RuleSource::Settings => "[scan] exclude of the settings".into(),
+        RuleSource::Inside(file) => String::from_utf8_lossy(file).into_owned(),
+        RuleSource::Above => "a .gitignore above the workspace".into(),
+        RuleSource::InfoExclude => ".git/info/exclude".into(),
+        RuleSource::GlobalExcludes => "git's global excludes file".into(),
+    }
+}
 
 /// Tells what a checkpoint left out.
 pub(crate) struct LeftOut<'s> {

@@ -55,6 +55,7 @@ pub mod json;
 mod left_out;
 mod locate;
 mod model;
+mod moment;
 mod precious;
 mod restore;
 mod retention;
@@ -78,12 +79,14 @@ pub use diff::{Diff, PatchLimits};
 pub use error::{Error, ErrorCode, Result};
 pub use events::{Event, Progress, TimedEvent};
 pub use history::{OnDisk, Version};
-pub use housekeeping::{IgnoringRule, WorkspaceEntry, forget, workspaces};
+pub use housekeeping::{WorkspaceEntry, forget, workspaces};
+pub use left_out::IgnoringRule;
 pub use locate::{Location, Start, locate};
 pub use model::{
     Attachment, Change, ChangeStatus, Checkpoint, CheckpointId, ContentId, Context, FeatureState, GitState, InvalidId,
     InvalidPath, Kind, Mode, Reason, Scope, Side, Skipped, UnknownKind, WorkspacePath,
 };
+pub use moment::{RULE_OF_SINCE, parse_since};
 pub use precious::Precious;
 pub use restore::{Conflict, Only, Recovery, RestoreOutcome, RestorePlan, RestoreRequest, Way};
 pub use retention::{PrunePlan, Pruned, Verdict};

@@ -6,8 +6,7 @@ use std::{
 };
 
 use backtrail::{
-    CheckpointId, Precious, Scope, Workspace, WorkspacePath,
-    settings::{ScanSettings, parse_duration},
+    CheckpointId, Precious, RULE_OF_SINCE, Scope, Workspace, WorkspacePath, parse_since, settings::ScanSettings,
 };
 use jiff::{Timestamp, Zoned};
 
@@ -109,13 +108,7 @@ pub(crate) fn scope(workspace: &Workspace, named: &[String]) -> Result<Scope, Fa
 /// A moment given as a duration up to now, or as a time.
 pub(crate) fn moment(text: &str, now: &Zoned) -> Result<Timestamp, Failure> {
     limited("since", text, MAX_WORD_BYTES)?;
-    if let Ok(duration) = parse_duration(text) {
-        return Ok(now.timestamp() - duration);
-    }
-    text.parse().map_err(|_| {
-        Failure::usage(format!("{text:?} is no time"))
-            .with_hint("write a duration such as 20m or 7d, or a time such as 2026-11-15T14:30:00Z")
-    })
+    parse_since(text, now).ok_or_else(|| Failure::usage(format!("{text:?} is no time")).with_hint(RULE_OF_SINCE))
 }
 
 /// Refuses a text that is longer than anybody means.

@@ -34,7 +34,7 @@ pub(super) struct ListArgs {
     path: Option<String>,
     /// Only those with this text in message, name or prompt.
     grep: Option<String>,
-    /// Only those taken since then: a duration such as 20m, or a time such as 2026-11-15T14:30:00Z.
+    /// Only those taken since then: a duration such as 20m, or a time such as 13:45 or 2026-11-15T14:30.
     since: Option<String>,
 }
 
