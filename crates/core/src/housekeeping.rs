@@ -10,8 +10,7 @@ use jiff::Timestamp;
 use crate::{
     disk::{self, private},
     error::{Error, Result, While},
-    store::{FoundJournal, IdentityFile, Layout, Store},
-    workspace::Workspace,
+    store::{IdentityFile, Layout, Store},
 };
 
 /// A workspace that has a store.
@@ -75,14 +74,4 @@ pub fn forget(store: &Path, patience: Duration) -> Result<()> {
     // From here on it is no store: whoever comes in between starts anew.
     private::remove(&layout.format()).or_fail("remove", layout.format())?;
     private::remove_store(store).or_fail("remove", store)
-}
-
-impl Workspace {
-    /// Is there a restore that was interrupted and not finished yet?
-    pub fn has_interrupted_restore(&self) -> Result<bool> {
-        match self.store()? {
-            Some(store) => Ok(!matches!(store.journal()?, FoundJournal::Nothing)),
-            None => Ok(false),
-        }
-    }
 }

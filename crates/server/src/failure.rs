@@ -77,6 +77,7 @@ fn hint_at(error: &Error) -> Option<String> {
             "ask the user to start the server with --store and a store, or a directory that is new or empty"
         }
         Error::StoreDamaged { .. } => "ask the user to run: backtrail verify",
+        Error::JournalDamaged { .. } => "ask the user to run: backtrail recover --abort",
         Error::StoreTooNew { .. } => "ask the user to update backtrail",
         Error::Busy { .. } => "try again",
         Error::Settings { .. } => "mend the settings file",

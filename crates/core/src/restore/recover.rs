@@ -51,6 +51,14 @@ pub enum Way {
 }
 
 impl Workspace {
+    /// Is there a restore that was interrupted and not finished yet?
+    pub fn has_interrupted_restore(&self) -> Result<bool> {
+        match self.store()? {
+            Some(store) => Ok(!matches!(store.journal()?, FoundJournal::Nothing)),
+            None => Ok(false),
+        }
+    }
+
     /// Finishes a restore that was interrupted, or takes it back.
     pub fn recover(&self, way: Way, now: Timestamp) -> Result<Recovery> {
         if self.store()?.is_none() {

@@ -102,6 +102,21 @@ fn answers_are_those_of_the_command_line_and_more() {
     schema::assert_declared(&client.tool("checkpoint_save")["outputSchema"], &saved, "checkpoint_save");
 }
 
+/// The hints here had fallen behind those of the command line.
+#[test]
+fn a_word_that_fits_nothing_comes_with_the_next_step() {
+    let place = Place::saved();
+    let mut client = Client::start(&place);
+    let (code, _, hint) = client.refused("checkpoint_show", json!({ "checkpoint": "at:2001-01-01" }));
+    assert!(code == "unknown_checkpoint" && hint.contains(&place.id("@")[..8]), "{code} {hint}");
+    let (code, _, hint) = client.refused("checkpoint_show", json!({ "checkpoint": "step:x" }));
+    assert!(code == "unknown_checkpoint" && hint.contains("checkpoint_list"), "{code} {hint}");
+    let (code, _, hint) = client.refused("checkpoint_save", json!({ "name": "commit:abcd" }));
+    assert!(code == "usage" && hint.contains("commit:"), "{code} {hint}");
+    let listed = client.ok("checkpoint_list", json!({ "since": "yesterday" }));
+    assert_eq!(listed["checkpoints"].as_array().unwrap().len(), 1);
+}
+
 #[test]
 fn a_plan_is_applied_as_it_was_shown_or_not_at_all() {
     let place = Place::saved();
