@@ -79,6 +79,7 @@ impl<'w> WayBack<'w> {
         // What seems new may be what could not be read back then, under another name: it stays.
         let request = RestoreRequest { skip_conflicts: true, ..RestoreRequest::whole(self.checkpoint) };
         let output = &self.invocation.output;
+        self.make_directory_again();
         let progress = output.progress(self.workspace, "restoring");
         let done = self.workspace.restore(&request, Timestamp::now());
         drop(progress);
@@ -89,6 +90,14 @@ impl<'w> WayBack<'w> {
             output.warn("what could not be read before is as the command left it, and nothing new was removed");
         }
         Ok(())
+    }
+
+    /// The command may have removed the workspace itself. Where it can't be made again the restore says so.
+    fn make_directory_again(&self) {
+        let root = self.workspace.root();
+        if root.symlink_metadata().is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound) {
+            drop(std::fs::create_dir(root));
+        }
     }
 
     /// Leaves it to retention.

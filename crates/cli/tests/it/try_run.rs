@@ -107,6 +107,16 @@ fn a_command_that_is_not_there_or_is_no_program() {
 }
 
 #[test]
+fn a_command_that_removes_the_workspace_itself_is_taken_back() {
+    let place = Place::saved();
+    let before = read(&place, "a.txt");
+    assert!(before.is_some());
+    let (run, answer) = attempt(&place, &[], "rm -rf \"$PWD\"; exit 5");
+    assert_eq!((run.code, &answer["rolled_back"]), (5, &serde_json::Value::Bool(true)));
+    assert_eq!(read(&place, "a.txt"), before);
+}
+
+#[test]
 fn a_command_that_a_signal_ends_is_taken_back() {
     let place = Place::saved();
     let (run, answer) = attempt(&place, &[], "echo 2 > a.txt; kill -KILL $$");
