@@ -142,7 +142,11 @@ fn settings(survey: &Survey, invocation: &Invocation) -> Check {
     let mut lines: Vec<String> = survey.problems.iter().map(Failure::message).collect();
     for (whose, path) in files {
         let Some(path) = path else { continue };
-        let state = if path.exists() { "" } else { " (not there)" };
+        let state = match fs::read_link(path) {
+            Ok(target) => format!(" (a link to {})", target.display()),
+            Err(_) if path.exists() => String::new(),
+            Err(_) => " (not there)".to_owned(),
+        };
         lines.push(format!("{whose}: {}{state}", path.display()));
     }
     lines.push(settings_text(&survey.defaults, &survey.user, workspace.settings()));

@@ -435,12 +435,13 @@ fn settings_of_the_workspace_that_can_not_be_read() {
     let broken: &[(&[u8], &str)] = &[
         (b"nonsense", "backtrail.toml: line 1"),
         (b"[scan]\nfrob = 1\n", "line 2: unknown field `frob`"),
-        (b"[checkpoints]\nevery_n_steps = 0\n", "line 2: every_n_steps"),
-        (b"[scan]\nmax_file_bytes = \"big\"\n", "line 2: \"big\""),
-        (b"[retention]\nmax_age = \"soon\"\n", "line 2: \"soon\""),
-        (b"[state]\nfeatures = \"../x\"\n", "line 2: \"../x\""),
-        (b"[stores]\ndir = \"/x\"\n", "backtrail.toml: [stores]"),
-        (b"\xff", "backtrail.toml: not UTF-8"),
+        (b"[checkpoints]\nevery_n_steps = 0\n", "line 2: [checkpoints] every_n_steps: it is 0"),
+        (b"[scan]\nmax_file_bytes = \"big\"\n", "line 2: [scan] max_file_bytes: \"big\""),
+        (b"[retention]\nmax_age = \"soon\"\n", "line 2: [retention] max_age: \"soon\""),
+        (b"[state]\nfeatures = \"../x\"\n", "line 2: [state] features: \"../x\""),
+        (b"\n[stores]\ndir = \"/x\"\n", "backtrail.toml: line 2: [stores]"),
+        (b"[scan]\n\n[pipelines]\nagent = \"x\"\n", "backtrail.toml: line 3: [pipelines]"),
+        (b"[scan]\n\xff", "backtrail.toml: line 2: not UTF-8"),
     ];
     for (content, names) in broken {
         place.write("backtrail.toml", content);
@@ -461,10 +462,18 @@ fn settings_of_the_user_that_can_not_be_read() {
     let place = place();
     let file = place.path("home/.config/backtrail/config.toml");
     fs::create_dir_all(file.parent().unwrap()).unwrap();
-    fs::write(file, "[checkpoints]\nauto = maybe\n").unwrap();
+    fs::write(&file, "[checkpoints]\nauto = maybe\n").unwrap();
     for (words, _) in ON_A_WORKSPACE {
         assert_refused(&place, words, 2, "settings", "backtrail/config.toml: line 2");
     }
+    fs::write(&file, "\n[stores]\ndir = \"here\"\n").unwrap();
+    assert_refused(
+        &place,
+        &["save"],
+        2,
+        "settings",
+        "backtrail/config.toml: line 3: [stores] dir: \"here\" must be absolute",
+    );
 }
 
 #[test]

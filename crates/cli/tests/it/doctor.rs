@@ -96,6 +96,23 @@ fn settings_that_cannot_be_read_are_explained() {
 }
 
 #[test]
+fn settings_behind_a_link_are_told_as_they_hold() {
+    let place = Place::saved();
+    std::fs::write(place.path("shared.toml"), "[retention]\nturn = 9\n").unwrap();
+    let link = place.path("ws/backtrail.toml");
+    std::os::unix::fs::symlink(place.path("shared.toml"), &link).unwrap();
+    let (ok, detail) = check(&place, "settings");
+    assert!(ok && detail.contains("9  (the workspace's file)"), "{detail}");
+    assert!(
+        detail.contains(&format!("{} (a link to {})", link.display(), place.path("shared.toml").display())),
+        "{detail}"
+    );
+    std::fs::remove_file(place.path("shared.toml")).unwrap();
+    let (ok, detail) = check(&place, "settings");
+    assert!(!ok && detail.contains("backtrail.toml: it is a link that leads nowhere"), "{detail}");
+}
+
+#[test]
 fn a_protected_directory() {
     let place = Place::new();
     let run = place.run_in(&place.path("home"), ["doctor", "--json"]);

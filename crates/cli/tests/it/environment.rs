@@ -57,11 +57,22 @@ fn stores_lie_where_the_users_settings_say() {
         place.run(["list"]),
         str![[r#"
 --- stderr
-error: [ROOT]/home/.config/backtrail/config.toml: [stores] dir is "mine", but must be absolute or start with ~/
+error: [ROOT]/home/.config/backtrail/config.toml: line 2: [stores] dir: "mine" must be absolute or start with ~/ (in `dir = "mine"`)
 --- exit 2
 
 "#]]
     );
+}
+
+#[test]
+fn colours_can_be_forced_and_forbidden() {
+    let mut place = Place::saved();
+    let has_colours = |place: &Place| place.ok(["list"]).contains('\u{1b}');
+    assert!(!has_colours(&place), "not on a terminal");
+    place.set("CLICOLOR_FORCE", "1");
+    assert!(has_colours(&place));
+    place.set("NO_COLOR", "1");
+    assert!(!has_colours(&place));
 }
 
 #[test]

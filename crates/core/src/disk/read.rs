@@ -49,11 +49,11 @@ pub(crate) fn is_directory(path: &Path) -> bool {
     path.is_dir()
 }
 
-/// The stamp of a file, links followed; none where there is none.
+/// The stamp of a file, links followed; none where there is none, also behind a link that leads back to itself.
 pub(crate) fn stamp_following(path: &Path) -> io::Result<Option<Stamp>> {
     match rustix::fs::stat(path) {
         Ok(stat) => Ok(Some(stamp_of(&stat))),
-        Err(rustix::io::Errno::NOENT | rustix::io::Errno::NOTDIR) => Ok(None),
+        Err(rustix::io::Errno::NOENT | rustix::io::Errno::NOTDIR | rustix::io::Errno::LOOP) => Ok(None),
         Err(error) => Err(error.into()),
     }
 }

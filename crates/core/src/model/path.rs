@@ -135,7 +135,7 @@ impl<'de> serde::Deserialize<'de> for WorkspacePath {
         use base64::{Engine, prelude::BASE64_STANDARD};
         use serde::de::Error;
         #[derive(serde::Deserialize)]
-        #[serde(untagged)]
+        #[serde(untagged, expecting = "a path is text in quotes")]
         enum Form {
             Text(String),
             Bytes { base64: String },

@@ -1,6 +1,6 @@
 //! FIFOs, sockets and devices are named, and never opened.
 
-use std::{os::unix::net::UnixListener, process::Command};
+use std::{fs, os::unix::net::UnixListener, process::Command};
 
 use backtrail::{ErrorCode, Reason, RestoreRequest, SaveRequest, Scope, Settings};
 use backtrail_testkit::{Found, TestWorkspace};
@@ -66,6 +66,51 @@ fn rules_and_settings_that_are_special_files_do_not_block() {
     let refused = Settings::default().with_workspace(&ws.root()).unwrap_err();
     assert_eq!(refused.code(), ErrorCode::Settings);
     assert!(refused.to_string().contains("it is no regular file"), "{refused}");
+}
+
+/// Rules that leave secrets out must not count for nothing because they are shared between workspaces by a link.
+#[test]
+fn settings_behind_a_link_hold() {
+    let ws = TestWorkspace::new();
+    ws.write("secret", "1");
+    fs::write(ws.outside().join("shared.toml"), "[scan]\nexclude = [\"secret\"]\n").unwrap();
+    ws.symlink(ws.outside().join("shared.toml").to_str().unwrap(), "backtrail.toml");
+    assert_eq!(ws.paths_in_store(&ws.save().id), ["backtrail.toml"]);
+    ws.remove("backtrail.toml");
+    ws.write("rules/own.toml", "[scan]\nexclude = [\"secret\"]\n");
+    ws.symlink("rules/own.toml", "backtrail.toml");
+    assert_eq!(ws.paths_in_store(&ws.save().id), ["backtrail.toml", "rules/own.toml"]);
+}
+
+#[test]
+fn a_settings_link_that_leads_to_no_file_is_an_error_and_does_not_block() {
+    let ws = TestWorkspace::new();
+    ws.mkdir("d");
+    fifo(&ws, "pipe");
+    for (target, problem) in [
+        ("missing", "it is a link that leads nowhere"),
+        ("d", "it is a link to a directory"),
+        ("pipe", "it is a link to no regular file"),
+        ("/dev/zero", "it is a link to no regular file"),
+        ("backtrail.toml", "it is a link that leads nowhere"),
+    ] {
+        ws.symlink(target, "backtrail.toml");
+        let refused = Settings::default().with_workspace(&ws.root()).unwrap_err();
+        assert_eq!(refused.code(), ErrorCode::Settings, "{target}");
+        assert!(refused.to_string().ends_with(problem), "{target}: {refused}");
+        ws.remove("backtrail.toml");
+    }
+}
+
+/// A workspace of a stranger may link to a file that it can't read itself: no word of it gets into a message.
+#[test]
+fn what_a_settings_link_leads_to_is_not_quoted() {
+    let ws = TestWorkspace::new();
+    fs::write(ws.outside().join("key"), "-----BEGIN KEY-----\nhunter2\n").unwrap();
+    ws.symlink(ws.outside().join("key").to_str().unwrap(), "backtrail.toml");
+    let refused = Settings::default().with_workspace(&ws.root()).unwrap_err().to_string();
+    assert!(refused.contains("backtrail.toml: line 1: "), "{refused}");
+    assert!(!refused.contains("BEGIN") && !refused.contains("hunter2"), "{refused}");
 }
 
 /// Makes device nodes; says so and gives false where that is not allowed.

@@ -1,0 +1,276 @@
+//! What a workspace and its user may set.
+//!
+//! Two files speak: `backtrail.toml` in the workspace, which can only describe, and the user's own. Where both name a
+//! key, the workspace's wins. Nothing here looks for files: the caller says which.
+
+mod file;
+mod quantities;
+mod read;
+
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use self::file::{Quotes, SettingsFile};
+pub use self::quantities::{parse_bytes, parse_duration};
+use crate::{
+    error::{Error, Result, While},
+    model::WorkspacePath,
+};
+
+/// The name of the workspace's own settings file.
+pub const WORKSPACE_FILE: &str = "backtrail.toml";
+
+/// Everything that can be set, with nothing left open.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Settings {
+    /// `[checkpoints]`.
+    pub checkpoints: CheckpointSettings,
+    /// `[retention]`.
+    pub retention: RetentionSettings,
+    /// `[scan]`.
+    pub scan: ScanSettings,
+    /// `[state]`.
+    pub state: StateSettings,
+    /// `[stores]`, from the user's own file alone.
+    pub stores: StoreSettings,
+    /// `[pipelines]`, from the user's own file alone.
+    pub pipelines: PipelineSettings,
+}
+
+/// When checkpoints are taken by themselves.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CheckpointSettings {
+    /// Do hooks and watchers take checkpoints by themselves?
+    pub auto: bool,
+    /// One checkpoint for so many steps of an agent.
+    pub every_n_steps: u64,
+    /// The most step, automatic, session and safety checkpoints together.
+    pub max_checkpoints: u64,
+    /// Is an agent told, with its next prompt, that files were restored?
+    pub tell_agent: bool,
+}
+
+/// What retention keeps.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RetentionSettings {
+    /// The last so many automatic ones.
+    pub automatic: u64,
+    /// The last so many session ones.
+    pub session: u64,
+    /// The last so many turn ones.
+    pub turn: u64,
+    /// The last so many step ones.
+    pub step: u64,
+    /// The last so many safety ones.
+    pub safety: u64,
+    /// Older ones go.
+    pub max_age: Option<Duration>,
+    /// The oldest go while the store is larger.
+    pub max_bytes: Option<u64>,
+}
+
+/// What is captured.
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct ScanSettings {
+    /// Ignore patterns on top of git's own.
+    pub exclude: Vec<String>,
+    /// Captured although ignored, also in ignored directories.
+    pub include: Vec<String>,
+    /// Captured although ignored, outside ignored directories.
+    pub precious: Vec<String>,
+    /// Are directories that can be rebuilt captured?
+    pub capture_rebuildable: bool,
+    /// Larger files are left out.
+    pub max_file_bytes: u64,
+}
+
+impl Default for ScanSettings {
+    fn default() -> Self {
+        Self {
+            exclude: Vec::new(),
+            include: Vec::new(),
+            precious: [".env", ".env.*", ".envrc"].map(String::from).to_vec(),
+            capture_rebuildable: false,
+            max_file_bytes: 100 << 20,
+        }
+    }
+}
+
+/// The agent's own files: captured with every checkpoint, restored with it.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct StateSettings {
+    /// The feature list.
+    pub features: Option<WorkspacePath>,
+    /// The progress file.
+    pub progress: Option<WorkspacePath>,
+}
+
+impl StateSettings {
+    /// The files that are set.
+    pub fn paths(&self) -> Vec<WorkspacePath> {
+        self.features.iter().chain(&self.progress).cloned().collect()
+    }
+}
+
+/// How pipelines are run.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct PipelineSettings {
+    /// The command that a prompt goes to, with `{prompt}` in it.
+    pub agent: Option<String>,
+}
+
+/// Where stores lie.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StoreSettings {
+    /// The directory that holds them.
+    pub dir: Option<PathBuf>,
+    /// Open stores that a process keeps.
+    pub cache_size: u64,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            checkpoints: CheckpointSettings { auto: true, every_n_steps: 1, max_checkpoints: 200, tell_agent: true },
+            retention: RetentionSettings {
+                automatic: 5,
+                session: 3,
+                turn: 200,
+                step: 100,
+                safety: 20,
+                max_age: None,
+                max_bytes: None,
+            },
+            scan: ScanSettings::default(),
+            state: StateSettings::default(),
+            stores: StoreSettings { dir: None, cache_size: 10 },
+            pipelines: PipelineSettings::default(),
+        }
+    }
+}
+
+impl Settings {
+    /// The defaults with the user's own file over them.
+    pub fn of_user(user_file: Option<&Path>) -> Result<Self> {
+        let mut settings = Self::default();
+        if let Some(path) = user_file
+            && let Some(bytes) = crate::disk::read_following(path).or_fail("read the settings file", path)?
+        {
+            parse(path, &bytes)?.apply(&mut settings);
+        }
+        Ok(settings)
+    }
+
+    /// These with values over them that a caller gives, table by table and key by key as in a settings file.
+    pub fn with_values(mut self, values: serde_json::Value) -> Result<Self> {
+        let values = file::from_values(values).map_err(|problem| Error::Usage(format!("settings: {problem}")))?;
+        values.apply(&mut self);
+        Ok(self)
+    }
+
+    /// These with the workspace's own file over them.
+    pub fn with_workspace(mut self, root: &Path) -> Result<Self> {
+        let path = root.join(WORKSPACE_FILE);
+        let Some(found) = read::in_workspace(root)? else { return Ok(self) };
+        let file = file::parse_in_workspace(&found.bytes, found.quotes);
+        file.map_err(|problem| Error::Settings { file: path, problem })?.apply(&mut self);
+        Ok(self)
+    }
+}
+
+/// The defaults with the values of this text over them.
+#[cfg(feature = "fuzzing")]
+pub(crate) fn parse_text(path: &Path, bytes: &[u8]) -> Result<Settings> {
+    let mut settings = Settings::default();
+    parse(path, bytes)?.apply(&mut settings);
+    Ok(settings)
+}
+
+fn parse(path: &Path, bytes: &[u8]) -> Result<SettingsFile> {
+    file::parse(bytes, Quotes::Allowed).map_err(|problem| Error::Settings { file: path.to_owned(), problem })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn problem(text: &str) -> String {
+        match parse(Path::new("backtrail.toml"), text.as_bytes()) {
+            Err(Error::Settings { problem, .. }) => problem,
+            other => panic!("{text:?} gave {other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_mistake_names_line_and_key() {
+        for (text, names) in [
+            ("[scan\n", "line 1: "),
+            ("[retention]\nautomatic = \"five\"\n", "line 2: [retention] automatic: "),
+            ("[scan]\nexlude = []\n", "line 2: unknown field `exlude`"),
+            ("\n[skan]\nx = 1\n", "line 2: unknown field `skan`"),
+            ("[scan]\nmax_file_bytes = \"lots\"\n", "line 2: [scan] max_file_bytes: \"lots\""),
+            ("[scan]\nrebuildable = \"maybe\"\n", "line 2: [scan] rebuildable: "),
+            ("[scan]\nexclude = [\n  \"a\",\n  5,\n]\n", "line 4: [scan] exclude: "),
+            ("[checkpoints]\nevery_n_steps = 51\n", "line 2: [checkpoints] every_n_steps: it is 51"),
+            ("[state]\nprogress = \"../x\"\n", "line 2: [state] progress: "),
+            ("checkpoints = 1\n", "line 1: [checkpoints]: "),
+            ("[stores]\ncache_size = 1\ndir = \"rel\"\n", "line 3: [stores] dir: \"rel\""),
+        ] {
+            let problem = problem(text);
+            assert!(problem.starts_with(names), "{text:?} gave {problem}");
+        }
+        let cut_off = parse(Path::new("x"), b"[scan]\nexclude = [\"\xff\"]\n").unwrap_err().to_string();
+        assert_eq!(cut_off, "x: line 2: not UTF-8");
+    }
+
+    #[test]
+    fn a_mistake_is_told_in_plain_words() {
+        let whole = "a whole number, 0 or more";
+        for (text, says) in [
+            ("[retention]\nautomatic = \"five\"\n", whole),
+            ("[retention]\nstep = -1\n", whole),
+            ("[checkpoints]\nevery_n_steps = -1\n", whole),
+            ("[retention]\nmax_bytes = -5\n", "a size is"),
+            ("[retention]\nmax_bytes = []\n", "a size is"),
+            ("[retention]\nmax_age = 30\n", "a duration is"),
+            ("[state]\nfeatures = 5\n", "a path is"),
+            ("checkpoints = 1\n", "a table"),
+            ("scan = []\n", "a table"),
+            ("[checkpoints]\nauto = 1\n", "true or false"),
+            ("[scan]\nexclude = \"a\"\n", "a list"),
+            ("[scan]\nexclude = [1]\n", "text in quotes"),
+            ("[scan]\nrebuildable = 1\n", "\"skip\" or \"capture\""),
+            ("[stores]\ndir = 1\n", "text in quotes"),
+            ("[pipelines]\nagent = []\n", "text in quotes"),
+        ] {
+            let problem = problem(text);
+            assert!(problem.contains(says), "{text:?} gave {problem}");
+            for internal in ["u64", "struct", "enum", "Table", "sequence", "variant", "boolean", "map"] {
+                assert!(!problem.contains(internal), "{text:?} gave {problem}");
+            }
+        }
+    }
+
+    #[test]
+    fn values_of_a_caller_are_read_like_a_file() {
+        let with = |values: serde_json::Value| Settings::default().with_values(values);
+        let settings = with(serde_json::json!({
+            "retention": { "step": 7, "max_age": "2d" },
+            "scan": { "exclude": ["*.log"], "max_file_bytes": "2MiB", "rebuildable": "capture" },
+        }));
+        let settings = settings.unwrap();
+        assert_eq!((settings.retention.step, settings.retention.automatic), (7, 5));
+        assert_eq!(settings.scan.max_file_bytes, 2 << 20);
+        assert!(settings.scan.capture_rebuildable);
+        for (values, culprit) in [
+            (serde_json::json!({ "scan": { "exlude": [] } }), "exlude"),
+            (serde_json::json!({ "checkpoints": { "every_n_steps": 51 } }), "[checkpoints] every_n_steps"),
+            (serde_json::json!({ "retention": { "max_age": "soon" } }), "[retention] max_age: \"soon\""),
+        ] {
+            let error = with(values).unwrap_err().to_string();
+            assert!(error.contains(culprit), "{error}");
+        }
+    }
+}

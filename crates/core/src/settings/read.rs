@@ -1,0 +1,54 @@
+//! Reading the workspace's own settings file, whatever stands under its name.
+
+use std::{io::Read, path::Path};
+
+use super::{WORKSPACE_FILE, file::Quotes};
+use crate::{
+    disk::{self, Dir, FileType},
+    error::{Error, Result, While},
+};
+
+/// What a settings file holds.
+pub(super) struct Found {
+    pub(super) bytes: Vec<u8>,
+    /// May a message quote it?
+    pub(super) quotes: Quotes,
+}
+
+/// The workspace's own file; none where there is none.
+pub(super) fn in_workspace(root: &Path) -> Result<Option<Found>> {
+    let file = root.join(WORKSPACE_FILE);
+    let name = WORKSPACE_FILE.as_bytes();
+    let directory = Dir::open(root).or_fail("read the settings file", &file)?;
+    let stamp = directory.try_stamp_at(name).or_fail("read the settings file", &file)?;
+    let problem = match stamp.as_ref().map(FileType::of) {
+        None => return Ok(None),
+        Some(FileType::File) => {
+            let mut bytes = Vec::new();
+            let read = directory.open_file(name).and_then(|mut file| file.read_to_end(&mut bytes));
+            return read
+                .or_fail("read the settings file", file)
+                .map(|_| Some(Found { bytes, quotes: Quotes::Allowed }));
+        }
+        // Who shares rules between workspaces links to them. A stranger's link may lead to a secret: it is not quoted.
+        Some(FileType::Symlink) => match behind_link(&file)? {
+            Ok(bytes) => return Ok(Some(Found { bytes, quotes: Quotes::Withheld })),
+            Err(problem) => problem,
+        },
+        Some(FileType::Directory) => "it is a directory",
+        Some(FileType::Special) => "it is no regular file",
+    };
+    Err(Error::Settings { file, problem: problem.into() })
+}
+
+/// The bytes of the file that a link leads to, or what is wrong with it.
+fn behind_link(link: &Path) -> Result<Result<Vec<u8>, &'static str>> {
+    let stamp = disk::stamp_following(link).or_fail("read the settings file", link)?;
+    let nowhere = "it is a link that leads nowhere";
+    Ok(match stamp.as_ref().map(FileType::of) {
+        None => Err(nowhere),
+        Some(FileType::Directory) => Err("it is a link to a directory"),
+        Some(FileType::File) => disk::read_following(link).or_fail("read the settings file", link)?.ok_or(nowhere),
+        Some(_) => Err("it is a link to no regular file"),
+    })
+}
