@@ -73,7 +73,7 @@ impl GlobalOptions {
 /// When to use colours.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ColorWhen {
-    /// On a terminal, unless NO_COLOR is set
+    /// On a terminal, or where CLICOLOR_FORCE is set; not where NO_COLOR is set
     #[default]
     Auto,
     Always,
@@ -152,6 +152,12 @@ pub(crate) fn seconds_or_duration(text: &str) -> Result<Duration, String> {
         }),
         Err(_) => parse_duration(text),
     }
+}
+
+/// Takes a number of what is counted from 1.
+pub(crate) fn from_one(text: &str) -> Result<u64, String> {
+    let number = text.trim().parse().ok().filter(|number| *number > 0);
+    number.ok_or_else(|| "write a whole number, 1 or more".to_owned())
 }
 
 /// The two sides of `KEY=VALUE`.

@@ -240,7 +240,7 @@ fn hint_at(error: &Error) -> Option<String> {
             return Some(format!("see its attachments with: backtrail show {}", checkpoint.short()));
         }
         Error::PathOutsideWorkspace { .. } => "name another workspace with -w DIR",
-        Error::ProtectedDirectory { .. } => "name a directory below it with -w DIR, or insist with --force",
+        Error::ProtectedDirectory { .. } => "name a directory below it with -w DIR",
         Error::FeatureCheckpoint { .. } => "delete it all the same with --force",
         Error::InvalidName { .. } => backtrail::RULE_OF_NAMES,
         Error::NoWorkspace { .. } => {

@@ -29,6 +29,8 @@ use crate::{
 pub(crate) enum Protection {
     /// No: it is refused.
     Kept,
+    /// No, as long as the user does not insist.
+    KeptUnlessForced,
     /// Yes: the user insists.
     Waived,
 }
@@ -36,7 +38,7 @@ pub(crate) enum Protection {
 impl Protection {
     /// What `--force` says.
     pub(crate) fn unless(force: bool) -> Self {
-        if force { Self::Waived } else { Self::Kept }
+        if force { Self::Waived } else { Self::KeptUnlessForced }
     }
 }
 
@@ -48,6 +50,9 @@ enum Mistakes {
     /// They are told, and the file counts for nothing.
     Told,
 }
+
+/// What to do about a protected directory, for a command that can be made to take it.
+const INSIST: &str = "name a directory below it with -w DIR, or insist with --force";
 
 /// One run of the program.
 #[derive(Clone)]
@@ -127,8 +132,11 @@ impl Invocation {
     fn workspace_for_writing(&self, protection: Protection, mistakes: Mistakes) -> Result<Workspace, Failure> {
         let (location, settings) = self.locate()?;
         let mut workspace = self.open(location.clone(), settings, mistakes)?;
-        if protection == Protection::Kept {
-            workspace.refuse_protected(&self.environment.protected_places())?;
+        if protection != Protection::Waived {
+            workspace.refuse_protected(&self.environment.protected_places()).map_err(|error| match protection {
+                Protection::KeptUnlessForced => Failure::from(error).with_hint(INSIST),
+                _ => error.into(),
+            })?;
         }
         self.tell_where(&location);
         let output = self.output.clone();

@@ -1,6 +1,6 @@
 //! A checkpoint to go back to while something risky is done.
 
-use backtrail::{Checkpoint, CheckpointId, Kind, RestoreRequest, SaveRequest, Workspace};
+use backtrail::{Checkpoint, CheckpointId, Kind, RestoreRequest, SaveRequest, Workspace, json::ConflictJson};
 use jiff::Timestamp;
 
 use crate::{
@@ -74,8 +74,8 @@ impl<'w> WayBack<'w> {
         })
     }
 
-    /// Brings the workspace back to it, and says so.
-    pub(crate) fn go_back(&self) -> Result<(), Failure> {
+    /// Brings the workspace back to it, and says so; gives what could not be brought back.
+    pub(crate) fn go_back(&self) -> Result<Vec<ConflictJson>, Failure> {
         // What seems new may be what could not be read back then, under another name: it stays.
         let request = RestoreRequest { skip_conflicts: true, ..RestoreRequest::whole(self.checkpoint) };
         let output = &self.invocation.output;
@@ -89,7 +89,7 @@ impl<'w> WayBack<'w> {
         if !self.is_complete {
             output.warn("what could not be read before is as the command left it, and nothing new was removed");
         }
-        Ok(())
+        Ok(done.conflicts.iter().map(ConflictJson::from).collect())
     }
 
     /// The command may have removed the workspace itself. Where it can't be made again the restore says so.

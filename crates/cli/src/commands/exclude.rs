@@ -1,12 +1,11 @@
 //! `exclude`: leave paths out of checkpoints.
 
-use std::process::ExitCode;
+use std::{ffi::OsString, process::ExitCode};
 
 use backtrail::ErrorCode;
 use clap::Args;
 
 use crate::{
-    cli::text,
     failure::Failure,
     invocation::{Invocation, Protection},
     output::{ExcludedJson, plural, visible_path},
@@ -15,20 +14,22 @@ use crate::{
 /// Leave paths out of the checkpoints to come
 ///
 /// Adds patterns, written as in .gitignore, to the list exclude under scan in the workspace's backtrail.toml; the rest of that file
-/// stays as it is.
+/// stays as it is. A path that starts with ./, or with the workspace's own path, becomes a pattern for just that path.
 #[derive(Debug, Args)]
 pub(crate) struct ExcludeArgs {
     /// What to leave out, such as '*.log' or 'data/'
-    #[arg(value_name = "PATTERN", required = true, value_parser = text())]
-    patterns: Vec<String>,
+    #[arg(value_name = "PATTERN", required = true)]
+    patterns: Vec<OsString>,
+    /// Take a protected directory, such as the home directory, as workspace
+    #[arg(long)]
+    force: bool,
 }
 
 pub(crate) fn run(args: &ExcludeArgs, invocation: &Invocation) -> Result<ExitCode, Failure> {
-    if args.patterns.iter().any(|pattern| pattern.trim().is_empty()) {
-        return Err(Failure::usage("an empty pattern leaves nothing out", Some("name a path, or a pattern: '*.log'")));
-    }
-    let workspace = invocation.workspace_to_write(Protection::Waived)?;
-    let excluded = workspace.exclude(&args.patterns).map_err(|error| match error.code() {
+    let patterns = args.patterns.iter().map(text).collect::<Result<Vec<_>, _>>()?;
+    let workspace = invocation.workspace_to_write(Protection::unless(args.force))?;
+    let current = invocation.environment().current_directory()?;
+    let excluded = workspace.exclude(current, &patterns).map_err(|error| match error.code() {
         ErrorCode::Usage => Failure::from(error).with_hint("patterns are written as in .gitignore: '*.log', 'data/'"),
         _ => error.into(),
     });
@@ -41,4 +42,17 @@ pub(crate) fn run(args: &ExcludeArgs, invocation: &Invocation) -> Result<ExitCod
         output.note("checkpoints that hold such paths keep them; see what is left out with: backtrail doctor");
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn text(pattern: &OsString) -> Result<String, Failure> {
+    match pattern.to_str() {
+        None => {
+            let message = format!("{:?} is not UTF-8, as a settings file must be", pattern.to_string_lossy());
+            Err(Failure::usage(message, Some("write * or ? for what is not UTF-8")))
+        }
+        Some(pattern) if pattern.trim().is_empty() => {
+            Err(Failure::usage("an empty pattern leaves nothing out", Some("name a path, or a pattern: '*.log'")))
+        }
+        Some(pattern) => Ok(pattern.to_owned()),
+    }
 }

@@ -43,11 +43,17 @@ pub(crate) struct PipelineArgs {
     /// Check the file and show the steps, but run none
     #[arg(long)]
     dry_run: bool,
+    /// Take a protected directory, such as the home directory, as workspace
+    #[arg(long)]
+    force: bool,
 }
 
 pub(crate) fn run(args: &PipelineArgs, invocation: &Invocation) -> Result<ExitCode, Failure> {
-    let workspace =
-        if args.dry_run { invocation.workspace()? } else { invocation.workspace_to_write(Protection::Kept)? };
+    let workspace = if args.dry_run {
+        invocation.workspace()?
+    } else {
+        invocation.workspace_to_write(Protection::unless(args.force))?
+    };
     let pipeline = read(args, workspace.root(), invocation)?;
     let output = &invocation.output;
     pipeline.warnings.iter().for_each(|warning| output.warn(warning));

@@ -6,7 +6,7 @@ use backtrail::{StepRequest, Stepped, Workspace, json::SteppedJson};
 use clap::Args;
 
 use crate::{
-    cli::{Assignment, assignment, text},
+    cli::{Assignment, assignment, from_one, text},
     failure::Failure,
     invocation::{Invocation, Protection},
     output::{saved_warnings, stepped_sentence},
@@ -31,8 +31,8 @@ pub(crate) struct StepArgs {
     /// The agent
     #[arg(long, value_name = "NAME", value_parser = text())]
     agent: Option<String>,
-    /// The number of the prompt in its session
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    /// The number of the prompt in its session, from 1
+    #[arg(long, value_name = "N", value_parser = from_one, allow_negative_numbers = true)]
     turn: Option<u64>,
     /// The prompt
     #[arg(long, value_name = "TEXT", value_parser = text(), allow_hyphen_values = true)]
@@ -43,10 +43,13 @@ pub(crate) struct StepArgs {
     /// Something to remember with the checkpoint; can be given several times
     #[arg(long, value_name = "KEY=VALUE", value_parser = assignment::<OsString>())]
     meta: Vec<Assignment<OsString>>,
+    /// Take a protected directory, such as the home directory, as workspace
+    #[arg(long)]
+    force: bool,
 }
 
 pub(crate) fn run(args: StepArgs, invocation: &Invocation) -> Result<ExitCode, Failure> {
-    let workspace = invocation.workspace_to_write(Protection::Kept)?;
+    let workspace = invocation.workspace_to_write(Protection::unless(args.force))?;
     let request = request(args, &workspace, invocation)?;
     let progress = invocation.output.progress(&workspace, "saving");
     let stepped = workspace.step(&request, invocation.now.timestamp());

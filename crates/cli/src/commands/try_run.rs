@@ -36,13 +36,16 @@ pub(crate) struct TryArgs {
     /// Leave everything as it is, also where the command fails
     #[arg(long)]
     keep_on_fail: bool,
+    /// Take a protected directory, such as the home directory, as workspace
+    #[arg(long)]
+    force: bool,
     /// The command with its arguments, as they are
     #[arg(value_name = "CMD", last = true, required = true)]
     words: Vec<OsString>,
 }
 
 pub(crate) fn run(args: &TryArgs, invocation: &Invocation) -> Result<ExitCode, Failure> {
-    let workspace = invocation.workspace_to_write(Protection::Kept)?;
+    let workspace = invocation.workspace_to_write(Protection::unless(args.force))?;
     // Whoever asks to end from now on is heard when the workspace is safe.
     let signals = HeldSignals::hold()?;
     let way_back = WayBack::take(&workspace, invocation, message(args), Repeat::Yes)?;
@@ -52,12 +55,10 @@ pub(crate) fn run(args: &TryArgs, invocation: &Invocation) -> Result<ExitCode, F
     let tried = Tried::run(args, &signals);
     tried.tell_problem(args, invocation);
     let rolled_back = !tried.is_success() && tried.has_run() && !args.keep_on_fail;
-    if rolled_back {
-        way_back.go_back()?;
-    }
+    let conflicts = if rolled_back { way_back.go_back()? } else { Vec::new() };
     way_back.let_go();
     if invocation.output.is_json() {
-        let answer = TriedJson { checkpoint: id, exit_code: tried.exit_code(), rolled_back };
+        let answer = TriedJson { checkpoint: id, exit_code: tried.exit_code(), rolled_back, conflicts };
         // The command may have left its last line open.
         invocation.output.text("\n")?;
         invocation.output.json(&answer)?;

@@ -1,5 +1,6 @@
 //! What `pipeline` tells people and programs.
 
+use backtrail::json::ConflictJson;
 use serde::Serialize;
 
 use super::{
@@ -21,6 +22,7 @@ struct StepJson {
     checkpoint: Option<String>,
     exit_code: Option<u8>,
     seconds: f64,
+    conflicts: Vec<ConflictJson>,
 }
 
 impl From<&[Outcome]> for PipelineJson {
@@ -31,6 +33,7 @@ impl From<&[Outcome]> for PipelineJson {
             checkpoint: outcome.checkpoint.map(|id| id.to_string()),
             exit_code: outcome.exit_code,
             seconds: (outcome.time.as_secs_f64() * 1000.0).round() / 1000.0,
+            conflicts: outcome.conflicts.clone(),
         };
         Self { steps: outcomes.iter().map(step).collect() }
     }

@@ -1,6 +1,6 @@
 //! What `try` tells people and programs.
 
-use backtrail::RestoreOutcome;
+use backtrail::{RestoreOutcome, json::ConflictJson};
 use serde::Serialize;
 
 use super::changes::summary;
@@ -19,4 +19,6 @@ pub(crate) struct TriedJson {
     pub(crate) checkpoint: String,
     pub(crate) exit_code: u8,
     pub(crate) rolled_back: bool,
+    /// What could not be taken back.
+    pub(crate) conflicts: Vec<ConflictJson>,
 }

@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use backtrail::{CheckpointId, Kind, SaveRequest, Workspace};
+use backtrail::{CheckpointId, Kind, SaveRequest, Workspace, json::ConflictJson};
 use jiff::Timestamp;
 
 use super::{
@@ -60,12 +60,15 @@ pub(crate) struct Outcome {
     pub(crate) checkpoint: Option<CheckpointId>,
     pub(crate) exit_code: Option<u8>,
     pub(crate) time: Duration,
+    /// What could not be taken back, where it was rolled back.
+    pub(crate) conflicts: Vec<ConflictJson>,
 }
 
 impl Outcome {
     /// A step that was not run.
     pub(crate) fn of_none(step: &Step, status: Status) -> Self {
-        Self { name: step.name.clone(), status, checkpoint: None, exit_code: None, time: Duration::ZERO }
+        let (checkpoint, exit_code, conflicts) = (None, None, Vec::new());
+        Self { name: step.name.clone(), status, checkpoint, exit_code, time: Duration::ZERO, conflicts }
     }
 
     pub(crate) fn has_failed(&self) -> bool {
@@ -159,7 +162,7 @@ impl Runner<'_> {
             ..Outcome::of_none(step, Status::Failed)
         };
         if let Some(way_back) = way_back {
-            way_back.go_back()?;
+            outcome.conflicts = way_back.go_back()?;
             outcome.status = Status::RolledBack;
         }
         Ok(outcome)

@@ -40,6 +40,84 @@ fn the_rest_of_the_file_stays() {
     assert_eq!(fs::read_to_string(&file).unwrap(), after, "nothing new");
 }
 
+/// A path is as good as a pattern for it, from wherever it is given.
+#[test]
+fn paths_are_taken_for_what_they_name() {
+    let place = Place::saved();
+    place.write("data/x", "1\n");
+    place.write("dir/data/x", "1\n");
+    place.write("dir/a.log", "1\n");
+    place.write("odd[1]/b.log", "1\n");
+    let root = place.path("ws");
+    let absolute = root.join("data").display().to_string();
+    let exclude = |directory: &str, words: &[&str]| {
+        let run = place.run_in(&root.join(directory), ["exclude", "--json"].iter().chain(words));
+        assert_eq!(run.code, 0, "{}", run.shown());
+        fs::remove_file(root.join("backtrail.toml")).unwrap();
+        run.json()["exclude"].clone()
+    };
+    let shown = |patterns: &[&str]| {
+        place.ok(["exclude", "--quiet"].iter().chain(patterns));
+        let changes = place.json(["status"])["changes"].clone();
+        fs::remove_file(root.join("backtrail.toml")).unwrap();
+        let paths = changes.as_array().unwrap().iter().map(|change| change["path"].as_str().unwrap().to_owned());
+        paths.filter(|path| path != "backtrail.toml").collect::<Vec<_>>()
+    };
+    assert_eq!(exclude("", &["./data", &absolute]), serde_json::json!(["/data"]));
+    assert_eq!(exclude("", &[&format!("{absolute}/"), "!./data/keep"]), serde_json::json!(["/data/", "!/data/keep"]));
+    assert_eq!(
+        exclude("dir", &["./*.log", "*.log", "./data/"]),
+        serde_json::json!(["/dir/*.log", "*.log", "/dir/data/"])
+    );
+    assert_eq!(exclude("odd[1]", &["./b.log", "."]), serde_json::json!(["/odd\\[1]/b.log", "/odd\\[1]"]));
+    assert_eq!(exclude("", &["/tmp", "/dir/hosts", "/**/x"]), serde_json::json!(["/tmp", "/dir/hosts", "/**/x"]));
+    let all = ["data/x", "dir/a.log", "dir/data/x", "odd[1]/b.log"];
+    assert_eq!(shown(&["./data"]), all[1..]);
+    assert_eq!(shown(&[&absolute]), all[1..]);
+    assert_eq!(shown(&["/odd\\[1]/b.log"]), all[..3]);
+    let outside = place.path("home").join("x").display().to_string();
+    for words in [["exclude", &outside], ["exclude", "../x"]] {
+        let refused = place.run(words);
+        assert_eq!(refused.code, 2, "{}", refused.shown());
+    }
+    let elsewhere = place.run_in(&place.path("home"), ["-w", root.to_str().unwrap(), "exclude", "./data"]);
+    assert!(elsewhere.code == 2 && elsewhere.stderr.contains("outside the workspace"), "{}", elsewhere.shown());
+    assert!(!root.join("backtrail.toml").exists());
+}
+
+#[test]
+fn bytes_that_are_no_text_are_refused() {
+    use std::os::unix::ffi::OsStrExt;
+    let place = Place::new();
+    let refused = place.run([std::ffi::OsStr::new("exclude"), std::ffi::OsStr::from_bytes(b"a\xff")]);
+    assert!(refused.code == 2 && refused.stderr.contains("not UTF-8"), "{}", refused.shown());
+    assert!(!place.path("ws/backtrail.toml").exists());
+}
+
+#[test]
+fn every_byte_of_the_rest_stays() {
+    let place = Place::new();
+    let before = "\u{feff}# mine\r\n[scan]\r\nexclude = [\r\n  \"*.log\" # noise\r\n]\r\n";
+    place.write("backtrail.toml", before);
+    place.json(["exclude", "*.tmp"]);
+    let after = "\u{feff}# mine\r\n[scan]\r\nexclude = [\r\n  \"*.log\", # noise\r\n  \"*.tmp\"\r\n]\r\n";
+    assert_eq!(fs::read_to_string(place.path("ws/backtrail.toml")).unwrap(), after);
+    place.write("a.tmp", "1\n");
+    place.write("a.log", "1\n");
+    assert_eq!(place.json(["status"])["changes"].as_array().unwrap().len(), 1, "both hold");
+}
+
+#[test]
+fn a_link_is_not_written_through() {
+    let place = Place::new();
+    let shared = place.path("shared.toml");
+    fs::write(&shared, "[scan]\n").unwrap();
+    std::os::unix::fs::symlink(&shared, place.path("ws/backtrail.toml")).unwrap();
+    let (_, word, message) = place.run(["exclude", "x", "--json"]).error();
+    assert!(word == "settings" && message.contains("it is a link"), "{message}");
+    assert_eq!(fs::read_to_string(&shared).unwrap(), "[scan]\n");
+}
+
 #[test]
 fn words_that_make_no_sense() {
     let place = Place::new();

@@ -85,9 +85,18 @@ fn the_answer_has_exactly_these_keys() {
     let steps = steps(&place, "steps: [{run: echo on stdout}, {run: 'true'}]", &[], 0);
     assert_eq!(
         steps[0].as_object().unwrap().keys().collect::<Vec<_>>(),
-        ["name", "status", "checkpoint", "exit_code", "seconds"]
+        ["name", "status", "checkpoint", "exit_code", "seconds", "conflicts"]
     );
     assert_eq!((&steps[0]["name"], &steps[1]["name"]), (&"step-1".into(), &"step-2".into()));
+}
+
+#[test]
+fn what_could_not_be_taken_back_is_in_the_answer() {
+    let place = Place::saved();
+    let text = "steps:\n  - name: odd\n    run: rm a.txt; mkfifo a.txt; exit 5\n    on_failure: rollback\n";
+    let steps = steps(&place, text, &[], 1);
+    assert_eq!(statuses(&steps), ["rolled_back"]);
+    assert_eq!(steps[0]["conflicts"][0]["path"], "a.txt", "{steps:?}");
 }
 
 #[test]

@@ -85,12 +85,29 @@ checkpoint [ID]; should this be killed, go back with: backtrail restore [ID]
     assert_eq!(made["checkpoints"][0]["pinned"], false);
 }
 
+/// Who reads only the answer must not believe that everything is as it was.
+#[test]
+fn what_could_not_be_taken_back_is_in_the_answer() {
+    let place = Place::saved();
+    let (run, answer) = attempt(&place, &[], "rm a.txt; mkfifo a.txt; echo x > dir/b.txt; exit 5");
+    assert_eq!((run.code, &answer["rolled_back"]), (5, &true.into()));
+    let conflicts = answer["conflicts"].as_array().unwrap();
+    assert_eq!(conflicts.len(), 1, "{answer}");
+    assert_eq!(conflicts[0]["path"], "a.txt");
+    assert_eq!(read(&place, "dir/b.txt").as_deref(), Some("b\n"));
+    place.remove("a.txt");
+    place.write("a.txt", "one\n");
+    let (_, answer) = attempt(&place, &[], "echo x > a.txt; exit 5");
+    assert_eq!(answer["conflicts"], serde_json::json!([]));
+}
+
 #[test]
 fn the_answer_has_a_line_of_its_own() {
     let place = Place::saved();
     let (run, answer) = attempt(&place, &[], "printf 'no newline'");
     assert!(run.text().starts_with("no newline\n{"), "{}", run.text());
-    assert_eq!(answer.as_object().unwrap().keys().collect::<Vec<_>>(), ["checkpoint", "exit_code", "rolled_back"]);
+    let keys = ["checkpoint", "exit_code", "rolled_back", "conflicts"];
+    assert_eq!(answer.as_object().unwrap().keys().collect::<Vec<_>>(), keys);
 }
 
 #[test]

@@ -1,0 +1,82 @@
+//! Adding to `[scan] exclude` in the workspace's own settings, with the rest of the file kept as it is.
+
+mod edit;
+mod pattern;
+
+use std::path::{Path, PathBuf};
+
+pub(crate) use self::edit::with_patterns;
+use crate::{
+    disk::{Dir, FileType, Rename},
+    error::{Error, Result, While},
+    settings::WORKSPACE_FILE,
+    workspace::Workspace,
+};
+
+impl Workspace {
+    /// Adds ignore patterns; says which file has them, and all that it has now.
+    ///
+    /// One that is a path, because it starts with `./` or with the workspace's own path, is taken from `current`.
+    pub fn exclude(&self, current: &Path, patterns: &[String]) -> Result<(PathBuf, Vec<String>)> {
+        let meant = patterns.iter().map(|pattern| {
+            let meant = pattern::meant(self, current, pattern);
+            meant.map_err(|problem| Error::Usage(format!("{pattern:?} leaves nothing out: {problem}")))
+        });
+        let patterns = meant.collect::<Result<Vec<_>>>()?;
+        let path = self.root().join(WORKSPACE_FILE);
+        let problem = |problem: String| Error::Settings { file: path.clone(), problem };
+        let before = self.read_settings_text()?;
+        let (after, all) = with_patterns(&before, &patterns).map_err(problem)?;
+        if after != before {
+            self.write_settings_text(&after)?;
+        }
+        Ok((path, all))
+    }
+
+    fn read_settings_text(&self) -> Result<String> {
+        let path = self.root().join(WORKSPACE_FILE);
+        let directory = Dir::open_resolved(self.root()).or_fail("open", self.root())?;
+        let name = WORKSPACE_FILE.as_bytes();
+        match directory.try_stamp_at(name).or_fail("read", &path)? {
+            None => return Ok(String::new()),
+            Some(stamp) if FileType::of(&stamp) == FileType::File => {}
+            Some(stamp) if FileType::of(&stamp) == FileType::Symlink => {
+                let problem = "it is a link: add the pattern to the file that it leads to".into();
+                return Err(Error::Settings { file: path, problem });
+            }
+            Some(_) => return Err(Error::Settings { file: path, problem: "it is no regular file".into() }),
+        }
+        let mut text = String::new();
+        let read = directory.open_file(name).and_then(|mut file| std::io::Read::read_to_string(&mut file, &mut text));
+        read.or_fail("read", path)?;
+        Ok(text)
+    }
+
+    /// Replaces the file in one step: whoever looks sees the old or the new one.
+    fn write_settings_text(&self, text: &str) -> Result<()> {
+        let path = self.root().join(WORKSPACE_FILE);
+        let directory = Dir::open_resolved(self.root()).or_fail("open", self.root())?;
+        let (name, temporary) = (WORKSPACE_FILE.as_bytes(), b".backtrail.toml.new");
+        let write = || -> std::io::Result<()> {
+            if directory.try_stamp_at(temporary)?.is_some() {
+                directory.remove_own_file(temporary)?;
+            }
+            let mut file = directory.create_file(temporary)?;
+            directory.write_own(&mut file, text.as_bytes())?;
+            let mode = match directory.try_stamp_at(name)? {
+                Some(stamp) => crate::model::Mode::from_raw(stamp.mode),
+                None => crate::model::Mode(0o644),
+            };
+            crate::disk::set_mode(&file, mode)?;
+            directory.sync_own(&file)?;
+            if directory.try_stamp_at(name)?.is_some() {
+                directory.rename(temporary, &directory, name, Rename::Exchange)?;
+                directory.remove_own_file(temporary)?;
+            } else {
+                directory.rename(temporary, &directory, name, Rename::NoReplace)?;
+            }
+            directory.sync()
+        };
+        write().or_fail("write", path)
+    }
+}
