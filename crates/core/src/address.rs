@@ -172,6 +172,7 @@ fn find<'t>(timeline: &'t Timeline, address: &Address, word: &str, now: &Zoned) 
             recorded.is_some_and(|recorded| recorded.starts_with(commit))
         }),
         Address::Before(of) => {
+            let word = word.strip_prefix("before:").unwrap_or(word);
             let Some(entry) = find(timeline, of, word, now)? else { return Ok(None) };
             return before(timeline, entry, word).map(Some);
         }

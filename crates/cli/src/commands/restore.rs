@@ -93,8 +93,14 @@ pub(crate) fn run(args: &RestoreArgs, invocation: &Invocation) -> Result<ExitCod
         git: args.git,
         plan: args.plan.clone(),
     };
+    let is_pointless = !workspace.concerns_something(&request)?;
     let fork = args.conversation.then(|| conversation(&workspace, &target, invocation)).transpose()?;
     let explained = |error: Error| explain(error, &workspace, &args.paths, invocation);
+    if args.dry_run && is_pointless && fork.is_none() && !invocation.output.is_json() {
+        workspace.plan_restore(&request).map_err(explained)?;
+        invocation.output.text(&format!("{}\n", nothing_concerned(args)))?;
+        return Ok(ExitCode::SUCCESS);
+    }
     if args.dry_run {
         return preview(&workspace, &request, fork.as_ref(), invocation).map_err(|failure| match failure {
             Failure::Operation(error) => explained(error),
@@ -104,7 +110,21 @@ pub(crate) fn run(args: &RestoreArgs, invocation: &Invocation) -> Result<ExitCod
     let progress = invocation.output.progress(&workspace, "restoring");
     let done = workspace.restore(&request, invocation.now.timestamp()).map_err(explained);
     drop(progress);
-    tell_with(&workspace, &done?, Direction::Forward, fork.as_ref(), invocation)
+    let done = done?;
+    if is_pointless && fork.is_none() && !invocation.output.is_json() {
+        invocation.output.done(nothing_concerned(args))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    tell_with(&workspace, &done, Direction::Forward, fork.as_ref(), invocation)
+}
+
+/// Why a request that concerns nothing does so.
+fn nothing_concerned(args: &RestoreArgs) -> &'static str {
+    match (args.only, args.paths.is_empty()) {
+        (OnlyWord::State, true) => "nothing to do: there are no state files",
+        (OnlyWord::State, false) => "nothing to do: none of the named paths is a state file",
+        _ => "nothing to do: the checkpoint covers none of the named paths",
+    }
 }
 
 /// The conversation that belongs to a checkpoint, ready to be brought back.

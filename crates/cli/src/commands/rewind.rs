@@ -30,6 +30,9 @@ pub(crate) struct RewindArgs {
 }
 
 pub(crate) fn run(args: &RewindArgs, invocation: &Invocation) -> Result<ExitCode, Failure> {
+    if args.turn && args.steps == 0 {
+        return Err(Failure::usage("there is no prompt 0 back: the last one is 1", Some("write: rewind --turn 1")));
+    }
     let workspace = if args.dry_run { invocation.workspace()? } else { invocation.workspace_to_restore()? };
     let target = if args.turn {
         turn(&workspace, args.steps)?

@@ -67,6 +67,7 @@ pub(crate) struct SaveArgs {
 }
 
 pub(crate) fn run(args: SaveArgs, invocation: &Invocation) -> Result<ExitCode, Failure> {
+    refuse_doubles(&args.attach)?;
     let workspace = invocation.workspace_to_write(Protection::unless(args.force))?;
     let gave_message = args.message.is_some() || args.message_option.is_some();
     let request = request(args, &workspace, invocation)?;
@@ -112,6 +113,20 @@ fn request(args: SaveArgs, workspace: &Workspace, invocation: &Invocation) -> Re
         allow_empty: args.allow_empty,
         ..SaveRequest::default()
     })
+}
+
+/// Two files under one name: only one of them would be kept.
+fn refuse_doubles(attachments: &[Assignment<PathBuf>]) -> Result<(), Failure> {
+    let is_double = |(index, one): (usize, &Assignment<PathBuf>)| {
+        attachments[..index].iter().any(|other| other.key == one.key).then(|| one.key.clone())
+    };
+    match attachments.iter().enumerate().find_map(is_double) {
+        Some(name) => {
+            let hint = "give each attachment a name of its own";
+            Err(Failure::usage(format!("the attachment {name:?} is given twice"), Some(hint)))
+        }
+        None => Ok(()),
+    }
 }
 
 fn read_attachment(attachment: &Assignment<PathBuf>, invocation: &Invocation) -> Result<(String, Vec<u8>), Failure> {

@@ -37,6 +37,14 @@ const ARGUMENTS: &[Row] = &[
     (&["save", "--attach", "f="], 2, "usage", "\"f\" has no file"),
     (&["save", "--attach", "f=missing.txt"], 1, "io", "ws/missing.txt"),
     (&["save", "--attach", "f=dir"], 1, "io", "ws/dir"),
+    (
+        &["save", "--attach", "f=a.txt", "--attach", "g=a.txt", "--attach", "f=dir/b.txt"],
+        2,
+        "usage",
+        "\"f\" is given twice",
+    ),
+    (&["save", "--include", ".git"], 2, "usage", ".git can't be captured"),
+    (&["save", "--include", "dir/.git/config"], 2, "usage", "dir/.git/config can't be captured"),
     (&["save", "--include", "../out"], 6, "path_outside_workspace", "../out"),
     (&["save", "--include", "missing.txt"], 3, "unknown_path", "missing.txt"),
     (&["save", "--include", ""], 2, "usage", "--include"),
@@ -44,6 +52,7 @@ const ARGUMENTS: &[Row] = &[
     (&["step", "/etc/hosts"], 6, "path_outside_workspace", "/etc/hosts"),
     (&["step", ""], 2, "usage", "[PATH]"),
     (&["step", "--turn", "-1"], 2, "usage", "'-1' for '--turn <N>'"),
+    (&["step", "--turn", "0"], 2, "usage", "'0' for '--turn <N>': write a whole number, 1 or more"),
     (&["step", "--meta", "novalue"], 2, "usage", "novalue"),
     (&["step", "--session"], 2, "usage", "--session"),
     (&["try"], 2, "usage", "<CMD>"),
@@ -109,6 +118,8 @@ const ARGUMENTS: &[Row] = &[
     (&["rewind", "-1"], 2, "usage", "'-1' for '[N]'"),
     (&["rewind", "99"], 3, "unknown_checkpoint", "@~99"),
     (&["rewind", "1", "2"], 2, "usage", "'2'"),
+    (&["rewind", "--turn", "0"], 2, "usage", "prompt 0 back"),
+    (&["rewind", "0", "--turn", "--dry-run"], 2, "usage", "prompt 0 back"),
     (&["rewind", "--turn"], 3, "unknown_checkpoint", "prompt"),
     (&["undo", "3"], 2, "usage", "'3'"),
     (&["redo", "3"], 2, "usage", "'3'"),
@@ -136,6 +147,16 @@ const ARGUMENTS: &[Row] = &[
     (&["exclude", "["], 2, "usage", "\"[\" leaves nothing out"),
     (&["exclude", "../x"], 2, "usage", "\"../x\" leaves nothing out"),
     (&["exclude", "*.log", "# note"], 2, "usage", "# note"),
+    (
+        &["exclude", "dir/./b.txt"],
+        2,
+        "usage",
+        "\"dir/./b.txt\" leaves nothing out: no path in the workspace has . in it",
+    ),
+    (&["exclude", "./../x"], 2, "usage", "\"./../x\" leaves nothing out"),
+    (&["exclude", "."], 2, "usage", "\".\" leaves nothing out: it is the workspace itself"),
+    (&["exclude", "a\nb"], 2, "usage", "more than one line"),
+    (&["exclude", "/etc/passwd"], 2, "usage", "\"/etc/passwd\" leaves nothing out: it is outside the workspace"),
     (&["exclude"], 2, "usage", "<PATTERN>"),
     (&["exclude", ""], 2, "usage", "empty pattern"),
     (&["verify", "extra"], 2, "usage", "extra"),
@@ -421,11 +442,18 @@ fn workspaces_that_are_protected() {
     let place = place();
     let home = place.path("home");
     let home = home.to_str().unwrap();
-    for words in [&["init"][..], &["save"], &["step"], &["try", "--", "true"], &["pipeline", "../good.yaml"]] {
+    let commands =
+        [&["init"][..], &["save"], &["step"], &["exclude", "x"], &["pipeline", "../good.yaml"], &["try", "--", "true"]];
+    for words in commands {
         for directory in ["/", "/tmp", home] {
             let words: Vec<_> = ["-w", directory].iter().chain(words).copied().collect();
             assert_refused(&place, &words, 6, "protected_directory", directory);
         }
+        // What the hint says can be done.
+        let refused = place.run(["-w", home].iter().chain(words));
+        assert!(refused.stderr.contains("insist with --force"), "{}", refused.shown());
+        let insisting = place.run(["-q", "-w", home, words[0], "--force"].iter().chain(&words[1..]));
+        assert_eq!(insisting.code, 0, "{}", insisting.shown());
     }
 }
 

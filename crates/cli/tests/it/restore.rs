@@ -103,6 +103,30 @@ fn an_interrupted_restore_is_told_of() {
 }
 
 #[test]
+fn state_alone_of_paths_that_are_none() {
+    let place = Place::saved();
+    place.write("a.txt", "changed\n");
+    let none_set = place.run(["restore", "@", "--only", "state"]);
+    assert!(none_set.text().contains("nothing to do: there are no state files"), "{}", none_set.shown());
+    place.write("progress.md", "1\n");
+    place.write("backtrail.toml", "[state]\nprogress = \"progress.md\"\n");
+    place.ok(["save"]);
+    place.write("a.txt", "changed again\n");
+    let words = ["restore", "@", "a.txt", "--only", "state"];
+    for words in [&words[..], &[&words[..], &["--dry-run"]].concat()] {
+        let run = place.run(words);
+        assert_eq!(run.code, 0);
+        assert_eq!(run.text(), "nothing to do: none of the named paths is a state file\n", "{}", run.shown());
+    }
+    assert_eq!(place.json(words)["changes"].as_array().unwrap().len(), 0);
+    place.write("progress.md", "2\n");
+    assert!(place.ok(["restore", "@", "a.txt", "progress.md", "--only", "state"]).starts_with("restored 1 path"));
+    assert_eq!(std::fs::read(place.path("ws/a.txt")).unwrap(), b"changed again\n");
+    let missing = place.run(["restore", "@", "missing", "--only", "state"]);
+    assert!(missing.code == 3 || missing.text().contains("none of the named paths"), "{}", missing.shown());
+}
+
+#[test]
 fn a_preview_is_carried_out_only_while_it_holds() {
     let place = changed();
     let plan = place.json(["restore", "@", "--dry-run"])["plan"].as_str().unwrap().to_owned();

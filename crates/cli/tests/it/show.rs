@@ -5,6 +5,18 @@ use snapbox::{IntoData, str};
 use crate::place::{Place, assert_shown, raw};
 
 #[test]
+fn nothing_before_the_first() {
+    let place = Place::saved();
+    let (code, word, message) = place.run(["show", "before:@", "--json"]).error();
+    assert_eq!((code, word.as_str()), (3, "unknown_checkpoint"));
+    assert_eq!(message, "there is nothing before @: it is the first");
+    place.write("a.txt", "changed\n");
+    place.ok(["save"]);
+    let (_, _, message) = place.run(["show", "before:before:@", "--json"]).error();
+    assert_eq!(message, "there is nothing before before:@: it is the first");
+}
+
+#[test]
 fn tells_everything_that_is_known() {
     let place = Place::saved();
     fs::write(place.path("chat"), "12345").unwrap();

@@ -145,6 +145,12 @@ impl Workspace {
         self.told(restore(), now)
     }
 
+    /// Does a request concern anything at all? Not where it asks for state files alone and names paths that are none.
+    pub fn concerns_something(&self, request: &RestoreRequest) -> Result<bool> {
+        let timeline = self.existing_store()?.timeline()?;
+        Ok(plan::effective_scope(self, &timeline, request).paths().is_none_or(|paths| !paths.is_empty()))
+    }
+
     pub(crate) fn plan_intent(&self, intent: &Intent) -> Result<RestorePlan> {
         let store = self.existing_store()?;
         let timeline = store.timeline()?;

@@ -87,6 +87,9 @@ impl Workspace {
     /// Takes a checkpoint. When this returns, it survives a power cut.
     pub fn save(&self, request: &SaveRequest, now: Timestamp) -> Result<Saved> {
         request.validate()?;
+        if let Some(path) = request.include.iter().find(|path| path.parts().any(|part| part == ".git")) {
+            return Err(Error::Usage(format!("{path} can't be captured: git's own files never are")));
+        }
         let save = || {
             let (writer, _) = self.writer(now)?;
             self.save_locked(&writer, request, Unchanged::AsRequested, now)
