@@ -20,7 +20,7 @@ use crate::{
     clock::Now,
     commands,
     failure::{self, Failure},
-    output::{Output, shell_path},
+    output::{Output, conflict_warnings, shell_path},
     settings::Environment,
 };
 
@@ -141,8 +141,9 @@ impl Invocation {
         self.tell_where(&location);
         let output = self.output.clone();
         workspace.observe(move |event| {
-            if let Event::Recovered { outcome } = &event.event {
+            if let Event::Recovered { outcome, conflicts } = &event.event {
                 output.note(&format!("an interrupted restore was {}", outcome.replace('_', " ")));
+                conflict_warnings(conflicts).iter().for_each(|warning| output.warn(warning));
             }
         });
         Ok(workspace)

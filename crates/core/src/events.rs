@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use jiff::Timestamp;
 
-use crate::model::CheckpointId;
+use crate::{model::CheckpointId, restore::Conflict};
 
 /// Something that happened. Kept in the store's `events.jsonl` and passed to the workspace's observer.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
@@ -42,6 +42,9 @@ pub enum Event {
     Recovered {
         /// Which of both.
         outcome: String,
+        /// What somebody else got in the way of, the first hundred.
+        #[serde(default)]
+        conflicts: Vec<Conflict>,
     },
     /// An operation failed.
     Error {

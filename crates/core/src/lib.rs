@@ -88,7 +88,7 @@ pub use model::{
 };
 pub use moment::{RULE_OF_SINCE, parse_since};
 pub use precious::Precious;
-pub use restore::{Conflict, Only, Recovery, RestoreOutcome, RestorePlan, RestoreRequest, Way};
+pub use restore::{Conflict, Only, Recovered, Recovery, RestoreOutcome, RestorePlan, RestoreRequest, Way};
 pub use retention::{PrunePlan, Pruned, Verdict};
 pub use save::{SaveRequest, Saved};
 pub use settings::Settings;

@@ -57,7 +57,13 @@ fn sentence(event: &Event) -> Option<String> {
         Event::CheckpointCreated { checkpoint, kind, .. } => format!("saved {} ({kind})", checkpoint.short()),
         Event::CheckpointRestored { checkpoint, .. } => format!("restored {}", checkpoint.short()),
         Event::CheckpointsPruned { checkpoints } => format!("retention took {} checkpoints", checkpoints.len()),
-        Event::Recovered { outcome } => format!("an interrupted restore was {}", outcome.replace('_', " ")),
+        Event::Recovered { outcome, conflicts } => {
+            let said = format!("an interrupted restore was {}", outcome.replace('_', " "));
+            match conflicts.len() {
+                0 => said,
+                left => format!("{said}, but for {left} paths that somebody else wrote"),
+            }
+        }
         _ => return None,
     })
 }

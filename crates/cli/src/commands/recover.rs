@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use backtrail::{Recovery, Way};
+use backtrail::{Recovered, Recovery, Way, json::ConflictJson};
 use clap::Args;
 
 use crate::{failure::Failure, invocation::Invocation, output::RecoverJson};
@@ -20,15 +20,23 @@ pub(crate) struct RecoverArgs {
 pub(crate) fn run(args: &RecoverArgs, invocation: &Invocation) -> Result<ExitCode, Failure> {
     let workspace = invocation.workspace_to_restore()?;
     let way = if args.abort { Way::Back } else { Way::Forward };
-    let outcome = workspace.recover(way, invocation.now.timestamp())?;
+    // What somebody else got in the way of is told by whoever listens to the workspace.
+    let Recovered { outcome, conflicts } = workspace.recover(way, invocation.now.timestamp())?;
     let output = &invocation.output;
     if output.is_json() {
         let recovered = matches!(outcome, Recovery::Finished | Recovery::TakenBack);
-        output.json(&RecoverJson { recovered, outcome: outcome.as_str() })?;
+        let conflicts = conflicts.iter().map(ConflictJson::from).collect();
+        output.json(&RecoverJson { recovered, outcome: outcome.as_str(), conflicts })?;
     } else {
         output.done(match outcome {
             Recovery::Nothing => "no interrupted restore",
+            Recovery::Finished if !conflicts.is_empty() => {
+                "the interrupted restore is finished, but for what somebody else wrote; take it back with: backtrail undo"
+            }
             Recovery::Finished => "the interrupted restore is finished; take it back with: backtrail undo",
+            Recovery::TakenBack if !conflicts.is_empty() => {
+                "the interrupted restore is taken back, but for what somebody else wrote"
+            }
             Recovery::TakenBack => "the interrupted restore is taken back: everything is as it was before it",
             Recovery::SetAside => {
                 "the interrupted restore can't be carried out here and is set aside: the files stay as they are; what was \

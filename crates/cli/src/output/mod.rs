@@ -40,7 +40,9 @@ pub(crate) use {
     output::{Output, answer_hook, offer, talk_of_hook},
     overview::{Overview, overview},
     pipeline::{PipelineJson, pipeline_plan_text},
-    restored::{ExportJson, RecoverJson, Restore, plan_text, restored_text, restored_warnings, way_back},
+    restored::{
+        ExportJson, RecoverJson, Restore, conflict_warnings, plan_text, restored_text, restored_warnings, way_back,
+    },
     saved::{capture_larger, exclude_commands, saved_sentence, saved_warnings, stepped_sentence},
     shown::shown,
     style::Paint,

@@ -1,6 +1,6 @@
 //! What restores tell people and programs.
 
-use backtrail::{Checkpoint, Direction, GitState, RestoreOutcome, RestorePlan};
+use backtrail::{Checkpoint, Conflict, Direction, GitState, RestoreOutcome, RestorePlan, json::ConflictJson};
 use jiff::{Timestamp, Zoned};
 use serde::Serialize;
 
@@ -124,7 +124,12 @@ pub(crate) fn way_back(direction: Direction) -> &'static str {
 
 /// What people should know beside that.
 pub(crate) fn restored_warnings(done: &RestoreOutcome) -> Vec<String> {
-    done.conflicts
+    conflict_warnings(&done.conflicts)
+}
+
+/// What a restore did not do, or what somebody else did meanwhile.
+pub(crate) fn conflict_warnings(conflicts: &[Conflict]) -> Vec<String> {
+    conflicts
         .iter()
         .map(|conflict| {
             let kept = conflict.kept.map(|kept| format!(" (kept as {kept})")).unwrap_or_default();
@@ -138,6 +143,7 @@ pub(crate) fn restored_warnings(done: &RestoreOutcome) -> Vec<String> {
 pub(crate) struct RecoverJson {
     pub(crate) recovered: bool,
     pub(crate) outcome: &'static str,
+    pub(crate) conflicts: Vec<ConflictJson>,
 }
 
 /// What `export` answers.

@@ -251,6 +251,24 @@ fn interrupted(page: &Page, place: &Place) {
         place.write(format!("many/{number}"), "1\n");
     }
     place.ok(["save", "many files", "--name", "many"]);
+    kill_a_restore(place);
+    place.write("many/7", "somebody's\n");
+    let recovered = page.run(place, "recover", &["recover"]);
+    assert_eq!((&recovered["outcome"], &recovered["conflicts"][0]["path"]), (&json!("finished"), &json!("many/7")));
+    let seen = place.ok(["events"]);
+    assert!(seen.contains("\"event\":\"recovered\",\"outcome\":\"finished\",\"conflicts\":[{"), "{seen}");
+    kill_a_restore(place);
+    place.write("many/7", "somebody's\n");
+    let saved = place.run(["save", "--json", "goes on"]);
+    let told = "not restored: many/7: it holds neither what it was nor what it becomes";
+    assert!(
+        saved.stderr.contains("an interrupted restore was finished") && saved.stderr.contains(told),
+        "{}",
+        saved.stderr
+    );
+}
+
+fn kill_a_restore(place: &Place) {
     let journal = place.store().join("backtrail/journal");
     for _ in 0..20 {
         (0..2_000).for_each(|number| place.write(format!("many/{number}"), "2\n"));
@@ -262,9 +280,6 @@ fn interrupted(page: &Page, place: &Place) {
             break;
         }
     }
-    assert_eq!(page.run(place, "recover", &["recover"])["outcome"], "finished");
-    let seen = place.ok(["events"]);
-    assert!(seen.contains("\"event\":\"recovered\",\"outcome\":\"finished\""), "{seen}");
 }
 
 fn keeping_house(page: &Page, place: &Place) {

@@ -16,6 +16,9 @@ use crate::{
     workspace::Workspace,
 };
 
+/// What somebody wrote is told of and kept once for each time that it came out of the workspace.
+const REASON: &str = "somebody wrote it while it was being restored; the bytes are kept";
+
 /// What was found in a slot that neither the old nor the new side accounts for.
 struct Intruder {
     path: WorkspacePath,
@@ -24,6 +27,7 @@ struct Intruder {
 
 impl Workspace {
     /// Looks at everything that came out of the workspace; what the safety checkpoint does not hold gets one of its own.
+    /// Where a step was tried more than once, more than one of them may have come out of the same path.
     pub(super) fn keep_intruders(
         &self,
         writer: &Writer,
@@ -39,17 +43,18 @@ impl Workspace {
             true => steps.map(look).collect::<Result<_>>()?,
             false => steps.collect::<Vec<_>>().into_par_iter().map(look).collect::<Result<_>>()?,
         };
-        let intruders: Vec<Intruder> = intruders.into_iter().flatten().collect();
-        if intruders.is_empty() {
-            return Ok(());
-        }
-        for intruder in &intruders {
+        let layers = layers(intruders);
+        for intruder in layers.iter().flatten() {
             let kept = intruder.node.side().and_then(|side| side.content());
-            let reason = "somebody wrote it while it was being restored; the bytes are kept".to_owned();
-            conflicts.retain(|conflict| conflict.path != intruder.path);
-            conflicts.push(Conflict { path: intruder.path.clone(), reason, kept });
+            conflicts.retain(|conflict| conflict.path != intruder.path || conflict.kept.is_some());
+            conflicts.push(Conflict { path: intruder.path.clone(), reason: REASON.to_owned(), kept });
         }
-        self.publish_kept(writer, pack, journal, intruders, now)
+        // The first pack has the bytes of all of them.
+        let mut pack = Some(pack);
+        for layer in layers {
+            self.publish_kept(writer, pack.take().unwrap_or_else(|| writer.start_pack()), journal, layer, now)?;
+        }
+        Ok(())
     }
 
     /// What a step's slots hold that neither its old nor its new side accounts for.
@@ -101,6 +106,26 @@ impl Workspace {
         let unpublished = writer.build(pack, &snapshot, &State::default(), record)?;
         writer.publish(unpublished).map(drop)
     }
+}
+
+/// The intruders of each step, as sets with one of a path at most: a tree has room for no more.
+fn layers(of_steps: Vec<Vec<Intruder>>) -> Vec<Vec<Intruder>> {
+    let mut layers: Vec<Vec<Intruder>> = Vec::new();
+    for found in of_steps {
+        let mut seen: Vec<Option<Side>> = Vec::new();
+        for intruder in found {
+            let side = intruder.node.side();
+            if seen.contains(&side) {
+                continue;
+            }
+            match layers.get_mut(seen.len()) {
+                Some(layer) => layer.push(intruder),
+                None => layers.push(vec![intruder]),
+            }
+            seen.push(side);
+        }
+    }
+    layers
 }
 
 /// What a slot holds, put into the pack, unless one of the sides accounts for it.

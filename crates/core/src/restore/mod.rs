@@ -16,7 +16,7 @@ use jiff::Timestamp;
 
 use apply::Attempt;
 pub use plan::{Conflict, Only, RestorePlan};
-pub use recover::{Recovery, Way};
+pub use recover::{Recovered, Recovery, Way};
 use safety::{Present, Safety};
 
 use crate::{

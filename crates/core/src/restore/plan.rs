@@ -29,7 +29,7 @@ pub enum Only {
 const MAX_NAME_BYTES: usize = 255;
 
 /// Something that a restore did not do, and why.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Conflict {
     /// Where.
     pub path: WorkspacePath,

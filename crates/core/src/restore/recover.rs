@@ -36,6 +36,24 @@ impl Recovery {
     }
 }
 
+/// An interrupted restore, and what somebody else got in the way of when it was finished or taken back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Recovered {
+    /// What became of it.
+    pub outcome: Recovery,
+    /// What was left, and why; what somebody wrote in the meantime is kept.
+    pub conflicts: Vec<Conflict>,
+}
+
+impl Recovered {
+    fn without_conflicts(outcome: Recovery) -> Self {
+        Self { outcome, conflicts: Vec::new() }
+    }
+}
+
+/// So many conflicts an event names.
+const MAX_TOLD: usize = 100;
+
 /// Does the log of operations have it?
 fn is_noted(writer: &Writer, journal: &Journal) -> Result<bool> {
     Ok(writer.timeline()?.operations.restores().any(|done| done.sequence == journal.sequence))
@@ -60,16 +78,16 @@ impl Workspace {
     }
 
     /// Finishes a restore that was interrupted, or takes it back.
-    pub fn recover(&self, way: Way, now: Timestamp) -> Result<Recovery> {
+    pub fn recover(&self, way: Way, now: Timestamp) -> Result<Recovered> {
         if self.store()?.is_none() {
-            return Ok(Recovery::Nothing);
+            return Ok(Recovered::without_conflicts(Recovery::Nothing));
         }
         let (writer, _) = self.writer_as_it_is(now)?;
         writer.mend_indices()?;
         self.recover_locked(&writer, way, now)
     }
 
-    pub(crate) fn recover_locked(&self, writer: &Writer, way: Way, now: Timestamp) -> Result<Recovery> {
+    pub(crate) fn recover_locked(&self, writer: &Writer, way: Way, now: Timestamp) -> Result<Recovered> {
         let journal = match writer.journal()? {
             FoundJournal::Nothing => {
                 let leftovers = writer.leftover_areas()?;
@@ -77,7 +95,7 @@ impl Workspace {
                 if !leftovers.is_empty() && !writer.has_damaged_journal() {
                     self.clear_stage(writer, &leftovers)?;
                 }
-                return Ok(Recovery::Nothing);
+                return Ok(Recovered::without_conflicts(Recovery::Nothing));
             }
             FoundJournal::Journal(journal) => *journal,
             FoundJournal::Damaged(problem) if way == Way::Forward => {
@@ -87,22 +105,25 @@ impl Workspace {
             // was published before the first write is the way back, and `verify` goes on naming the damage.
             FoundJournal::Damaged(_) => {
                 writer.set_journal_aside()?;
-                self.emit(writer, Event::Recovered { outcome: Recovery::SetAside.as_str().into() }, now)?;
-                return Ok(Recovery::SetAside);
+                return self.tell_recovery(writer, Recovered::without_conflicts(Recovery::SetAside), now);
             }
         };
         if self.is_another_directory(writer)? {
             self.abandon(writer, &journal, now)?;
-            self.emit(writer, Event::Recovered { outcome: Recovery::SetAside.as_str().into() }, now)?;
-            return Ok(Recovery::SetAside);
+            return self.tell_recovery(writer, Recovered::without_conflicts(Recovery::SetAside), now);
         }
         // Once it is in the log it is done but for the cleaning up: taking it back now would contradict the log.
         let is_over = journal.taken_back || is_noted(writer, &journal)?;
         let journal = if way == Way::Back && !is_over { self.turn_back(writer, journal)? } else { journal };
         let outcome = if journal.taken_back { Recovery::TakenBack } else { Recovery::Finished };
-        self.run_again(writer, &journal, now)?;
-        self.emit(writer, Event::Recovered { outcome: outcome.as_str().into() }, now)?;
-        Ok(outcome)
+        let conflicts = self.run_again(writer, &journal, now)?;
+        self.tell_recovery(writer, Recovered { outcome, conflicts }, now)
+    }
+
+    fn tell_recovery(&self, writer: &Writer, recovered: Recovered, now: Timestamp) -> Result<Recovered> {
+        let conflicts = recovered.conflicts.iter().take(MAX_TOLD).cloned().collect();
+        self.emit(writer, Event::Recovered { outcome: recovered.outcome.as_str().into(), conflicts }, now)?;
+        Ok(recovered)
     }
 
     /// The directory that was being restored is gone, and another has its path by now: it gets none of those files. What
@@ -127,13 +148,15 @@ impl Workspace {
         Ok(back)
     }
 
-    fn run_again(&self, writer: &Writer, journal: &Journal, now: Timestamp) -> Result<()> {
+    fn run_again(&self, writer: &Writer, journal: &Journal, now: Timestamp) -> Result<Vec<Conflict>> {
         for area in &journal.areas {
             self.make_area(writer.layout(), area)?;
         }
         let stage = self.open_stage(writer, journal.areas.clone())?;
         let mut conflicts = self.apply_journal(writer, journal, &stage, Attempt::Again, now)?;
-        self.finish_journal(writer, journal, &stage, &mut conflicts, now)
+        self.finish_journal(writer, journal, &stage, &mut conflicts, now)?;
+        conflicts.sort_by(|a, b| a.path.cmp(&b.path));
+        Ok(conflicts)
     }
 
     /// A step failed: puts everything back, so that the failure changed nothing. What can't be put back now is left to
@@ -141,7 +164,12 @@ impl Workspace {
     pub(super) fn take_back_after(&self, writer: &Writer, journal: Journal, error: Error, now: Timestamp) -> Error {
         let back = self.turn_back(writer, journal).and_then(|journal| self.run_again(writer, &journal, now));
         match back {
-            Ok(()) => error,
+            Ok(conflicts) if conflicts.is_empty() => error,
+            Ok(conflicts) => {
+                let recovered = Recovered { outcome: Recovery::TakenBack, conflicts };
+                drop(self.tell_recovery(writer, recovered, now));
+                error
+            }
             Err(_) => Error::Unfinished { source: Box::new(error) },
         }
     }

@@ -2,7 +2,7 @@
 //! the next command just works.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     os::unix::fs::MetadataExt,
     path::Path,
     sync::atomic::{AtomicUsize, Ordering},
@@ -37,6 +37,14 @@ fn child() {
                 let (step, path) = (if *step == "exchange" { "exchange" } else { "move into place" }, ws.path(path));
                 backtrail::disk::points::intrude(step, move || std::fs::write(path, INTRUDER).unwrap());
                 workspace.restore(&RestoreRequest::whole(by_name(name)?.id), now).map(drop)
+            }
+            ["intruded-abort", path] => {
+                let path = ws.path(path);
+                backtrail::disk::points::intrude("exchange", move || std::fs::write(path, SECOND_INTRUDER).unwrap());
+                let told = workspace.recover(Way::Back, now).map_err(|error| error.to_string())?.conflicts;
+                let kept: BTreeSet<_> = told.iter().map(|conflict| (conflict.path.to_text(), conflict.kept)).collect();
+                assert!(kept.len() == 2 && kept.iter().all(|(_, kept)| kept.is_some()), "{told:?}");
+                Ok(())
             }
             ["swapped", directory, name] => {
                 let (directory, aside, link) = (ws.path(directory), ws.path("aside"), ws.outside());
@@ -247,6 +255,37 @@ fn sweep_from(
 
 /// What somebody writes into a file right before the restore takes it away.
 const INTRUDER: &str = "written at the worst moment\n";
+const SECOND_INTRUDER: &str = "and again\n";
+
+#[test]
+fn what_two_wrote_into_one_file_at_the_worst_moments_is_kept_and_told() {
+    let prepared = || {
+        let ws = TestWorkspace::new();
+        ws.write("file", "one\n");
+        save_as(&ws, "one");
+        ws.write("file", "as the scan saw it\n");
+        ws
+    };
+    let points = DRIVER.points(&prepared().base(), "intruded exchange file one");
+    let exchange = points.iter().position(|point| point == "exchange").unwrap() + 1;
+    let ws = prepared();
+    let killed = DRIVER.run(&ws.base(), "intruded exchange file one", exchange + 1, Fault::Kill);
+    assert_eq!((killed, ws.read("file").unwrap()), (Ended::Killed, b"one\n".to_vec()));
+    assert_eq!(DRIVER.run(&ws.base(), "intruded-abort file", 0, Fault::Kill), Ended::Done, "both are told");
+    assert_eq!(ws.read("file").unwrap(), b"as the scan saw it\n");
+    // In checkpoints that can be listed and restored, not just somewhere in the store.
+    for wanted in [INTRUDER, SECOND_INTRUDER] {
+        let holds = |id: &backtrail::CheckpointId| {
+            ws.tree_in_store(id)
+                .iter()
+                .any(|(path, _, blob)| path == b"file" && *blob == backtrail_testkit::blob_id(wanted.as_bytes()))
+        };
+        let all = ws.open().list(&ListFilter::default()).unwrap();
+        assert!(all.iter().any(|found| holds(&found.id)), "{wanted:?} is in no checkpoint");
+    }
+    ws.assert_store_is_sound();
+    assert_no_leftovers(&ws, "two intruders");
+}
 
 fn an_intruder_loses_nothing(prepare: impl Fn(&TestWorkspace), step: &str) {
     let ws = TestWorkspace::new();
@@ -319,7 +358,7 @@ fn a_restore_that_ends_while_its_files_are_made_ready_has_not_begun() {
             assert_ne!(DRIVER.run(&ws.base(), "restore one", number, fault), Ended::Done, "{what}");
             before.assert_same(&ws.manifest(), &what);
             let recovered = ws.open().recover(Way::Forward, ws.now()).unwrap();
-            assert_eq!(recovered, Recovery::Nothing, "{what}");
+            assert_eq!(recovered.outcome, Recovery::Nothing, "{what}");
             before.assert_same(&ws.manifest(), &what);
             assert_no_leftovers(&ws, &what);
         }
@@ -340,10 +379,10 @@ fn a_restore_is_not_finished_in_another_directory() {
     ws.mkdir("");
     ws.write("fresh", "another project\n");
     let before = ws.manifest();
-    assert_eq!(ws.open().recover(Way::Forward, ws.now()).unwrap(), Recovery::SetAside);
+    assert_eq!(ws.open().recover(Way::Forward, ws.now()).unwrap().outcome, Recovery::SetAside);
     before.assert_same(&ws.manifest(), "a restore of the directory before it");
     assert_no_leftovers(&ws, "a restore that was set aside");
-    assert_eq!(ws.open().recover(Way::Forward, ws.now()).unwrap(), Recovery::Nothing);
+    assert_eq!(ws.open().recover(Way::Forward, ws.now()).unwrap().outcome, Recovery::Nothing);
     ws.save();
     assert!(ws.is_in_store(b"unsaved work\n"), "what was there before is in the safety checkpoint");
     ws.assert_store_is_sound();

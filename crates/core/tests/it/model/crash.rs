@@ -53,7 +53,7 @@ impl Run {
         let now = self.ws.now();
         match next {
             AfterCrash::Abort => {
-                let recovered = self.workspace.recover(Way::Back, now).map_err(|error| failed("abort", error))?;
+                let recovered = self.workspace.recover(Way::Back, now).map_err(|error| failed("abort", error))?.outcome;
                 prop_assert_eq!(recovered != Recovery::Nothing, is_under_way, "{:?}", recovered);
                 // One that was done but for the end of its journal may be finished instead, if it says so.
                 if recovered == Recovery::Finished || (goes_forward && !is_under_way) {
@@ -63,7 +63,8 @@ impl Run {
                 self.check_timeline("recover --abort")
             }
             AfterCrash::Recover => {
-                let recovered = self.workspace.recover(Way::Forward, now).map_err(|error| failed("recover", error))?;
+                let recovered =
+                    self.workspace.recover(Way::Forward, now).map_err(|error| failed("recover", error))?.outcome;
                 prop_assert_eq!(recovered, if is_under_way { Recovery::Finished } else { Recovery::Nothing });
                 if goes_forward {
                     self.done(decided, safety);

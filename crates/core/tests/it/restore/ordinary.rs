@@ -182,7 +182,7 @@ mod refused {
                 let recovered = ws.open().recover(way, ws.now());
                 let after = tree(&ws);
                 open_everything(&ws);
-                match recovered.unwrap_or_else(|error| panic!("{what}: {error}")) {
+                match recovered.unwrap_or_else(|error| panic!("{what}: {error}")).outcome {
                     Recovery::Finished => old.assert_same(&after, &what),
                     Recovery::TakenBack => new.assert_same(&after, &what),
                     // Not begun, or done but for the cleaning up.
