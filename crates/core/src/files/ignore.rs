@@ -89,6 +89,9 @@ struct Frame {
     is_captured: bool,
 }
 
+/// How a file of UTF-8 may begin.
+const UTF8_MARK: &[u8] = b"\xef\xbb\xbf";
+
 #[derive(Debug)]
 struct PatternList {
     /// The directory that the patterns are relative to, with a slash at its end, counted from the repository's top.
@@ -99,7 +102,11 @@ struct PatternList {
 impl PatternList {
     fn parse(base: Vec<u8>, bytes: &[u8]) -> Self {
         // Git takes the end of the file for the end of a line: a carriage return in front of it is no part of the rule.
-        let patterns = gix_ignore::parse(&[bytes, b"\n"].concat(), false).map(|(pattern, _, _)| pattern).collect();
+        // The mark of UTF-8 is the only one that it passes over; the parser would pass over that of UTF-16, too, so it
+        // always gets one to stop at.
+        let bytes = bytes.strip_prefix(UTF8_MARK).unwrap_or(bytes);
+        let text = [UTF8_MARK, bytes, b"\n"].concat();
+        let patterns = gix_ignore::parse(&text, false).map(|(pattern, _, _)| pattern).collect();
         Self { base, patterns }
     }
 

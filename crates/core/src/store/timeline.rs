@@ -169,7 +169,8 @@ impl Timeline {
         self.entries.iter().rev().find(|entry| entry.kind != Kind::Safety)
     }
 
-    /// The checkpoint that the workspace stands on: the newest, unless a restore came after it.
+    /// The checkpoint that the workspace stands on: the newest, unless a restore came after it. Where that and all that
+    /// led to it are deleted, the oldest that is left.
     pub(crate) fn current(&self) -> Option<&TimelineEntry> {
         let newest = self.newest();
         let moved = self.operations.restores().next_back();
@@ -178,7 +179,7 @@ impl Timeline {
             (_, Some(moved)) => moved.after,
             (newest, None) => newest.map(|newest| newest.id),
         };
-        self.nearest(id?)
+        self.nearest(id?).or_else(|| self.entries.iter().find(|entry| entry.kind != Kind::Safety))
     }
 
     /// This checkpoint, or the nearest one before it that is still there.

@@ -52,3 +52,16 @@ fn what_a_checkpoint_that_stays_needs_stays_with_it() {
         assert_eq!(tree.differences(&ws.manifest()), Vec::<String>::new());
     }
 }
+
+#[test]
+fn a_workspace_stands_on_something_while_anything_is_left() {
+    let ws = TestWorkspace::new();
+    ws.write("a", "1");
+    let one = ws.save();
+    ws.write("a", "2");
+    let two = ws.save();
+    ws.open().restore(&RestoreRequest::whole(one.id), ws.now()).unwrap();
+    ws.open().delete(&[one.id], false, ws.now()).unwrap();
+    assert_eq!(ws.open().current().unwrap(), Some(two.id));
+    assert_eq!(ws.open().status(None).unwrap().changes.len(), 1, "the files are those of the one that was deleted");
+}

@@ -87,13 +87,13 @@ impl Timeline {
         self.known.iter_mut().find(|known| known.id == id).unwrap()
     }
 
-    /// The checkpoint that the workspace stands on: the nearest that is left of those that led there.
+    /// The checkpoint that the workspace stands on: the nearest that is left of those that led there, else the oldest.
     pub(super) fn stands_on(&self) -> Option<&Known> {
         let mut at = self.at.map(|id| self.get(id));
         while let Some(known) = at.filter(|known| known.is_gone) {
             at = known.parent.map(|id| self.get(id));
         }
-        at
+        at.or_else(|| self.at.and_then(|_| self.living().find(|known| known.kind != Kind::Safety)))
     }
 
     pub(super) fn standing_id(&self) -> Option<CheckpointId> {
