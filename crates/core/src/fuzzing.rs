@@ -76,6 +76,9 @@ fn excluding(before: &str, settings: Option<&Settings>) {
     }
     let read = parse_text(Path::new("backtrail.toml"), after.as_bytes());
     assert_eq!(read.ok(), Some(wanted), "one pattern more, and nothing else: {after:?}");
+    let count = |text: &str, what: &str| text.matches(what).count();
+    assert!(count(&after, "\r\n") >= count(before, "\r\n"), "line endings changed: {after:?}");
+    assert_eq!(after.starts_with('\u{feff}'), before.starts_with('\u{feff}'), "the mark in front is gone");
     for line in before.lines().filter(|line| line.trim_start().starts_with('#')) {
         assert!(after.contains(line.trim()), "the comment {line:?} is gone");
     }
