@@ -250,6 +250,9 @@ fn hint_at(error: &Error) -> Option<String> {
         Error::PlanChanged => "look again with --dry-run",
         Error::Conflict { .. } => "move it away, or restore the rest with --skip-conflicts",
         Error::Unfinished { .. } => "the next command finishes it; take it back with: backtrail recover --abort",
+        Error::HalfRestored { .. } => {
+            "finish it there with: backtrail recover; or take it back with: backtrail recover --abort"
+        }
         Error::NotEmpty { .. } => "name a directory that is new or empty",
         Error::NotElsewhere { .. } => "name a directory outside of it",
         Error::StoreDamaged { .. } => "see what is affected with: backtrail verify",

@@ -315,6 +315,12 @@ pub enum Error {
         /// What went wrong.
         source: Box<Error>,
     },
+    /// A restore of this workspace was interrupted, and what it needs would go.
+    #[error("a restore of {} was interrupted and is not finished: its store holds files that are nowhere else", path.display())]
+    HalfRestored {
+        /// The workspace.
+        path: PathBuf,
+    },
     /// A directory to export into has something in it, or is none.
     #[error("{} is not an empty directory", path.display())]
     NotEmpty {
@@ -381,7 +387,7 @@ impl Error {
             }
             Self::Unfinished { source } => source.code(),
             Self::PlanChanged => ErrorCode::PlanChanged,
-            Self::Conflict { .. } => ErrorCode::Conflict,
+            Self::Conflict { .. } | Self::HalfRestored { .. } => ErrorCode::Conflict,
             Self::NotEmpty { .. } | Self::NotElsewhere { .. } => ErrorCode::Usage,
             Self::Settings { .. } => ErrorCode::Settings,
             Self::StoreDamaged { .. } | Self::JournalDamaged { .. } => ErrorCode::StoreDamaged,

@@ -9,12 +9,13 @@ use crate::{
     disk::{self, Dir, FileType, private, set_mode},
     error::{Error, Result, While},
     model::{CheckpointId, ContentId, Mode, Stamp, WorkspacePath},
-    store::{ObjectReader, Snapshot, Store, StoredNode},
+    store::{ObjectReader, Snapshot, Store, StoredEntry, StoredNode},
     workspace::{Workspace, normalize},
 };
 
-/// Says that an export was begun here and not finished: removed as its last step.
-const MARK: &[u8] = b".backtrail-export";
+/// Says that an export was begun here and not finished: removed as its last step. Where the checkpoint has a file of this
+/// name itself, a number follows.
+const MARK: &str = ".backtrail-export";
 
 impl Workspace {
     /// Writes a checkpoint's files into a new or empty directory; says how many, links included.
@@ -32,13 +33,14 @@ impl Workspace {
         }
         let target = Dir::open(directory).or_fail("open", directory)?;
         let is_empty = private::names(directory).or_fail("read", directory)?.is_empty();
-        if !begin(&target, id, is_empty).or_fail("write", directory)? {
+        let mut export = Export { store: &store, reader: store.reader(), directory, files: 0 };
+        let mark = free_mark(&store.list(&export.reader, &snapshot)?);
+        if !begin(&target, &mark, id, is_empty).or_fail("write", directory)? {
             return Err(not_empty(directory));
         }
-        let mut export = Export { store: &store, reader: store.reader(), directory, files: 0 };
         export.directory(&target, &WorkspacePath::root(), &snapshot)?;
         disk::sync_filesystem(&target).or_fail("sync", directory)?;
-        target.remove_own_file(MARK).or_fail("write", directory)?;
+        target.remove_own_file(&mark).or_fail("write", directory)?;
         target.sync().or_fail("sync", directory)?;
         Ok(export.files)
     }
@@ -66,18 +68,30 @@ fn not_empty(path: &Path) -> Error {
     Error::NotEmpty { path: path.to_owned() }
 }
 
+/// A name for the mark that the checkpoint does not have; the same each time.
+fn free_mark(held: &[StoredEntry]) -> Vec<u8> {
+    let mut mark = MARK.as_bytes().to_vec();
+    for number in 1.. {
+        if !held.iter().any(|entry| entry.name == mark) {
+            break;
+        }
+        mark = format!("{MARK}-{number}").into_bytes();
+    }
+    mark
+}
+
 /// Leaves the mark, or finds that of an interrupted export of the same checkpoint; false where something else is there.
-fn begin(target: &Dir, id: &CheckpointId, is_empty: bool) -> io::Result<bool> {
+fn begin(target: &Dir, mark: &[u8], id: &CheckpointId, is_empty: bool) -> io::Result<bool> {
     let wanted = format!("{id}\n").into_bytes();
     if !is_empty {
-        let Some(stamp) = target.try_stamp_at(MARK)? else { return Ok(false) };
-        if FileType::of(&stamp) != FileType::File || !is_start_of(target, MARK, &wanted)? {
+        let Some(stamp) = target.try_stamp_at(mark)? else { return Ok(false) };
+        if FileType::of(&stamp) != FileType::File || !is_start_of(target, mark, &wanted)? {
             return Ok(false);
         }
-        target.remove_own_file(MARK)?;
+        target.remove_own_file(mark)?;
     }
-    let mut mark = target.create_file(MARK)?;
-    target.write_own(&mut mark, &wanted)?;
+    let mut file = target.create_file(mark)?;
+    target.write_own(&mut file, &wanted)?;
     Ok(true)
 }
 

@@ -22,6 +22,8 @@ pub struct WorkspaceEntry {
     pub exists: bool,
     /// Is it gone for good, rather than on a disk that is not mounted?
     pub is_gone: bool,
+    /// Where it is by now, if it was renamed where it lay.
+    pub moved_to: Option<PathBuf>,
     /// Its store.
     pub store: PathBuf,
     /// How large the store is.
@@ -44,8 +46,10 @@ pub fn workspaces(stores: &Path) -> Result<Vec<WorkspaceEntry>> {
         let timeline = store.as_ref().and_then(|store| store.timeline().ok());
         let newest = timeline.as_ref().and_then(|timeline| timeline.entries().last()).map(|entry| entry.time);
         let exists = disk::is_directory(&path);
+        let moved_to = if exists { None } else { renamed(&path, &identity) };
         found.push(WorkspaceEntry {
-            is_gone: !exists && is_gone_for_good(&path, identity.device),
+            is_gone: !exists && moved_to.is_none() && is_gone_for_good(&path, identity.device),
+            moved_to,
             exists,
             path,
             bytes: private::bytes_below(&directory).or_fail("read", &directory)?,
@@ -64,14 +68,47 @@ fn is_gone_for_good(path: &Path, device: u64) -> bool {
     !private::exists(path) && parent.is_some_and(|parent| parent.device == device)
 }
 
-/// Removes a store with everything in it. The workspace itself is not touched.
-pub fn forget(store: &Path, patience: Duration) -> Result<()> {
+/// The directory beside the old place that is the workspace, under whatever name.
+fn renamed(old: &Path, identity: &IdentityFile) -> Option<PathBuf> {
+    let parent = old.parent()?;
+    let is_it = |path: &PathBuf| {
+        let found = IdentityFile::of(path).ok().flatten();
+        // Where no time of birth is kept the inode has to do: what is taken for it is only kept.
+        found.is_some_and(|found| {
+            (found.device, found.inode) == (identity.device, identity.inode)
+                && (found.born == identity.born || found.born.is_none() || identity.born.is_none())
+        })
+    };
+    private::names(parent).ok()?.into_iter().map(|name| parent.join(name)).find(is_it)
+}
+
+/// Removes a store with everything in it. The workspace itself is not touched; `workspace` is where it is, if the caller
+/// knows that it was moved.
+///
+/// Refused while a restore of a workspace that is still there is unfinished: what it replaced is in the store alone.
+pub fn forget(store: &Path, workspace: Option<&Path>, patience: Duration) -> Result<()> {
     let layout = Layout::new(store);
     if !private::exists(&layout.format()) && !private::exists(&layout.own()) {
         return Err(Error::NotAStore { path: store.to_owned() });
     }
     let _lock = Store::lock(store, store, patience)?;
+    refuse_half_restored(&layout, workspace)?;
     // From here on it is no store: whoever comes in between starts anew.
     private::remove(&layout.format()).or_fail("remove", layout.format())?;
     private::remove_store(store).or_fail("remove", store)
+}
+
+fn refuse_half_restored(layout: &Layout, workspace: Option<&Path>) -> Result<()> {
+    if !private::exists(&layout.journal()) {
+        return Ok(());
+    }
+    let known = IdentityFile::read(layout).and_then(|identity| Some((identity.path.to_path()?, identity)));
+    let is_gone = |path: &Path, identity: &IdentityFile| {
+        !disk::is_directory(path) && renamed(path, identity).is_none() && is_gone_for_good(path, identity.device)
+    };
+    match (workspace.filter(|path| disk::is_directory(path)), known) {
+        (Some(workspace), _) => Err(Error::HalfRestored { path: workspace.to_owned() }),
+        (None, Some((path, identity))) if !is_gone(&path, &identity) => Err(Error::HalfRestored { path }),
+        _ => Ok(()),
+    }
 }

@@ -29,5 +29,5 @@ pub(crate) fn workspaces(py: Python<'_>, stores: PathBuf) -> PyResult<Vec<PlainW
 #[pyfunction]
 pub(crate) fn forget_store(py: Python<'_>, store: PathBuf, wait: f64) -> PyResult<()> {
     let patience = Duration::try_from_secs_f64(wait.max(0.0)).unwrap_or(Duration::MAX);
-    py.detach(|| backtrail::forget(&store, patience)).map_err(|error| errors::exception(py, &error))
+    py.detach(|| backtrail::forget(&store, None, patience)).map_err(|error| errors::exception(py, &error))
 }

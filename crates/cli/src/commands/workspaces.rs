@@ -92,7 +92,7 @@ fn may_forget_gone(found: &[WorkspaceEntry], yes: bool, invocation: &Invocation)
 
 fn forget_gone(found: &mut Vec<WorkspaceEntry>, invocation: &Invocation) -> Result<(), Failure> {
     for entry in found.extract_if(.., |entry| entry.is_gone) {
-        backtrail::forget(&entry.store, invocation.patience())?;
+        backtrail::forget(&entry.store, None, invocation.patience())?;
         invocation.output.note(&format!("removed the store of {}: {}", entry.path.display(), extent(&entry)));
     }
     Ok(())
@@ -105,7 +105,7 @@ fn forget_one(directory: &Path, yes: bool, invocation: &Invocation) -> Result<Ex
         let message = format!("this removes the store of {} for good: {}", entry.path.display(), extent(&entry));
         return Err(Failure::usage(message, Some(&hint)));
     }
-    backtrail::forget(&entry.store, invocation.patience())?;
+    backtrail::forget(&entry.store, Some(&invocation.file(directory)?), invocation.patience())?;
     let output = &invocation.output;
     if output.is_json() {
         output.json(&ForgottenJson::new(&entry.path))?;

@@ -118,6 +118,8 @@ pub(crate) struct WorkspacesJson {
 struct WorkspaceJson {
     path: String,
     exists: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    moved_to: Option<String>,
     store: String,
     bytes: u64,
     checkpoints: usize,
@@ -129,6 +131,7 @@ impl From<&[WorkspaceEntry]> for WorkspacesJson {
         let workspace = |entry: &WorkspaceEntry| WorkspaceJson {
             path: path_text(&entry.path),
             exists: entry.exists,
+            moved_to: entry.moved_to.as_deref().map(path_text),
             store: path_text(&entry.store),
             bytes: entry.bytes,
             checkpoints: entry.checkpoints,
@@ -230,10 +233,11 @@ pub(crate) fn workspaces_text(entries: &[WorkspaceEntry], now: &Zoned, paint: Pa
     let widths: [usize; 3] =
         std::array::from_fn(|column| cells.iter().map(|row| columns(&row[column])).max().unwrap_or(0));
     let line = |(entry, [size, count, newest]): (&WorkspaceEntry, &[String; 3])| {
-        let state = match (entry.exists, entry.is_gone) {
-            (true, _) => String::new(),
-            (false, true) => format!("  {}", paint.removed("(gone)")),
-            (false, false) => format!("  {}", paint.warning("(not there now)")),
+        let state = match &entry.moved_to {
+            _ if entry.exists => String::new(),
+            Some(moved) => format!("  {}", paint.warning(format!("(moved to {})", visible_path(moved)))),
+            None if entry.is_gone => format!("  {}", paint.removed("(gone)")),
+            None => format!("  {}", paint.warning("(not there now)")),
         };
         let size = format!("{}{size}", " ".repeat(widths[0].saturating_sub(columns(size))));
         format!("{size}  {}  {}  {}{state}\n", pad(count, widths[1]), pad(newest, widths[2]), visible_path(&entry.path))

@@ -143,3 +143,31 @@ fn words_that_make_no_sense() {
         assert_eq!(place.run(words.iter().chain(&["--json"])).error().1, "usage", "{words:?}");
     }
 }
+
+#[test]
+fn one_that_was_renamed_is_not_pruned() {
+    let place = two();
+    fs::rename(place.path("other"), place.path("renamed")).unwrap();
+    let run = place.run(["workspaces", "--prune", "--yes"]);
+    assert!(run.text().contains("/other  (moved to "), "{}", run.shown());
+    assert!(run.text().contains("/renamed)"), "{}", run.shown());
+    let answer = place.json(["workspaces"]);
+    assert_eq!(answer["workspaces"][0]["moved_to"], text(&place, "renamed"), "{answer}");
+    assert_eq!(answer["workspaces"][1].get("moved_to"), None, "{answer}");
+    assert_eq!(place.run_in(&place.path("renamed"), ["save"]).code, 0);
+    assert_eq!(paths(&place), [text(&place, "renamed"), text(&place, "ws")], "a save there makes it known");
+}
+
+#[test]
+fn one_that_is_half_restored_is_not_forgotten() {
+    let place = two();
+    fs::write(place.store().join("backtrail/journal"), "what is under way\n").unwrap();
+    let known = fs::read_to_string(place.store().join("backtrail/workspace")).unwrap();
+    let directory = if known.contains("/other") { "../other" } else { "." };
+    let run = place.run(["workspaces", "--forget", directory, "--yes", "--json"]);
+    let (code, word, message) = run.error();
+    assert_eq!((code, word.as_str()), (4, "conflict"), "{}", run.shown());
+    assert!(message.contains("interrupted"), "{message}");
+    assert!(run.stderr.contains("backtrail recover"), "{}", run.stderr);
+    assert_eq!(paths(&place).len(), 2);
+}

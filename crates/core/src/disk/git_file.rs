@@ -40,6 +40,9 @@ pub(crate) enum Replaced {
 impl GitFile<'_> {
     /// Gives the file its new bytes, or takes it away, where it still has the old ones.
     pub(crate) fn replace(&self, old: Option<&[u8]>, new: Option<&[u8]>) -> io::Result<Replaced> {
+        if super::is_special(self.path)? {
+            return Ok(Replaced::Changed);
+        }
         if self.read()?.as_deref() == new {
             self.clear()?;
             return Ok(Replaced::Done);
@@ -74,7 +77,7 @@ impl GitFile<'_> {
     }
 
     fn read(&self) -> io::Result<Option<Vec<u8>>> {
-        super::private::read(self.path)
+        super::read_regular(self.path)
     }
 
     fn lock(&self) -> PathBuf {
@@ -126,9 +129,14 @@ impl GitFile<'_> {
 /// Adds a line to a file of the repository that is there already.
 pub(crate) fn append_line(path: &Path, line: &str) -> io::Result<()> {
     points::pass("append to git file")?;
-    let mut file = match OpenOptions::new().append(true).open(path) {
+    // Never waits on a FIFO that somebody put there.
+    let flags = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
+    let mut file = match OpenOptions::new().append(true).custom_flags(flags).open(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         file => file?,
     };
+    if !file.metadata()?.is_file() {
+        return Ok(());
+    }
     file.write_all(line.as_bytes())
 }

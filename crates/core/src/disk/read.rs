@@ -2,7 +2,7 @@
 
 use std::{fs::File, io, path::Path};
 
-use super::stamp_of;
+use super::{FileType, stamp_of};
 use crate::model::Stamp;
 
 /// Larger configuration files than this are not believed.
@@ -16,6 +16,30 @@ pub(crate) fn read_following(path: &Path) -> io::Result<Option<Vec<u8>>> {
     let mut bytes = Vec::with_capacity(announced as usize + 1);
     io::Read::read_to_end(&mut io::Read::take(file, MAX_CONFIGURATION_BYTES), &mut bytes)?;
     Ok(Some(bytes))
+}
+
+/// The bytes of a file, however large, links followed; none where there is none. Anything but a regular file is an error
+/// rather than waited for.
+pub(crate) fn read_regular(path: &Path) -> io::Result<Option<Vec<u8>>> {
+    let Some(mut file) = open_following(path)? else {
+        return match is_special(path)? {
+            true => Err(io::Error::other("it is not a regular file")),
+            false => Ok(None),
+        };
+    };
+    let mut bytes = Vec::new();
+    io::Read::read_to_end(&mut file, &mut bytes)?;
+    Ok(Some(bytes))
+}
+
+/// Is there a regular file, links followed?
+pub(crate) fn is_regular(path: &Path) -> bool {
+    stamp_following(path).is_ok_and(|stamp| stamp.is_some_and(|stamp| FileType::of(&stamp) == FileType::File))
+}
+
+/// Is something other than a regular file there, links followed?
+pub(crate) fn is_special(path: &Path) -> io::Result<bool> {
+    Ok(stamp_following(path)?.is_some_and(|stamp| FileType::of(&stamp) != FileType::File))
 }
 
 /// A regular file, links followed; none where there is no such file.

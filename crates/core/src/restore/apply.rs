@@ -174,7 +174,7 @@ impl Run<'_> {
         if self.attempt == Attempt::Again && !self.is_as(&parent, name, &stamp, step.old.as_ref())? {
             return Err(Obstacle::Interference("somebody put something else there"));
         }
-        self.move_out(&parent, name, self.stage.directory(step)?, &slot(number))
+        self.move_out(&parent, name, self.area(step)?, &slot(number))
     }
 
     fn move_out(&self, parent: &Dir, name: &[u8], area: &Dir, slot: &[u8]) -> Done {
@@ -239,7 +239,7 @@ impl Run<'_> {
             self.make_ready(number, step)?;
         }
         match present {
-            None => Ok(move_in(self.stage.directory(step)?, &slot(number), &parent, step.path.name())?),
+            None => Ok(move_in(self.area(step)?, &slot(number), &parent, step.path.name())?),
             Some(stamp) => self.replace(number, step, &parent, &stamp),
         }
     }
@@ -247,7 +247,7 @@ impl Run<'_> {
     /// Replaces what is there by exchanging it with the staged file, so that there is always one or the other.
     fn replace(&self, number: usize, step: &Step, parent: &Dir, present: &Stamp) -> Done {
         let name = step.path.name();
-        let area = self.stage.directory(step)?;
+        let area = self.area(step)?;
         match FileType::of(present) {
             FileType::Directory => return Err(Obstacle::Interference("a directory has taken its place")),
             FileType::Special => return Err(Obstacle::Interference("a special file has taken its place")),
@@ -275,9 +275,13 @@ impl Run<'_> {
         Ok(())
     }
 
+    fn area(&self, step: &Step) -> std::result::Result<&Dir, Obstacle> {
+        self.stage.find(step)?.ok_or(Obstacle::Interference("the mount that it was on is gone"))
+    }
+
     /// Makes sure that the slot holds the new file, as it did before somebody was interrupted.
     fn make_ready(&self, number: usize, step: &Step) -> Done {
-        let area = self.stage.directory(step)?;
+        let area = self.area(step)?;
         if let Some(stamp) = area.try_stamp_at(&slot(number))? {
             if self.is_as(area, &slot(number), &stamp, step.new.as_ref())? {
                 return Ok(());

@@ -14,9 +14,9 @@ use super::{Conflict, Intent, Only};
 use crate::{
     disk::git_file::{self, GitFile, Replaced},
     error::{Error, Result, While},
-    model::{GitState, Scope, WorkspacePath},
+    model::{ContentId, GitState, Scope, WorkspacePath},
     store::{Direction, ExactText, GitStep, Journal, NewGitFile, Store, TimelineEntry, Writer},
-    user_repository::{Destination, GitMove, Position},
+    user_repository::{Destination, GitMove, Position, UserRepository},
     workspace::Workspace,
 };
 
@@ -24,9 +24,19 @@ use crate::{
 const POSITION: &str = "position";
 const INDEX: &str = "index";
 
+/// Why a move was not made.
+const GONE: &str = "the git repository is gone, and was not moved";
+
 impl Workspace {
     /// What a restore does to the user's repository; none where it leaves it alone.
-    pub(super) fn plan_git(&self, store: &Store, target: &TimelineEntry, intent: &Intent) -> Result<Option<GitMove>> {
+    /// A way back goes on without a repository that is gone, and tells so.
+    pub(super) fn plan_git(
+        &self,
+        store: &Store,
+        target: &TimelineEntry,
+        intent: &Intent,
+        stays: &mut Vec<Conflict>,
+    ) -> Result<Option<GitMove>> {
         let request = &intent.request;
         if !request.git {
             return Ok(None);
@@ -38,7 +48,12 @@ impl Workspace {
             let position = read(POSITION)?.and_then(|bytes| serde_json::from_slice::<Position>(&bytes).ok());
             // The operation that is taken back left the repository alone.
             let Some(position) = position else { return Ok(None) };
-            let repository = self.user_repository().ok_or_else(none_here)?;
+            // Only one whose top is the workspace is ever moved: the one around it is another.
+            let Some(repository) = self.user_repository().filter(UserRepository::is_at_its_top) else {
+                let path = WorkspacePath::new(b".git").unwrap_or_default();
+                stays.push(Conflict { path, reason: GONE.to_owned(), kept: None });
+                return Ok(None);
+            };
             return repository.plan_move(&Destination::Back(&position, read(INDEX)?));
         }
         let repository = self.user_repository().ok_or_else(none_here)?;
@@ -55,17 +70,17 @@ impl Workspace {
     /// Carries out the git part of a journal; what somebody changed in between is left, and told.
     pub(super) fn apply_git(&self, writer: &Writer, journal: &Journal, now: Timestamp) -> Result<Vec<Conflict>> {
         let mut conflicts = Vec::new();
+        let repository = if journal.git.is_empty() { None } else { self.user_repository() };
         for step in &journal.git {
             let path = place(&step.path)?;
-            let own = self.own_name(journal, &path)?;
-            let file = GitFile { path: &path, own: &own };
-            let content =
-                |id: Option<crate::model::ContentId>| id.map(|id| writer.content(&writer.reader(), &id)).transpose();
-            let replaced = file.replace(content(step.old)?.as_deref(), content(step.new)?.as_deref());
-            let reason = match replaced.or_fail("write", &path)? {
-                Replaced::Done => continue,
-                Replaced::Changed => "somebody changed it in the meantime",
-                Replaced::Locked => "another git process held it all the time",
+            let repository = repository.as_ref().filter(|repository| repository.has_place_for(&path));
+            let reason = match repository.map(|repository| change(repository, writer, journal, step, &path)) {
+                None => GONE,
+                Some(replaced) => match replaced? {
+                    Replaced::Done => continue,
+                    Replaced::Changed => "somebody changed it in the meantime",
+                    Replaced::Locked => "another git process held it all the time",
+                },
             };
             let shown = path.strip_prefix(self.root()).ok().map(|below| below.as_os_str().as_bytes());
             let path = shown.and_then(|below| WorkspacePath::new(below).ok()).unwrap_or_default();
@@ -75,15 +90,6 @@ impl Workspace {
             self.note_in_logs(journal, now);
         }
         Ok(conflicts)
-    }
-
-    /// Where a file waits under a name of our own: beside HEAD, where git looks for nothing.
-    /// The same going forward and back, so that either finds what the other left.
-    fn own_name(&self, journal: &Journal, path: &Path) -> Result<PathBuf> {
-        let missing = || Error::GitState { reason: "the repository is gone".into() };
-        let repository = self.user_repository().ok_or_else(missing)?;
-        let hash = xxhash_rust::xxh3::xxh3_64(path.as_os_str().as_bytes());
-        Ok(repository.git_dir().join(format!("backtrail-{}-{hash:016x}", journal.sequence)))
     }
 
     /// Adds to the logs of refs, as git does. They are a convenience: a log that can't be written stops nothing.
@@ -98,6 +104,26 @@ impl Workspace {
             drop(git_file::append_line(&path, &line));
         }
     }
+}
+
+fn change(
+    repository: &UserRepository,
+    writer: &Writer,
+    journal: &Journal,
+    step: &GitStep,
+    path: &Path,
+) -> Result<Replaced> {
+    let own = own_name(repository, journal, path);
+    let file = GitFile { path, own: &own };
+    let content = |id: Option<ContentId>| id.map(|id| writer.content(&writer.reader(), &id)).transpose();
+    file.replace(content(step.old)?.as_deref(), content(step.new)?.as_deref()).or_fail("write", path)
+}
+
+/// Where a file waits under a name of our own: beside HEAD, where git looks for nothing.
+/// The same going forward and back, so that either finds what the other left.
+fn own_name(repository: &UserRepository, journal: &Journal, path: &Path) -> PathBuf {
+    let hash = xxhash_rust::xxh3::xxh3_64(path.as_os_str().as_bytes());
+    repository.git_dir().join(format!("backtrail-{}-{hash:016x}", journal.sequence))
 }
 
 fn place(path: &ExactText) -> Result<PathBuf> {

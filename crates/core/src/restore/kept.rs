@@ -63,7 +63,8 @@ impl Workspace {
         if !step.takes_leaf() && !step.puts_leaf() {
             return Ok(found);
         }
-        let area = stage.directory(step)?;
+        // What was on a mount that is gone went with it.
+        let Some(area) = stage.find(step)? else { return Ok(found) };
         let sides = [step.old.as_ref(), step.new.as_ref()];
         let mut look = |name: &[u8]| -> Result<bool> {
             let is_there = area.try_stamp_at(name).or_fail("check", self.root())?.is_some();

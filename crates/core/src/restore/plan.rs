@@ -126,7 +126,7 @@ impl RestorePlan {
         if intent.direction == Direction::Forward {
             builder.refuse_unknown_paths(&request.scope, &snapshot, &request.target)?;
         }
-        let git = workspace.plan_git(store, target, intent)?;
+        let git = workspace.plan_git(store, target, intent, &mut builder.stays)?;
         builder.root(&snapshot)?;
         let Builder { mut steps, mut changes, mut conflicts, widened, stays, .. } = builder;
         steps.sort_by(|a, b| a.path.cmp(&b.path));

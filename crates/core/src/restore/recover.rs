@@ -129,8 +129,7 @@ impl Workspace {
     /// The directory that was being restored is gone, and another has its path by now: it gets none of those files. What
     /// somebody wrote into the old one meanwhile is kept.
     fn abandon(&self, writer: &Writer, journal: &Journal, now: Timestamp) -> Result<()> {
-        let areas = journal.areas.iter().try_for_each(|area| self.make_area(writer.layout(), area));
-        if let Ok(stage) = areas.and_then(|()| self.open_stage(writer, journal.areas.clone())) {
+        if let Ok(stage) = self.open_stage_again(writer, &journal.areas) {
             self.keep_intruders(writer, journal, &stage, &mut Vec::new(), now)?;
         }
         writer.close_journal()?;
@@ -149,10 +148,7 @@ impl Workspace {
     }
 
     fn run_again(&self, writer: &Writer, journal: &Journal, now: Timestamp) -> Result<Vec<Conflict>> {
-        for area in &journal.areas {
-            self.make_area(writer.layout(), area)?;
-        }
-        let stage = self.open_stage(writer, journal.areas.clone())?;
+        let stage = self.open_stage_again(writer, &journal.areas)?;
         let mut conflicts = self.apply_journal(writer, journal, &stage, Attempt::Again, now)?;
         self.finish_journal(writer, journal, &stage, &mut conflicts, now)?;
         conflicts.sort_by(|a, b| a.path.cmp(&b.path));

@@ -38,17 +38,23 @@ pub(super) enum Durability {
 /// The staging areas of one restore, open.
 pub(super) struct Stage {
     pub(super) areas: Vec<Area>,
-    directories: Vec<Dir>,
+    /// None where the mount that it was on is gone.
+    directories: Vec<Option<Dir>>,
 }
 
 impl Stage {
-    pub(super) fn directories(&self) -> &[Dir] {
-        &self.directories
+    pub(super) fn directories(&self) -> impl Iterator<Item = &Dir> {
+        self.directories.iter().flatten()
+    }
+
+    /// A step's area; none where it is gone with the mount that it was on.
+    pub(super) fn find(&self, step: &Step) -> Result<Option<&Dir>> {
+        let missing = || Error::Internal("a step without a staging area".into());
+        self.directories.get(step.area).map(Option::as_ref).ok_or_else(missing)
     }
 
     pub(super) fn directory(&self, step: &Step) -> Result<&Dir> {
-        let missing = || Error::Internal("a step without a staging area".into());
-        self.directories.get(step.area).ok_or_else(missing)
+        self.find(step)?.ok_or_else(|| Error::Internal("a staging area that is gone".into()))
     }
 }
 
@@ -111,20 +117,36 @@ impl Workspace {
         }
     }
 
-    pub(super) fn open_stage(&self, writer: &Writer, areas: Vec<Area>) -> Result<Stage> {
+    fn open_stage(&self, writer: &Writer, areas: Vec<Area>) -> Result<Stage> {
+        let open = |area: &Area| self.open_area(writer.layout(), area).map(Some);
+        let directories = areas.iter().map(open).collect::<Result<_>>()?;
+        Ok(Stage { areas, directories })
+    }
+
+    /// Opens the areas of a restore that was interrupted; one whose mount is gone by now is left out.
+    pub(super) fn open_stage_again(&self, writer: &Writer, areas: &[Area]) -> Result<Stage> {
         let open = |area: &Area| {
-            let path = self.area_path(writer.layout(), area);
-            match area {
-                Area::Store { .. } => Dir::open(&path).or_fail("open", path),
-                Area::Workspace { parent, name } => {
-                    let directory = self.open_existing(parent)?;
-                    let missing = || Error::Internal(format!("{} is not there", path.display()));
-                    directory.ok_or_else(missing)?.open_dir(name.as_bytes()).or_fail("open", path)
-                }
+            let opened = self.make_area(writer.layout(), area).and_then(|()| self.open_area(writer.layout(), area));
+            match (opened, area) {
+                (Err(Error::NotADirectory { .. }), Area::Workspace { .. }) => Ok(None),
+                (Err(Error::Io { source, .. }), Area::Workspace { .. }) if is_absence(&source) => Ok(None),
+                (opened, _) => opened.map(Some),
             }
         };
         let directories = areas.iter().map(open).collect::<Result<_>>()?;
-        Ok(Stage { areas, directories })
+        Ok(Stage { areas: areas.to_vec(), directories })
+    }
+
+    fn open_area(&self, layout: &Layout, area: &Area) -> Result<Dir> {
+        let path = self.area_path(layout, area);
+        match area {
+            Area::Store { .. } => Dir::open(&path).or_fail("open", path),
+            Area::Workspace { parent, name } => {
+                let directory = self.open_existing(parent)?;
+                let directory = directory.ok_or_else(|| Error::NotADirectory { path: path.clone() })?;
+                directory.open_dir(name.as_bytes()).or_fail("open", path)
+            }
+        }
     }
 
     fn area_path(&self, layout: &Layout, area: &Area) -> std::path::PathBuf {
@@ -194,7 +216,7 @@ impl Workspace {
         Ok(top)
     }
 
-    pub(super) fn make_area(&self, layout: &Layout, area: &Area) -> Result<()> {
+    fn make_area(&self, layout: &Layout, area: &Area) -> Result<()> {
         let path = self.area_path(layout, area);
         match area {
             Area::Store { .. } => private::make_directories(&path).or_fail("create", path),
@@ -234,7 +256,7 @@ impl Workspace {
 
     fn sync_stage(&self, staged: &[(usize, &Step)], stage: &Stage) -> Result<()> {
         let is_synced = staged.len() <= FEW || (staged.len() <= MANY && self.sync_staged(staged, stage)?);
-        for directory in &stage.directories {
+        for directory in stage.directories() {
             let synced = if is_synced { directory.sync() } else { disk::sync_filesystem(directory) };
             synced.or_fail("sync", self.root())?;
         }

@@ -49,7 +49,7 @@ impl Index {
     }
 
     fn other(path: &Path, hash: gix_hash::Kind) -> Option<Self> {
-        gix_index::File::at(path, hash, true, Default::default()).ok().map(|file| Self::Other(Box::new(file)))
+        parsed(path, hash).map(|file| Self::Other(Box::new(file)))
     }
 
     pub(super) fn len(&self) -> usize {
@@ -78,6 +78,15 @@ impl Index {
         let start = partition(range.clone(), |position| self.entry(position).path < prefix.as_bstr());
         start..partition(start..range.end, |position| self.entry(position).path.starts_with(prefix))
     }
+}
+
+/// The index with all that belongs to it. Gitoxide would wait on a FIFO, whether in its place or in that of its shared part.
+pub(super) fn parsed(path: &Path, hash: gix_hash::Kind) -> Option<gix_index::File> {
+    let directory = path.parent()?;
+    let names = disk::private::names(directory).ok()?;
+    let mut shared = names.iter().filter(|name| name.as_encoded_bytes().starts_with(b"sharedindex."));
+    let is_sound = disk::is_regular(path) && shared.all(|name| disk::is_regular(&directory.join(name)));
+    is_sound.then(|| gix_index::File::at(path, hash, true, Default::default()).ok()).flatten()
 }
 
 /// The first position of a range where `is_before` no longer holds.

@@ -6,6 +6,7 @@
 
 mod dirty;
 mod index;
+mod objects;
 mod position;
 mod repository;
 mod staged;

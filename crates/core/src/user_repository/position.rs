@@ -7,7 +7,10 @@ use std::path::PathBuf;
 use gix_hash::ObjectId;
 use gix_index::entry::{Flags, Mode, Stage};
 
-use super::repository::{UserRepository, read_text};
+use super::{
+    objects::Objects,
+    repository::{UserRepository, read_text},
+};
 use crate::{
     disk,
     error::{Error, Result, While},
@@ -255,17 +258,7 @@ impl UserRepository {
         Ok(Some(bytes))
     }
 
-    pub(super) fn objects(&self) -> Result<gix_odb::Handle> {
-        let path = self.common_dir.join("objects");
-        let handle = gix_odb::at(path.clone(), gix_hash::Kind::Sha1).map_err(|source| Error::Io {
-            action: "open",
-            path,
-            source,
-        })?;
-        Ok(handle)
-    }
-
-    pub(super) fn tree_of(&self, objects: &gix_odb::Handle, commit: &str) -> Result<ObjectId> {
+    pub(super) fn tree_of(&self, objects: &Objects, commit: &str) -> Result<ObjectId> {
         let gone = || Error::GitState { reason: format!("commit {commit} is no longer in the repository") };
         let id = ObjectId::from_hex(commit.as_bytes()).map_err(|_| gone())?;
         let mut bytes = Vec::new();
@@ -316,7 +309,7 @@ fn line(text: &str) -> Vec<u8> {
 
 /// What can't be read is not the same as nothing: the move would be left half done.
 fn edit_of(path: PathBuf, new: Option<Vec<u8>>) -> Result<GitEdit> {
-    let old = disk::private::read(&path).or_fail("read", &path)?;
+    let old = disk::read_regular(&path).or_fail("read", &path)?;
     Ok(GitEdit { path, old, new })
 }
 

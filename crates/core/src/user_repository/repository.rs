@@ -74,6 +74,16 @@ impl UserRepository {
         &self.git_dir
     }
 
+    /// Is the workspace the whole of it?
+    pub(crate) fn is_at_its_top(&self) -> bool {
+        self.prefix.is_empty()
+    }
+
+    /// Does this file lie in it?
+    pub(crate) fn has_place_for(&self, path: &Path) -> bool {
+        path.starts_with(&self.git_dir) || path.starts_with(&self.common_dir)
+    }
+
     /// Does the repository track this path of the workspace, or something below it?
     pub(crate) fn is_tracked(&self, path: &[u8]) -> bool {
         let Some(index) = self.index() else { return false };
@@ -107,7 +117,7 @@ impl UserRepository {
 
     /// The index with all that belongs to it, for more than a look.
     pub(super) fn parsed_index(&self) -> Option<gix_index::File> {
-        gix_index::File::at(self.index_path(), self.object_hash(), true, Default::default()).ok()
+        super::index::parsed(&self.index_path(), self.object_hash())
     }
 
     pub(super) fn index_path(&self) -> PathBuf {
@@ -234,7 +244,7 @@ pub(crate) fn global_excludes(environment: &GitEnvironment) -> Vec<u8> {
 }
 
 fn global_config(environment: &GitEnvironment) -> Option<gix_config::File> {
-    let files = environment.config_files.iter().filter(|path| disk::stamp_following(path).is_ok_and(|s| s.is_some()));
+    let files = environment.config_files.iter().filter(|path| disk::is_regular(path));
     let metadata = files.map(|path| gix_config::file::Metadata::from(gix_config::Source::User).at(path.clone()));
     let includes = gix_config::file::includes::Options::follow_without_conditional(environment.home.as_deref());
     let options = gix_config::file::init::Options { includes, lossy: true, ignore_io_errors: true };

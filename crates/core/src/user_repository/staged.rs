@@ -13,7 +13,7 @@ use gix_index::{
 };
 use gix_object::tree::EntryKind;
 
-use super::UserRepository;
+use super::{UserRepository, objects::Objects};
 use crate::model::WorkspacePath;
 
 /// What a name in a directory of the commit stands for.
@@ -37,7 +37,7 @@ impl UserRepository {
 
 struct Search<'a> {
     index: &'a gix_index::State,
-    objects: gix_odb::Handle,
+    objects: Objects,
     prefix: &'a [u8],
     limit: usize,
     found: Vec<WorkspacePath>,

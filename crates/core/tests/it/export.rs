@@ -36,3 +36,16 @@ fn a_workspace_that_is_gone_can_be_exported() {
     assert_eq!(workspace.export(&one.id, &to).unwrap(), 1);
     old.assert_same(&Manifest::of(&to), "exported");
 }
+
+/// The mark of an unfinished export had the name of a file of the checkpoint.
+#[test]
+fn a_file_with_the_name_of_our_mark_is_exported() {
+    let ws = TestWorkspace::new();
+    ws.write(".backtrail-export", "1\n");
+    ws.write(".backtrail-export-1", "2\n");
+    ws.write("a", "3\n");
+    let (old, one) = (ws.manifest(), ws.save());
+    let to = ws.outside().join("export");
+    assert_eq!(ws.open().export(&one.id, &to).unwrap(), 3);
+    old.assert_same(&Manifest::of(&to), "exported");
+}

@@ -40,4 +40,5 @@ mod symlinks;
 mod turns;
 mod unreadable;
 mod user_git;
+mod wedges;
 mod year;
