@@ -5,6 +5,7 @@ use std::io;
 use crate::{
     error::{Error, Result},
     model::{CheckpointId, ContentId, WorkspacePath},
+    show::{known, scope_of},
     store::{Snapshot, Store, StoredEntry, StoredNode},
     workspace::Workspace,
 };
@@ -60,6 +61,10 @@ impl Workspace {
 
     fn content_at(&self, store: &Store, id: &CheckpointId, path: &WorkspacePath) -> Result<ContentId> {
         let unknown = || Error::UnknownPath { path: path.clone(), place: format!("checkpoint {}", id.short()) };
+        // Beside what it is about, a checkpoint of some paths repeats the one before it.
+        if !scope_of(known(&store.timeline()?, id)?).contains(path) {
+            return Err(unknown());
+        }
         match find_stored(store, store.snapshot(id)?, path)? {
             Some(StoredNode::File { content, .. }) => Ok(content),
             Some(StoredNode::Symlink { target }) => Ok(target),

@@ -8,7 +8,8 @@ use std::{
 use crate::{
     disk::{self, Dir, FileType, private, set_mode},
     error::{Error, Result, While},
-    model::{CheckpointId, ContentId, Mode, Stamp, WorkspacePath},
+    model::{CheckpointId, ContentId, Mode, Scope, Stamp, WorkspacePath},
+    show::{known, scope_of},
     store::{ObjectReader, Snapshot, Store, StoredEntry, StoredNode},
     workspace::{Workspace, normalize},
 };
@@ -33,7 +34,8 @@ impl Workspace {
         }
         let target = Dir::open(directory).or_fail("open", directory)?;
         let is_empty = private::names(directory).or_fail("read", directory)?.is_empty();
-        let mut export = Export { store: &store, reader: store.reader(), directory, files: 0 };
+        let scope = scope_of(known(&store.timeline()?, id)?);
+        let mut export = Export { store: &store, reader: store.reader(), scope, directory, files: 0 };
         let mark = free_mark(&store.list(&export.reader, &snapshot)?);
         if !begin(&target, &mark, id, is_empty).or_fail("write", directory)? {
             return Err(not_empty(directory));
@@ -106,6 +108,7 @@ fn is_start_of(directory: &Dir, name: &[u8], wanted: &[u8]) -> io::Result<bool> 
 struct Export<'a> {
     store: &'a Store,
     reader: ObjectReader,
+    scope: Scope,
     directory: &'a Path,
     files: u64,
 }
@@ -114,6 +117,10 @@ impl Export<'_> {
     fn directory(&mut self, at: &Dir, path: &WorkspacePath, snapshot: &Snapshot) -> Result<()> {
         for entry in self.store.list(&self.reader, snapshot)? {
             let path = path.join(&entry.name);
+            // Beside what it is about, a checkpoint of some paths repeats the one before it.
+            if !self.scope.touches(&path) {
+                continue;
+            }
             let full = self.directory.join(path.to_text().as_ref());
             let there = at.try_stamp_at(&entry.name).or_fail("read", &full)?;
             match entry.node {

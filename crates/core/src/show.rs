@@ -109,7 +109,7 @@ pub(crate) fn known<'t>(timeline: &'t Timeline, id: &CheckpointId) -> Result<&'t
 }
 
 /// What a checkpoint covers.
-fn scope_of(entry: &TimelineEntry) -> Scope {
+pub(crate) fn scope_of(entry: &TimelineEntry) -> Scope {
     entry.record().map(|record| record.scope.clone()).unwrap_or_default()
 }
 

@@ -1,6 +1,6 @@
 //! A checkpoint written elsewhere.
 
-use backtrail::ErrorCode;
+use backtrail::{ErrorCode, RestoreRequest, Scope};
 use backtrail_testkit::{Manifest, TestWorkspace};
 
 #[test]
@@ -48,4 +48,23 @@ fn a_file_with_the_name_of_our_mark_is_exported() {
     let to = ws.outside().join("export");
     assert_eq!(ws.open().export(&one.id, &to).unwrap(), 3);
     old.assert_same(&Manifest::of(&to), "exported");
+}
+
+/// Beside what a restore was about to change, the safety checkpoint repeats the one before it, not what was there.
+#[test]
+fn a_checkpoint_of_some_paths_is_read_and_exported_within_them() {
+    let ws = TestWorkspace::new();
+    ws.write("d/f", "1\n");
+    ws.write("g", "1\n");
+    let one = ws.save();
+    ws.write("d/f", "2\n");
+    ws.write("g", "2\n");
+    let scope = Scope::of_paths(vec![ws.workspace_path("d/f")]);
+    let request = RestoreRequest { scope, ..RestoreRequest::whole(one.id) };
+    let safety = ws.open().restore(&request, ws.now()).unwrap().safety.unwrap();
+    let to = ws.outside().join("export");
+    assert_eq!(ws.open().export(&safety, &to).unwrap(), 1);
+    assert_eq!(std::fs::read(to.join("d/f")).unwrap(), b"2\n");
+    let refused = ws.open().cat(&safety, &ws.workspace_path("g"), &mut |_| Ok(())).unwrap_err();
+    assert_eq!(refused.code(), ErrorCode::UnknownPath);
 }
