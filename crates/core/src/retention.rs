@@ -229,6 +229,10 @@ fn protected(timeline: &Timeline) -> HashMap<CheckpointId, &'static str> {
     if let Some(safety) = latest_safety {
         found.insert(safety.id, "undo needs it");
     }
+    // Not always the same: what was written during a restore becomes a later one.
+    if let Some(safety) = timeline.operations.restores().filter_map(|restored| restored.safety).last() {
+        found.insert(safety, "undo needs it");
+    }
     found
 }
 

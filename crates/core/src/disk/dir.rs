@@ -390,6 +390,15 @@ pub(crate) fn set_owner(file: impl AsFd, user: u32, group: u32) -> io::Result<()
     Ok(rustix::fs::fchown(file, Some(user), Some(group))?)
 }
 
+impl Dir {
+    /// Gives what stands under a name to this user and group, a symlink itself rather than its target.
+    pub(crate) fn set_owner_at(&self, name: &[u8], user: u32, group: u32) -> io::Result<()> {
+        points::pass("set owner")?;
+        let (user, group) = (rustix::fs::Uid::from_raw(user), rustix::fs::Gid::from_raw(group));
+        Ok(rustix::fs::chownat(&self.0, name, Some(user), Some(group), AtFlags::SYMLINK_NOFOLLOW)?)
+    }
+}
+
 /// Sets the permission bits of an open file.
 pub(crate) fn set_mode(file: &File, mode: Mode) -> io::Result<()> {
     points::pass("set mode")?;

@@ -21,7 +21,8 @@ pub(crate) use read::{
 
 use crate::model::Stamp;
 
-/// The stamp of a raw stat.
+/// The stamp of a raw stat. The bits that let a file run as its owner or group count only where that is who looks: nobody
+/// else could give them back, and root would give its own.
 pub(crate) fn stamp_of(stat: &rustix::fs::Stat) -> Stamp {
     let nanoseconds = |seconds: i64, part: i64| seconds.wrapping_mul(1_000_000_000).wrapping_add(part);
     Stamp {
@@ -30,7 +31,16 @@ pub(crate) fn stamp_of(stat: &rustix::fs::Stat) -> Stamp {
         size: stat.st_size as u64,
         mtime: nanoseconds(stat.st_mtime, stat.st_mtime_nsec as i64),
         ctime: nanoseconds(stat.st_ctime, stat.st_ctime_nsec as i64),
-        mode: stat.st_mode,
+        mode: match stat.st_mode & 0o6000 {
+            0 => stat.st_mode,
+            _ if is_somebody_elses_file(stat) => stat.st_mode & !0o6000,
+            _ => stat.st_mode,
+        },
         links: stat.st_nlink as u32,
     }
+}
+
+fn is_somebody_elses_file(stat: &rustix::fs::Stat) -> bool {
+    let is_file = rustix::fs::FileType::from_raw_mode(stat.st_mode) == rustix::fs::FileType::RegularFile;
+    is_file && stat.st_uid != rustix::process::geteuid().as_raw()
 }

@@ -16,6 +16,11 @@ impl Mode {
         Self((raw & 0o7777) as u16)
     }
 
+    /// Without the bits that let a file run as its owner or group.
+    pub fn without_identity(self) -> Self {
+        Self(self.0 & !0o6000)
+    }
+
     /// May its owner run it? The one bit that git itself keeps.
     pub fn is_executable(self) -> bool {
         self.0 & 0o100 != 0

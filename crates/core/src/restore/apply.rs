@@ -12,7 +12,7 @@ use rustix::io::Errno;
 use super::{
     Conflict,
     check::is_absence,
-    stage::{Durability, FEW, MANY, Stage, old_slots, slot},
+    stage::{Durability, FEW, MANY, Stage, old_slots, own_identity, slot},
 };
 use crate::{
     disk::{self, Dir, FileType, Rename, set_mode},
@@ -101,6 +101,7 @@ impl Run<'_> {
         self.each(children_first(), |step| step.takes_leaf() && !step.puts_leaf(), Self::set_aside)?;
         self.each(children_first(), Step::takes_directory, Self::remove_directory)?;
         self.each(parents_first(), Step::puts_directory, Self::make_directory)?;
+        self.each(parents_first(), Step::puts_directory, Self::give_directory_away)?;
         self.each(parents_first(), Step::puts_leaf, Self::put)?;
         self.each(parents_first(), |step| step.in_place, Self::set_file_mode)?;
         self.each(children_first(), concerns_directory, Self::set_directory_mode)?;
@@ -223,6 +224,21 @@ impl Run<'_> {
         }
     }
 
+    /// What root makes in somebody else's directory is theirs. Known by its owner alone, it is found again after an
+    /// interruption.
+    fn give_directory_away(&self, _: usize, step: &Step) -> Done {
+        let own = own_identity();
+        if own.0 != 0 {
+            return Ok(());
+        }
+        let (parent, name) = (self.parent(&step.path)?, step.path.name());
+        let owner = parent.owner()?;
+        if owner != own && parent.owner_at(name)? == own && parent.open_dir(name).is_ok() {
+            parent.set_owner_at(name, owner.0, owner.1)?;
+        }
+        Ok(())
+    }
+
     /// Gives a path its new file or link.
     fn put(&self, number: usize, step: &Step) -> Done {
         let parent = self.parent(&step.path)?;
@@ -303,7 +319,9 @@ impl Run<'_> {
         if !is_same_file {
             return Err(Obstacle::Interference("somebody changed it in the meantime"));
         }
-        if Mode::from_raw(stamp.mode) != mode {
+        if !has_mode(&parent, name, &stamp, mode)? {
+            let is_own = parent.owner_at(name)?.0 == own_identity().0;
+            let mode = if is_own { mode } else { mode.without_identity() };
             set_mode(&parent.open_closed_file(name)?, mode)?;
         }
         Ok(())
@@ -324,7 +342,7 @@ impl Run<'_> {
     fn is_as(&self, parent: &Dir, name: &[u8], stamp: &Stamp, side: Option<&Side>) -> io::Result<bool> {
         let Some(side) = side else { return Ok(false) };
         let fits = match (side, FileType::of(stamp)) {
-            (Side::File { mode, .. }, FileType::File) => Mode::from_raw(stamp.mode) == *mode,
+            (Side::File { mode, .. }, FileType::File) => has_mode(parent, name, stamp, *mode)?,
             (Side::Symlink { .. }, FileType::Symlink) => true,
             _ => false,
         };
@@ -360,6 +378,12 @@ impl Run<'_> {
             false => threads::wait_for_each(&parents, sync),
         }
     }
+}
+
+/// Does a file have these permission bits, as far as it may? Somebody else's never gets to run as somebody.
+fn has_mode(parent: &Dir, name: &[u8], stamp: &Stamp, mode: Mode) -> io::Result<bool> {
+    let present = Mode::from_raw(stamp.mode);
+    Ok(present == mode || (present == mode.without_identity() && parent.owner_at(name)?.0 != own_identity().0))
 }
 
 /// A name for an old file that nothing has yet.

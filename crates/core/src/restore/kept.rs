@@ -9,7 +9,7 @@ use super::{
     stage::{FEW, Stage, old_slots, slot},
 };
 use crate::{
-    disk::{Dir, FileType},
+    disk::{Dir, FileType, Rename},
     error::{Error, Result, While},
     model::{ContentSink, Contents, Directory, Entry, FileEntry, Kind, Node, Scope, Side, Stamp, WorkspacePath},
     store::{Journal, PackWriter, Record, RecordedPaths, State, Step, Writer},
@@ -39,16 +39,18 @@ impl Workspace {
         let pack = writer.start_pack();
         let look = |(number, step): (usize, &Step)| self.intruders_of(number, step, stage, &pack);
         let steps = journal.steps.iter().enumerate();
-        let intruders: Vec<Vec<Intruder>> = match journal.steps.len() <= FEW {
+        let found: Vec<(Vec<Intruder>, Vec<Conflict>)> = match journal.steps.len() <= FEW {
             true => steps.map(look).collect::<Result<_>>()?,
             false => steps.collect::<Vec<_>>().into_par_iter().map(look).collect::<Result<_>>()?,
         };
+        let (intruders, given_back): (Vec<_>, Vec<_>) = found.into_iter().unzip();
         let layers = layers(intruders);
         for intruder in layers.iter().flatten() {
             let kept = intruder.node.side().and_then(|side| side.content());
             conflicts.retain(|conflict| conflict.path != intruder.path || conflict.kept.is_some());
             conflicts.push(Conflict { path: intruder.path.clone(), reason: REASON.to_owned(), kept });
         }
+        conflicts.extend(given_back.into_iter().flatten());
         // The first pack has the bytes of all of them.
         let mut pack = Some(pack);
         for layer in layers {
@@ -57,18 +59,59 @@ impl Workspace {
         Ok(())
     }
 
+    /// A directory that took a file's place at the worst moment came out in its stead. It goes back to where it was, or
+    /// beside it.
+    fn give_back(&self, area: &Dir, slot: &[u8], path: &WorkspacePath) -> Result<Conflict> {
+        let parent = path.parent().unwrap_or_default();
+        let reason = match self.give_directory_back(area, slot, &parent, path.name())? {
+            Some(name) if name == path.name() => "a directory has taken its place".to_owned(),
+            Some(name) => {
+                format!("a directory had taken its place, and is {} now", parent.join(&name).to_text())
+            }
+            None => "a directory had taken its place, and is in the staging area now".to_owned(),
+        };
+        Ok(Conflict { path: path.clone(), reason, kept: None })
+    }
+
+    /// The name that it has now; none where it could not be given back.
+    fn give_directory_back(
+        &self,
+        area: &Dir,
+        slot: &[u8],
+        parent: &WorkspacePath,
+        name: &[u8],
+    ) -> Result<Option<Vec<u8>>> {
+        let Some(parent) = self.open_existing(parent)? else { return Ok(None) };
+        let beside = (1..100).map(|number| [name, format!(".kept-{number}").as_bytes()].concat());
+        for name in std::iter::once(name.to_vec()).chain(beside) {
+            if parent.while_open(|| area.rename(slot, &parent, &name, Rename::NoReplace)).is_ok() {
+                return Ok(Some(name));
+            }
+        }
+        Ok(None)
+    }
+
     /// What a step's slots hold that neither its old nor its new side accounts for.
-    fn intruders_of(&self, number: usize, step: &Step, stage: &Stage, pack: &PackWriter) -> Result<Vec<Intruder>> {
-        let mut found = Vec::new();
+    fn intruders_of(
+        &self,
+        number: usize,
+        step: &Step,
+        stage: &Stage,
+        pack: &PackWriter,
+    ) -> Result<(Vec<Intruder>, Vec<Conflict>)> {
+        let (mut found, mut given_back) = (Vec::new(), Vec::new());
         if !step.takes_leaf() && !step.puts_leaf() {
-            return Ok(found);
+            return Ok((found, given_back));
         }
         // What was on a mount that is gone went with it.
-        let Some(area) = stage.find(step)? else { return Ok(found) };
+        let Some(area) = stage.find(step)? else { return Ok((found, given_back)) };
         let sides = [step.old.as_ref(), step.new.as_ref()];
         let mut look = |name: &[u8]| -> Result<bool> {
-            let is_there = area.try_stamp_at(name).or_fail("check", self.root())?.is_some();
-            if let Some(node) = unaccounted(area, name, sides, pack).or_fail("check", self.root())? {
+            let stamp = area.try_stamp_at(name).or_fail("check", self.root())?;
+            let is_there = stamp.is_some();
+            if stamp.is_some_and(|stamp| FileType::of(&stamp) == FileType::Directory) {
+                given_back.push(self.give_back(area, name, &step.path)?);
+            } else if let Some(node) = unaccounted(area, name, sides, pack).or_fail("check", self.root())? {
                 found.push(Intruder { path: step.path.clone(), node });
             }
             Ok(is_there)
@@ -79,7 +122,7 @@ impl Workspace {
                 break;
             }
         }
-        Ok(found)
+        Ok((found, given_back))
     }
 
     fn publish_kept(

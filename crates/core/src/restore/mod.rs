@@ -218,7 +218,13 @@ impl Workspace {
             taken_back: false,
         };
         // The commit point: from here on the restore will be finished, by this process or the next.
-        writer.open_journal(&journal)?;
+        if let Err(error) = writer.open_journal(&journal) {
+            // Nothing of it is done yet, so nothing has to be.
+            return Err(match writer.close_journal() {
+                Ok(()) => self.give_up_stage(writer, &stage.areas, error),
+                Err(_) => Error::Unfinished { source: Box::new(error) },
+            });
+        }
         let apply = || self.apply_journal(writer, &journal, &stage, Attempt::First, now);
         let mut conflicts = match self.remember_during(writer, safety, seen, journal.steps.len(), apply) {
             Ok(conflicts) => conflicts,

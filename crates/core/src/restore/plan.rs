@@ -2,9 +2,10 @@
 
 use bstr::{BStr, ByteSlice};
 
-use super::{Intent, RestoreRequest};
+use super::{Intent, RestoreRequest, stage::own_identity};
 use crate::{
-    error::{Error, Result},
+    disk::Dir,
+    error::{Error, Result, While},
     files::Scan,
     left_out::LeftOut,
     model::{Change, CheckpointId, Directory, GitState, Mode, Node, Reason, Scope, Side, WorkspacePath},
@@ -117,6 +118,7 @@ impl RestorePlan {
             left_out: LeftOut::of(store, &request.target)?,
             made,
             may_remove: record.complete || request.exact,
+            is_store_ours: is_ours(store)?,
             steps: Vec::new(),
             changes: Vec::new(),
             conflicts: Vec::new(),
@@ -230,6 +232,8 @@ struct Builder<'a> {
     /// What the operation that is taken back had restored.
     made: Option<Snapshot>,
     may_remove: bool,
+    /// What somebody else's store says of running as somebody would here be about somebody else.
+    is_store_ours: bool,
     steps: Vec<Step>,
     changes: Vec<Change>,
     conflicts: Vec<Conflict>,
@@ -346,6 +350,7 @@ impl Builder<'_> {
             }
             (present, Some(StoredNode::Directory { snapshot, mode })) => {
                 let before = self.steps.len();
+                let (changes, widened) = (self.changes.len(), self.widened.len());
                 for entry in self.store.list(&self.reader, snapshot)? {
                     self.name(&path.join(&entry.name), None, Some(&entry.node))?;
                 }
@@ -354,6 +359,8 @@ impl Builder<'_> {
                 }
                 if let Some(Node::Skipped(reason, _)) = present {
                     self.steps.truncate(before);
+                    self.changes.truncate(changes);
+                    self.widened.truncate(widened);
                     return Ok(self.in_the_way(path, *reason));
                 }
                 // It has to be made first, so that undoing removes it again.
@@ -378,14 +385,14 @@ impl Builder<'_> {
             self.conflicts.push(Conflict { path: path.clone(), reason, kept: None });
             return Ok(());
         }
-        let new = side_of(wanted);
+        let new = self.side_of(wanted);
         self.step(path, None, Some(new));
         self.appears_below(path, None, wanted)
     }
 
     /// Reports what comes at a path, and plans what comes below it.
     fn appears_below(&mut self, path: &WorkspacePath, old: Option<Side>, wanted: &StoredNode) -> Result<()> {
-        let new = side_of(wanted);
+        let new = self.side_of(wanted);
         let StoredNode::Directory { snapshot, .. } = wanted else {
             self.changes.push(Change::between(path.clone(), old, Some(new)));
             return Ok(());
@@ -450,7 +457,7 @@ impl Builder<'_> {
 
     /// Something of another kind, or with other bytes or bits.
     fn differs(&mut self, path: &WorkspacePath, present: &Node, wanted: &StoredNode) -> Result<Stays> {
-        let (old, new) = (present.side(), side_of(wanted));
+        let (old, new) = (present.side(), self.side_of(wanted));
         if old == Some(new) {
             return Ok(Stays::Something);
         }
@@ -485,7 +492,7 @@ impl Builder<'_> {
             self.conflicts.push(Conflict { path: path.clone(), reason, kept: None });
             return Ok(Stays::Something);
         }
-        let new = side_of(wanted);
+        let new = self.side_of(wanted);
         self.step(path, Some(Side::Directory { mode: directory.mode() }), Some(new));
         self.changes.push(Change::between(path.clone(), None, Some(new)));
         Ok(Stays::Something)
@@ -513,17 +520,24 @@ impl Builder<'_> {
         Stays::Something
     }
 
+    fn side_of(&self, node: &StoredNode) -> Side {
+        match *node {
+            StoredNode::File { content, mode } if self.is_store_ours => Side::File { content, mode },
+            StoredNode::File { content, mode } => Side::File { content, mode: mode.without_identity() },
+            StoredNode::Symlink { target } => Side::Symlink { target },
+            StoredNode::Directory { mode, .. } => Side::Directory { mode },
+        }
+    }
+
     fn step(&mut self, path: &WorkspacePath, old: Option<Side>, new: Option<Side>) {
         self.steps.push(Step { path: path.clone(), old, new, area: 0, in_place: false });
     }
 }
 
-fn side_of(node: &StoredNode) -> Side {
-    match *node {
-        StoredNode::File { content, mode } => Side::File { content, mode },
-        StoredNode::Symlink { target } => Side::Symlink { target },
-        StoredNode::Directory { mode, .. } => Side::Directory { mode },
-    }
+fn is_ours(store: &Store) -> Result<bool> {
+    let root = store.layout().root();
+    let owner = Dir::open(root).and_then(|directory| directory.owner()).or_fail("read", root)?;
+    Ok(owner.0 == own_identity().0)
 }
 
 /// The names of both, in order.

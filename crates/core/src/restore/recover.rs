@@ -109,8 +109,8 @@ impl Workspace {
             }
         };
         if self.is_another_directory(writer)? {
-            self.abandon(writer, &journal, now)?;
-            return self.tell_recovery(writer, Recovered::without_conflicts(Recovery::SetAside), now);
+            let conflicts = self.abandon(writer, &journal, now)?;
+            return self.tell_recovery(writer, Recovered { outcome: Recovery::SetAside, conflicts }, now);
         }
         // Once it is in the log it is done but for the cleaning up: taking it back now would contradict the log.
         let is_over = journal.taken_back || is_noted(writer, &journal)?;
@@ -128,13 +128,15 @@ impl Workspace {
 
     /// The directory that was being restored is gone, and another has its path by now: it gets none of those files. What
     /// somebody wrote into the old one meanwhile is kept.
-    fn abandon(&self, writer: &Writer, journal: &Journal, now: Timestamp) -> Result<()> {
+    fn abandon(&self, writer: &Writer, journal: &Journal, now: Timestamp) -> Result<Vec<Conflict>> {
+        let mut conflicts = Vec::new();
         if let Ok(stage) = self.open_stage_again(writer, &journal.areas) {
-            self.keep_intruders(writer, journal, &stage, &mut Vec::new(), now)?;
+            self.keep_intruders(writer, journal, &stage, &mut conflicts, now)?;
         }
         writer.close_journal()?;
         self.clear_stage(writer, &journal.areas)?;
-        self.identity()?.write(writer.layout())
+        self.identity()?.write(writer.layout())?;
+        Ok(conflicts)
     }
 
     /// Writes the journal that leads back, in place of the one that led forward.

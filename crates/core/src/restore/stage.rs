@@ -12,7 +12,7 @@ use rayon::prelude::*;
 
 use super::{RestorePlan, check::is_absence};
 use crate::{
-    disk::{self, Dir, Listed, private, set_mode, set_owner},
+    disk::{self, Dir, FileType, Listed, private, set_mode, set_owner},
     error::{Error, Result, While},
     model::{Mode, Side, WorkspacePath},
     store::{Area, Layout, ObjectReader, Step, Store, Writer},
@@ -82,19 +82,22 @@ impl Workspace {
         if areas.iter().any(|area| matches!(area, Area::Workspace { .. })) {
             writer.note_areas(&areas)?;
         }
-        for area in &areas {
+        let ready = self.make_stage(writer, plan, &areas);
+        ready.map_err(|error| self.give_up_stage(writer, &areas, error))
+    }
+
+    fn make_stage(&self, writer: &Writer, plan: &RestorePlan, areas: &[Area]) -> Result<Stage> {
+        for area in areas {
             self.make_area(writer.layout(), area)?;
         }
-        let stage = self.open_stage(writer, areas)?;
-        match self.fill(writer, &plan.steps, &stage) {
-            Ok(()) => Ok(stage),
-            Err(error) => Err(self.give_up_stage(writer, &stage, error)),
-        }
+        let stage = self.open_stage(writer, areas.to_vec())?;
+        self.fill(writer, &plan.steps, &stage)?;
+        Ok(stage)
     }
 
     /// Nothing has been touched yet; what was made ready is swept, now or by the next writer.
-    fn give_up_stage(&self, writer: &Writer, stage: &Stage, error: Error) -> Error {
-        drop(self.clear_stage(writer, &stage.areas));
+    pub(super) fn give_up_stage(&self, writer: &Writer, areas: &[Area], error: Error) -> Error {
+        drop(self.clear_stage(writer, areas));
         error
     }
 
@@ -107,14 +110,14 @@ impl Workspace {
         act: impl FnOnce() -> Result<T>,
     ) -> Result<T> {
         let staged = staged(&plan.steps);
-        if staged.len() <= FEW {
-            return self.sync_stage(&staged, stage).and_then(|()| act());
-        }
-        let (acted, synced) = threads::beside(act, || self.sync_stage(&staged, stage));
-        match synced {
-            Ok(()) => acted,
-            Err(error) => Err(self.give_up_stage(writer, stage, error)),
-        }
+        let done = match staged.len() <= FEW {
+            true => self.sync_stage(&staged, stage).and_then(|()| act()),
+            false => {
+                let (acted, synced) = threads::beside(act, || self.sync_stage(&staged, stage));
+                synced.and(acted)
+            }
+        };
+        done.map_err(|error| self.give_up_stage(writer, &stage.areas, error))
     }
 
     fn open_stage(&self, writer: &Writer, areas: Vec<Area>) -> Result<Stage> {
@@ -297,7 +300,11 @@ impl Workspace {
         match step.new {
             Some(Side::Symlink { target }) => {
                 let target = store.content(reader, &target)?;
-                directory.create_symlink(&target, &name).or_fail("make ready", &path)
+                directory.create_symlink(&target, &name).or_fail("make ready", &path)?;
+                match self.new_owner(&step.path) {
+                    Some((user, group)) => directory.set_owner_at(&name, user, group).or_fail("make ready", &path),
+                    None => Ok(()),
+                }
             }
             Some(Side::File { content, mode }) => {
                 let mut file = directory.create_file(&name).or_fail("make ready", &path)?;
@@ -320,13 +327,17 @@ impl Workspace {
 
     /// Owner first, then permission bits: a change of owner takes some of them away.
     fn dress(&self, step: &Step, file: &File, mode: Mode) -> io::Result<()> {
-        if rustix::process::geteuid().is_root()
-            && let Some((user, group)) = self.owner_for(&step.path)
-            && (user, group) != (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw())
-        {
+        let owner = self.new_owner(&step.path);
+        if let Some((user, group)) = owner {
             set_owner(file, user, group)?;
         }
-        set_mode(file, mode)
+        set_mode(file, if owner.is_some() { mode.without_identity() } else { mode })
+    }
+
+    /// Who root gives a new file or link to, where that is somebody else.
+    fn new_owner(&self, path: &WorkspacePath) -> Option<(u32, u32)> {
+        let own = own_identity();
+        self.owner_for(path).filter(|owner| own.0 == 0 && *owner != own)
     }
 
     /// Who a restored file should belong to: whoever has the one in its place, else the directory.
@@ -340,7 +351,8 @@ impl Workspace {
         directory.owner().ok()
     }
 
-    /// Empties and removes the areas. Only files of the program's own are in them by now.
+    /// Empties and removes the areas. Only files of the program's own are in them by now; a directory that somebody put
+    /// there is none of them, and stays.
     pub(super) fn clear_stage(&self, writer: &Writer, areas: &[Area]) -> Result<()> {
         for area in areas {
             let path = self.area_path(writer.layout(), area);
@@ -355,16 +367,32 @@ impl Workspace {
                 Err(error) if is_absence(&error) => continue,
                 Err(error) => return Err(error).or_fail("clear", path),
             };
-            let listed = directory.list().or_fail("clear", &path)?;
+            let is_directory = |name: &[u8]| match directory.try_stamp_at(name) {
+                Ok(stamp) => stamp.is_some_and(|stamp| FileType::of(&stamp) == FileType::Directory),
+                Err(_) => false,
+            };
+            let (foreign, listed): (Vec<_>, Vec<_>) =
+                directory.list().or_fail("clear", &path)?.into_iter().partition(|listed| match listed.file_type {
+                    Some(file_type) => file_type == FileType::Directory,
+                    None => is_directory(&listed.name),
+                });
             let remove = |listed: &Listed| directory.remove_own_file(&listed.name).or_fail("clear", &path);
             match listed.len() <= FEW {
                 true => listed.iter().try_for_each(remove)?,
                 false => threads::wait_for_each(&listed, remove)?,
             }
+            if !foreign.is_empty() {
+                continue;
+            }
             parent.while_open(|| parent.remove_dir(name.as_bytes())).or_fail("clear", path)?;
         }
         writer.forget_areas()
     }
+}
+
+/// Who this process is: user and group.
+pub(super) fn own_identity() -> (u32, u32) {
+    (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw())
 }
 
 fn open_if_there(path: &Path) -> Result<Option<Dir>> {

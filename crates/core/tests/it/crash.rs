@@ -46,6 +46,15 @@ fn child() {
                 assert!(kept.len() == 2 && kept.iter().all(|(_, kept)| kept.is_some()), "{told:?}");
                 Ok(())
             }
+            ["displaced", path, name] => {
+                let path = ws.path(path);
+                backtrail::disk::points::intrude("move into place", move || {
+                    std::fs::remove_file(&path).unwrap();
+                    std::fs::create_dir(&path).unwrap();
+                    std::fs::write(path.join("inside"), INTRUDER).unwrap();
+                });
+                workspace.restore(&RestoreRequest::whole(by_name(name)?.id), now).map(drop)
+            }
             ["swapped", directory, name] => {
                 let (directory, aside, link) = (ws.path(directory), ws.path("aside"), ws.outside());
                 backtrail::disk::points::intrude("exchange", move || {
@@ -257,6 +266,82 @@ fn sweep_from(
 const INTRUDER: &str = "written at the worst moment\n";
 const SECOND_INTRUDER: &str = "and again\n";
 
+/// Killed while the directory is in the staging area, where nothing can be done with it.
+#[test]
+fn a_directory_that_takes_the_place_of_a_file_at_the_worst_moment_is_given_back() {
+    let prepared = || {
+        let ws = TestWorkspace::new();
+        ws.write("kept", "k\n");
+        save_as(&ws, "one");
+        ws.write("file", "as the scan saw it\n");
+        ws
+    };
+    let points = DRIVER.points(&prepared().base(), "displaced file one");
+    let moves: Vec<usize> = (1..=points.len()).filter(|point| points[point - 1] == "move into place").collect();
+    for taken in [false, true] {
+        let ws = prepared();
+        assert_eq!(DRIVER.run(&ws.base(), "displaced file one", moves[1], Fault::Kill), Ended::Killed);
+        assert!(!ws.exists("file"), "it is in the staging area");
+        if taken {
+            ws.write("file", "somebody's\n");
+        }
+        let recovered = ws.open().recover(Way::Forward, ws.now()).unwrap();
+        let place = if taken { "file.kept-1/inside" } else { "file/inside" };
+        assert_eq!(ws.read(place).unwrap(), INTRUDER.as_bytes());
+        assert!(recovered.conflicts.iter().any(|conflict| conflict.path.to_text() == "file"), "{recovered:?}");
+        assert_no_leftovers(&ws, "a directory");
+        ws.save();
+    }
+}
+
+/// Stores on another file system have staging areas in the workspace.
+#[test]
+fn a_restore_that_fails_before_it_begins_leaves_no_staging_area() {
+    let memory = Path::new("/dev/shm");
+    if !memory.is_dir() {
+        return;
+    }
+    let prepared = || {
+        let ws = TestWorkspace::with_stores_below(memory);
+        ws.write("file", "one\n");
+        save_as(&ws, "one");
+        ws.write("file", "two\n");
+        ws
+    };
+    let areas = |ws: &TestWorkspace| {
+        let names = std::fs::read_dir(ws.root()).unwrap().map(|entry| entry.unwrap().file_name());
+        names.filter(|name| name.to_string_lossy().starts_with(".backtrail-")).collect::<Vec<_>>()
+    };
+    let points = DRIVER.points(&prepared().base(), "restore one");
+    let (mut tried, mut ready) = (0, false);
+    for (number, name) in points.iter().enumerate() {
+        // Up to the first write, and but for the clearing away itself.
+        if name == "exchange" {
+            break;
+        }
+        let ws = prepared();
+        if DRIVER.run(&ws.base(), "restore one", number + 1, Fault::Error(ENOSPC)) == Ended::Failed {
+            assert_eq!(areas(&ws), [] as [&str; 0], "no space at {}: {name}", number + 1);
+            assert_eq!(ws.read("file").unwrap(), b"two\n");
+            tried += 1;
+        }
+        // A directory that somebody puts into one stays, and stops nobody.
+        let ws = prepared();
+        DRIVER.run(&ws.base(), "restore one", number + 1, Fault::Kill);
+        if let Some(area) = areas(&ws).first() {
+            ready = true;
+            let inside = ws.root().join(area).join("theirs");
+            std::fs::create_dir(&inside).unwrap();
+            std::fs::write(inside.join("file"), "theirs\n").unwrap();
+            ws.save();
+            ws.write("file", "three\n");
+            ws.save();
+            assert_eq!(std::fs::read(inside.join("file")).unwrap(), b"theirs\n");
+        }
+    }
+    assert!(tried > 5 && ready, "{tried} points: {points:?}");
+}
+
 #[test]
 fn what_two_wrote_into_one_file_at_the_worst_moments_is_kept_and_told() {
     let prepared = || {
@@ -298,6 +383,11 @@ fn an_intruder_loses_nothing(prepare: impl Fn(&TestWorkspace), step: &str) {
         ws.read("file").is_some_and(|bytes| bytes == INTRUDER.as_bytes()) || ws.is_in_store(INTRUDER.as_bytes());
     assert!(is_kept, "{step}: what was written in between is lost");
     assert!(ws.is_in_store(b"as the scan saw it\n"), "{step}: what the scan saw is lost");
+    // What was kept of it is a later safety checkpoint than the one that undo needs.
+    let mut settings = backtrail::Settings::default();
+    settings.retention.safety = 1;
+    ws.open_with(&ws.root(), settings).prune(ws.now()).unwrap();
+    assert!(ws.is_in_store(b"as the scan saw it\n"), "{step}: undo needs it, and retention took it");
     ws.assert_store_is_sound();
     assert_no_leftovers(&ws, step);
 }

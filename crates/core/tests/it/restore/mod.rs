@@ -5,6 +5,7 @@ mod left_out;
 mod links;
 mod obstacles;
 mod ordinary;
+mod owners;
 mod plan;
 mod scope;
 mod types;

@@ -36,6 +36,23 @@ fn a_special_file_in_the_way_is_a_conflict() {
     before.assert_same(&ws.manifest(), "undone");
 }
 
+/// What was not done was called added.
+#[test]
+fn what_lies_below_something_in_the_way_is_no_change() {
+    let ws = TestWorkspace::new();
+    ws.write("d/e/f", "1\n");
+    ws.write("k", "1\n");
+    let one = ws.save();
+    ws.remove("d");
+    fifo(&ws, "d");
+    ws.write("k", "2\n");
+    let request = RestoreRequest { skip_conflicts: true, ..of_paths(&ws, &one, &["d/e/f", "k"]) };
+    let outcome = ws.open().restore(&request, ws.now()).unwrap();
+    let changed: Vec<_> = outcome.changes.iter().map(|change| change.path.to_text()).collect();
+    assert_eq!(changed, ["k"]);
+    assert_eq!(outcome.conflicts.len(), 1);
+}
+
 #[test]
 fn a_special_file_that_came_later_stays() {
     let ws = TestWorkspace::new();

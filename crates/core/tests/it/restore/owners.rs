@@ -1,0 +1,159 @@
+//! Whom restored entries belong to where root restores in somebody else's workspace. Only root can try.
+
+use std::os::unix::{
+    fs::{PermissionsExt, chown, lchown},
+    process::CommandExt,
+};
+
+use backtrail::SaveRequest;
+use backtrail_testkit::TestWorkspace;
+
+use super::*;
+
+const NOBODY: u32 = 65_534;
+
+fn owner(ws: &TestWorkspace, name: &str) -> (u32, u32) {
+    let found = std::fs::symlink_metadata(ws.path(name)).unwrap();
+    (found.uid(), found.gid())
+}
+
+fn mode(ws: &TestWorkspace, name: &str) -> u32 {
+    std::fs::metadata(ws.path(name)).unwrap().permissions().mode() & 0o7777
+}
+
+#[test]
+fn what_root_brings_back_belongs_to_whoever_has_the_workspace() {
+    if !is_root() {
+        return;
+    }
+    let ws = TestWorkspace::new();
+    ws.write("d/e/file", "1\n");
+    ws.symlink("file", "d/e/link");
+    ws.symlink("nowhere", "link");
+    ws.mkdir("empty");
+    let one = ws.save();
+    for name in ["d", "link", "empty"] {
+        ws.remove(name);
+    }
+    chown(ws.root(), Some(NOBODY), Some(NOBODY)).unwrap();
+    restore(&ws, &one);
+    for name in ["d", "d/e", "d/e/file", "d/e/link", "link", "empty"] {
+        assert_eq!(owner(&ws, name), (NOBODY, NOBODY), "{name}");
+    }
+    assert_eq!(mode(&ws, "d"), 0o755);
+}
+
+#[test]
+fn a_file_never_gains_to_run_as_somebody() {
+    if !is_root() {
+        return;
+    }
+    let ws = TestWorkspace::new();
+    ws.write("tool", "1\n");
+    chown(ws.path("tool"), Some(NOBODY), Some(NOBODY)).unwrap();
+    ws.chmod("tool", 0o6755);
+    ws.write_mode("own", "1\n", 0o4755);
+    let one = ws.save();
+    let shown = ws.open().status(None).unwrap();
+    assert_eq!(shown.changes, [], "what is not kept is not compared");
+    ws.remove("tool");
+    ws.write("tool", "2\n");
+    restore(&ws, &one);
+    assert_eq!((mode(&ws, "tool"), owner(&ws, "tool").0), (0o755, 0), "somebody else's bits are not root's");
+    assert_eq!(mode(&ws, "own"), 0o4755);
+    // Nor does what root may run as root become somebody else's to run so.
+    ws.remove("own");
+    ws.write("own", "2\n");
+    chown(ws.path("own"), Some(NOBODY), Some(NOBODY)).unwrap();
+    restore(&ws, &one);
+    assert_eq!((mode(&ws, "own"), owner(&ws, "own").0), (0o755, NOBODY));
+}
+
+/// The store of somebody else says who could run what as them, and root is not them.
+#[test]
+fn somebody_elses_store_makes_nothing_run_as_root() {
+    if !is_root() {
+        return;
+    }
+    let ws = TestWorkspace::new();
+    ws.write_mode("tool", "1\n", 0o4755);
+    let one = ws.save();
+    give_away(&ws.base());
+    chown(ws.store(), Some(NOBODY), Some(NOBODY)).unwrap();
+    ws.remove("tool");
+    ws.write("tool", "2\n");
+    restore(&ws, &one);
+    assert_eq!((mode(&ws, "tool"), owner(&ws, "tool").0), (0o755, 0));
+    ws.chmod("tool", 0o644);
+    restore(&ws, &one);
+    assert_eq!(mode(&ws, "tool"), 0o755);
+}
+
+fn give_away(place: &std::path::Path) {
+    lchown(place, Some(NOBODY), Some(NOBODY)).unwrap();
+    if place.symlink_metadata().unwrap().is_dir() {
+        std::fs::read_dir(place).unwrap().for_each(|entry| give_away(&entry.unwrap().path()));
+    }
+}
+
+/// Root captures what its owner could not read: bringing it back must not stop half-way where it is closed again.
+#[test]
+fn what_nobody_may_read_can_be_finished_by_an_ordinary_user() {
+    if !is_root() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let program = directory.path().join("it");
+    std::fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
+    std::fs::set_permissions(directory.path(), PermissionsExt::from_mode(0o755)).unwrap();
+    let prepared = || {
+        let ws = TestWorkspace::new();
+        ws.write_mode("set-in-place", "1\n", 0o000);
+        ws.write_mode("edited", "1\n", 0o200);
+        ws.write_mode("gone", "1\n", 0o000);
+        ws.write("closed/file", "1\n");
+        ws.chmod("closed", 0o300);
+        ws.write("last", "1\n");
+        ws.save_with(&SaveRequest { name: Some("one".into()), ..SaveRequest::default() });
+        ws.chmod("set-in-place", 0o644);
+        ws.chmod("edited", 0o644);
+        ws.chmod("closed", 0o755);
+        ws.write("edited", "2\n");
+        ws.remove("gone");
+        ws.remove("closed");
+        ws.write("last", "2\n");
+        give_away(&ws.base());
+        ws
+    };
+    let run = |ws: &TestWorkspace, operation: &str, point: usize| {
+        let mut command = Command::new(&program);
+        command.args(["crash::child", "--exact", "--nocapture"]).current_dir("/").uid(NOBODY).gid(NOBODY);
+        command.env("BACKTRAIL_CRASH_PLACE", ws.base()).env("BACKTRAIL_CRASH_OPERATION", operation);
+        let output = command.env("BACKTRAIL_CRASH_POINT", point.to_string()).output().unwrap();
+        (output.status.success(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    for point in 1.. {
+        for operation in ["recover", "abort"] {
+            let ws = prepared();
+            let before = ws.manifest();
+            let (is_done, said) = run(&ws, "restore one", point);
+            let (is_recovered, also_said) = run(&ws, operation, 0);
+            assert!(is_recovered, "killed at {point}, then {operation}: {said}{also_said}");
+            let tree = ws.manifest();
+            let is_new = ws.read("last").unwrap() == b"1\n";
+            if is_new {
+                assert_eq!(
+                    (mode(&ws, "set-in-place"), mode(&ws, "edited"), mode(&ws, "gone")),
+                    (0, 0o200, 0),
+                    "{point}"
+                );
+                assert_eq!((mode(&ws, "closed"), ws.read("closed/file").unwrap()), (0o300, b"1\n".to_vec()), "{point}");
+            } else {
+                before.assert_same(&tree, &format!("killed at {point}, then {operation}"));
+            }
+            if is_done {
+                return;
+            }
+        }
+    }
+}
