@@ -10,6 +10,7 @@ use jiff::Timestamp;
 use crate::{
     disk::{self, private},
     error::{Error, Result, While},
+    locate::moved_beside,
     store::{IdentityFile, Layout, Store},
 };
 
@@ -46,7 +47,7 @@ pub fn workspaces(stores: &Path) -> Result<Vec<WorkspaceEntry>> {
         let timeline = store.as_ref().and_then(|store| store.timeline().ok());
         let newest = timeline.as_ref().and_then(|timeline| timeline.entries().last()).map(|entry| entry.time);
         let exists = disk::is_directory(&path);
-        let moved_to = if exists { None } else { renamed(&path, &identity) };
+        let moved_to = if exists { None } else { moved_beside(&identity) };
         found.push(WorkspaceEntry {
             is_gone: !exists && moved_to.is_none() && is_gone_for_good(&path, identity.device),
             moved_to,
@@ -66,20 +67,6 @@ pub fn workspaces(stores: &Path) -> Result<Vec<WorkspaceEntry>> {
 fn is_gone_for_good(path: &Path, device: u64) -> bool {
     let parent = path.parent().and_then(|parent| disk::stamp_following(parent).ok().flatten());
     !private::exists(path) && parent.is_some_and(|parent| parent.device == device)
-}
-
-/// The directory beside the old place that is the workspace, under whatever name.
-fn renamed(old: &Path, identity: &IdentityFile) -> Option<PathBuf> {
-    let parent = old.parent()?;
-    let is_it = |path: &PathBuf| {
-        let found = IdentityFile::of(path).ok().flatten();
-        // Where no time of birth is kept the inode has to do: what is taken for it is only kept.
-        found.is_some_and(|found| {
-            (found.device, found.inode) == (identity.device, identity.inode)
-                && (found.born == identity.born || found.born.is_none() || identity.born.is_none())
-        })
-    };
-    private::names(parent).ok()?.into_iter().map(|name| parent.join(name)).find(is_it)
 }
 
 /// Removes a store with everything in it. The workspace itself is not touched; `workspace` is where it is, if the caller
@@ -104,7 +91,7 @@ fn refuse_half_restored(layout: &Layout, workspace: Option<&Path>) -> Result<()>
     }
     let known = IdentityFile::read(layout).and_then(|identity| Some((identity.path.to_path()?, identity)));
     let is_gone = |path: &Path, identity: &IdentityFile| {
-        !disk::is_directory(path) && renamed(path, identity).is_none() && is_gone_for_good(path, identity.device)
+        !disk::is_directory(path) && moved_beside(identity).is_none() && is_gone_for_good(path, identity.device)
     };
     match (workspace.filter(|path| disk::is_directory(path)), known) {
         (Some(workspace), _) => Err(Error::HalfRestored { path: workspace.to_owned() }),

@@ -127,7 +127,12 @@ pub(crate) fn moved_beside(known: &IdentityFile) -> Option<PathBuf> {
     let beside = old.parent()?;
     let candidates = private::names(beside).ok()?.into_iter().map(|name| beside.join(name));
     let is_it = |path: &PathBuf| {
-        IdentityFile::of(path).is_ok_and(|found| found.is_some_and(|found| known.is_same_directory(&found)))
+        let found = IdentityFile::of(path).ok().flatten();
+        // Where no time of birth is kept the inode has to do: what is taken for it is only kept.
+        found.is_some_and(|found| {
+            (found.device, found.inode) == (known.device, known.inode)
+                && (found.born == known.born || found.born.is_none() || known.born.is_none())
+        })
     };
     candidates.filter(|path| *path != old).find(is_it)
 }

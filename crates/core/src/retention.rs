@@ -230,7 +230,7 @@ fn protected(timeline: &Timeline) -> HashMap<CheckpointId, &'static str> {
         found.insert(safety.id, "undo needs it");
     }
     // Not always the same: what was written during a restore becomes a later one.
-    if let Some(safety) = timeline.operations.restores().filter_map(|restored| restored.safety).last() {
+    if let Some(safety) = timeline.operations.restores().filter_map(|restored| restored.safety).next_back() {
         found.insert(safety, "undo needs it");
     }
     found

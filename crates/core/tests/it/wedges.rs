@@ -53,7 +53,8 @@ fn nor_is_one_that_was_moved_then() {
     std::fs::rename(&beside, &elsewhere).unwrap();
     let error = backtrail::forget(&store, Some(&elsewhere), PATIENCE).unwrap_err();
     assert!(matches!(error, Error::HalfRestored { .. }), "{error}");
-    std::fs::remove_dir_all(&elsewhere).unwrap();
+    std::fs::rename(&elsewhere, ws.root()).unwrap();
+    ws.remove("");
     backtrail::forget(&store, None, PATIENCE).unwrap();
     assert!(!store.join("backtrail/format").exists());
 }
@@ -69,7 +70,8 @@ fn a_workspace_that_was_renamed_is_not_gone() {
     assert_eq!(listed.len(), 1);
     assert_eq!(listed[0].moved_to.as_deref(), Some(beside.as_path()));
     assert!(!listed[0].is_gone && !listed[0].exists);
-    std::fs::remove_dir_all(&beside).unwrap();
+    std::fs::rename(&beside, ws.root()).unwrap();
+    ws.remove("");
     let listed = backtrail::workspaces(&ws.stores()).unwrap();
     assert!(listed[0].is_gone && listed[0].moved_to.is_none());
 }
