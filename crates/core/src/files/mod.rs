@@ -12,5 +12,5 @@ mod scan;
 mod stat_cache;
 
 pub(crate) use ignore::{IgnoreRules, PatternSet, RuleSource, Verdict};
-pub(crate) use scan::{Exceptions, Scan, ScanOptions, scan};
+pub(crate) use scan::{Exceptions, MAX_DEPTH, Scan, ScanOptions, scan};
 pub(crate) use stat_cache::{CacheBase, StatCache};

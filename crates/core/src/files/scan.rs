@@ -167,6 +167,10 @@ impl Place {
     }
 }
 
+/// How many directories may lie one in the other. Each takes a handle, of which a process may have no more than 1024, and up
+/// to 5 KiB of a stack, which may have no more than 2 MiB.
+pub(crate) const MAX_DEPTH: usize = 250;
+
 pub(super) struct Walker<'a> {
     pub(super) options: &'a ScanOptions<'a>,
     /// Per device: do directory times tell every change?
@@ -463,6 +467,9 @@ impl<'a> Walker<'a> {
         let stamp = directory.stamp().map_err(fail)?;
         if self.options.own.contains(&(stamp.device, stamp.inode)) || is_staging_area(name, &directory) {
             return Ok(Some(Node::Skipped(Reason::Own, stamp)));
+        }
+        if path.find_iter("/").count() >= MAX_DEPTH {
+            return Ok(Some(Node::Skipped(Reason::Deep, stamp)));
         }
         let is_known = || record.is_some_and(|record| self.is_intact(&directory, &stamp, &record));
         if !is_known() && is_store(&directory) {

@@ -92,6 +92,8 @@ pub enum Reason {
     Changing,
     /// A name that git can't hold.
     Name,
+    /// A directory with too many directories above it.
+    Deep,
 }
 
 impl Reason {
@@ -107,6 +109,7 @@ impl Reason {
             Self::Unreadable => "unreadable",
             Self::Changing => "kept changing while it was read",
             Self::Name => "a name that git can't hold",
+            Self::Deep => "too deep",
         }
     }
 

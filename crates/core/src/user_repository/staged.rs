@@ -14,7 +14,7 @@ use gix_index::{
 use gix_object::tree::EntryKind;
 
 use super::{UserRepository, objects::Objects};
-use crate::model::WorkspacePath;
+use crate::{files::MAX_DEPTH, model::WorkspacePath};
 
 /// What a name in a directory of the commit stands for.
 type Held = (EntryKind, ObjectId);
@@ -49,7 +49,9 @@ impl Search<'_> {
         let is_as_noted = noted.is_some_and(|noted| noted.num_entries.is_some() && Some(noted.id) == tree);
         // Only what lies in the workspace, or on the way to it, counts.
         let concerns = at.starts_with(self.prefix) || self.prefix.starts_with(&at);
-        if is_as_noted || !concerns || self.found.len() >= self.limit {
+        // Nothing so deep is captured either; the index is somebody else's, and may hold any path.
+        let is_deep = at.find_iter("/").count() > MAX_DEPTH;
+        if is_as_noted || !concerns || is_deep || self.found.len() >= self.limit {
             return;
         }
         let mut held = self.names_in(tree);

@@ -12,6 +12,7 @@ mod corpora;
 mod crash;
 mod crowd;
 mod damage;
+mod deep;
 mod diff;
 mod events;
 mod export;

@@ -242,7 +242,7 @@ fn parse_entry<'a>(reader: &mut Reader<'a>) -> Option<CachedEntry<'a>> {
     Some(CachedEntry { name, node, exception })
 }
 
-const REASONS: [Reason; 9] = [
+const REASONS: [Reason; 10] = [
     Reason::Ignored,
     Reason::Rebuildable,
     Reason::Git,
@@ -252,6 +252,7 @@ const REASONS: [Reason; 9] = [
     Reason::Unreadable,
     Reason::Changing,
     Reason::Name,
+    Reason::Deep,
 ];
 
 fn reason_number(reason: Reason) -> u8 {
@@ -265,6 +266,7 @@ fn reason_number(reason: Reason) -> u8 {
         Reason::Unreadable => 6,
         Reason::Changing => 7,
         Reason::Name => 8,
+        Reason::Deep => 9,
     }
 }
 
