@@ -105,7 +105,7 @@ fn forget_one(directory: &Path, yes: bool, invocation: &Invocation) -> Result<Ex
         let message = format!("this removes the store of {} for good: {}", entry.path.display(), extent(&entry));
         return Err(Failure::usage(message, Some(&hint)));
     }
-    backtrail::forget(&entry.store, Some(&invocation.file(directory)?), invocation.patience())?;
+    backtrail::forget(&entry.store, Some(&one_spelling(&invocation.file(directory)?)), invocation.patience())?;
     let output = &invocation.output;
     if output.is_json() {
         output.json(&ForgottenJson::new(&entry.path))?;

@@ -167,7 +167,8 @@ fn one_that_is_half_restored_is_not_forgotten() {
     let run = place.run(["workspaces", "--forget", directory, "--yes", "--json"]);
     let (code, word, message) = run.error();
     assert_eq!((code, word.as_str()), (4, "conflict"), "{}", run.shown());
-    assert!(message.contains("interrupted"), "{message}");
+    let name = text(&place, if directory == "." { "ws" } else { "other" });
+    assert!(message.contains(&format!("a restore of {name} was interrupted")), "{message}");
     assert!(run.stderr.contains("backtrail recover"), "{}", run.stderr);
     assert_eq!(paths(&place).len(), 2);
 }
