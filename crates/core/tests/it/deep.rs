@@ -48,7 +48,7 @@ impl Drop for Chain<'_> {
         let (top, below) = (self.0.path("d"), self.0.path("below"));
         while top.exists() {
             let has_more = std::fs::rename(top.join("d"), &below).is_ok();
-            std::fs::remove_dir_all(&top).unwrap();
+            self.0.remove("d");
             if has_more {
                 std::fs::rename(&below, &top).unwrap();
             }
