@@ -233,7 +233,7 @@ impl Run<'_> {
         }
         let (parent, name) = (self.parent(&step.path)?, step.path.name());
         let owner = parent.owner()?;
-        if owner != own && parent.owner_at(name)? == own && parent.open_dir(name).is_ok() {
+        if owner.0 != own.0 && parent.owner_at(name)?.0 == own.0 && parent.open_dir(name).is_ok() {
             parent.set_owner_at(name, owner.0, owner.1)?;
         }
         Ok(())
