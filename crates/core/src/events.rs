@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use jiff::Timestamp;
 
-use crate::{model::CheckpointId, restore::Conflict};
+use crate::model::{CheckpointId, Conflict};
 
 /// Something that happened. Kept in the store's `events.jsonl` and passed to the workspace's observer.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]

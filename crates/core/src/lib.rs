@@ -83,12 +83,12 @@ pub use housekeeping::{WorkspaceEntry, forget, workspaces};
 pub use left_out::IgnoringRule;
 pub use locate::{Location, Start, locate};
 pub use model::{
-    Attachment, Change, ChangeStatus, Checkpoint, CheckpointId, ContentId, Context, FeatureState, GitState, InvalidId,
-    InvalidPath, Kind, Mode, Reason, Scope, Side, Skipped, UnknownKind, WorkspacePath,
+    Attachment, Change, ChangeStatus, Checkpoint, CheckpointId, Conflict, ContentId, Context, FeatureState, GitState,
+    InvalidId, InvalidPath, Kind, Mode, Reason, Scope, Side, Skipped, UnknownKind, WorkspacePath,
 };
 pub use moment::{RULE_OF_SINCE, parse_since};
 pub use precious::Precious;
-pub use restore::{Conflict, Only, Recovered, Recovery, RestoreOutcome, RestorePlan, RestoreRequest, Way};
+pub use restore::{Only, Recovered, Recovery, RestoreOutcome, RestorePlan, RestoreRequest, Way};
 pub use retention::{PrunePlan, Pruned, Verdict};
 pub use save::{SaveRequest, Saved};
 pub use settings::Settings;

@@ -47,12 +47,6 @@ const EXCEPTIONS: &[Exception] = &[
     },
     Exception {
         rule: "the system is called in disk/ alone",
-        file: "restore/check.rs",
-        path: "rustix::process::geteuid",
-        reason: "root may write into closed directories",
-    },
-    Exception {
-        rule: "the system is called in disk/ alone",
         file: "restore/stage.rs",
         path: "rustix::process::geteuid",
         reason: "only root can give files to another owner",

@@ -6,8 +6,8 @@ use super::{ChangeJson, CheckpointJson, SkippedJson};
 use crate::{
     diff::Diff,
     history::Version,
-    model::{Change, ChangeStatus, Checkpoint, GitState, WorkspacePath},
-    restore::{Conflict, RestoreOutcome, RestorePlan},
+    model::{Change, ChangeStatus, Checkpoint, Conflict, GitState, WorkspacePath},
+    restore::{RestoreOutcome, RestorePlan},
     save::Saved,
     show::Shown,
     status::Status,

@@ -4,6 +4,7 @@
 
 mod change;
 mod checkpoint;
+mod conflict;
 mod contents;
 mod entry;
 mod ids;
@@ -14,6 +15,7 @@ mod scope;
 pub use change::{Change, ChangeStatus, Side};
 pub(crate) use checkpoint::GitChanges;
 pub use checkpoint::{Attachment, Checkpoint, Context, FeatureState, GitState, Kind, UnknownKind};
+pub use conflict::Conflict;
 pub(crate) use contents::{ContentSink, Contents, Unreadable, Unwritable, is_shortage};
 pub(crate) use entry::{
     Directory, DirectoryIds, Entry, Exception, FileEntry, Memory, ModeDefaults, Node, Stamp, Summary,

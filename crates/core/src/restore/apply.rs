@@ -10,14 +10,13 @@ use jiff::Timestamp;
 use rustix::io::Errno;
 
 use super::{
-    Conflict,
     check::is_absence,
     stage::{Durability, FEW, MANY, Stage, old_slots, own_identity, slot},
 };
 use crate::{
     disk::{self, Dir, FileType, Rename, set_mode},
     error::{Error, Result, While},
-    model::{ContentId, ContentSink, Contents, Mode, Side, Stamp, WorkspacePath},
+    model::{Conflict, ContentId, ContentSink, Contents, Mode, Side, Stamp, WorkspacePath},
     store::{HashOnly, Journal, Step, Writer},
     threads,
     workspace::Workspace,

@@ -10,11 +10,11 @@ use std::{
 
 use jiff::Timestamp;
 
-use super::{Conflict, Intent, Only};
+use super::{Intent, Only};
 use crate::{
     disk::git_file::{self, GitFile, Replaced},
     error::{Error, Result, While},
-    model::{ContentId, GitState, Scope, WorkspacePath},
+    model::{Conflict, ContentId, GitState, Scope, WorkspacePath},
     store::{Direction, ExactText, GitStep, Journal, NewGitFile, Store, TimelineEntry, Writer},
     user_repository::{Destination, GitMove, Position, UserRepository},
     workspace::Workspace,

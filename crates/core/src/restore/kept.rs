@@ -4,14 +4,15 @@ use jiff::Timestamp;
 use rayon::prelude::*;
 
 use super::{
-    Conflict,
     apply::content_of,
     stage::{FEW, Stage, old_slots, slot},
 };
 use crate::{
     disk::{Dir, FileType, Rename},
     error::{Error, Result, While},
-    model::{ContentSink, Contents, Directory, Entry, FileEntry, Kind, Node, Scope, Side, Stamp, WorkspacePath},
+    model::{
+        Conflict, ContentSink, Contents, Directory, Entry, FileEntry, Kind, Node, Scope, Side, Stamp, WorkspacePath,
+    },
     store::{Journal, PackWriter, Record, RecordedPaths, State, Step, Writer},
     workspace::Workspace,
 };

@@ -15,7 +15,7 @@ mod stage;
 use jiff::Timestamp;
 
 use apply::Attempt;
-pub use plan::{Conflict, Only, RestorePlan};
+pub use plan::{Only, RestorePlan};
 pub use recover::{Recovered, Recovery, Way};
 use safety::{Present, Safety};
 
@@ -25,7 +25,7 @@ use crate::{
     events::Event,
     files::Scan,
     left_out::HeldPaths,
-    model::{Change, Checkpoint, CheckpointId, ContentSink, GitState, Scope},
+    model::{Change, Checkpoint, CheckpointId, Conflict, ContentSink, GitState, Scope},
     show::known,
     store::{Direction, FoundJournal, HashOnly, Journal, Operation, Restored, Store, Timeline, Writer},
     undo::TakenBack,

@@ -8,7 +8,7 @@ use crate::{
     error::{Error, Result, While},
     files::Scan,
     left_out::LeftOut,
-    model::{Change, CheckpointId, Directory, GitState, Mode, Node, Reason, Scope, Side, WorkspacePath},
+    model::{Change, CheckpointId, Conflict, Directory, GitState, Mode, Node, Reason, Scope, Side, WorkspacePath},
     store::{Direction, ObjectReader, Snapshot, Step, Store, StoredEntry, StoredNode, Timeline, TimelineEntry},
     user_repository::GitMove,
     workspace::Workspace,
@@ -28,17 +28,6 @@ pub enum Only {
 
 /// Longer names than this can't be made, and a restore must not find that out half-way.
 const MAX_NAME_BYTES: usize = 255;
-
-/// Something that a restore did not do, and why.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct Conflict {
-    /// Where.
-    pub path: WorkspacePath,
-    /// Why.
-    pub reason: String,
-    /// The bytes that somebody else had written there, as a blob of the store.
-    pub kept: Option<crate::model::ContentId>,
-}
 
 /// What a restore would do.
 #[derive(Debug, Clone)]

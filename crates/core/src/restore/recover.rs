@@ -2,10 +2,11 @@
 
 use jiff::Timestamp;
 
-use super::{Conflict, apply::Attempt, stage::Stage};
+use super::{apply::Attempt, stage::Stage};
 use crate::{
     error::{Error, Result},
     events::Event,
+    model::Conflict,
     store::{FoundJournal, Journal, Operation, Restored, Writer},
     workspace::Workspace,
 };
