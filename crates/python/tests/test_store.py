@@ -88,6 +88,11 @@ def test_all_workspaces(workspace: Workspace, project: Project, tmp_path: Path) 
     other = tmp_path / "other"
     other.mkdir()
     Workspace(other).save(allow_empty=True)
+    other.rename(tmp_path / "renamed")
+    moved = {info.path: info for info in Workspace.all()}[other]
+    assert not moved.exists and not moved.is_gone and moved.moved_to == tmp_path / "renamed"
+    assert moved.to_dict()["moved_to"] == str(tmp_path / "renamed")
+    (tmp_path / "renamed").rename(other)
     shutil.rmtree(other)
     infos = {info.path: info for info in Workspace.all()}
     assert set(infos) == {project.path, other}

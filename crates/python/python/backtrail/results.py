@@ -508,11 +508,14 @@ class WorkspaceInfo:
     bytes: int
     checkpoints: int
     newest: datetime | None
+    moved_to: Path | None = None
+    """Where it is by now, if it was renamed where it lay."""
 
     def to_dict(self) -> dict[str, Any]:
         return {
             "path": text(str(self.path)),
             "exists": self.exists,
+            **({"moved_to": text(str(self.moved_to))} if self.moved_to else {}),
             "store": text(str(self.store)),
             "bytes": self.bytes,
             "checkpoints": self.checkpoints,
@@ -530,6 +533,7 @@ class WorkspaceInfo:
             plain["bytes"],
             plain["checkpoints"],
             None if newest is None else moment(newest),
+            None if plain["moved_to"] is None else Path(plain["moved_to"]),
         )
 
 
