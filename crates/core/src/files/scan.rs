@@ -169,7 +169,7 @@ impl Place {
 
 /// How many directories may lie one in the other. Each takes a handle, of which a process may have no more than 1024, and up
 /// to 5 KiB of a stack, which may have no more than 2 MiB.
-pub(crate) const MAX_DEPTH: usize = 250;
+pub(crate) const MAX_DEPTH: usize = 320;
 
 pub(super) struct Walker<'a> {
     pub(super) options: &'a ScanOptions<'a>,
