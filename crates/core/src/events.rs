@@ -43,7 +43,7 @@ pub enum Event {
         /// Which of both.
         outcome: String,
         /// What somebody else got in the way of, the first hundred.
-        #[serde(default)]
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
         conflicts: Vec<Conflict>,
     },
     /// An operation failed.

@@ -15,7 +15,7 @@ use crate::{
 /// Take a checkpoint of the workspace
 ///
 /// When this ends, the checkpoint survives a power cut. Where nothing changed since the one that the workspace stands
-/// on, and nothing but a message, the agent or its session is given, no new one is made.
+/// on, and nothing but a message, the agent or its session with its numbers is given, no new one is made.
 #[derive(Debug, Args)]
 pub(crate) struct SaveArgs {
     /// What this checkpoint is; without a message, one is made of the changed paths

@@ -22,6 +22,7 @@ struct StepJson {
     checkpoint: Option<String>,
     exit_code: Option<u8>,
     seconds: f64,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     conflicts: Vec<ConflictJson>,
 }
 

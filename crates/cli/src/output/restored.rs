@@ -143,6 +143,7 @@ pub(crate) fn conflict_warnings(conflicts: &[Conflict]) -> Vec<String> {
 pub(crate) struct RecoverJson {
     pub(crate) recovered: bool,
     pub(crate) outcome: &'static str,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) conflicts: Vec<ConflictJson>,
 }
 

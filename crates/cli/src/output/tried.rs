@@ -20,5 +20,6 @@ pub(crate) struct TriedJson {
     pub(crate) exit_code: u8,
     pub(crate) rolled_back: bool,
     /// What could not be taken back.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) conflicts: Vec<ConflictJson>,
 }

@@ -210,7 +210,6 @@ impl SaveRequest {
         let says_more = self.name.is_some()
             || self.description.is_some()
             || self.step.is_some()
-            || self.context.is_some()
             || !self.metadata.is_empty()
             || !self.attachments.is_empty()
             || self.kind.unwrap_or(Kind::Manual).permanence() > present.permanence();

@@ -172,10 +172,11 @@ class Workspace:
     ) -> Saved:
         """Takes a checkpoint. When this returns, it survives a power cut.
 
-        Where nothing changed and nothing but a message or who works on what (`agent`, `session`, `turn`, `prompt`,
-        `tool`) is given, none is made: ``created`` is false. With `allow_empty` one is made all the same, with
-        `if_changed` none is made then, whatever else is given. `conversation` is any object that JSON can hold, and
-        comes back from `restore`. `include` names paths to capture although a rule leaves them out, now and later.
+        Where nothing changed and nothing but a message or who works on what (`agent`, `session` with its numbers,
+        `turn`, `prompt`, `tool`) is given, none is made: ``created`` is false. With `allow_empty` one is made all the
+        same, with `if_changed` none is made then, whatever else is given. `conversation` is any object that JSON can
+        hold, and comes back from `restore`. `include` names paths to capture although a rule leaves them out, now and
+        later.
         """
         if attachments is not None and not isinstance(attachments, Mapping):
             raise TypeError(f"attachments is a mapping of names to bytes, not {type(attachments).__name__}")
