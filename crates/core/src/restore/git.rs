@@ -49,7 +49,7 @@ impl Workspace {
             // The operation that is taken back left the repository alone.
             let Some(position) = position else { return Ok(None) };
             // Only one whose top is the workspace is ever moved: the one around it is another.
-            let Some(repository) = self.user_repository().filter(UserRepository::is_at_its_top) else {
+            let Some(repository) = self.repository_to_move()? else {
                 let path = WorkspacePath::new(b".git").unwrap_or_default();
                 stays.push(Conflict { path, reason: GONE.to_owned(), kept: None });
                 return Ok(None);
@@ -70,7 +70,7 @@ impl Workspace {
     /// Carries out the git part of a journal; what somebody changed in between is left, and told.
     pub(super) fn apply_git(&self, writer: &Writer, journal: &Journal, now: Timestamp) -> Result<Vec<Conflict>> {
         let mut conflicts = Vec::new();
-        let repository = if journal.git.is_empty() { None } else { self.user_repository() };
+        let repository = if journal.git.is_empty() { None } else { self.repository_to_move()? };
         for step in &journal.git {
             let path = place(&step.path)?;
             let repository = repository.as_ref().filter(|repository| repository.has_place_for(&path));
@@ -90,6 +90,11 @@ impl Workspace {
             self.note_in_logs(journal, now);
         }
         Ok(conflicts)
+    }
+
+    /// The repository that a move is about; none where it is gone. One that can't be read is not gone.
+    fn repository_to_move(&self) -> Result<Option<UserRepository>> {
+        UserRepository::at(self.root()).or_fail("read", self.root().join(".git"))
     }
 
     /// Adds to the logs of refs, as git does. They are a convenience: a log that can't be written stops nothing.

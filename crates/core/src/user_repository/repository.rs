@@ -1,6 +1,7 @@
 //! A repository around the workspace, found and read from its files.
 
 use std::{
+    io,
     path::{Path, PathBuf},
     sync::{Arc, OnceLock},
     thread,
@@ -55,28 +56,29 @@ pub(crate) struct UserRepository {
 impl UserRepository {
     /// The repository that the workspace is in, if any.
     pub(crate) fn around(root: &Path) -> Option<Self> {
+        root.ancestors().find_map(|top| Self::with_top(root, top).ok().flatten())
+    }
+
+    /// The repository whose top is the workspace; none where there certainly is none.
+    pub(crate) fn at(root: &Path) -> io::Result<Option<Self>> {
+        Self::with_top(root, root)
+    }
+
+    fn with_top(root: &Path, top: &Path) -> io::Result<Option<Self>> {
         use std::os::unix::ffi::OsStrExt;
-        for top in root.ancestors() {
-            let Some(git_dir) = git_dir_at(top) else { continue };
-            let common_dir = common_dir_of(&git_dir);
-            let mut prefix = root.strip_prefix(top).ok()?.as_os_str().as_bytes().to_vec();
-            if !prefix.is_empty() {
-                prefix.push(b'/');
-            }
-            let (index_stamp, index) = (OnceLock::new(), Arc::default());
-            return Some(Self { git_dir, common_dir, prefix, top: top.to_owned(), index_stamp, index });
+        let Some(git_dir) = git_dir_at(top)? else { return Ok(None) };
+        let common_dir = common_dir_of(&git_dir)?;
+        let mut prefix = root.strip_prefix(top).map_err(io::Error::other)?.as_os_str().as_bytes().to_vec();
+        if !prefix.is_empty() {
+            prefix.push(b'/');
         }
-        None
+        let (index_stamp, index) = (OnceLock::new(), Arc::default());
+        Ok(Some(Self { git_dir, common_dir, prefix, top: top.to_owned(), index_stamp, index }))
     }
 
     /// Where its own files lie.
     pub(crate) fn git_dir(&self) -> &Path {
         &self.git_dir
-    }
-
-    /// Is the workspace the whole of it?
-    pub(crate) fn is_at_its_top(&self) -> bool {
-        self.prefix.is_empty()
     }
 
     /// Does this file lie in it?
@@ -260,20 +262,30 @@ fn expand(value: &[u8], home: Option<&Path>, base: &Path) -> Option<PathBuf> {
     (!value.is_empty() && !value.starts_with(b"~")).then(|| base.join(path))
 }
 
-fn git_dir_at(top: &Path) -> Option<PathBuf> {
+fn git_dir_at(top: &Path) -> io::Result<Option<PathBuf>> {
     let path = top.join(".git");
-    let git_dir = match read_text(&path) {
-        Some(text) => top.join(text.trim_end_matches(['\n', '\r']).strip_prefix("gitdir: ")?),
+    let git_dir = match read_if_allowed(&path)? {
+        Some(bytes) => {
+            let named = bytes.trim_end_with(|c| matches!(c, '\n' | '\r')).strip_prefix(b"gitdir: ");
+            let Some(named) = named.and_then(|named| named.to_path().ok()) else { return Ok(None) };
+            top.join(named)
+        }
         None => path,
     };
-    let has_head = disk::stamp_following(&git_dir.join("HEAD")).is_ok_and(|stamp| stamp.is_some());
-    has_head.then_some(git_dir)
+    Ok(disk::stamp_following(&git_dir.join("HEAD"))?.map(|_| git_dir))
 }
 
-fn common_dir_of(git_dir: &Path) -> PathBuf {
-    match read_text(&git_dir.join("commondir")) {
-        Some(text) => git_dir.join(text.trim_end_matches(['\n', '\r'])),
-        None => git_dir.to_owned(),
+fn common_dir_of(git_dir: &Path) -> io::Result<PathBuf> {
+    let Some(bytes) = read_if_allowed(&git_dir.join("commondir"))? else { return Ok(git_dir.to_owned()) };
+    let named = bytes.trim_end_with(|c| matches!(c, '\n' | '\r')).to_path();
+    Ok(named.map_or_else(|_| git_dir.to_owned(), |named| git_dir.join(named)))
+}
+
+/// What a file holds; none where it is none, or where its owner keeps it to himself.
+fn read_if_allowed(path: &Path) -> io::Result<Option<Vec<u8>>> {
+    match disk::read_following(path) {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(None),
+        read => read,
     }
 }
 
