@@ -9,8 +9,10 @@ mod known;
 mod read;
 mod rebuildable;
 mod scan;
+mod scanned;
 mod stat_cache;
 
 pub(crate) use ignore::{IgnoreRules, PatternSet, RuleSource, Verdict};
-pub(crate) use scan::{Exceptions, MAX_DEPTH, Scan, ScanOptions, scan};
+pub(crate) use scan::{Exceptions, MAX_DEPTH, ScanOptions, scan};
+pub(crate) use scanned::Scan;
 pub(crate) use stat_cache::{CacheBase, StatCache};

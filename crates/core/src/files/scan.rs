@@ -14,7 +14,7 @@ use bstr::{BString, ByteSlice};
 use rayon::prelude::*;
 
 use super::{
-    IgnoreRules, StatCache, Verdict,
+    IgnoreRules, Scan, StatCache, Verdict,
     git_directory::{is_git_directory, is_of_git},
     read,
     rebuildable::is_rebuildable,
@@ -25,8 +25,8 @@ use crate::{
     error::{Error, Result},
     events::Progress,
     model::{
-        ContentSink, Directory, Entry, Exception, ModeDefaults, Node, OutsideRules, Reason, Scope, Skipped, Stamp,
-        WorkspacePath, is_safe_name, is_shortage,
+        ContentSink, Directory, Entry, Exception, Node, OutsideRules, Reason, Scope, Stamp, WorkspacePath,
+        is_safe_name, is_shortage,
     },
     settings::ScanSettings,
     threads,
@@ -58,51 +58,6 @@ pub(crate) struct Exceptions<'a> {
     pub(crate) is_held: &'a (dyn Fn(&[u8]) -> bool + Sync),
     /// Does anything hold: without it the cached verdicts on ignored names stand.
     pub(crate) holds_anything: bool,
-}
-
-/// The workspace as it was read.
-#[derive(Debug)]
-pub(crate) struct Scan {
-    pub(crate) root: Directory,
-    /// When it began, by the clock that stamps files.
-    pub(crate) started: i64,
-    /// What part of it was read.
-    pub(crate) scope: Scope,
-    /// What it was done with.
-    pub(crate) cache: Option<Arc<StatCache>>,
-}
-
-impl Scan {
-    /// The usual permission bits that ids in it leave unsaid; none where no id is known.
-    pub(crate) fn id_defaults(&self) -> Option<ModeDefaults> {
-        self.cache.as_ref().map(|cache| cache.base().mode_defaults)
-    }
-
-    /// What was left out: all but plain ignored names, which the rules tell again, unless their rules are left out too.
-    pub(crate) fn skipped(&self) -> Vec<Skipped> {
-        let mut skipped = Vec::new();
-        collect_skipped(&self.root, &WorkspacePath::root(), false, &mut skipped);
-        skipped
-    }
-}
-
-fn collect_skipped(directory: &Directory, path: &WorkspacePath, list_ignored: bool, out: &mut Vec<Skipped>) {
-    let list_ignored = list_ignored || directory.rules_left_out;
-    if directory.place().is_some() {
-        let summary = directory.summary();
-        if !(summary.has_skipped || summary.has_ignored && list_ignored) {
-            return;
-        }
-    }
-    for entry in directory.entries() {
-        match &entry.node {
-            Node::Skipped(Reason::Git | Reason::Own, _) => {}
-            Node::Skipped(Reason::Ignored, _) if !list_ignored => {}
-            Node::Skipped(reason, _) => out.push(Skipped { path: path.join(&entry.name), reason: *reason }),
-            Node::Directory(child) => collect_skipped(child, &path.join(&entry.name), list_ignored, out),
-            Node::File(_) | Node::Symlink(_) => {}
-        }
-    }
 }
 
 /// Reads the workspace, or the part of it that the scope names.

@@ -146,9 +146,10 @@ impl Run<'_> {
     /// A directory that its owner closed is opened up while names in it change, or while it goes. One that comes may be
     /// there from an earlier attempt, closed already.
     fn open_up(&self, _: usize, step: &Step) -> Done {
-        let opened = match step.path.is_root() {
-            true => self.root.open_up_itself().map(drop),
-            false => self.parent(&step.path).and_then(|parent| parent.open_up(step.path.name())).map(drop),
+        let opened = if step.path.is_root() {
+            self.root.open_up_itself().map(drop)
+        } else {
+            self.parent(&step.path).and_then(|parent| parent.open_up(step.path.name())).map(drop)
         };
         match opened {
             Err(error) if is_absence(&error) && !is_directory_kept(step) => Ok(()),

@@ -28,6 +28,7 @@ mod modes;
 mod names;
 mod nested_repos;
 mod open_stores;
+mod other_user;
 mod rebuildable;
 mod restore;
 mod restore_git;

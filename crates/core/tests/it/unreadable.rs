@@ -2,39 +2,14 @@
 //!
 //! Nothing is unreadable to root: there the tests run once more as another user, in a process of their own.
 
-use std::os::unix::process::CommandExt;
-
 use backtrail::{Reason, SaveRequest, Saved};
 use backtrail_testkit::TestWorkspace;
 
-const NOBODY: u32 = 65_534;
-
-fn is_root() -> bool {
-    rustix::process::geteuid().is_root()
-}
+use crate::other_user::{is_root, run_again_as_nobody};
 
 #[test]
 fn run_as_an_ordinary_user() {
-    if !is_root() {
-        return;
-    }
-    // The build directory may be closed to others.
-    let directory = tempfile::tempdir().unwrap();
-    let program = directory.path().join("it");
-    std::fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
-    let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-    std::fs::set_permissions(directory.path(), open).unwrap();
-    let output = std::process::Command::new(&program)
-        .arg("unreadable::ordinary::")
-        .current_dir("/")
-        .env("HOME", "/nonexistent")
-        .gid(NOBODY)
-        .uid(NOBODY)
-        .output()
-        .unwrap();
-    let said = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
-    assert!(!said.contains("running 0 tests"), "{said}");
+    run_again_as_nobody("unreadable::ordinary::");
 }
 
 fn skipped(saved: &Saved) -> Vec<(String, Reason)> {

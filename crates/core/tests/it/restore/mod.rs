@@ -85,7 +85,3 @@ fn there_and_back(before: impl Fn(&TestWorkspace), after: impl Fn(&TestWorkspace
     new.assert_same(&ws.manifest(), "restored to the second");
     ws.assert_store_is_sound();
 }
-
-fn is_root() -> bool {
-    rustix::process::geteuid().is_root()
-}

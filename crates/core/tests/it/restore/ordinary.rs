@@ -1,33 +1,16 @@
 //! What the system refuses to an ordinary user.
 
-use std::{
-    os::unix::{fs::PermissionsExt, process::CommandExt},
-    process::Command,
-};
+use std::os::unix::fs::PermissionsExt;
 
 use backtrail::{CheckpointId, ErrorCode, Recovery, RestoreRequest, SaveRequest, Way};
 use backtrail_testkit::{Manifest, TestWorkspace, crash};
 
 use super::*;
+use crate::other_user::{is_root, run_again_as_nobody};
 
-/// Nothing is refused to root: there the others run once more as another user, in a process of their own.
 #[test]
 fn run_as_an_ordinary_user() {
-    const NOBODY: u32 = 65_534;
-    if !is_root() {
-        return;
-    }
-    // The build directory may be closed to others.
-    let directory = tempfile::tempdir().unwrap();
-    let program = directory.path().join("it");
-    std::fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
-    std::fs::set_permissions(directory.path(), PermissionsExt::from_mode(0o755)).unwrap();
-    let mut command = Command::new(&program);
-    command.arg("restore::ordinary::refused::").current_dir("/").env("HOME", "/nonexistent").gid(NOBODY).uid(NOBODY);
-    let output = command.output().unwrap();
-    let said = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
-    assert!(!said.contains("running 0 tests"), "{said}");
+    run_again_as_nobody("restore::ordinary::refused::");
 }
 
 mod refused {

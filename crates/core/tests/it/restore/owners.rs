@@ -9,8 +9,7 @@ use backtrail::SaveRequest;
 use backtrail_testkit::TestWorkspace;
 
 use super::*;
-
-const NOBODY: u32 = 65_534;
+use crate::other_user::{self, NOBODY, is_root};
 
 fn owner(ws: &TestWorkspace, name: &str) -> (u32, u32) {
     let found = std::fs::symlink_metadata(ws.path(name)).unwrap();
@@ -104,10 +103,7 @@ fn what_nobody_may_read_can_be_finished_by_an_ordinary_user() {
     if !is_root() {
         return;
     }
-    let directory = tempfile::tempdir().unwrap();
-    let program = directory.path().join("it");
-    std::fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
-    std::fs::set_permissions(directory.path(), PermissionsExt::from_mode(0o755)).unwrap();
+    let (_directory, program) = other_user::program();
     let prepared = || {
         let ws = TestWorkspace::new();
         ws.write_mode("set-in-place", "1\n", 0o000);
