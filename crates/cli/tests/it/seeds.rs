@@ -319,8 +319,10 @@ fn every_test_that_the_table_of_promises_names_is_there() {
         assert!(!is_of_promises || !tests.is_empty(), "a promise without a test: {row}");
         for test in tests {
             let parts: Vec<&str> = test.split("::").collect();
-            let file = root.join(format!("crates/{}/tests/it/{}.rs", parts[0], parts[1]));
-            let source = fs::read_to_string(&file).unwrap_or_else(|_| panic!("{test}: there is no {}", file.display()));
+            let module = root.join(format!("crates/{}/tests/it/{}", parts[0], parts[1]));
+            let source = fs::read_to_string(module.with_extension("rs"))
+                .or_else(|_| fs::read_to_string(module.join("mod.rs")))
+                .unwrap_or_else(|_| panic!("{test}: there is no module {}", module.display()));
             assert!(source.contains(&format!("#[test]\nfn {}()", parts[2])), "there is no test {test}");
             named += 1;
         }

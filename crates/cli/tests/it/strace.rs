@@ -170,8 +170,9 @@ fn repository() -> Place {
             assert!(command.env("GIT_CONFIG_NOSYSTEM", "1").output().unwrap().status.success(), "git {words:?}");
         };
         git(&["init", "-q"]);
-        git(&["config", "filter.loud.clean", "touch /tmp/backtrail-ran-a-filter; cat"]);
-        git(&["config", "core.fsmonitor", "touch /tmp/backtrail-ran-a-monitor"]);
+        let mark = place.path("something-ran-early");
+        git(&["config", "filter.loud.clean", &format!("touch {}; cat", mark.display())]);
+        git(&["config", "core.fsmonitor", &format!("touch {}", mark.display())]);
     }
     place
 }
