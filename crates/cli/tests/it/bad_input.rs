@@ -504,6 +504,37 @@ fn settings_of_the_user_that_can_not_be_read() {
     );
 }
 
+/// It may say where the stores lie: who passed over it would show another history.
+#[test]
+fn settings_of_the_user_that_are_no_file() {
+    let place = place();
+    let file = place.path("home/.config/backtrail/config.toml");
+    fs::create_dir_all(file.parent().unwrap()).unwrap();
+    let target = place.path("home/dotfiles.toml");
+    for target_is in ["nowhere", "a directory", "no regular file"] {
+        match target_is {
+            "a directory" => fs::create_dir(&target).unwrap(),
+            "no regular file" => {
+                fs::remove_dir(&target).unwrap();
+                assert!(Command::new("mkfifo").arg(&target).status().unwrap().success());
+            }
+            _ => {}
+        }
+        std::os::unix::fs::symlink(&target, &file).unwrap();
+        assert_refused(&place, &["list"], 2, "settings", target_is);
+        fs::remove_file(&file).unwrap();
+        if target.exists() {
+            fs::rename(&target, &file).unwrap();
+            assert_refused(&place, &["list"], 2, "settings", target_is);
+            fs::rename(&file, &target).unwrap();
+        }
+    }
+    fs::remove_file(&target).unwrap();
+    fs::write(&target, "[retention]\nstep = 7\n").unwrap();
+    std::os::unix::fs::symlink(&target, &file).unwrap();
+    place.ok(["list"]);
+}
+
 #[test]
 fn places_that_are_no_store() {
     let place = place();

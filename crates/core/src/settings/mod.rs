@@ -15,7 +15,7 @@ use std::{
 use self::file::{Quotes, SettingsFile};
 pub use self::quantities::{parse_bytes, parse_duration};
 use crate::{
-    error::{Error, Result, While},
+    error::{Error, Result},
     model::WorkspacePath,
 };
 
@@ -156,7 +156,7 @@ impl Settings {
     pub fn of_user(user_file: Option<&Path>) -> Result<Self> {
         let mut settings = Self::default();
         if let Some(path) = user_file
-            && let Some(bytes) = crate::disk::read_following(path).or_fail("read the settings file", path)?
+            && let Some(bytes) = read::of_user(path)?
         {
             parse(path, &bytes)?.apply(&mut settings);
         }

@@ -1,6 +1,10 @@
-//! Reading the workspace's own settings file, whatever stands under its name.
+//! Reading a settings file, whatever stands under its name.
 
-use std::{io::Read, path::Path};
+use std::{
+    io::{ErrorKind, Read},
+    os::unix::ffi::OsStrExt,
+    path::Path,
+};
 
 use super::{WORKSPACE_FILE, file::Quotes};
 use crate::{
@@ -15,12 +19,25 @@ pub(super) struct Found {
     pub(super) quotes: Quotes,
 }
 
+/// The user's own file; none where there is none.
+pub(super) fn of_user(file: &Path) -> Result<Option<Vec<u8>>> {
+    let (Some(directory), Some(name)) = (file.parent(), file.file_name()) else { return Ok(None) };
+    match Dir::open(directory) {
+        Ok(directory) => Ok(in_directory(&directory, name.as_bytes(), file)?.map(|found| found.bytes)),
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(None),
+        Err(error) => Err(error).or_fail("read the settings file", file),
+    }
+}
+
 /// The workspace's own file; none where there is none.
 pub(super) fn in_workspace(root: &Path) -> Result<Option<Found>> {
     let file = root.join(WORKSPACE_FILE);
-    let name = WORKSPACE_FILE.as_bytes();
     let directory = Dir::open(root).or_fail("read the settings file", &file)?;
-    let stamp = directory.try_stamp_at(name).or_fail("read the settings file", &file)?;
+    in_directory(&directory, WORKSPACE_FILE.as_bytes(), &file)
+}
+
+fn in_directory(directory: &Dir, name: &[u8], file: &Path) -> Result<Option<Found>> {
+    let stamp = directory.try_stamp_at(name).or_fail("read the settings file", file)?;
     let problem = match stamp.as_ref().map(FileType::of) {
         None => return Ok(None),
         Some(FileType::File) => {
@@ -31,14 +48,14 @@ pub(super) fn in_workspace(root: &Path) -> Result<Option<Found>> {
                 .map(|_| Some(Found { bytes, quotes: Quotes::Allowed }));
         }
         // Who shares rules between workspaces links to them. A stranger's link may lead to a secret: it is not quoted.
-        Some(FileType::Symlink) => match behind_link(&file)? {
+        Some(FileType::Symlink) => match behind_link(file)? {
             Ok(bytes) => return Ok(Some(Found { bytes, quotes: Quotes::Withheld })),
             Err(problem) => problem,
         },
         Some(FileType::Directory) => "it is a directory",
         Some(FileType::Special) => "it is no regular file",
     };
-    Err(Error::Settings { file, problem: problem.into() })
+    Err(Error::Settings { file: file.to_owned(), problem: problem.into() })
 }
 
 /// The bytes of the file that a link leads to, or what is wrong with it.
