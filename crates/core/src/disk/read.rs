@@ -22,10 +22,10 @@ pub(crate) fn read_following(path: &Path) -> io::Result<Option<Vec<u8>>> {
 /// rather than waited for.
 pub(crate) fn read_regular(path: &Path) -> io::Result<Option<Vec<u8>>> {
     let Some(mut file) = open_following(path)? else {
-        return match is_special(path)? {
-            true => Err(io::Error::other("it is not a regular file")),
-            false => Ok(None),
-        };
+        if is_special(path)? {
+            return Err(io::Error::other("it is not a regular file"));
+        }
+        return Ok(None);
     };
     let mut bytes = Vec::new();
     io::Read::read_to_end(&mut file, &mut bytes)?;

@@ -373,10 +373,7 @@ impl Run<'_> {
             Err(error) => Err(error),
         };
         let parents: Vec<WorkspacePath> = parents.into_iter().collect();
-        match parents.len() <= FEW {
-            true => parents.iter().try_for_each(sync),
-            false => threads::wait_for_each(&parents, sync),
-        }
+        if parents.len() <= FEW { parents.iter().try_for_each(sync) } else { threads::wait_for_each(&parents, sync) }
     }
 }
 

@@ -40,9 +40,10 @@ impl Workspace {
         let pack = writer.start_pack();
         let look = |(number, step): (usize, &Step)| self.intruders_of(number, step, stage, &pack);
         let steps = journal.steps.iter().enumerate();
-        let found: Vec<(Vec<Intruder>, Vec<Conflict>)> = match journal.steps.len() <= FEW {
-            true => steps.map(look).collect::<Result<_>>()?,
-            false => steps.collect::<Vec<_>>().into_par_iter().map(look).collect::<Result<_>>()?,
+        let found: Vec<(Vec<Intruder>, Vec<Conflict>)> = if journal.steps.len() <= FEW {
+            steps.map(look).collect::<Result<_>>()?
+        } else {
+            steps.collect::<Vec<_>>().into_par_iter().map(look).collect::<Result<_>>()?
         };
         let (intruders, given_back): (Vec<_>, Vec<_>) = found.into_iter().unzip();
         let layers = layers(intruders);

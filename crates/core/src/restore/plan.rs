@@ -263,10 +263,11 @@ impl Builder<'_> {
             return Err(Error::LeftOutPath { path: (*path).clone(), reason: *reason, checkpoint: *target });
         }
         for (path, reason) in left_out {
-            let (told, reason) = match reason.breaks_completeness() {
+            let (told, reason) = if reason.breaks_completeness() {
                 // Somebody wants this very path as it was, and that can't be done.
-                true => (&mut self.conflicts, "it can't be read, so it can't be saved first".to_owned()),
-                false => (&mut self.stays, format!("it is not in the checkpoint, and left out ({})", reason.as_str())),
+                (&mut self.conflicts, "it can't be read, so it can't be saved first".to_owned())
+            } else {
+                (&mut self.stays, format!("it is not in the checkpoint, and left out ({})", reason.as_str()))
             };
             told.push(Conflict { path: path.clone(), reason, kept: None });
         }

@@ -110,12 +110,11 @@ impl Workspace {
         act: impl FnOnce() -> Result<T>,
     ) -> Result<T> {
         let staged = staged(&plan.steps);
-        let done = match staged.len() <= FEW {
-            true => self.sync_stage(&staged, stage).and_then(|()| act()),
-            false => {
-                let (acted, synced) = threads::beside(act, || self.sync_stage(&staged, stage));
-                synced.and(acted)
-            }
+        let done = if staged.len() <= FEW {
+            self.sync_stage(&staged, stage).and_then(|()| act())
+        } else {
+            let (acted, synced) = threads::beside(act, || self.sync_stage(&staged, stage));
+            synced.and(acted)
         };
         done.map_err(|error| self.give_up_stage(writer, &stage.areas, error))
     }
@@ -377,9 +376,10 @@ impl Workspace {
                     None => is_directory(&listed.name),
                 });
             let remove = |listed: &Listed| directory.remove_own_file(&listed.name).or_fail("clear", &path);
-            match listed.len() <= FEW {
-                true => listed.iter().try_for_each(remove)?,
-                false => threads::wait_for_each(&listed, remove)?,
+            if listed.len() <= FEW {
+                listed.iter().try_for_each(remove)?;
+            } else {
+                threads::wait_for_each(&listed, remove)?;
             }
             if !foreign.is_empty() {
                 continue;
