@@ -85,6 +85,7 @@ impl Workspace {
         }
         let (writer, _) = self.writer_as_it_is(now)?;
         writer.mend_indices()?;
+        writer.mend_refs()?;
         self.recover_locked(&writer, way, now)
     }
 

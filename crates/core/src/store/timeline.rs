@@ -82,6 +82,8 @@ pub(crate) struct Timeline {
     pub(crate) loose_refs: usize,
     /// Checkpoints that were published, were never deleted, and have no ref.
     pub(super) lost: Vec<CheckpointId>,
+    /// Pins of checkpoints that were deleted: whoever did it was killed before they were gone.
+    pub(super) stray_pins: Vec<CheckpointId>,
     /// The file is not what it should be and wants to be written again.
     pub(super) is_stale: bool,
 }
@@ -119,9 +121,18 @@ impl Timeline {
         }
         let operations = Operations::read(layout)?;
         unreadable.sort();
-        let lost = operations.never_deleted(without_ref);
-        let positions = HashMap::with_capacity(entries.len());
-        let mut timeline = Self { lost, entries, positions, operations, unreadable, loose_refs: refs.loose, is_stale };
+        let pins_alone: Vec<CheckpointId> = refs.pinned.difference(&refs.checkpoints).copied().collect();
+        let is_deleted = |id: &CheckpointId| operations.parent_of_deleted(id).is_some();
+        let mut timeline = Self {
+            stray_pins: pins_alone.iter().copied().filter(is_deleted).collect(),
+            lost: operations.never_deleted(without_ref.into_iter().chain(pins_alone).collect()),
+            positions: HashMap::with_capacity(entries.len()),
+            loose_refs: refs.loose,
+            entries,
+            operations,
+            unreadable,
+            is_stale,
+        };
         timeline.sort();
         Ok(timeline)
     }

@@ -227,17 +227,12 @@ impl Writer {
 
     /// Keeps the number of files in bounds.
     pub(crate) fn tidy(&self) -> Result<()> {
+        // Before the timeline and the log are written again: what they say is all that is known of a lost checkpoint,
+        // and of one that is deleted.
+        self.mend_refs()?;
         let timeline = self.timeline()?;
-        let is_tidy = timeline.lost.is_empty()
-            && !timeline.is_stale
-            && !timeline.operations.is_long()
-            && timeline.loose_refs <= MANY_REFS;
-        if !is_tidy {
+        if timeline.is_stale || timeline.operations.is_long() || timeline.loose_refs > MANY_REFS {
             self.forget_timeline();
-        }
-        // Before the timeline is written again: its line is all that is known of such a checkpoint.
-        for id in timeline.lost.iter().filter(|id| super::verify::is_whole(self, id)) {
-            refs::publish(self.layout(), id).or_fail("publish in", self.layout().checkpoint_refs())?;
         }
         if timeline.is_stale {
             timeline::rewrite(self.layout(), &timeline, Durability::Unsynced)
@@ -274,6 +269,20 @@ impl Writer {
         Ok(())
     }
 
+    /// Puts refs back that were lost, and takes away the pins of what was deleted.
+    pub(crate) fn mend_refs(&self) -> Result<()> {
+        let timeline = self.timeline()?;
+        if timeline.lost.is_empty() && timeline.stray_pins.is_empty() {
+            return Ok(());
+        }
+        self.forget_timeline();
+        for id in timeline.lost.iter().filter(|id| super::verify::is_whole(self, id)) {
+            refs::publish(self.layout(), id).or_fail("publish in", self.layout().checkpoint_refs())?;
+        }
+        let unpinned = refs::remove(self.layout(), &timeline.stray_pins, Removed::Pins);
+        unpinned.or_fail("unpin in", self.layout().pinned_refs())
+    }
+
     /// Makes indices of packs again that are damaged.
     pub(crate) fn mend_indices(&self) -> Result<()> {
         reindex::mend(self.layout(), Which::Damaged).or_fail("index the packs of", self.layout().root())
@@ -281,6 +290,8 @@ impl Writer {
 
     /// Reclaims the space of what no checkpoint needs.
     pub(crate) fn compact(&self) -> Result<()> {
+        // What has lost its ref needs its objects; a pin of what is deleted would lead nowhere without them.
+        self.mend_refs()?;
         compact::compact(&self.store).or_fail("compact", self.layout().root())
     }
 

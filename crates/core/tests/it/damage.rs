@@ -203,6 +203,19 @@ fn a_file_that_is_cut_short_is_noticed_or_harmless() {
 /// Files of the store that the next command makes again: after it, everything is as it was.
 #[test]
 fn what_can_be_made_again_is() {
+    after_each_loss("the next save", |_| {});
+}
+
+/// A ref that is lost must not cost its checkpoint the objects that nothing else refers to.
+#[test]
+fn what_can_be_made_again_is_not_pruned() {
+    after_each_loss("a prune and the next save", |ws| {
+        // What can't be told any more is an error, and takes nothing away.
+        let _ = ws.open().prune(ws.now());
+    });
+}
+
+fn after_each_loss(next: &str, act: impl Fn(&TestWorkspace)) {
     let sample = Sample::new();
     for path in sample.files.keys() {
         let inside = path.strip_prefix(sample.ws.store()).unwrap().to_string_lossy().into_owned();
@@ -210,17 +223,18 @@ fn what_can_be_made_again_is() {
             continue;
         }
         std::fs::remove_file(path).unwrap();
-        let what = format!("without {inside}");
+        let what = format!("without {inside}, after {next}");
         if inside != "backtrail/format" {
             sample.assert_nothing_wrong_comes_out(&what);
         }
+        act(&sample.ws);
         sample
             .ws
             .open()
             .save(&SaveRequest::default(), sample.ws.now())
             .unwrap_or_else(|error| panic!("{what}: {error}"));
         let damaged = sample.ws.open().verify().unwrap().damaged;
-        assert!(damaged.is_empty(), "{what}, after the next save: {damaged:?}");
+        assert!(damaged.is_empty(), "{what}: {damaged:?}");
         let list = sample.ws.open().list(&ListFilter::default()).unwrap();
         for id in sample.trees.keys() {
             assert!(list.iter().any(|checkpoint| checkpoint.id == *id), "{what}: {id} is gone");
@@ -229,6 +243,22 @@ fn what_can_be_made_again_is() {
         sample.ws.assert_store_is_sound();
         sample.put_back();
     }
+}
+
+/// A pin is a ref like any other: where it is all that is left of a checkpoint, it is enough.
+#[test]
+fn a_pin_alone_brings_its_checkpoint_back() {
+    let sample = Sample::new();
+    let pins = sample.ws.store().join("refs/pinned");
+    let pinned = std::fs::read_dir(&pins).unwrap().next().unwrap().unwrap().file_name();
+    std::fs::remove_file(sample.ws.store().join("refs/checkpoints").join(&pinned)).unwrap();
+    std::fs::remove_file(sample.ws.store().join("backtrail/timeline")).unwrap();
+    sample.ws.open().prune(sample.ws.now()).unwrap();
+    let list = sample.ws.open().list(&ListFilter::default()).unwrap();
+    let pinned = list.iter().find(|checkpoint| checkpoint.id.to_string() == pinned.to_string_lossy());
+    assert!(pinned.is_some_and(|checkpoint| checkpoint.pinned), "{list:#?}");
+    sample.assert_nothing_wrong_comes_out("with a pin alone");
+    sample.ws.assert_store_is_sound();
 }
 
 /// A pack's index that was damaged made every checkpoint in the pack unreadable, although the pack has it all.

@@ -193,7 +193,7 @@ fn contents_in_store(ws: &TestWorkspace) -> String {
     String::from_utf8_lossy(&ws.store_git(&["rev-list", "--objects", "--all"])).into_owned()
 }
 
-/// No temporary file, staging area or journal is left after a command that writes.
+/// No temporary file, staging area, journal or pin of what is gone is left after a command that writes.
 fn assert_no_leftovers(ws: &TestWorkspace, what: &str) {
     let mut pending: Vec<_> = [ws.store(), ws.root()].into_iter().filter(|place| place.exists()).collect();
     while let Some(directory) = pending.pop() {
@@ -210,6 +210,11 @@ fn assert_no_leftovers(ws: &TestWorkspace, what: &str) {
     let stage = ws.store().join("backtrail/stage");
     let staged = std::fs::read_dir(&stage).map(|entries| entries.count()).unwrap_or(0);
     assert_eq!(staged, 0, "{what}: the stage is not empty");
+    for pin in std::fs::read_dir(ws.store().join("refs/pinned")).into_iter().flatten() {
+        let id = pin.unwrap().file_name();
+        let checkpoint = ws.store().join("refs/checkpoints").join(&id);
+        assert!(checkpoint.exists(), "{what}: {id:?} is gone, and its pin is left");
+    }
 }
 
 /// Runs `operation` with a fault at each of its points, after `prepare` in a fresh workspace each time.
@@ -489,6 +494,11 @@ fn undo_and_redo_are_old_or_new_after_a_kill_at_every_point() {
 #[test]
 fn delete_and_prune_survive_a_kill_at_every_point() {
     sweep("delete", &TestWorkspace::new, &every_sort_of_change, "delete one");
+    let pinned = |ws: &TestWorkspace| {
+        every_sort_of_change(ws);
+        ws.open().pin(&by_name(ws, "one").id, ws.now()).unwrap();
+    };
+    sweep("delete of a pinned one", &TestWorkspace::new, &pinned, "delete one");
     let deleted = |ws: &TestWorkspace| {
         every_sort_of_change(ws);
         ws.open().delete(&[by_name(ws, "one").id], false, ws.now()).unwrap();

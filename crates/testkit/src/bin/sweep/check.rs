@@ -279,7 +279,7 @@ fn lost(place: &Place, store: &Path, tree: &Manifest, expected: &Expected) -> Ve
     lost.map(|(_, (_, path))| format!("the bytes of {path} are lost")).collect()
 }
 
-/// Temporary files, staging areas and journals that nobody cleared away.
+/// Temporary files, staging areas, journals and pins of what is gone that nobody cleared away.
 fn leftovers(directory: &Path) -> Vec<String> {
     let mut found = Vec::new();
     for entry in fs::read_dir(directory).unwrap() {
@@ -290,7 +290,9 @@ fn leftovers(directory: &Path) -> Vec<String> {
         let is_journal = directory.ends_with("backtrail") && ["journal", "staging"].contains(&name.as_str());
         // A pack that never got its index is looked at by nobody.
         let is_half_a_pack = name.ends_with(".pack") && !path.with_extension("idx").exists();
-        if name.starts_with(".backtrail-") || is_staged || is_journal || is_half_a_pack {
+        let is_pin = directory.ends_with("refs/pinned");
+        let is_stray = is_pin && !directory.with_file_name("checkpoints").join(&name).exists();
+        if name.starts_with(".backtrail-") || is_staged || is_journal || is_half_a_pack || is_stray {
             found.push(format!("left behind: {}", path.display()));
         }
         if is_directory {

@@ -57,6 +57,7 @@ pub(crate) fn all() -> Vec<Scenario> {
         scenario("undo", restored, &["undo"]),
         scenario("redo", undone, &["redo"]),
         scenario("delete", edited, &["delete", "one"]),
+        scenario("delete of a pinned one", pinned, &["delete", "one"]),
         scenario("delete of packed refs", crowded_and_packed, &["delete", "one"]),
         scenario("prune", deleted, &["prune"]),
         scenario("pin", edited, &["pin", "one"]),
@@ -202,6 +203,11 @@ fn undone(place: &Place) {
     restored(place);
     place.ok(&["undo"]);
     place.write("after the undo", "edit\n");
+}
+
+fn pinned(place: &Place) {
+    edited(place);
+    place.ok(&["pin", "one"]);
 }
 
 fn deleted(place: &Place) {
