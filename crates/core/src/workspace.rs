@@ -155,12 +155,6 @@ impl Workspace {
     }
 }
 
-/// Is it the directory of a repository, bare or not?
-fn is_repository(directory: &Path) -> bool {
-    private::exists(&directory.join("HEAD"))
-        && ["objects", "refs"].iter().all(|name| disk::is_directory(&directory.join(name)))
-}
-
 /// Without `.` and `..`, taken by the letter; none where it leads above the top.
 pub(crate) fn normalize(path: &Path) -> Option<PathBuf> {
     let mut out = PathBuf::new();
@@ -238,7 +232,10 @@ impl Workspace {
     /// repository's own directory: restoring it would take commits away.
     fn refuse_own_directory(&self) -> Result<()> {
         let mut own = self.options.own_directories.iter().filter_map(|path| private::canonical(path).ok());
-        let is_git = || self.root().iter().any(|part| part == ".git") || is_repository(self.root());
+        let is_git = || {
+            self.root().iter().any(|part| part == ".git")
+                || disk::Dir::open(self.root()).is_ok_and(|root| crate::files::is_repository(&root))
+        };
         if own.any(|own| self.root().starts_with(own))
             || private::exists(&Layout::new(self.root()).format())
             || is_git()

@@ -12,6 +12,7 @@ mod scan;
 mod scanned;
 mod stat_cache;
 
+pub(crate) use git_directory::is_repository;
 pub(crate) use ignore::{IgnoreRules, PatternSet, RuleSource, Verdict};
 pub(crate) use scan::{Exceptions, MAX_DEPTH, ScanOptions, scan};
 pub(crate) use scanned::Scan;

@@ -5,7 +5,7 @@
 use std::{
     borrow::Cow,
     collections::HashMap,
-    io,
+    io::{self, Read},
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
 };
@@ -102,14 +102,37 @@ pub(super) enum Place {
     Ignored(Reason),
     /// Everything is captured: a caller named the directory.
     Named,
-    /// Names are git's own; a directory that is not is a worktree.
-    GitDirectory,
+    /// Some names are git's own; others are what they would be without git.
+    GitDirectory(Around),
+}
+
+/// What the directory of a repository would be without git.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Around {
+    Ordinary,
+    Ignored(Reason),
+    Named,
 }
 
 impl Place {
     /// What it means for a directory in it that nothing else is said of.
     pub(super) fn below(self) -> Self {
-        if self == Self::GitDirectory { Self::Ordinary } else { self }
+        match self {
+            Self::GitDirectory(Around::Ordinary) => Self::Ordinary,
+            Self::GitDirectory(Around::Ignored(reason)) => Self::Ignored(reason),
+            Self::GitDirectory(Around::Named) => Self::Named,
+            other => other,
+        }
+    }
+
+    /// The same, in the directory of a repository.
+    fn of_git(self) -> Self {
+        Self::GitDirectory(match self {
+            Self::Ordinary => Around::Ordinary,
+            Self::Ignored(reason) => Around::Ignored(reason),
+            Self::Named => Around::Named,
+            Self::GitDirectory(around) => around,
+        })
     }
 
     fn salt(self) -> u64 {
@@ -117,7 +140,7 @@ impl Place {
             Self::Ordinary => 0,
             Self::Ignored(_) => 0x9e37_79b9_7f4a_7c15,
             Self::Named => 0xc2b2_ae3d_27d4_eb4f,
-            Self::GitDirectory => 0x1656_67b1_9e37_79f9,
+            Self::GitDirectory(_) => 0x1656_67b1_9e37_79f9 ^ self.below().salt(),
         }
     }
 }
@@ -430,11 +453,8 @@ impl<'a> Walker<'a> {
         if !is_known() && is_store(&directory) {
             return Ok(Some(Node::Skipped(Reason::Own, stamp)));
         }
-        if !matches!(place, Place::Ignored(_))
-            && is_git_directory(&directory, record.filter(|_| is_known()))
-            && !(self.options.exceptions.is_tracked)(path)
-        {
-            place = Place::GitDirectory;
+        if is_git_directory(&directory, record.filter(|_| is_known())) && !(self.options.exceptions.is_tracked)(path) {
+            place = place.of_git();
         }
         // What has no mark by name has none at all.
         let is_unmarked =
@@ -464,11 +484,14 @@ impl<'a> Walker<'a> {
 
     fn judge(&self, path: &[u8], is_directory: bool, rules: &IgnoreRules, place: Place) -> Judged {
         let captured = |place_below, exception| Judged::Captured { place_below, exception };
+        if matches!(place, Place::GitDirectory(_)) && is_of_git(name_of(path), is_directory) {
+            return Judged::LeftOut(Reason::Git);
+        }
+        let place = place.below();
         let reason = match place {
             Place::Named => return captured(Place::Named, Some(Exception::Named)),
-            Place::GitDirectory if is_of_git(name_of(path), is_directory) => return Judged::LeftOut(Reason::Git),
             Place::Ignored(reason) => reason,
-            Place::Ordinary | Place::GitDirectory => match rules.judge(path, is_directory) {
+            Place::Ordinary | Place::GitDirectory(_) => match rules.judge(path, is_directory) {
                 Verdict::Captured => return captured(Place::Ordinary, None),
                 Verdict::Ignored | Verdict::IgnoredByUncaptured => Reason::Ignored,
             },
@@ -541,8 +564,14 @@ fn is_staging_area(name: &[u8], directory: &Dir) -> bool {
 
 /// A store, of whatever workspace: restoring it would take checkpoints away, and it changes with every save.
 fn is_store(directory: &Dir) -> bool {
-    directory.open_dir(b"backtrail").is_ok_and(|own| own.stamp_at(b"format").is_ok())
-        && directory.stamp_at(b"objects").is_ok()
+    let says_so = |own: Dir| {
+        let mut says = [0; b"backtrail store ".len()];
+        let is_file = own.stamp_at(b"format").is_ok_and(|stamp| FileType::of(&stamp) == FileType::File);
+        is_file
+            && own.open_file(b"format").and_then(|mut file| file.read_exact(&mut says)).is_ok()
+            && says == *b"backtrail store "
+    };
+    directory.stamp_at(b"objects").is_ok() && directory.open_dir(b"backtrail").is_ok_and(says_so)
 }
 
 fn named_salt(named: &[WorkspacePath]) -> u64 {

@@ -117,6 +117,90 @@ fn a_bare_repository_is_plain_files() {
     assert_eq!(ws.paths_in_store(&saved.id).len(), on_disk);
 }
 
+/// Names alone make no repository, and in one what is not git's own is somebody's.
+#[test]
+fn what_git_did_not_make_is_captured() {
+    let ws = TestWorkspace::new();
+    ws.write("src/main.c", "1");
+    ws.write("src/HEAD", "");
+    ws.mkdir("src/objects");
+    ws.mkdir("src/refs");
+    ws.write("heads/HEAD/m", "1");
+    ws.mkdir("heads/objects");
+    ws.mkdir("heads/refs");
+    ws.write("heads/index", "1");
+    ws.write("store/backtrail/format", "anything\n");
+    ws.write("store/objects/mine", "1");
+    let source = TestWorkspace::new();
+    source.write("tree", "0");
+    source.git_init();
+    git(&ws.path(""), &["clone", "-q", "--bare", source.path("").to_str().unwrap(), "proj"]);
+    git(&ws.path("proj"), &["worktree", "add", "-q", "-b", "work", "tree"]);
+    for mine in ["notes.txt", ".env", "README", "tree/a", "docs/b"] {
+        ws.write(format!("proj/{mine}"), "1");
+    }
+    let saved = ws.save();
+    let captured = ws.paths_in_store(&saved.id);
+    let wanted = [
+        "heads/HEAD/m",
+        "heads/index",
+        "proj/.env",
+        "proj/README",
+        "proj/docs/b",
+        "proj/notes.txt",
+        "proj/tree/a",
+        "proj/tree/tree",
+        "src/HEAD",
+        "src/main.c",
+        "store/backtrail/format",
+        "store/objects/mine",
+    ];
+    assert_eq!(captured, wanted);
+    ws.write("src/main.c", "2");
+    ws.write("proj/notes.txt", "2");
+    let again = ws.save();
+    std::fs::remove_file(ws.path("src/main.c")).unwrap();
+    std::fs::remove_file(ws.path("proj/notes.txt")).unwrap();
+    ws.open().restore(&RestoreRequest::whole(again.id), ws.now()).unwrap();
+    assert_eq!((ws.read("src/main.c").unwrap(), ws.read("proj/notes.txt").unwrap()), (b"2".to_vec(), b"2".to_vec()));
+}
+
+/// The layout in which people keep their dotfiles: bare by its settings, and yet something is checked out of it.
+#[test]
+fn a_bare_repository_with_an_index_is_gits_own() {
+    let ws = TestWorkspace::new();
+    git(&ws.path(""), &["init", "-q", "--bare", "-b", "main", ".cfg"]);
+    let checked_out = |words: &[&str]| git(&ws.path(""), &[&["--git-dir=.cfg", "--work-tree=."], words].concat());
+    assert_git_stays(&ws, ".cfg", |text| {
+        ws.write("rc", text);
+        checked_out(&["add", "rc"]);
+        checked_out(&["commit", "-q", "-m", text]);
+    });
+    assert_eq!(ws.read("rc").unwrap(), b"1");
+}
+
+/// Settings that bring in what is ignored bring in nothing of git's.
+#[test]
+fn a_repository_in_an_ignored_directory_stays_gits_own() {
+    for include in ["**/config", "build/gd/*", "build/gd/HEAD", "build/"] {
+        let ws = TestWorkspace::new();
+        ws.write(".gitignore", "build/\n");
+        ws.write("backtrail.toml", format!("[scan]\ninclude = [\"{include}\"]\n"));
+        ws.write("build/config", "1");
+        ws.mkdir("work");
+        git(&ws.path("work"), &["init", "-q", "-b", "main", "--separate-git-dir", "../build/gd"]);
+        assert_git_stays(&ws, "build/gd", |text| {
+            ws.write("work/a", text);
+            git(&ws.path("work"), &["add", "a"]);
+            git(&ws.path("work"), &["commit", "-q", "-m", text]);
+            git(&ws.path("work"), &["config", "user.name", text]);
+        });
+        ws.write("work/a", "3");
+        let is_captured = ws.paths_in_store(&ws.save().id).contains(&"build/config".to_owned());
+        assert_eq!(is_captured, ["**/config", "build/"].contains(&include), "{include}");
+    }
+}
+
 /// The files of a repository, without those that are checked out inside it.
 fn repository(ws: &TestWorkspace, git_directory: &str) -> Manifest {
     let mut found = git_directory_bytes(&ws.path(git_directory));
