@@ -171,13 +171,26 @@ impl<'s> HeldPaths<'s> {
     /// Does it hold this path, as a file, a link or a directory? An unreadable part counts as not held here; the plan
     /// names it as damage.
     pub(crate) fn contains(&self, path: &[u8]) -> bool {
+        self.find(path, |_| ()).is_some()
+    }
+
+    /// How large is the file that it holds at this path?
+    pub(crate) fn size(&self, path: &[u8]) -> Option<u64> {
+        let content = self.find(path, |node| match node {
+            StoredNode::File { content, .. } => Some(*content),
+            _ => None,
+        })??;
+        self.store.content_size(&self.store.reader(), &content).ok()
+    }
+
+    fn find<T>(&self, path: &[u8], look: impl Fn(&StoredNode) -> T) -> Option<T> {
         let (parent, name) = match path.iter().rposition(|byte| *byte == b'/') {
             Some(slash) => (&path[..slash], &path[slash + 1..]),
             None => (&[][..], path),
         };
         let mut listed = self.listed.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let entries = listed.entry(parent.to_vec()).or_insert_with(|| self.list(parent));
-        entries.as_ref().is_some_and(|entries| entries.iter().any(|entry| entry.name == name))
+        entries.as_ref()?.iter().find(|entry| entry.name == name).map(|entry| look(&entry.node))
     }
 
     fn list(&self, directory: &[u8]) -> Option<Vec<StoredEntry>> {

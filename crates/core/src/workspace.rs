@@ -295,8 +295,9 @@ impl Workspace {
                     named: sources.named,
                     is_tracked: &is_tracked,
                     index_is_cached: sources.cache.is_some_and(|cache| cache.base().index == index),
-                    is_held: sources.is_held.unwrap_or(&|_| false),
-                    holds_anything: sources.is_held.is_some(),
+                    is_held: sources.held.map_or(&|_| false, |held| held.is_held),
+                    held_size: sources.held.map_or(&|_| None, |held| held.size),
+                    holds_anything: sources.held.is_some(),
                 },
                 own: &own,
                 scope: sources.scope,
@@ -331,7 +332,7 @@ impl Workspace {
         let named = self.named_paths(&timeline);
         let cache = store.and_then(|store| self.stat_cache(store, &timeline));
         let sources =
-            ScanSources { surroundings: &surroundings, named: &named, is_held: None, scope, cache: cache.as_ref() };
+            ScanSources { surroundings: &surroundings, named: &named, held: None, scope, cache: cache.as_ref() };
         self.scan_into(&sources, &HashOnly)
     }
 
@@ -348,8 +349,13 @@ impl Workspace {
     }
 }
 
-/// Says yes or no of a path in the workspace.
-pub(crate) type PathTest<'a> = dyn Fn(&[u8]) -> bool + Sync + 'a;
+/// What the checkpoints hold that a restore is about.
+pub(crate) struct Held<'a> {
+    /// Is there something at this path?
+    pub(crate) is_held: &'a (dyn Fn(&[u8]) -> bool + Sync + 'a),
+    /// How large is the file at this path?
+    pub(crate) size: &'a (dyn Fn(&[u8]) -> Option<u64> + Sync + 'a),
+}
 
 /// What lies around a workspace and has a say in what is captured.
 pub(crate) struct Surroundings {
@@ -363,7 +369,7 @@ pub(crate) struct Surroundings {
 pub(crate) struct ScanSources<'a> {
     pub(crate) surroundings: &'a Surroundings,
     pub(crate) named: &'a [WorkspacePath],
-    pub(crate) is_held: Option<&'a PathTest<'a>>,
+    pub(crate) held: Option<&'a Held<'a>>,
     pub(crate) scope: &'a Scope,
     pub(crate) cache: Option<&'a Arc<StatCache>>,
 }
@@ -398,7 +404,7 @@ mod tests {
         let workspace = Workspace::new(location, Options::default());
         let surroundings = Surroundings { repository: None, outside: OutsideRules::default() };
         let sources =
-            ScanSources { surroundings: &surroundings, named: &[], is_held: None, scope: &Scope::Whole, cache: None };
+            ScanSources { surroundings: &surroundings, named: &[], held: None, scope: &Scope::Whole, cache: None };
         let error = workspace.scan_into(&sources, &FullDisk).unwrap_err();
         assert_eq!(error.code(), ErrorCode::NoSpace);
         let store = workspace.store_directory().display();

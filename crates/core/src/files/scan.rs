@@ -56,6 +56,8 @@ pub(crate) struct Exceptions<'a> {
     pub(crate) index_is_cached: bool,
     /// Does the checkpoint that is being restored hold this path?
     pub(crate) is_held: &'a (dyn Fn(&[u8]) -> bool + Sync),
+    /// How large is the file that it holds at this path?
+    pub(crate) held_size: &'a (dyn Fn(&[u8]) -> Option<u64> + Sync),
     /// Does anything hold: without it the cached verdicts on ignored names stand.
     pub(crate) holds_anything: bool,
 }
@@ -330,7 +332,7 @@ impl<'a> Walker<'a> {
                 }
                 // A new file has to be opened anyway, which tells as much as a look at it.
                 Judged::Captured { exception, .. } if hint == FileType::File && pending.cached.is_none() => {
-                    match self.contents(directory, &name).map_err(fail)? {
+                    match self.contents(directory, &name, &child).map_err(fail)? {
                         None => return Ok(None),
                         // Something else may have taken the name since it was listed.
                         Some(Node::Skipped(..)) => {}
@@ -363,7 +365,7 @@ impl<'a> Walker<'a> {
             Judged::Captured { place_below, exception } => (place_below, exception),
         };
         let node = match file_type {
-            FileType::File => self.file(directory, &name, stamp, pending.cached.as_ref()).map_err(fail)?,
+            FileType::File => self.file(directory, &name, &child, stamp, pending.cached.as_ref()).map_err(fail)?,
             FileType::Symlink => self.symlink(directory, &name, stamp, pending.cached.as_ref()).map_err(fail)?,
             FileType::Special => Some(Node::Skipped(Reason::Special, stamp)),
             FileType::Directory => match directory.open_dir(&name) {
@@ -385,6 +387,7 @@ impl<'a> Walker<'a> {
         &self,
         directory: &Dir,
         name: &[u8],
+        path: &[u8],
         stamp: Stamp,
         cached: Option<&CachedEntry<'_>>,
     ) -> io::Result<Option<Node>> {
@@ -393,11 +396,18 @@ impl<'a> Walker<'a> {
         {
             return Ok(Some(Node::File(*file)));
         }
-        self.contents(directory, name)
+        self.contents(directory, name, path)
     }
 
-    fn contents(&self, directory: &Dir, name: &[u8]) -> io::Result<Option<Node>> {
-        let node = read::read_file(directory, name, self.options.settings.max_file_bytes, self.options.sink)?;
+    fn contents(&self, directory: &Dir, name: &[u8], path: &[u8]) -> io::Result<Option<Node>> {
+        let read = |max_bytes| read::read_file(directory, name, max_bytes, self.options.sink);
+        let mut node = read(self.options.settings.max_file_bytes)?;
+        // What a restore brought, or is to bring, may be larger than the limit of today.
+        if let Some(Node::Skipped(Reason::TooLarge, stamp)) = &node
+            && (self.options.exceptions.held_size)(path) == Some(stamp.size)
+        {
+            node = read(stamp.size)?;
+        }
         if let Some(Node::File(file)) = &node {
             self.options.progress.add_bytes(file.stamp.size);
         }

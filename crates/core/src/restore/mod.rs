@@ -29,7 +29,7 @@ use crate::{
     show::known,
     store::{Direction, FoundJournal, HashOnly, Journal, Operation, Restored, Store, Timeline, Writer},
     undo::TakenBack,
-    workspace::{ScanSources, Surroundings, Workspace},
+    workspace::{Held, ScanSources, Surroundings, Workspace},
 };
 
 /// What to restore, and how.
@@ -299,12 +299,19 @@ impl Workspace {
         let made = intent.made_by.filter(|id| timeline.get(id).is_some());
         let made = made.map(|id| store.snapshot(&id)).transpose()?.map(|snapshot| HeldPaths::of(store, snapshot));
         let is_held = |path: &[u8]| held.contains(path) || made.as_ref().is_some_and(|made| made.contains(path));
+        let size = |path: &[u8]| held.size(path).or_else(|| made.as_ref()?.size(path));
         let named = self.named_paths(timeline);
         let scope = plan::effective_scope(self, timeline, &intent.request);
         // A few files are read sooner than what is known of thirty thousand.
         let cache = if self.names_directory(&scope) { self.stat_cache(store, timeline) } else { None };
         self.scan_into(
-            &ScanSources { surroundings, named: &named, is_held: Some(&is_held), scope: &scope, cache: cache.as_ref() },
+            &ScanSources {
+                surroundings,
+                named: &named,
+                held: Some(&Held { is_held: &is_held, size: &size }),
+                scope: &scope,
+                cache: cache.as_ref(),
+            },
             sink,
         )
     }

@@ -437,12 +437,18 @@ impl Builder<'_> {
         if !self.left_out.covers(path, is_directory)? {
             return Ok(false);
         }
-        // What the operation itself made goes when it is taken back, whatever the rules say of it.
+        // What the operation itself made goes when it is taken back, whatever the rules say of it. What it only found
+        // there, or somebody wrote since, does not.
         let made = match &self.made {
-            Some(made) => crate::cat::find_stored(self.store, *made, path)?.is_some(),
-            None => false,
+            Some(made) => crate::cat::find_stored(self.store, *made, path)?,
+            None => None,
         };
-        Ok(!made)
+        Ok(!made.is_some_and(|made| match (present, &made) {
+            (Node::Directory(_), StoredNode::Directory { .. }) => true,
+            (Node::File(file), StoredNode::File { content, .. }) => file.content == *content,
+            (Node::Symlink(_), StoredNode::Symlink { .. }) => present.side() == Some(self.side_of(&made)),
+            _ => false,
+        }))
     }
 
     /// Something of another kind, or with other bytes or bits.
@@ -488,10 +494,10 @@ impl Builder<'_> {
         Ok(Stays::Something)
     }
 
-    /// The permission bits of a directory that is on both sides. Those of a hollow one are in no snapshot.
+    /// The permission bits of a directory that is on both sides.
     fn directory_mode(&mut self, path: &WorkspacePath, present: &Directory, wanted: Mode) {
         let mode = present.mode();
-        if mode != wanted && present.is_captured() {
+        if mode != wanted {
             let (old, new) = (Side::Directory { mode }, Side::Directory { mode: wanted });
             self.step(path, Some(old), Some(new));
             self.changes.push(Change::between(path.clone(), Some(old), Some(new)));

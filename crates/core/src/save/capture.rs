@@ -146,7 +146,7 @@ impl Workspace {
             &ScanSources {
                 surroundings: &surroundings,
                 named: &named,
-                is_held: None,
+                held: None,
                 scope: &Scope::Whole,
                 cache: cache.as_ref(),
             },

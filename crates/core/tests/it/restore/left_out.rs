@@ -97,3 +97,75 @@ fn a_deleted_env_file_comes_back() {
     undo(&ws);
     assert!(!ws.exists(".env"));
 }
+
+fn mode_of(ws: &TestWorkspace, name: &str) -> u32 {
+    std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(ws.path(name)).unwrap().permissions()) & 0o7777
+}
+
+/// The undo of a restore that had left a file alone must leave it, too.
+#[test]
+fn what_a_restore_left_alone_stays_when_it_is_taken_back() {
+    let ws = TestWorkspace::new();
+    ws.write("f", "small");
+    let one = ws.save();
+    ws.write("backtrail.toml", "[scan]\nmax_file_bytes = 100\n");
+    ws.write("f", [0; 500]);
+    ws.save();
+    let before = ws.manifest();
+    let request = RestoreRequest { skip_conflicts: true, ..RestoreRequest::whole(one.id) };
+    let outcome = ws.open().restore(&request, ws.now()).unwrap();
+    assert_eq!(outcome.conflicts.len(), 1, "{:?}", outcome.conflicts);
+    let undone = ws.open().undo(ws.now()).unwrap().unwrap();
+    assert_eq!(undone.conflicts, []);
+    before.assert_same(&ws.manifest(), "undo");
+}
+
+/// What a restore brings may be larger than the limit by now.
+#[test]
+fn what_is_larger_than_the_limit_by_now_can_be_taken_back() {
+    let ws = TestWorkspace::new();
+    ws.write("big", [7; 500]);
+    let one = ws.save();
+    ws.remove("big");
+    ws.write("backtrail.toml", "[scan]\nmax_file_bytes = 100\n");
+    ws.save();
+    let before = ws.manifest();
+    ws.open().restore(&of_paths(&ws, &one, &["big"]), ws.now()).unwrap();
+    assert_eq!(ws.read("big").unwrap(), [7; 500]);
+    // A second one finds that everything is there.
+    let again = ws.open().restore(&of_paths(&ws, &one, &["big"]), ws.now()).unwrap();
+    assert_eq!((again.changes.len(), again.conflicts.len()), (0, 0));
+    ws.open().undo(ws.now()).unwrap().unwrap();
+    before.assert_same(&ws.manifest(), "undo");
+    ws.open().redo(ws.now()).unwrap().unwrap();
+    assert_eq!(ws.read("big").unwrap(), [7; 500]);
+}
+
+/// A directory in which only ignored files are left is still the one that was closed to others.
+#[test]
+fn a_directory_of_ignored_files_gets_its_bits_back() {
+    let ws = TestWorkspace::new();
+    ws.write(".gitignore", "*.o\n");
+    ws.write("a/secret", "s");
+    ws.chmod("a", 0o700);
+    let one = ws.save();
+    ws.remove("a/secret");
+    ws.write("a/x.o", "o");
+    ws.chmod("a", 0o755);
+    ws.open().restore(&RestoreRequest::whole(one.id), ws.now()).unwrap();
+    assert_eq!(mode_of(&ws, "a"), 0o700);
+
+    let ws = TestWorkspace::new();
+    ws.write(".gitignore", "*.o\n");
+    ws.mkdir("a");
+    ws.chmod("a", 0o755);
+    let one = ws.save();
+    ws.chmod("a", 0o700);
+    ws.write("a/secret", "s");
+    ws.write("a/x.o", "o");
+    let before = ws.manifest();
+    ws.open().restore(&RestoreRequest::whole(one.id), ws.now()).unwrap();
+    assert_eq!(mode_of(&ws, "a"), 0o755);
+    ws.open().undo(ws.now()).unwrap().unwrap();
+    before.assert_same(&ws.manifest(), "undo");
+}
