@@ -26,6 +26,7 @@ const INDEX: &str = "index";
 
 /// Why a move was not made.
 const GONE: &str = "the git repository is gone, and was not moved";
+const HELD_BACK: &str = "left as it was, as what goes before it could not be changed";
 
 impl Workspace {
     /// What a restore does to the user's repository; none where it leaves it alone.
@@ -70,18 +71,24 @@ impl Workspace {
     /// Carries out the git part of a journal; what somebody changed in between is left, and told.
     pub(super) fn apply_git(&self, writer: &Writer, journal: &Journal, now: Timestamp) -> Result<Vec<Conflict>> {
         let mut conflicts = Vec::new();
+        let mut is_short = false;
         let repository = if journal.git.is_empty() { None } else { self.repository_to_move()? };
         for step in &journal.git {
             let path = place(&step.path)?;
             let repository = repository.as_ref().filter(|repository| repository.has_place_for(&path));
-            let reason = match repository.map(|repository| change(repository, writer, journal, step, &path)) {
+            // Commits are kept before their branch leaves them, and the index follows HEAD; on the way back, a commit is
+            // let go once its branch has it again.
+            let is_held_back = is_short && (!journal.taken_back || step.new.is_none());
+            let reason = match repository {
                 None => GONE,
-                Some(replaced) => match replaced? {
+                Some(_) if is_held_back => HELD_BACK,
+                Some(repository) => match change(repository, writer, journal, step, &path)? {
                     Replaced::Done => continue,
                     Replaced::Changed => "somebody changed it in the meantime",
                     Replaced::Locked => "another git process held it all the time",
                 },
             };
+            is_short |= step.new.is_some();
             let shown = path.strip_prefix(self.root()).ok().map(|below| below.as_os_str().as_bytes());
             let path = shown.and_then(|below| WorkspacePath::new(below).ok()).unwrap_or_default();
             conflicts.push(Conflict { path, reason: reason.to_owned(), kept: None });
@@ -90,6 +97,12 @@ impl Workspace {
             self.note_in_logs(journal, now);
         }
         Ok(conflicts)
+    }
+
+    /// Where the repository stands after a move, which may not have come about; none where it is gone.
+    pub(super) fn standing(&self) -> Option<GitState> {
+        let position = self.repository_to_move().ok().flatten()?.position();
+        Some(GitState { commit: position.commit, branch: position.branch, dirty_files: Vec::new() })
     }
 
     /// The repository that a move is about; none where it is gone. One that can't be read is not gone.

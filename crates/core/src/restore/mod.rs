@@ -85,7 +85,7 @@ pub struct RestoreOutcome {
     pub conflicts: Vec<Conflict>,
     /// How many of the paths that went had no other checkpoint than the safety one.
     pub unsaved: usize,
-    /// Where the user's repository was moved to; none where it was left alone.
+    /// Where the user's repository stands after it was to be moved; none where it was left alone.
     pub git: Option<GitState>,
     /// What it takes back, where it is an undo or a redo.
     pub taken_back: Option<TakenBack>,
@@ -245,7 +245,7 @@ impl Workspace {
             safety: Some(safety),
             conflicts,
             unsaved,
-            git: plan.git.map(|git| git.after),
+            git: plan.git.and_then(|_| self.standing()),
             taken_back: None,
         })
     }

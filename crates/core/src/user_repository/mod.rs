@@ -7,6 +7,7 @@
 mod dirty;
 mod index;
 mod objects;
+mod obstacles;
 mod position;
 mod repository;
 mod staged;

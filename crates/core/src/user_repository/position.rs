@@ -1,16 +1,13 @@
 //! Where the user's repository stands, and what it takes to stand elsewhere: HEAD, one branch, the index.
 //!
-//! Only planned here; `restore/git.rs` carries it out, and only where somebody asked for it.
+//! Only planned here; `obstacles` says what forbids it, `restore/git.rs` carries it out, and only where somebody asked for it.
 
 use std::path::PathBuf;
 
 use gix_hash::ObjectId;
 use gix_index::entry::{Flags, Mode, Stage};
 
-use super::{
-    objects::Objects,
-    repository::{UserRepository, read_text},
-};
+use super::{objects::Objects, repository::UserRepository};
 use crate::{
     disk,
     error::{Error, Result, While},
@@ -19,17 +16,6 @@ use crate::{
 
 /// How many commits back a commit is looked for before it counts as one that nothing else keeps.
 const MAX_COMMITS: usize = 10_000;
-
-/// What is under way in a repository where one of these exists.
-const UNDER_WAY: [(&str, &str); 7] = [
-    ("MERGE_HEAD", "a merge is under way"),
-    ("CHERRY_PICK_HEAD", "a cherry-pick is under way"),
-    ("REVERT_HEAD", "a revert is under way"),
-    ("rebase-merge", "a rebase is under way"),
-    ("rebase-apply", "a rebase is under way"),
-    ("sequencer", "a cherry-pick or revert of several commits is under way"),
-    ("BISECT_LOG", "a bisection is under way"),
-];
 
 /// Where a repository stood, exactly.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -72,7 +58,7 @@ pub(crate) enum Destination<'a> {
     Back(&'a Position, Option<Vec<u8>>),
 }
 
-fn refuse<T>(reason: impl Into<String>) -> Result<T> {
+pub(super) fn refuse<T>(reason: impl Into<String>) -> Result<T> {
     Err(Error::GitState { reason: reason.into() })
 }
 
@@ -112,6 +98,7 @@ impl UserRepository {
         if edits.is_empty() {
             return Ok(None);
         }
+        self.refuse_locks(&before, &edits)?;
         let after = GitState {
             commit: wanted.commit.clone(),
             branch: wanted.branch.as_deref().map(|name| name.strip_prefix("refs/heads/").unwrap_or(name).to_owned()),
@@ -133,45 +120,6 @@ impl UserRepository {
                 Ok(Position { branch, commit: Some(commit), moved })
             }
         }
-    }
-
-    fn refuse_what_is_under_way(&self) -> Result<()> {
-        if !self.prefix.is_empty() {
-            return refuse(format!("the workspace is only a part of the repository at {}", self.top.display()));
-        }
-        if self.object_hash() != gix_hash::Kind::Sha1 {
-            return refuse("the repository's ids are not SHA-1");
-        }
-        let is_there = |path: PathBuf| disk::private::exists(&path);
-        if is_there(self.common_dir.join("reftable")) {
-            return refuse("the repository keeps its refs in a reftable");
-        }
-        for (name, what) in UNDER_WAY {
-            if is_there(self.git_dir.join(name)) {
-                return refuse(format!("{what}; finish or abort it first"));
-            }
-        }
-        for name in ["index.lock", "HEAD.lock"] {
-            let path = self.git_dir.join(name);
-            if is_there(path.clone()) {
-                return refuse(format!("another git process is at work: {} exists", path.display()));
-            }
-        }
-        Ok(())
-    }
-
-    /// A branch that another work tree stands on is not moved under its feet.
-    fn refuse_branch_elsewhere(&self, name: &str) -> Result<()> {
-        let others = disk::private::names(&self.common_dir.join("worktrees")).unwrap_or_default();
-        let mut heads: Vec<PathBuf> = others.into_iter().map(|at| self.common_dir.join("worktrees").join(at)).collect();
-        heads.push(self.common_dir.clone());
-        for git_dir in heads.into_iter().filter(|git_dir| *git_dir != self.git_dir) {
-            let head = read_text(&git_dir.join("HEAD"));
-            if head.is_some_and(|text| text.trim().strip_prefix("ref: ") == Some(name)) {
-                return refuse(format!("{name} is checked out in another work tree ({})", git_dir.display()));
-            }
-        }
-        Ok(())
     }
 
     fn edit_ref(&self, name: &str, commit: Option<&str>, edits: &mut Vec<GitEdit>) -> Result<()> {

@@ -192,6 +192,32 @@ fn what_is_under_way_is_not_disturbed() {
     }
 }
 
+/// Only a warning told of the branch that stayed, while the index had gone back.
+#[test]
+fn a_branch_that_another_git_process_is_at_is_refused_before_anything_changes() {
+    let (ws, saved) = two_commits();
+    git(&ws.root(), &["checkout", "-q", "-b", "topic"]);
+    for name in ["refs/heads/main.lock", "refs/heads/topic.lock"] {
+        ws.write(format!(".git/{name}"), "");
+        let message = refused(&ws, &saved);
+        assert!(message.contains("another git process") && message.contains(name), "{message}");
+        ws.remove(format!(".git/{name}"));
+    }
+    // Who packs refs is only waited for where one of them is needed.
+    ws.write(".git/packed-refs.lock", "");
+    restore(&ws, &saved);
+    ws.open().undo(ws.now()).unwrap().unwrap();
+    ws.remove(".git/packed-refs.lock");
+    git(&ws.root(), &["pack-refs", "--all"]);
+    ws.write(".git/packed-refs.lock", "");
+    assert!(refused(&ws, &saved).contains("packed-refs.lock"));
+    ws.remove(".git/packed-refs.lock");
+    restore(&ws, &saved);
+    ws.write(".git/refs/heads/main.lock", "");
+    let error = ws.open().undo(ws.now()).unwrap_err();
+    assert_eq!(error.code(), ErrorCode::GitState, "{error}");
+}
+
 #[test]
 fn a_commit_that_is_gone_is_refused() {
     let (ws, saved) = two_commits();

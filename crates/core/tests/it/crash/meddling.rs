@@ -60,6 +60,35 @@ fn what_two_wrote_into_one_file_at_the_worst_moments_is_kept_and_told() {
     assert_no_leftovers(&ws, "two intruders");
 }
 
+/// The branch stayed, and yet the outcome said that git stood where it had not gone, with the index of there.
+#[test]
+fn a_branch_that_is_locked_at_the_worst_moment_keeps_head_and_index_with_it() {
+    use crate::restore_git::{standing, two_commits_in};
+    let ws = TestWorkspace::new();
+    two_commits_in(&ws);
+    let before = standing(&ws);
+    let ended = DRIVER.run(&ws.base(), "git-locked refs/heads/main one", 0, Fault::Kill);
+    assert_eq!(ended, Ended::Done, "what stayed is told, and where git stands");
+    ws.remove(".git/refs/heads/main.lock");
+    assert_eq!(standing(&ws)[..4], before[..4]);
+    assert_eq!(ws.read("file").unwrap(), b"edited, not committed\n");
+    ws.open().undo(ws.now()).unwrap().unwrap();
+    assert_eq!(standing(&ws), before);
+    assert_no_leftovers(&ws, "a locked branch");
+}
+
+/// The ref that keeps a commit can't be made: the branch is not taken from it.
+#[test]
+fn a_commit_that_can_not_be_kept_keeps_its_branch() {
+    use crate::restore_git::{standing, two_commits_in};
+    let ws = TestWorkspace::new();
+    two_commits_in(&ws);
+    let before = standing(&ws);
+    let kept = format!("refs/backtrail/{}", before[1]);
+    assert_eq!(DRIVER.run(&ws.base(), &format!("git-locked {kept} one"), 0, Fault::Kill), Ended::Done);
+    assert_eq!(standing(&ws)[..4], before[..4]);
+}
+
 fn an_intruder_loses_nothing(prepare: impl Fn(&TestWorkspace), step: &str) {
     let ws = TestWorkspace::new();
     ws.write("kept", "k\n");

@@ -69,6 +69,17 @@ fn child() {
                 let request = RestoreRequest { git: true, ..RestoreRequest::whole(by_name(name)?.id) };
                 workspace.restore(&request, now).map(drop)
             }
+            ["git-locked", reference, name] => {
+                let lock = ws.path(format!(".git/{reference}.lock"));
+                backtrail::disk::points::intrude("write git file", move || std::fs::write(lock, "").unwrap());
+                let request = RestoreRequest { git: true, ..RestoreRequest::whole(by_name(name)?.id) };
+                let done = workspace.restore(&request, now).map_err(|error| error.to_string())?;
+                let head = backtrail_testkit::git(&ws.root(), &["rev-parse", "HEAD"]);
+                let stands = done.git.and_then(|git| git.commit).unwrap_or_default();
+                assert_eq!(stands, String::from_utf8_lossy(&head).trim());
+                assert!(done.conflicts.iter().any(|one| one.path.to_text().ends_with(reference)));
+                Ok(())
+            }
             ["restore", name] => workspace.restore(&RestoreRequest::whole(by_name(name)?.id), now).map(drop),
             ["restore", name, paths @ ..] => {
                 let scope = Scope::of_paths(paths.iter().map(|path| ws.workspace_path(path)).collect());
