@@ -40,6 +40,9 @@ pub(crate) enum Replaced {
 impl GitFile<'_> {
     /// Gives the file its new bytes, or takes it away, where it still has the old ones.
     pub(crate) fn replace(&self, old: Option<&[u8]>, new: Option<&[u8]>) -> io::Result<Replaced> {
+        if new.is_some() {
+            remove_empty_directories(self.path)?;
+        }
         if super::is_special(self.path)? {
             return Ok(Replaced::Changed);
         }
@@ -123,6 +126,22 @@ impl GitFile<'_> {
         }
         points::pass("remove own git file")?;
         std::fs::remove_file(self.own)
+    }
+}
+
+/// Takes away a directory that holds nothing but such directories: what is left of refs that went, as git leaves it.
+fn remove_empty_directories(path: &Path) -> io::Result<()> {
+    if !std::fs::symlink_metadata(path).is_ok_and(|found| found.is_dir()) {
+        return Ok(());
+    }
+    for below in std::fs::read_dir(path)? {
+        remove_empty_directories(&below?.path())?;
+    }
+    points::pass("remove git directory")?;
+    match std::fs::remove_dir(path) {
+        // Somebody has a ref there: the caller finds it in the way.
+        Err(error) if matches!(error.kind(), io::ErrorKind::DirectoryNotEmpty | io::ErrorKind::NotFound) => Ok(()),
+        removed => removed,
     }
 }
 

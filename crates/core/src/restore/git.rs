@@ -89,14 +89,22 @@ impl Workspace {
                 },
             };
             is_short |= step.new.is_some();
-            let shown = path.strip_prefix(self.root()).ok().map(|below| below.as_os_str().as_bytes());
-            let path = shown.and_then(|below| WorkspacePath::new(below).ok()).unwrap_or_default();
-            conflicts.push(Conflict { path, reason: reason.to_owned(), kept: None });
+            conflicts.push(self.git_conflict(&path, reason));
         }
         if conflicts.is_empty() {
             self.note_in_logs(journal, now);
         }
         Ok(conflicts)
+    }
+
+    /// A linked work tree has its repository elsewhere: there the reason names the file.
+    fn git_conflict(&self, path: &Path, reason: &str) -> Conflict {
+        let below = path.strip_prefix(self.root()).ok().map(|below| below.as_os_str().as_bytes());
+        let (shown, reason) = match below.and_then(|below| WorkspacePath::new(below).ok()) {
+            Some(shown) => (shown, reason.to_owned()),
+            None => (WorkspacePath::new(b".git").unwrap_or_default(), format!("{}: {reason}", path.display())),
+        };
+        Conflict { path: shown, reason, kept: None }
     }
 
     /// Where the repository stands after a move, which may not have come about; none where it is gone.

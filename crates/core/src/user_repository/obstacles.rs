@@ -56,16 +56,47 @@ impl UserRepository {
 
     /// A branch that another work tree stands on is not moved under its feet.
     pub(super) fn refuse_branch_elsewhere(&self, name: &str) -> Result<()> {
-        let others = disk::private::names(&self.common_dir.join("worktrees")).unwrap_or_default();
-        let mut heads: Vec<PathBuf> = others.into_iter().map(|at| self.common_dir.join("worktrees").join(at)).collect();
-        heads.push(self.common_dir.clone());
-        for git_dir in heads.into_iter().filter(|git_dir| *git_dir != self.git_dir) {
+        let linked = self.common_dir.join("worktrees");
+        let mut others: Vec<PathBuf> =
+            disk::private::names(&linked).unwrap_or_default().into_iter().map(|at| linked.join(at)).collect();
+        // Nothing is checked out in a bare repository, whatever its HEAD names.
+        if !self.is_bare() {
+            others.push(self.common_dir.clone());
+        }
+        let resolved = |path: &Path| disk::private::canonical(path).unwrap_or_else(|_| path.to_owned());
+        let own = resolved(&self.git_dir);
+        for git_dir in others.into_iter().filter(|git_dir| resolved(git_dir) != own) {
             let head = read_text(&git_dir.join("HEAD"));
             if head.is_some_and(|text| text.trim().strip_prefix("ref: ") == Some(name)) {
                 return refuse(format!("{name} is checked out in another work tree ({})", git_dir.display()));
             }
         }
         Ok(())
+    }
+
+    /// Refs are files in directories: where there is `x/y` there can be no `x`, and the other way round.
+    pub(super) fn refuse_name_in_the_way(&self, name: &str) -> Result<()> {
+        let is_ref = |name: &str| disk::is_regular(&self.common_dir.join(name)) || self.resolve_packed(name).is_some();
+        let mut above = name.match_indices('/').map(|(at, _)| &name[..at]);
+        let below = format!("{name}/");
+        let found = above
+            .find(|name| is_ref(name))
+            .map(str::to_owned)
+            .or_else(|| self.packed_names().into_iter().find(|packed| packed.starts_with(&below)))
+            .or_else(|| self.loose_below(name));
+        match found {
+            Some(other) => refuse(format!("{other} is in the way of {name}; rename or delete it first")),
+            None => Ok(()),
+        }
+    }
+
+    fn loose_below(&self, name: &str) -> Option<String> {
+        let path = self.common_dir.join(name);
+        let names = disk::is_directory(&path).then(|| disk::private::names(&path).unwrap_or_default());
+        names.into_iter().flatten().find_map(|below| {
+            let below = format!("{name}/{}", below.to_string_lossy());
+            if disk::is_directory(&self.common_dir.join(&below)) { self.loose_below(&below) } else { Some(below) }
+        })
     }
 }
 

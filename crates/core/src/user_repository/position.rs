@@ -69,7 +69,7 @@ impl UserRepository {
         let Some((branch, commit)) = self.head() else { return refuse("its HEAD can't be read") };
         let branch = branch.map(|name| format!("refs/heads/{name}"));
         let wanted = self.wanted(to)?;
-        if let Some(name) = &wanted.branch {
+        for name in wanted.branch.iter().chain(wanted.moved.iter().map(|(name, _)| name)) {
             self.refuse_branch_elsewhere(name)?;
         }
         let moved = wanted.moved.as_ref().map(|(name, _)| (name.clone(), self.resolve(name)));
@@ -126,7 +126,16 @@ impl UserRepository {
         if commit.is_none() && self.resolve_packed(name).is_some() {
             return refuse(format!("{name} was packed by now; delete it with git"));
         }
-        edits.push(edit_of(self.common_dir.join(name), commit.map(line))?);
+        let path = self.common_dir.join(name);
+        if commit.is_some() {
+            self.refuse_name_in_the_way(name)?;
+            if disk::is_directory(&path) {
+                // An empty one, which goes when the file comes.
+                edits.push(GitEdit { path, old: None, new: commit.map(line) });
+                return Ok(());
+            }
+        }
+        edits.push(edit_of(path, commit.map(line))?);
         Ok(())
     }
 

@@ -228,6 +228,17 @@ impl UserRepository {
         None
     }
 
+    /// Has it no work tree of its own?
+    pub(super) fn is_bare(&self) -> bool {
+        self.local_config().and_then(|config| config.boolean("core.bare").ok().flatten()).unwrap_or(false)
+    }
+
+    pub(super) fn packed_names(&self) -> Vec<String> {
+        let packed = read_text(&self.common_dir.join("packed-refs")).unwrap_or_default();
+        let lines = packed.lines().filter_map(|line| line.split_once(' '));
+        lines.filter(|(id, _)| is_hex(id)).map(|(_, name)| name.to_owned()).collect()
+    }
+
     pub(super) fn resolve_packed(&self, name: &str) -> Option<String> {
         let packed = read_text(&self.common_dir.join("packed-refs"))?;
         let mut lines = packed.lines().filter_map(|line| line.split_once(' '));
@@ -278,7 +289,9 @@ fn git_dir_at(top: &Path) -> io::Result<Option<PathBuf>> {
 fn common_dir_of(git_dir: &Path) -> io::Result<PathBuf> {
     let Some(bytes) = read_if_allowed(&git_dir.join("commondir"))? else { return Ok(git_dir.to_owned()) };
     let named = bytes.trim_end_with(|c| matches!(c, '\n' | '\r')).to_path();
-    Ok(named.map_or_else(|_| git_dir.to_owned(), |named| git_dir.join(named)))
+    let common_dir = named.map_or_else(|_| git_dir.to_owned(), |named| git_dir.join(named));
+    // It is named from there, as `../..`: its files get their plain names.
+    Ok(disk::private::canonical(&common_dir).unwrap_or(common_dir))
 }
 
 /// What a file holds; none where it is none, or where its owner keeps it to himself.

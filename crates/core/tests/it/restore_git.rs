@@ -45,8 +45,9 @@ fn restore(ws: &TestWorkspace, to: &Checkpoint) -> RestoreOutcome {
 
 /// What git says of itself: where it stands, what is staged, what is changed.
 pub(crate) fn standing(ws: &TestWorkspace) -> [String; 5] {
+    let head = std::path::PathBuf::from(ask(ws, &["rev-parse", "--absolute-git-dir"])).join("HEAD");
     [
-        std::fs::read_to_string(ws.path(".git/HEAD")).unwrap(),
+        std::fs::read_to_string(head).unwrap(),
         ask(ws, &["rev-parse", "HEAD"]),
         ask(ws, &["for-each-ref", "refs/heads"]),
         ask(ws, &["ls-files", "--stage"]),
@@ -216,6 +217,121 @@ fn a_branch_that_another_git_process_is_at_is_refused_before_anything_changes() 
     ws.write(".git/refs/heads/main.lock", "");
     let error = ws.open().undo(ws.now()).unwrap_err();
     assert_eq!(error.code(), ErrorCode::GitState, "{error}");
+}
+
+/// A checkpoint on a branch that is gone since, with another whose name does not go together with it.
+fn beside(wanted: &str, other: &str, is_packed: bool) -> (TestWorkspace, Checkpoint) {
+    let ws = TestWorkspace::new();
+    ws.git_init();
+    git(&ws.root(), &["checkout", "-q", "-b", wanted]);
+    ws.write("file", "1\n");
+    let saved = ws.save();
+    git(&ws.root(), &["checkout", "-q", "main"]);
+    git(&ws.root(), &["branch", "-q", "-D", wanted]);
+    git(&ws.root(), &["branch", "-q", other]);
+    if is_packed {
+        git(&ws.root(), &["pack-refs", "--all", "--prune"]);
+    }
+    ws.write("file", "2\n");
+    commit(&ws, "second");
+    (ws, saved)
+}
+
+/// A file and a directory of one name among the refs: git gave up on such a repository.
+#[test]
+fn a_branch_whose_name_another_stands_in_the_way_of_is_refused() {
+    for (wanted, other) in [("x", "x/y"), ("x", "x/y/z"), ("x/y", "x"), ("x/y/z", "x")] {
+        for is_packed in [false, true] {
+            let (ws, saved) = beside(wanted, other, is_packed);
+            let message = refused(&ws, &saved);
+            assert!(message.contains(&format!("refs/heads/{other} ")), "{message}");
+            git(&ws.root(), &["branch", "-q", "-D", other]);
+            // Where nothing but empty directories is left of it, they go, as git has it.
+            if wanted == "x" {
+                ws.mkdir(".git/refs/heads/x/y/z");
+            }
+            restore(&ws, &saved);
+            assert_eq!(ask(&ws, &["symbolic-ref", "HEAD"]), format!("refs/heads/{wanted}"));
+            git(&ws.root(), &["gc", "-q"]);
+            git(&ws.root(), &["fsck", "--strict", "--full"]);
+        }
+    }
+}
+
+#[test]
+fn a_name_that_only_begins_alike_is_in_nobodys_way() {
+    let (ws, saved) = beside("x", "xy/z", true);
+    git(&ws.root(), &["branch", "-q", "x.y"]);
+    restore(&ws, &saved);
+    ws.open().undo(ws.now()).unwrap().unwrap();
+    assert_eq!(ask(&ws, &["symbolic-ref", "HEAD"]), "refs/heads/main");
+}
+
+/// The workspace is a linked work tree of this repository, which may be a bare one.
+pub(crate) fn in_linked_tree(is_bare: bool) -> TestWorkspace {
+    let ws = TestWorkspace::new();
+    let main = ws.outside().join("main");
+    std::fs::create_dir(&main).unwrap();
+    git(&main, &["init", "-q"]);
+    git(&main, &["commit", "-q", "--allow-empty", "-m", "base"]);
+    std::fs::remove_dir(ws.root()).unwrap();
+    if is_bare {
+        let bare = ws.outside().join("bare");
+        git(&main, &["clone", "-q", "--bare", ".", bare.to_str().unwrap()]);
+        git(&bare, &["worktree", "add", "-q", ws.root().to_str().unwrap(), "main"]);
+    } else {
+        git(&main, &["worktree", "add", "-q", ws.root().to_str().unwrap(), "-b", "linked"]);
+    }
+    ws
+}
+
+/// Two commits in it, with a checkpoint taken at the first.
+pub(crate) fn two_commits_in_linked_tree(ws: &TestWorkspace) -> Checkpoint {
+    ws.write("file", "1\n");
+    ws.write("gone", "1\n");
+    commit(ws, "first");
+    ws.write("file", "edited, not committed\n");
+    let saved = ws.save_with(&SaveRequest { name: Some("one".into()), ..SaveRequest::default() }).checkpoint;
+    ws.write("file", "2\n");
+    ws.remove("gone");
+    commit(ws, "second");
+    saved
+}
+
+/// Its own branch was taken for one that another work tree stands on.
+#[test]
+fn a_linked_work_tree_goes_back_and_leaves_the_others_alone() {
+    for is_bare in [false, true] {
+        let ws = in_linked_tree(is_bare);
+        let saved = two_commits_in_linked_tree(&ws);
+        let main = ws.outside().join(if is_bare { "bare" } else { "main" });
+        let others =
+            || [git(&main, &["symbolic-ref", "HEAD"]), std::fs::read(main.join(".git/index")).unwrap_or_default()];
+        let (before, untouched) = (standing(&ws), others());
+        let outcome = restore(&ws, &saved);
+        assert_eq!(outcome.conflicts, []);
+        assert_eq!(outcome.git.unwrap().commit.unwrap(), ask(&ws, &["rev-parse", "HEAD"]));
+        assert_eq!(ask(&ws, &["log", "--format=%s"]), "first\nbase");
+        assert_eq!(ask(&ws, &["status", "--porcelain=v1"]), "M file");
+        assert_eq!(ask(&ws, &["reflog", "-1", "--format=%gs"]), format!("backtrail: restore {}", saved.id.short()));
+        assert_eq!(ask(&ws, &["rev-parse", &format!("refs/backtrail/{}", before[1])]), before[1]);
+        ws.open().undo(ws.now()).unwrap().unwrap();
+        assert_eq!(standing(&ws), before);
+        ws.open().redo(ws.now()).unwrap().unwrap();
+        assert_eq!(ask(&ws, &["log", "--format=%s"]), "first\nbase");
+        assert_eq!(others(), untouched);
+        git(&main, &["fsck", "--strict", "--full"]);
+    }
+    // What the main work tree stands on stays its own.
+    let ws = in_linked_tree(false);
+    let main = ws.outside().join("main");
+    git(&main, &["checkout", "-q", "--detach"]);
+    git(&ws.root(), &["checkout", "-q", "main"]);
+    let saved = two_commits_in_linked_tree(&ws);
+    git(&ws.root(), &["checkout", "-q", "linked"]);
+    git(&main, &["checkout", "-q", "main"]);
+    let error = ws.open().restore(&with_git(&saved), ws.now()).unwrap_err();
+    assert!(error.code() == ErrorCode::GitState && error.to_string().contains("another work tree"), "{error}");
 }
 
 #[test]

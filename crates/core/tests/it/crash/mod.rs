@@ -382,14 +382,30 @@ fn a_restore_is_not_finished_in_another_directory() {
 
 #[test]
 fn a_restore_with_git_is_old_or_new_after_a_kill_at_every_point() {
-    use crate::restore_git::{standing, two_commits_in};
-    // A timestamp that the index holds differs from one workspace to the next: what git says of it does not.
     let prepared = || {
         let ws = TestWorkspace::new();
-        two_commits_in(&ws);
+        crate::restore_git::two_commits_in(&ws);
         ws.write("file", "unsaved\n");
         ws
     };
+    old_or_new_with_git(&prepared, &[Fault::Kill, Fault::Error(EIO)]);
+}
+
+/// HEAD and index lie in one place, the refs in another.
+#[test]
+fn so_is_one_in_a_linked_work_tree() {
+    let prepared = || {
+        let ws = crate::restore_git::in_linked_tree(false);
+        crate::restore_git::two_commits_in_linked_tree(&ws);
+        ws.write("file", "unsaved\n");
+        ws
+    };
+    old_or_new_with_git(&prepared, &[Fault::Kill]);
+}
+
+fn old_or_new_with_git(prepared: &dyn Fn() -> TestWorkspace, faults: &[Fault]) {
+    use crate::restore_git::standing;
+    // A timestamp that the index holds differs from one workspace to the next: what git says of it does not.
     let of = |ws: &TestWorkspace| {
         let [head, _, refs, index, status] = standing(ws);
         let kinds = refs.lines().map(|line| line.split_whitespace().last().unwrap_or_default().to_owned());
@@ -403,7 +419,7 @@ fn a_restore_with_git_is_old_or_new_after_a_kill_at_every_point() {
     assert!(points.iter().any(|point| point == "rename git file"), "{points:?}");
     let first = points.iter().position(|point| point.contains("git")).unwrap();
     for number in first..=points.len() {
-        for fault in [Fault::Kill, Fault::Error(EIO)] {
+        for &fault in faults {
             let what = format!("{fault:?} at point {number} ({})", points[number - 1]);
             let ws = prepared();
             let ended = DRIVER.run(&ws.base(), "restore-with-git one", number, fault);
@@ -415,7 +431,9 @@ fn a_restore_with_git_is_old_or_new_after_a_kill_at_every_point() {
                     && wanted.5.differences(&found.5).is_empty()
             };
             assert!(same(&old) || same(&new), "{what}: {ended:?}, {recovered:?}: {:?}", (found.0, found.3, found.4));
-            let names = std::fs::read_dir(ws.path(".git")).unwrap().map(|entry| entry.unwrap().file_name());
+            let told = |words: &[&str]| String::from_utf8(backtrail_testkit::git(&ws.root(), words)).unwrap();
+            let git_dir = told(&["rev-parse", "--absolute-git-dir"]);
+            let names = std::fs::read_dir(git_dir.trim()).unwrap().map(|entry| entry.unwrap().file_name());
             let left: Vec<_> = names
                 .filter(|name| {
                     let name = name.to_string_lossy();
