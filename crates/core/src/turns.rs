@@ -4,21 +4,23 @@ use crate::{
     diff::{Checkpoints, LineSource, count_lines},
     error::Result,
     model::{Change, Checkpoint, CheckpointId, Kind, Scope},
-    store::TimelineEntry,
+    store::{Restored, Timeline, TimelineEntry},
     workspace::Workspace,
 };
 
 impl Workspace {
     /// The checkpoints of prompts on the line that leads to where the workspace stands, newest first.
     ///
-    /// Where it stands on one of them and nothing changed since, that one is left out: there is nothing to go back from.
+    /// Where a restore led to one of them and nothing changed since, that one is left out: it is taken back already. One
+    /// that was just given is the last one, also while nothing was done for it.
     pub fn turns_behind(&self) -> Result<Vec<Checkpoint>> {
         let Some(store) = self.store()? else { return Ok(Vec::new()) };
         let timeline = store.timeline()?;
         let Some(current) = timeline.current() else { return Ok(Vec::new()) };
-        let is_at_a_turn = current.kind == Kind::Turn && self.status(None)?.changes.is_empty();
+        let is_taken_back =
+            current.kind == Kind::Turn && came_by_restore(&timeline) && self.status(None)?.changes.is_empty();
         let line = std::iter::successors(Some(current), |entry| timeline.nearest(entry.parent?));
-        let turns = line.filter(|entry| entry.kind == Kind::Turn).skip(usize::from(is_at_a_turn));
+        let turns = line.filter(|entry| entry.kind == Kind::Turn).skip(usize::from(is_taken_back));
         turns.map(|entry| store.checkpoint(entry)).collect()
     }
 
@@ -43,4 +45,16 @@ impl Workspace {
         count_lines(&mut changes, &LineSource::stored(&store))?;
         Ok(Some(changes))
     }
+}
+
+/// Does the workspace stand where it does because of a restore, rather than because a checkpoint was taken there?
+///
+/// After an undo, that is as it was before what was undone.
+fn came_by_restore(timeline: &Timeline) -> bool {
+    let stacks = timeline.operations.stacks();
+    // A restore of some paths leaves the workspace where it stood.
+    let has_led = |done: &&&Restored| done.scope == Scope::Whole || done.before != done.after;
+    let Some(last) = stacks.undo.iter().rev().find(has_led) else { return false };
+    let is_newest = timeline.newest().is_none_or(|newest| newest.sequence < last.sequence);
+    is_newest && timeline.current().is_some_and(|current| last.after == Some(current.id))
 }

@@ -43,6 +43,7 @@ pub(crate) fn run(args: &RewindArgs, invocation: &Invocation) -> Result<ExitCode
     if args.dry_run {
         return preview(&workspace, &RestoreRequest::whole(target), fork.as_ref(), invocation);
     }
+    let stood = workspace.resolve("@", &invocation.now).ok();
     let progress = invocation.output.progress(&workspace, "restoring");
     let done = workspace.restore(&RestoreRequest::whole(target), invocation.now.timestamp());
     drop(progress);
@@ -50,7 +51,21 @@ pub(crate) fn run(args: &RewindArgs, invocation: &Invocation) -> Result<ExitCode
     if let (Some(safety), true) = (done.safety, done.unsaved > 0) {
         invocation.output.note(&format!("unsaved changes were set aside in {}", safety.short()));
     }
-    tell_with(&workspace, &done, Direction::Forward, fork.as_ref(), invocation)
+    let told = tell_with(&workspace, &done, Direction::Forward, fork.as_ref(), invocation)?;
+    if args.turn && done.changes.is_empty() {
+        note_way_further(&workspace, args.steps, stood == Some(target), invocation);
+    }
+    Ok(told)
+}
+
+/// Where no file was other than before that prompt, says how to get to before the one in front of it.
+fn note_way_further(workspace: &Workspace, steps: u64, stayed: bool, invocation: &Invocation) {
+    let further = if stayed { steps.saturating_add(1) } else { 1 };
+    if turn(workspace, further).is_ok() {
+        let number = if further == 1 { String::new() } else { format!(" {further}") };
+        let way = format!("backtrail rewind --turn{number}");
+        invocation.output.note(&format!("nothing changed since that prompt; to before the one in front of it: {way}"));
+    }
 }
 
 /// The checkpoint of the N-th last prompt.

@@ -70,6 +70,36 @@ fn going_back_to_before_a_prompt() {
     assert_eq!(read(), "before prompt 1\n");
 }
 
+/// A question without an answer in files was passed over: the work of the prompt before it was taken back, that of
+/// another session even.
+#[test]
+fn a_prompt_that_changed_nothing_is_the_last_one_all_the_same() {
+    let place = Place::new();
+    place.write("f", "before\n");
+    let tell = |session: &str, event: &str, more: &Value| {
+        let mut payload = json!({ "session_id": session, "hook_event_name": event, "cwd": place.path("ws") });
+        payload.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        hook(&place, "claude", &payload);
+    };
+    tell("one", "UserPromptSubmit", &json!({ "prompt": "work" }));
+    place.write("f", "work\n");
+    let call = json!({ "tool_name": "Write", "tool_input": { "file_path": place.path("ws/f") }, "tool_use_id": "t" });
+    tell("one", "PostToolUse", &call);
+    tell("two", "SessionStart", &json!({ "source": "startup" }));
+    tell("two", "UserPromptSubmit", &json!({ "prompt": "just explain f" }));
+    let read = || fs::read_to_string(place.path("ws/f")).unwrap();
+    for _ in 0..2 {
+        let run = place.run(["rewind", "--turn"]);
+        assert_eq!((run.code, read()), (0, "work\n".to_owned()));
+        let said = run.shown();
+        assert!(said.contains("nothing to do") && said.contains("backtrail rewind --turn 2"), "{said}");
+    }
+    assert_eq!(place.json(["rewind", "--turn"])["changes"], json!([]));
+    place.ok(["rewind", "--turn", "2"]);
+    assert_eq!(read(), "before\n");
+    assert_eq!(place.run(["rewind", "--turn"]).code, 3, "there is no prompt before that");
+}
+
 #[test]
 fn a_conversation_comes_back_in_a_session_of_its_own() {
     for (agent, resume) in [("claude", "claude --resume "), ("codex", "codex resume "), ("gemini", "gemini --resume ")]

@@ -1,6 +1,6 @@
 //! Prompts: what was done for one, and which lie behind.
 
-use backtrail::{Kind, RestoreRequest, SaveRequest, StepRequest};
+use backtrail::{Kind, RestoreRequest, SaveRequest, Scope, StepRequest, WorkspacePath};
 use backtrail_testkit::TestWorkspace;
 
 fn prompt(ws: &TestWorkspace, number: u64) -> backtrail::CheckpointId {
@@ -53,7 +53,11 @@ fn going_back_goes_on_from_where_the_workspace_stands() {
         })
         .collect();
     let behind = || ws.open().turns_behind().unwrap().iter().map(|turn| turn.id).collect::<Vec<_>>();
-    assert_eq!(behind(), [turns[1], turns[0]], "nothing was done for the third yet");
+    assert_eq!(
+        behind(),
+        [turns[2], turns[1], turns[0]],
+        "nothing was done for the third yet: it is the last all the same"
+    );
     ws.write("a", "work for the third");
     assert_eq!(behind(), [turns[2], turns[1], turns[0]]);
     ws.open().restore(&RestoreRequest::whole(turns[1]), ws.now()).unwrap();
@@ -62,4 +66,34 @@ fn going_back_goes_on_from_where_the_workspace_stands() {
     let fourth = prompt(&ws, 4);
     ws.write("a", "done");
     assert_eq!(behind(), [fourth, turns[1], turns[0]], "the third is on another line");
+}
+
+/// A prompt for which nothing was done was passed over, and the one before it was taken back, another session's even.
+/// Whoever went back to before it is one prompt further, however often it is undone and done again.
+#[test]
+fn going_back_to_before_a_prompt_is_told_from_just_having_given_it() {
+    let ws = TestWorkspace::new();
+    ws.write("a", "1");
+    let first = prompt(&ws, 1);
+    ws.write("a", "2");
+    let second = prompt(&ws, 2);
+    let behind = || ws.open().turns_behind().unwrap().iter().map(|turn| turn.id).collect::<Vec<_>>();
+    assert_eq!(behind(), [second, first], "it was just given");
+    ws.write("a", "work for the second");
+    let path = Scope::Paths(vec![WorkspacePath::new(b"a").unwrap()]);
+    ws.open().restore(&RestoreRequest { scope: path, ..RestoreRequest::whole(second) }, ws.now()).unwrap();
+    assert_eq!(behind(), [second, first], "just a file came back");
+    ws.write("a", "work for the second");
+    ws.open().restore(&RestoreRequest::whole(second), ws.now()).unwrap();
+    assert_eq!(behind(), [first], "the second is taken back");
+    ws.open().restore(&RestoreRequest::whole(first), ws.now()).unwrap();
+    assert!(behind().is_empty());
+    ws.open().undo(ws.now()).unwrap();
+    assert_eq!(behind(), [first], "as before the restore that is undone");
+    ws.open().undo(ws.now()).unwrap();
+    assert_eq!(behind(), [second, first]);
+    ws.open().redo(ws.now()).unwrap();
+    assert_eq!(behind(), [first]);
+    let third = prompt(&ws, 3);
+    assert_eq!(behind(), [third, second, first], "it was just given, on what was restored");
 }
