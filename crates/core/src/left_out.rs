@@ -156,6 +156,15 @@ impl<'s> LeftOut<'s> {
     }
 }
 
+/// Which of these, left out by now, a checkpoint holds.
+pub(crate) fn of_these_held(store: &Store, id: &CheckpointId, skipped: &[Skipped]) -> Result<Vec<Skipped>> {
+    if skipped.is_empty() {
+        return Ok(Vec::new());
+    }
+    let held = HeldPaths::of(store, store.snapshot(id)?);
+    Ok(skipped.iter().filter(|skipped| held.contains(skipped.path.as_bytes())).cloned().collect())
+}
+
 /// Which paths a snapshot holds, looked up on demand.
 pub(crate) struct HeldPaths<'s> {
     store: &'s Store,

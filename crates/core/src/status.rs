@@ -3,7 +3,8 @@
 use crate::{
     diff::{LineSource, count_lines},
     error::Result,
-    model::{Change, Checkpoint, CheckpointId, Scope},
+    left_out,
+    model::{Change, Checkpoint, CheckpointId, Scope, Skipped},
     workspace::Workspace,
 };
 
@@ -14,6 +15,8 @@ pub struct Status {
     pub checkpoint: Option<Checkpoint>,
     /// What changed since.
     pub changes: Vec<Change>,
+    /// What the checkpoint holds and a new one would leave out: how it changed can't be told.
+    pub uncaptured: Vec<Skipped>,
 }
 
 impl Workspace {
@@ -28,6 +31,10 @@ impl Workspace {
         let present = self.scan_for_reading(store.as_ref(), &Scope::Whole)?;
         let mut changes = self.changes_to_disk(store.as_ref(), from, &present)?;
         count_lines(&mut changes, &LineSource::on_disk(store.as_ref(), self.root()))?;
-        Ok(Status { checkpoint, changes })
+        let uncaptured = match (&store, from) {
+            (Some(store), Some(from)) => left_out::of_these_held(store, &from, &present.skipped())?,
+            _ => Vec::new(),
+        };
+        Ok(Status { checkpoint, changes, uncaptured })
     }
 }

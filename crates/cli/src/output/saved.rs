@@ -1,6 +1,6 @@
 //! What `save` tells people.
 
-use backtrail::{Reason, Saved, Stepped, WorkspacePath};
+use backtrail::{Reason, Saved, Skipped, Stepped, WorkspacePath};
 
 use super::{
     Paint,
@@ -75,7 +75,8 @@ pub(crate) fn capture_larger(saved: &Saved, max_file_bytes: u64) -> Option<Strin
 
 fn left_out(saved: &Saved) -> Vec<String> {
     // Directories that can be rebuilt are left out every time: once is enough to hear of it.
-    let told = saved.skipped.iter().filter(|skipped| skipped.reason != Reason::Rebuildable || saved.is_first);
+    let is_new = |skipped: &Skipped| saved.is_first || saved.dropped.contains(skipped);
+    let told = saved.skipped.iter().filter(|skipped| skipped.reason != Reason::Rebuildable || is_new(skipped));
     let lines: Vec<String> = told
         .map(|skipped| {
             let size = saved.oversized.iter().find(|(path, _)| *path == skipped.path);

@@ -107,3 +107,31 @@ fn since_another_checkpoint() {
     assert_eq!(since["changes"][0]["status"], "modified");
     assert_eq!(place.run(["status", "--since", "nonsense"]).code, 3);
 }
+
+/// What was saved and can't be saved any more has changed, whatever it is by now.
+#[test]
+fn what_would_be_left_out_by_now_is_told() {
+    let place = Place::new();
+    place.write("a", "1\n");
+    place.write("src/m", "1\n");
+    place.write("large", "1\n");
+    place.ok(["save", "one"]);
+    assert_eq!(place.run(["status", "--exit-code"]).code, 0);
+    std::fs::remove_file(place.path("ws/a")).unwrap();
+    assert!(std::process::Command::new("mkfifo").arg(place.path("ws/a")).status().unwrap().success());
+    place.write("src/CACHEDIR.TAG", "Signature: 8a477f597d28d172789f06886806bc55\n");
+    place.write("large", "much\n".repeat(100));
+    place.write("backtrail.toml", "[scan]\nmax_file_bytes = 100\n");
+    let run = place.run(["status", "--exit-code"]);
+    assert_eq!(run.code, 1, "{}", run.shown());
+    for (path, reason) in [("a", "special file"), ("src", "can be rebuilt"), ("large", "too large")] {
+        let line = format!("{path} was saved, and would be left out now: {reason}");
+        assert!(run.stderr.contains(&line), "{}", run.shown());
+    }
+    let answer: serde_json::Value = serde_json::from_str(&place.ok(["status", "--json"])).unwrap();
+    assert_eq!(answer["skipped"].as_array().unwrap().len(), 3, "{answer}");
+    // A save tells of it once, also where such directories are a matter of course.
+    assert!(place.run(["save", "two"]).stderr.contains("left out src: can be rebuilt"));
+    place.write("b", "1\n");
+    assert!(!place.run(["save", "three"]).stderr.contains("left out src"));
+}

@@ -98,11 +98,18 @@ pub struct StatusJson {
     pub checkpoint: Option<CheckpointJson>,
     /// What changed since.
     pub changes: Vec<ChangeJson>,
+    /// What the checkpoint holds and a new one would leave out; absent where there is nothing of the kind.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub skipped: Vec<SkippedJson>,
 }
 
 impl From<&Status> for StatusJson {
     fn from(status: &Status) -> Self {
-        Self { checkpoint: status.checkpoint.as_ref().map(CheckpointJson::from), changes: changes(&status.changes) }
+        Self {
+            checkpoint: status.checkpoint.as_ref().map(CheckpointJson::from),
+            changes: changes(&status.changes),
+            skipped: status.uncaptured.iter().map(SkippedJson::from).collect(),
+        }
     }
 }
 

@@ -73,6 +73,8 @@ pub struct Saved {
     pub checkpoint: Checkpoint,
     /// What was left out, ignored paths aside.
     pub skipped: Vec<Skipped>,
+    /// Those among them that the checkpoint before it holds.
+    pub dropped: Vec<Skipped>,
     /// The files among them that are too large, with their bytes.
     pub oversized: Vec<(WorkspacePath, u64)>,
     /// Is it the first of this workspace?
@@ -139,6 +141,11 @@ impl Workspace {
         let unpublished = writer.build(pack, &snapshot, &state, record)?;
         let id = writer.publish(unpublished)?;
 
+        let skipped = capture.reported();
+        let dropped = match current {
+            Some(current) => crate::left_out::of_these_held(writer, &current.id, &skipped).unwrap_or_default(),
+            None => Vec::new(),
+        };
         let timeline = writer.timeline()?;
         let entry = timeline.get(&id).ok_or_else(|| Error::Internal("a published checkpoint is not there".into()))?;
         self.remember_scan(writer, &capture, entry)?;
@@ -157,7 +164,8 @@ impl Workspace {
             largest: if current.is_none() { capture.largest_directories() } else { Vec::new() },
             bytes: capture.bytes(),
             oversized: capture.oversized(),
-            skipped: capture.reported(),
+            dropped,
+            skipped,
             checkpoint,
         })
     }
@@ -171,6 +179,7 @@ impl Workspace {
             largest: Vec::new(),
             bytes: capture.bytes(),
             oversized: capture.oversized(),
+            dropped: Vec::new(),
             skipped: capture.reported(),
         })
     }
