@@ -112,7 +112,12 @@ impl Worker<'_> {
             (_, Some(known)) => Some(known.root.clone()),
             (_, None) => self.root_around(event)?,
         };
-        let Some(root) = root.filter(|root| root.is_dir()) else { return Ok(None) };
+        let root = match root.filter(|root| root.is_dir()) {
+            // It was moved, perhaps to where the agent stands now.
+            None if known.is_some() => self.root_around(event)?,
+            root => root,
+        };
+        let Some(root) = root else { return Ok(None) };
         // Without a memory, the store knows how many prompts there were.
         let turns_before = match &known {
             Some(known) => known.turn,

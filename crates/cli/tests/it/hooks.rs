@@ -244,6 +244,45 @@ fn the_workspace_is_the_one_that_the_session_began_in() {
     assert_eq!(checkpoints(&place).len(), 2);
 }
 
+/// Nothing was captured from then on, and nobody was told.
+#[test]
+fn a_workspace_that_is_moved_during_a_session_is_found_again() {
+    let place = Place::new();
+    place.write("k", "1\n");
+    let events = recorded(&place, "claude");
+    hook(&place, "claude", &events[0]);
+    hook(&place, "claude", &events[1]);
+    fs::rename(place.path("ws"), place.path("moved")).unwrap();
+    fs::write(place.path("moved/k"), "2\n").unwrap();
+    let mut after = events[2].clone();
+    after["cwd"] = json!(place.path("moved"));
+    let said = fed_in(&place, "moved", &after);
+    assert_eq!(said, "");
+    fs::write(place.path("moved/k"), "3\n").unwrap();
+    let mut prompt = events[1].clone();
+    (prompt["cwd"], prompt["prompt"]) = (json!(place.path("moved")), json!("and now this"));
+    prompt["prompt_id"] = json!("another");
+    fed_in(&place, "moved", &prompt);
+    let listed = place.run_in(&place.path("moved"), ["list", "--json"]).json();
+    let listed = listed["checkpoints"].as_array().unwrap();
+    let kinds: Vec<&str> = listed.iter().rev().map(|found| found["kind"].as_str().unwrap()).collect();
+    assert_eq!(kinds, ["session", "turn", "step", "turn"], "{listed:#?}");
+    assert_eq!(listed[0]["turn"], 2, "the prompts are counted on");
+    let workspaces = place.run_in(&place.path("moved"), ["workspaces", "--json"]).json();
+    assert_eq!(workspaces["workspaces"].as_array().unwrap().len(), 1, "it is the same one");
+}
+
+/// Feeds a payload in a directory beside the workspace, and gives what was said on stderr.
+fn fed_in(place: &Place, directory: &str, payload: &Value) -> String {
+    let mut command = place.command(&place.path(directory), ["hook", "claude"]);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    child.stdin.take().unwrap().write_all(payload.to_string().as_bytes()).unwrap();
+    let done = child.wait_with_output().unwrap();
+    assert_eq!(done.status.code(), Some(0));
+    String::from_utf8(done.stderr).unwrap()
+}
+
 #[test]
 fn subagents_count_for_the_session_that_started_them() {
     let place = Place::new();
