@@ -128,7 +128,27 @@ fn fits(pattern: &Pattern, path: &BStr, is_directory: bool) -> bool {
 fn fits_in(pattern: &Pattern, path: &BStr, is_directory: bool, case: Case) -> bool {
     let name_start = path.rfind_byte(b'/').map(|slash| slash + 1);
     let mode = wildmatch::Mode::NO_MATCH_SLASH_LITERAL;
+    if let Some((plain, stars)) = split_before_stars(pattern) {
+        let is_kind = is_directory || !pattern.mode.contains(gix_glob::pattern::Mode::MUST_BE_DIR);
+        let (start, mode) = match case {
+            Case::Sensitive => (path.starts_with(plain), mode),
+            Case::Fold => {
+                let start = path.get(..plain.len()).is_some_and(|start| start.eq_ignore_ascii_case(plain));
+                (start, mode | wildmatch::Mode::IGNORE_CASE)
+            }
+        };
+        return is_kind && start && gix_glob::wildmatch(stars, path[plain.len()..].as_bstr(), mode);
+    }
     pattern.matches_repo_relative_path(path, name_start, Some(is_directory), case, mode)
+}
+
+/// Git compares what is in front of the first special character by itself, and so the stars of `foo**/bar` stand at the
+/// beginning of a pattern, where they mean any number of directories. The matcher here would take them for one star.
+fn split_before_stars(pattern: &Pattern) -> Option<(&[u8], &BStr)> {
+    let is_path = !pattern.mode.contains(gix_glob::pattern::Mode::NO_SUB_DIR);
+    let at = pattern.first_wildcard_pos.filter(|at| is_path && *at > 0)?;
+    let (plain, stars) = pattern.text.split_at(at);
+    (stars.starts_with(b"**") && !plain.ends_with(b"/")).then_some((plain, stars.as_bstr()))
 }
 
 impl IgnoreRules {
@@ -311,6 +331,18 @@ mod tests {
         assert_eq!(top.judge(b"sub/only-top", false), Verdict::Captured);
         let below = top.below(b"sub", b"!a.log\n");
         assert_eq!(below.judge(b"sub/a.log", false), Verdict::Captured);
+    }
+
+    #[test]
+    fn stars_behind_plain_characters_mean_directories_as_in_git() {
+        let top = rules(&ScanSettings::default()).below(b"", b"foo**/bar\n!a/keep**/x\n/top**/d/\n");
+        for path in ["foo/bar", "foo/x/y/bar", "foox/y/bar", "foobar"] {
+            assert_eq!(top.judge(path.as_bytes(), false), Verdict::Ignored, "{path}");
+        }
+        for path in ["a/foo/q/bar", "fo/bar", "foo/x", "top/x/d"] {
+            assert_eq!(top.judge(path.as_bytes(), false), Verdict::Captured, "{path}");
+        }
+        assert_eq!(top.judge(b"top/x/d", true), Verdict::Ignored);
     }
 
     #[test]
