@@ -174,6 +174,11 @@ pub(crate) fn normalize(path: &Path) -> Option<PathBuf> {
 
 /// What operations share.
 impl Workspace {
+    /// How long to wait for another process.
+    pub(crate) fn patience(&self) -> Duration {
+        self.options.patience
+    }
+
     /// The store for reading; none where nothing was saved yet.
     pub(crate) fn store(&self) -> Result<Option<Store>> {
         Store::open(self.store_directory(), self.options.open_stores.as_deref())

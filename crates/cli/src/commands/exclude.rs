@@ -29,7 +29,8 @@ pub(crate) fn run(args: &ExcludeArgs, invocation: &Invocation) -> Result<ExitCod
     let patterns = args.patterns.iter().map(text).collect::<Result<Vec<_>, _>>()?;
     let workspace = invocation.workspace_to_write(Protection::unless(args.force))?;
     let current = invocation.environment().current_directory()?;
-    let excluded = workspace.exclude(current, &patterns).map_err(|error| match error.code() {
+    let excluded = workspace.exclude(current, &patterns, invocation.now.timestamp());
+    let excluded = excluded.map_err(|error| match error.code() {
         ErrorCode::Usage => Failure::from(error).with_hint("patterns are written as in .gitignore: '*.log', 'data/'"),
         _ => error.into(),
     });

@@ -127,3 +127,41 @@ fn words_that_make_no_sense() {
     assert_eq!(place.run(["exclude", "x", "--json"]).error().1, "settings");
     assert_eq!(fs::read_to_string(place.path("ws/backtrail.toml")).unwrap(), "[scan\n");
 }
+
+/// Several at once read the same file and wrote it back: patterns were lost, and some failed on each other's new file.
+#[test]
+fn several_at_once_lose_no_pattern() {
+    for place in [Place::new(), Place::saved()] {
+        let patterns: Vec<String> = (0..8).map(|number| format!("p{number}")).collect();
+        let start = |pattern: &String| {
+            let mut command = place.command(&place.path("ws"), ["exclude", "--quiet", pattern]);
+            command.stderr(std::process::Stdio::piped()).spawn().unwrap()
+        };
+        let running: Vec<_> = patterns.iter().map(start).collect();
+        for child in running {
+            let done = child.wait_with_output().unwrap();
+            assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        }
+        let found = place.json(["exclude", "p0"])["exclude"].clone();
+        let mut found: Vec<_> = found.as_array().unwrap().iter().map(|pattern| pattern.as_str().unwrap()).collect();
+        found.sort_unstable();
+        assert_eq!(found, patterns);
+        let left = fs::read_dir(place.path("ws")).unwrap().map(|entry| entry.unwrap().file_name());
+        assert!(left.into_iter().all(|name| name != ".backtrail.toml.new"), "something was left behind");
+    }
+}
+
+#[test]
+fn another_that_writes_is_waited_for() {
+    let place = Place::saved();
+    let held = place.hold_lock();
+    let (code, word, _) = place.run(["exclude", "x", "--wait", "0", "--json"]).error();
+    assert_eq!((code, word.as_str()), (7, "busy"));
+    drop(held);
+    place.ok(["exclude", "x"]);
+    let place = Place::new();
+    let held = fs::File::open(place.path("ws")).unwrap();
+    rustix::fs::flock(&held, rustix::fs::FlockOperation::LockExclusive).unwrap();
+    assert_eq!(place.run(["exclude", "x", "--wait", "0", "--json"]).error().1, "busy");
+    assert!(!place.path("ws/backtrail.toml").exists());
+}

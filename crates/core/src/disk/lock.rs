@@ -29,11 +29,19 @@ pub(crate) enum LockError {
 impl FileLock {
     /// Waits at most `patience` for the lock on this file, which is made where it is missing.
     pub(crate) fn acquire(path: &Path, patience: Duration) -> Result<Self, LockError> {
+        Self::acquire_opened(path, OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW, patience)
+    }
+
+    /// The same for a directory that is there: it takes no file of its own.
+    pub(crate) fn acquire_directory(path: &Path, patience: Duration) -> Result<Self, LockError> {
+        Self::acquire_opened(path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW, patience)
+    }
+
+    fn acquire_opened(path: &Path, flags: OFlags, patience: Duration) -> Result<Self, LockError> {
         let deadline = Instant::now().checked_add(patience);
         let mut pause = Duration::from_micros(500);
         loop {
-            let flags = OFlags::RDWR | OFlags::CREATE | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-            let opened = rustix::fs::openat(CWD, path, flags, Mode::from_raw_mode(0o600));
+            let opened = rustix::fs::openat(CWD, path, flags | OFlags::CLOEXEC, Mode::from_raw_mode(0o600));
             let file = File::from(opened.map_err(|error| LockError::Io(error.into()))?);
             match flock(&file, FlockOperation::NonBlockingLockExclusive) {
                 // The store may have been forgotten while this process waited: a lock on a removed file guards nothing.
@@ -41,9 +49,13 @@ impl FileLock {
                 Ok(()) => continue,
                 Err(rustix::io::Errno::WOULDBLOCK) => {}
                 Err(rustix::io::Errno::INTR) => continue,
-                Err(rustix::io::Errno::NOLCK | rustix::io::Errno::NOSYS | rustix::io::Errno::OPNOTSUPP) => {
-                    return Err(LockError::Unsupported);
-                }
+                // The last one: over a network, what is locked must be open for writing, as no directory is.
+                Err(
+                    rustix::io::Errno::NOLCK
+                    | rustix::io::Errno::NOSYS
+                    | rustix::io::Errno::OPNOTSUPP
+                    | rustix::io::Errno::BADF,
+                ) => return Err(LockError::Unsupported),
                 Err(error) => return Err(LockError::Io(error.into())),
             }
             let left = deadline.map_or(patience, |deadline| deadline.saturating_duration_since(Instant::now()));

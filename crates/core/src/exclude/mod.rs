@@ -5,9 +5,14 @@ mod pattern;
 
 use std::path::{Path, PathBuf};
 
+use jiff::Timestamp;
+
 pub(crate) use self::edit::with_patterns;
 use crate::{
-    disk::{Dir, FileType, Rename},
+    disk::{
+        Dir, FileType, Rename,
+        lock::{FileLock, LockError},
+    },
     error::{Error, Result, While},
     settings::WORKSPACE_FILE,
     workspace::Workspace,
@@ -17,12 +22,15 @@ impl Workspace {
     /// Adds ignore patterns; says which file has them, and all that it has now.
     ///
     /// One that is a path, because it starts with `./` or with the workspace's own path, is taken from `current`.
-    pub fn exclude(&self, current: &Path, patterns: &[String]) -> Result<(PathBuf, Vec<String>)> {
+    pub fn exclude(&self, current: &Path, patterns: &[String], now: Timestamp) -> Result<(PathBuf, Vec<String>)> {
         let meant = patterns.iter().map(|pattern| {
             let meant = pattern::meant(self, current, pattern);
             meant.map_err(|problem| Error::Usage(format!("{pattern:?} leaves nothing out: {problem}")))
         });
         let patterns = meant.collect::<Result<Vec<_>>>()?;
+        let _alone = self.lock_settings()?;
+        // A restore writes this file like any other; one that was interrupted is finished first.
+        let _writer = if self.has_store()? { Some(self.writer(now)?) } else { None };
         let path = self.root().join(WORKSPACE_FILE);
         let problem = |problem: String| Error::Settings { file: path.clone(), problem };
         let before = self.read_settings_text()?;
@@ -31,6 +39,18 @@ impl Workspace {
             self.write_settings_text(&after)?;
         }
         Ok((path, all))
+    }
+
+    /// Keeps others from adding patterns at the same time, also where there is no store whose lock could do that.
+    fn lock_settings(&self) -> Result<Option<FileLock>> {
+        let (path, patience) = (self.root().to_owned(), self.patience());
+        match FileLock::acquire_directory(&path, patience) {
+            Ok(lock) => Ok(Some(lock)),
+            // A file system without locks is written as it is: there, too, the file is replaced in one step.
+            Err(LockError::Unsupported) => Ok(None),
+            Err(LockError::Busy) => Err(Error::Busy { path, seconds: patience.as_secs() }),
+            Err(LockError::Io(source)) => Err(Error::Io { action: "lock", path, source }),
+        }
     }
 
     fn read_settings_text(&self) -> Result<String> {
