@@ -67,9 +67,9 @@ impl Environment {
 
     fn read(current_directory: Option<PathBuf>, variable: &dyn Fn(&str) -> Option<OsString>) -> Self {
         let filled = |name: &str| variable(name).filter(|value| !value.is_empty());
-        // The XDG specification has relative paths ignored.
+        // The XDG specification has relative paths ignored; a relative home would lie in each directory anew.
         let absolute = |name: &str| filled(name).map(PathBuf::from).filter(|path| path.is_absolute());
-        let home = filled("HOME").map(PathBuf::from);
+        let home = absolute("HOME");
         let below_home = |path: &str| home.as_ref().map(|home| home.join(path));
 
         let data_home = absolute("XDG_DATA_HOME").or_else(|| below_home(".local/share"));

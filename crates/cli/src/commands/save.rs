@@ -1,6 +1,12 @@
 //! `save`: takes a checkpoint.
 
-use std::{path::PathBuf, process::ExitCode};
+use std::{
+    fs::OpenOptions,
+    io::{self, Read},
+    os::unix::fs::OpenOptionsExt,
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
 
 use backtrail::{Checkpoint, Context, Error, Kind, SaveRequest, Saved, Workspace, json::SavedJson};
 use clap::Args;
@@ -135,10 +141,27 @@ fn read_attachment(attachment: &Assignment<PathBuf>, invocation: &Invocation) ->
         return Err(Failure::usage(format!("the attachment {:?} has no file", attachment.key), Some(&hint)));
     }
     let path = invocation.file(&attachment.value)?;
-    match std::fs::read(&path) {
-        Ok(bytes) => Ok((attachment.key.clone(), bytes)),
+    match read_at_once(&path) {
+        Ok(Some(bytes)) => Ok((attachment.key.clone(), bytes)),
+        Ok(None) => {
+            let hint = "write what is to be kept into a file, and attach that";
+            Err(Failure::usage(format!("the attachment {} is no regular file", path.display()), Some(hint)))
+        }
         Err(source) => Err(Error::Io { action: "read the attachment", path, source }.into()),
     }
+}
+
+/// The bytes of a file; none for a pipe or a device, which may keep a reader for ever.
+fn read_at_once(path: &Path) -> io::Result<Option<Vec<u8>>> {
+    let flags = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
+    let mut file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+    let found = file.metadata()?;
+    if !found.is_file() && !found.is_dir() {
+        return Ok(None);
+    }
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes)?;
+    Ok(Some(bytes))
 }
 
 fn report(saved: &Saved, gave_message: bool, workspace: &Workspace, invocation: &Invocation) -> Result<(), Failure> {

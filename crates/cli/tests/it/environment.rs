@@ -26,6 +26,38 @@ hint: set BACKTRAIL_HOME, or name a store with --store DIR
     assert_eq!(place.run(["completions", "bash"]).code, 0);
 }
 
+/// A save wrote below it, into the workspace.
+#[test]
+fn a_relative_home_counts_for_nothing() {
+    let mut place = Place::new();
+    place.write("a", "1\n");
+    place.unset("BACKTRAIL_HOME");
+    place.set("HOME", "rel");
+    let run = place.run(["save"]);
+    assert_eq!(run.code, 2, "{}", run.shown());
+    assert!(!place.path("ws/rel").exists());
+    place.set("XDG_DATA_HOME", place.path("data").to_str().unwrap());
+    place.ok(["save"]);
+    assert!(place.path("data/backtrail/stores").is_dir() && !place.path("ws/rel").exists());
+}
+
+/// One that can't be read kept everybody from looking and going back, where a broken one did not.
+#[test]
+fn settings_that_can_not_be_read_are_like_broken_ones() {
+    let place = Place::saved();
+    place.write("a.txt", "changed\n");
+    // Reading at its start fails for everybody, root as well.
+    std::os::unix::fs::symlink("/proc/self/mem", place.path("ws/backtrail.toml")).unwrap();
+    for words in [&["status"][..], &["list"], &["verify"], &["recover"], &["restore", "@", "a.txt"], &["undo"]] {
+        let run = place.run(words);
+        assert_eq!(run.code, 0, "{words:?}: {}", run.shown());
+        assert!(run.stderr.contains("backtrail.toml: it can't be read"), "{words:?}: {}", run.shown());
+        assert!(run.stderr.contains("counts for nothing"), "{words:?}: {}", run.shown());
+    }
+    let (_, code, message) = place.run(["save", "--json"]).error();
+    assert!(code == "settings" && message.contains("can't be read"), "{code}: {message}");
+}
+
 #[test]
 fn stores_lie_where_the_variables_say() {
     let mut place = Place::new();

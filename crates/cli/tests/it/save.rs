@@ -352,3 +352,21 @@ fn a_store_in_the_workspace_is_left_out_whoevers_it_is() {
     let (exit, code, _) = place.run_in(&inner, ["save", "--json", "-w", "."]).error();
     assert_eq!((exit, code.as_str()), (6, "protected_directory"), "a store is no workspace");
 }
+
+/// It waited for ever on the one and read for ever from the other.
+#[test]
+fn an_attachment_that_is_no_regular_file_is_refused_at_once() {
+    let place = Place::saved();
+    assert!(std::process::Command::new("mkfifo").arg(place.path("pipe")).status().unwrap().success());
+    std::os::unix::fs::symlink(place.path("pipe"), place.path("link")).unwrap();
+    for file in ["../pipe", "../link", "/dev/zero", "/dev/null"] {
+        let words = ["10", env!("CARGO_BIN_EXE_backtrail"), "save", "--json", "--attach", &format!("n={file}")];
+        let mut command = std::process::Command::new("timeout");
+        command.args(words).current_dir(place.path("ws")).env_clear();
+        command.envs([("PATH", std::env::var("PATH").unwrap()), ("HOME", place.path("home").display().to_string())]);
+        let done = command.output().unwrap();
+        let said = String::from_utf8_lossy(&done.stdout);
+        assert_eq!(done.status.code(), Some(2), "{file}: {said}");
+        assert!(said.contains(file.trim_start_matches("../")) && said.contains("is no regular file"), "{said}");
+    }
+}

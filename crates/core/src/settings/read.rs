@@ -43,9 +43,10 @@ fn in_directory(directory: &Dir, name: &[u8], file: &Path) -> Result<Option<Foun
         Some(FileType::File) => {
             let mut bytes = Vec::new();
             let read = directory.open_file(name).and_then(|mut file| file.read_to_end(&mut bytes));
-            return read
-                .or_fail("read the settings file", file)
-                .map(|_| Some(Found { bytes, quotes: Quotes::Allowed }));
+            return match read {
+                Ok(_) => Ok(Some(Found { bytes, quotes: Quotes::Allowed })),
+                Err(error) => Err(unreadable(file, &error)),
+            };
         }
         // Who shares rules between workspaces links to them. A stranger's link may lead to a secret: it is not quoted.
         Some(FileType::Symlink) => match behind_link(file)? {
@@ -58,14 +59,19 @@ fn in_directory(directory: &Dir, name: &[u8], file: &Path) -> Result<Option<Foun
     Err(Error::Settings { file: file.to_owned(), problem: problem.into() })
 }
 
+/// For whoever asks for settings it is like one that makes no sense.
+fn unreadable(file: &Path, error: &std::io::Error) -> Error {
+    Error::Settings { file: file.to_owned(), problem: format!("it can't be read: {error}") }
+}
+
 /// The bytes of the file that a link leads to, or what is wrong with it.
 fn behind_link(link: &Path) -> Result<Result<Vec<u8>, &'static str>> {
-    let stamp = disk::stamp_following(link).or_fail("read the settings file", link)?;
+    let stamp = disk::stamp_following(link).map_err(|error| unreadable(link, &error))?;
     let nowhere = "it is a link that leads nowhere";
     Ok(match stamp.as_ref().map(FileType::of) {
         None => Err(nowhere),
         Some(FileType::Directory) => Err("it is a link to a directory"),
-        Some(FileType::File) => disk::read_following(link).or_fail("read the settings file", link)?.ok_or(nowhere),
+        Some(FileType::File) => disk::read_following(link).map_err(|error| unreadable(link, &error))?.ok_or(nowhere),
         Some(_) => Err("it is a link to no regular file"),
     })
 }
