@@ -1,6 +1,8 @@
 //! What restores tell people and programs.
 
-use backtrail::{Checkpoint, Conflict, Direction, GitState, RestoreOutcome, RestorePlan, json::ConflictJson};
+use backtrail::{
+    Change, ChangeStatus, Checkpoint, Conflict, Direction, GitState, RestoreOutcome, RestorePlan, json::ConflictJson,
+};
 use jiff::{Timestamp, Zoned};
 use serde::Serialize;
 
@@ -56,12 +58,27 @@ pub(crate) fn plan_text(plan: &RestorePlan, target: &Checkpoint, paint: Paint) -
         if !git.is_empty() {
             return git;
         }
+        if !target.complete {
+            return format!("nothing to bring back; {}\n", removes_nothing(target, "would be"));
+        }
         return format!("nothing to do: the files are those of {}\n", title(target));
     }
     let mut text = format!("restoring {} would change:\n{}", title(target), change_list(&plan.changes, paint));
     text.push_str(&git);
     text.push_str(&in_the_way(plan));
+    if !target.complete && removed(&plan.changes) == 0 {
+        text.push_str(&format!("{}\n", removes_nothing(target, "would be")));
+    }
     text
+}
+
+/// Why what is new stays where an incomplete checkpoint is restored.
+fn removes_nothing(target: &Checkpoint, is: &str) -> String {
+    format!("{} is incomplete, so nothing {is} removed (--exact would)", title(target))
+}
+
+fn removed(changes: &[Change]) -> usize {
+    changes.iter().filter(|change| change.status == ChangeStatus::Deleted).count()
 }
 
 /// What was done, in a sentence, with the paths where they are few.
@@ -79,8 +96,11 @@ pub(crate) fn restored_text(
     }
     if done.changes.is_empty() {
         return match direction {
+            Direction::Forward if !done.conflicts.is_empty() => {
+                format!("no file was changed; not all of {named} could be restored")
+            }
             Direction::Forward if !target.complete => {
-                format!("nothing to bring back; {named} is incomplete, so nothing was removed (--exact would)")
+                format!("nothing to bring back; {}", removes_nothing(target, "was"))
             }
             Direction::Forward => format!("nothing to do: the files are those of {named}"),
             Direction::Undo => format!("took back {said}: no file had to change"),
@@ -101,6 +121,9 @@ pub(crate) fn restored_text(
     }
     if let Some(git) = &done.git {
         text.push_str(&format!("\ngit stands on {}", standing(git)));
+    }
+    if direction == Direction::Forward && !target.complete && removed(&done.changes) == 0 {
+        text.push_str(&format!("\n{}", removes_nothing(target, "was")));
     }
     text
 }
@@ -152,4 +175,50 @@ pub(crate) struct RecoverJson {
 pub(crate) struct ExportJson {
     pub(crate) directory: String,
     pub(crate) files: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use backtrail::WorkspacePath;
+
+    use super::*;
+    use crate::output::timeline::sample;
+
+    fn change(status: ChangeStatus) -> Change {
+        Change { status, ..Change::between(WorkspacePath::new("f").unwrap(), None, None) }
+    }
+
+    /// What a restore to a checkpoint says that did this.
+    fn said(complete: bool, changes: Vec<Change>, conflicts: Vec<Conflict>) -> String {
+        let target = Checkpoint { complete, ..sample('a', "one") };
+        let done = RestoreOutcome {
+            target: target.id,
+            checkpoint: target.clone(),
+            plan: String::new(),
+            changes,
+            applied: true,
+            safety: None,
+            conflicts,
+            unsaved: 0,
+            git: None,
+            taken_back: None,
+        };
+        restored_text(&done, Direction::Forward, &target, None, Paint::plain())
+    }
+
+    #[test]
+    fn an_incomplete_checkpoint_says_that_it_removes_nothing() {
+        let why = "is incomplete, so nothing was removed (--exact would)";
+        assert!(said(false, Vec::new(), Vec::new()).contains(why));
+        assert!(said(false, vec![change(ChangeStatus::Modified)], Vec::new()).contains(why));
+        assert!(!said(false, vec![change(ChangeStatus::Deleted)], Vec::new()).contains(why));
+        assert!(!said(true, vec![change(ChangeStatus::Modified)], Vec::new()).contains(why));
+    }
+
+    #[test]
+    fn what_could_not_be_restored_is_not_called_done() {
+        let conflict = Conflict { path: WorkspacePath::new("f").unwrap(), reason: "a special file".into(), kept: None };
+        assert!(said(true, Vec::new(), Vec::new()).starts_with("nothing to do: the files are those of"));
+        assert!(said(true, Vec::new(), vec![conflict]).starts_with("no file was changed; not all of"));
+    }
 }
