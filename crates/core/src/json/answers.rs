@@ -164,11 +164,11 @@ pub struct RestoreJson {
     pub safety: Option<String>,
     /// What stood in the way, or changed meanwhile.
     pub conflicts: Vec<ConflictJson>,
-    /// Where the user's repository was moved to; null where it was left alone.
+    /// Where the user's repository stands after it was to be moved; null where it was left alone.
     pub git: Option<MovedJson>,
 }
 
-/// Where the user's repository was moved to.
+/// Where the user's repository stands, or would.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Moved"))]
 pub struct MovedJson {
