@@ -47,7 +47,7 @@ pub(crate) struct RestoreArgs {
     /// Leave out what something stands in the way of, rather than refuse
     #[arg(long)]
     skip_conflicts: bool,
-    /// Also move the git repository's HEAD, branch and index back to where they were
+    /// Also move the git repository's HEAD and branch back to where they were, and the index to that commit
     #[arg(long, conflicts_with = "paths")]
     git: bool,
     /// Also bring back the agent's conversation, as a session of its own
