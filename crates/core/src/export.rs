@@ -92,7 +92,7 @@ fn begin(target: &Dir, mark: &[u8], id: &CheckpointId, is_empty: bool) -> io::Re
         }
         target.remove_own_file(mark)?;
     }
-    let mut file = target.create_file(mark)?;
+    let mut file = target.create_own_file(mark)?;
     target.write_own(&mut file, &wanted)?;
     Ok(true)
 }

@@ -139,7 +139,7 @@ impl Workspace {
         if private::exists(layout.root()) && !disk::is_directory(layout.root()) {
             return Err(Error::NotAStore { path: layout.root().to_owned() });
         }
-        let names = private::names(layout.root()).or_fail("read", layout.root())?;
+        let names = private::names_of_closed(layout.root()).or_fail("read", layout.root())?;
         // Another process may have begun to make it since the look above.
         let is_fresh = names.is_empty() || names.iter().any(|name| name == "backtrail");
         if is_fresh { Ok(()) } else { Err(Error::NotAStore { path: layout.root().to_owned() }) }

@@ -14,7 +14,10 @@ use rustix::{
     io::Errno,
 };
 
-use super::{points, stamp_of};
+use super::{
+    made::{self, Giving},
+    points, stamp_of,
+};
 use crate::model::{Mode, Stamp, WorkspacePath};
 
 /// An open directory.
@@ -179,7 +182,20 @@ impl Dir {
     /// Makes a directory.
     pub(crate) fn make_dir(&self, name: &[u8], mode: Mode) -> io::Result<()> {
         points::pass("make directory")?;
-        Ok(rustix::fs::mkdirat(&self.0, name, raw(mode))?)
+        made::make_directory(&self.0, as_path(name), u32::from(mode.0), Giving::Keeping)
+    }
+
+    /// Makes a directory of the program's own, which belongs to whoever has this one.
+    pub(crate) fn make_own_dir(&self, name: &[u8]) -> io::Result<()> {
+        points::pass("make directory")?;
+        made::make_directory(&self.0, as_path(name), 0o700, Giving::ToNeighbours)
+    }
+
+    /// Makes a file of the program's own, which belongs to whoever has this directory and stays private.
+    pub(crate) fn create_own_file(&self, name: &[u8]) -> io::Result<File> {
+        let file = self.create_file(name)?;
+        made::settle_file(&file, 0o600, || Ok(rustix::fs::fstat(&self.0)?))?;
+        Ok(file)
     }
 
     /// Removes an empty directory.
@@ -363,7 +379,7 @@ impl Dir {
 }
 
 /// Adds permission bits to what can't be opened without them; says what they were.
-fn add_owner_bits(unopened: &OwnedFd, bits: u16) -> io::Result<Mode> {
+pub(super) fn add_owner_bits(unopened: &OwnedFd, bits: u16) -> io::Result<Mode> {
     let mode = Mode::from_raw(stamp_of(&rustix::fs::fstat(unopened)?).mode);
     set_mode_unopened(unopened, Mode(mode.0 | bits))?;
     Ok(mode)
@@ -377,10 +393,10 @@ fn set_mode_unopened(unopened: &OwnedFd, mode: Mode) -> io::Result<()> {
     Ok(rustix::fs::chmodat(CWD, name, raw(mode), AtFlags::empty())?)
 }
 
-/// Makes a directory that a caller named, with its parents, as the umask has it.
+/// Makes a directory that a caller named, with its parents, as the umask has it but for what its owner needs.
 pub(crate) fn make_directories(path: &Path) -> io::Result<()> {
     points::pass("make directories")?;
-    std::fs::create_dir_all(path)
+    made::make_directories(path, 0o777, Giving::Keeping)
 }
 
 /// Gives an open file to this user and group.
@@ -403,6 +419,10 @@ impl Dir {
 pub(crate) fn set_mode(file: &File, mode: Mode) -> io::Result<()> {
     points::pass("set mode")?;
     Ok(rustix::fs::fchmod(file, raw(mode))?)
+}
+
+fn as_path(name: &[u8]) -> &Path {
+    Path::new(<std::ffi::OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(name))
 }
 
 fn raw(mode: Mode) -> rustix::fs::Mode {

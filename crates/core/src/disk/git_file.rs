@@ -12,7 +12,10 @@ use std::{
     time::Duration,
 };
 
-use super::points;
+use super::{
+    made::{self, Giving},
+    points,
+};
 
 /// How often a lock that another process holds is tried again, and how long to wait in between.
 const TRIES: u32 = 40;
@@ -52,7 +55,7 @@ impl GitFile<'_> {
         }
         let directory = self.path.parent().ok_or(io::ErrorKind::InvalidInput)?;
         points::pass("make git directory")?;
-        std::fs::create_dir_all(directory)?;
+        made::make_directories(directory, 0o777, Giving::ToNeighbours)?;
         self.clear()?;
         self.write_own(new.unwrap_or_default())?;
         if !self.take_lock()? {
@@ -92,6 +95,10 @@ impl GitFile<'_> {
     fn write_own(&self, bytes: &[u8]) -> io::Result<()> {
         points::pass("write git file")?;
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o666).open(self.own)?;
+        made::settle_file(&file, 0o600, || match rustix::fs::stat(self.path) {
+            Err(rustix::io::Errno::NOENT) => Ok(rustix::fs::stat(self.path.parent().unwrap_or(Path::new(".")))?),
+            found => Ok(found?),
+        })?;
         if let Ok(present) = std::fs::metadata(self.path) {
             file.set_permissions(std::fs::Permissions::from_mode(present.mode() & 0o777))?;
         }

@@ -7,7 +7,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use rustix::fs::{CWD, FlockOperation, Mode, OFlags, flock};
+use rustix::{
+    fs::{CWD, FlockOperation, Mode, OFlags, flock},
+    io::Errno,
+};
 
 /// An exclusive lock; dropping it lets go.
 #[derive(Debug)]
@@ -29,20 +32,19 @@ pub(crate) enum LockError {
 impl FileLock {
     /// Waits at most `patience` for the lock on this file, which is made where it is missing.
     pub(crate) fn acquire(path: &Path, patience: Duration) -> Result<Self, LockError> {
-        Self::acquire_opened(path, OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW, patience)
+        Self::acquire_opened(path, open_or_make, patience)
     }
 
     /// The same for a directory that is there: it takes no file of its own.
     pub(crate) fn acquire_directory(path: &Path, patience: Duration) -> Result<Self, LockError> {
-        Self::acquire_opened(path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW, patience)
+        Self::acquire_opened(path, open_directory, patience)
     }
 
-    fn acquire_opened(path: &Path, flags: OFlags, patience: Duration) -> Result<Self, LockError> {
+    fn acquire_opened(path: &Path, open: fn(&Path) -> io::Result<File>, patience: Duration) -> Result<Self, LockError> {
         let deadline = Instant::now().checked_add(patience);
         let mut pause = Duration::from_micros(500);
         loop {
-            let opened = rustix::fs::openat(CWD, path, flags | OFlags::CLOEXEC, Mode::from_raw_mode(0o600));
-            let file = File::from(opened.map_err(|error| LockError::Io(error.into()))?);
+            let file = open(path).map_err(LockError::Io)?;
             match flock(&file, FlockOperation::NonBlockingLockExclusive) {
                 // The store may have been forgotten while this process waited: a lock on a removed file guards nothing.
                 Ok(()) if is_still_at(&file, path) => return Ok(Self { file }),
@@ -64,6 +66,31 @@ impl FileLock {
             }
             std::thread::sleep(pause.min(left));
             pause = (pause * 2).min(Duration::from_millis(10));
+        }
+    }
+}
+
+fn open_directory(path: &Path) -> io::Result<File> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    Ok(rustix::fs::openat(CWD, path, flags, Mode::empty())?.into())
+}
+
+/// Opens the file, which is made where it is missing.
+fn open_or_make(path: &Path) -> io::Result<File> {
+    let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    loop {
+        match rustix::fs::openat(CWD, path, flags, Mode::empty()) {
+            Err(Errno::NOENT) => {}
+            opened => return Ok(opened?.into()),
+        }
+        match rustix::fs::openat(CWD, path, flags | OFlags::CREATE | OFlags::EXCL, Mode::from_raw_mode(0o600)) {
+            // Another process was faster.
+            Err(Errno::EXIST) => {}
+            made => {
+                let file = File::from(made?);
+                super::private::settle_in(&file, path.parent())?;
+                return Ok(file);
+            }
         }
     }
 }

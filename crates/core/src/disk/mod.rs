@@ -8,6 +8,7 @@ mod dir;
 mod filesystem;
 pub(crate) mod git_file;
 pub(crate) mod lock;
+mod made;
 pub mod points;
 pub(crate) mod private;
 mod read;

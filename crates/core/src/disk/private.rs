@@ -3,11 +3,14 @@
 use std::{
     fs::{File, OpenOptions, Permissions},
     io::{self, Seek, SeekFrom, Write},
-    os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt},
+    os::unix::fs::{OpenOptionsExt, PermissionsExt},
     path::{Path, PathBuf},
 };
 
-use super::points;
+use super::{
+    made::{self, Giving},
+    points,
+};
 
 /// How a temporary file's name starts: what is found under such a name while the lock is held, a dead process left.
 pub(crate) const TEMPORARY_PREFIX: &str = ".backtrail-tmp-";
@@ -21,13 +24,56 @@ pub(crate) enum Durability {
     Unsynced,
 }
 
-/// Makes a directory with all its parents.
+/// Makes a directory of the store with all its parents. One that is there and lacks bits which its owner, who this is,
+/// needs gets them.
 pub(crate) fn make_directories(path: &Path) -> io::Result<()> {
-    if path.is_dir() {
-        return Ok(());
+    match rustix::fs::stat(path) {
+        Ok(found) if made::is_directory(&found) => made::open_up(path, &found, 0o700).map(drop),
+        _ => made::make_directories(path, 0o700, Giving::ToNeighbours),
     }
-    points::pass("make store directory")?;
-    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path)
+}
+
+/// Lets the owner, where that is who this is, at everything in a store again; says whether anything was closed. Programs
+/// before this one made what the umask left.
+pub(crate) fn open_up_store(root: &Path) -> io::Result<bool> {
+    open_up_below(root, 0o600)
+}
+
+fn open_up_below(directory: &Path, file_bits: u32) -> io::Result<bool> {
+    let found = match rustix::fs::lstat(directory) {
+        Err(rustix::io::Errno::NOENT) => return Ok(false),
+        found => found?,
+    };
+    let mut was_closed = made::open_up(directory, &found, 0o700)?;
+    for name in names(directory)? {
+        let child = directory.join(&name);
+        // Git itself makes objects that nobody may write.
+        let file_bits = if name == "objects" { 0o400 } else { file_bits };
+        match rustix::fs::lstat(&child) {
+            Ok(found) if made::is_directory(&found) => was_closed |= open_up_below(&child, file_bits)?,
+            Ok(found) if is_plain(&found) => was_closed |= made::open_up(&child, &found, file_bits)?,
+            Ok(_) | Err(rustix::io::Errno::NOENT) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(was_closed)
+}
+
+fn is_plain(found: &rustix::fs::Stat) -> bool {
+    rustix::fs::FileType::from_raw_mode(found.st_mode) == rustix::fs::FileType::RegularFile
+}
+
+/// Makes a file that must not be there yet.
+fn create_new(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
+    let file = options.create_new(true).mode(0o600).open(path)?;
+    settle_in(&file, path.parent())?;
+    Ok(file)
+}
+
+/// Nobody but root needs to know who has the directory.
+pub(super) fn settle_in(file: &File, directory: Option<&Path>) -> io::Result<()> {
+    let directory = directory.filter(|directory| !directory.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    made::settle_file(file, 0o600, || Ok(rustix::fs::stat(directory)?))
 }
 
 /// The bytes of a file; none where there is none.
@@ -49,6 +95,35 @@ pub(crate) fn names(path: &Path) -> io::Result<Vec<std::ffi::OsString>> {
     entries.map(|entry| entry.map(|entry| entry.file_name())).collect()
 }
 
+/// The names in a directory of this user's, also where its permission bits are against it; those stay as they were.
+pub(crate) fn names_of_closed(path: &Path) -> io::Result<Vec<std::ffi::OsString>> {
+    match names(path) {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            let found = rustix::fs::lstat(path)?;
+            if !made::open_up(path, &found, 0o700)? {
+                return Err(error);
+            }
+            let names = names(path);
+            points::pass("set mode")?;
+            std::fs::set_permissions(path, Permissions::from_mode(found.st_mode & 0o7777))?;
+            names
+        }
+        names => names,
+    }
+}
+
+/// The first file in a directory, or the directory itself, that this process may not read; none where it may read all.
+pub(crate) fn refused_in(directory: &Path) -> Option<PathBuf> {
+    let is_refused = |error: &io::Error| error.kind() == io::ErrorKind::PermissionDenied;
+    match names(directory) {
+        Err(error) if is_refused(&error) => Some(directory.to_owned()),
+        found => found.ok()?.into_iter().map(|name| directory.join(name)).find(|path| {
+            let opened = File::open(path);
+            opened.is_err_and(|error| is_refused(&error))
+        }),
+    }
+}
+
 /// How many bytes a file has; none where there is none.
 pub(crate) fn size(path: &Path) -> io::Result<Option<u64>> {
     match std::fs::symlink_metadata(path) {
@@ -63,6 +138,16 @@ pub(crate) fn exists(path: &Path) -> bool {
     std::fs::symlink_metadata(path).is_ok()
 }
 
+/// Is something there? That its own owner may not read it is an error.
+pub(crate) fn is_readable_by_owner(path: &Path) -> io::Result<bool> {
+    match rustix::fs::lstat(path) {
+        Ok(found) if found.st_mode & 0o400 == 0 => Err(io::ErrorKind::PermissionDenied.into()),
+        Ok(_) => Ok(true),
+        Err(rustix::io::Errno::NOENT | rustix::io::Errno::NOTDIR) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
 fn is_absence(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
@@ -73,7 +158,7 @@ pub(crate) fn create_temporary(directory: &Path, purpose: &str) -> io::Result<(F
     let process = std::process::id();
     for attempt in 0u32.. {
         let path = directory.join(format!("{TEMPORARY_PREFIX}{process}-{attempt}-{purpose}"));
-        match OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&path) {
+        match create_new(OpenOptions::new().read(true).write(true), &path) {
             Ok(file) => return Ok((file, path)),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             Err(error) => return Err(error),
@@ -177,7 +262,7 @@ pub(crate) fn replace(path: &Path, bytes: &[u8], durability: Durability) -> io::
 pub(crate) fn append(path: &Path, bytes: &[u8], durability: Durability) -> io::Result<()> {
     points::pass("append to store file")?;
     let is_new = !exists(path);
-    let mut file = OpenOptions::new().append(true).create(true).mode(0o600).open(path)?;
+    let mut file = open_to_append(path, is_new)?;
     let before = file.metadata()?.len();
     let written = file.write_all(bytes).and_then(|()| check_length(&file, before + bytes.len() as u64));
     if let Err(error) = written {
@@ -194,11 +279,32 @@ pub(crate) fn append(path: &Path, bytes: &[u8], durability: Durability) -> io::R
     Ok(())
 }
 
+/// Opens a file at its end, which is made where it is missing.
+fn open_to_append(path: &Path, seems_new: bool) -> io::Result<File> {
+    let mut is_new = seems_new;
+    loop {
+        let opened = match is_new {
+            true => create_new(OpenOptions::new().append(true), path),
+            false => OpenOptions::new().append(true).open(path),
+        };
+        // Somebody else makes or removes it at the same time.
+        match opened {
+            Err(error) if is_new && error.kind() == io::ErrorKind::AlreadyExists => is_new = false,
+            Err(error) if !is_new && error.kind() == io::ErrorKind::NotFound && exists_directory(path) => is_new = true,
+            opened => return opened,
+        }
+    }
+}
+
+fn exists_directory(path: &Path) -> bool {
+    path.parent().is_some_and(Path::is_dir)
+}
+
 /// Adds a line to a file of the store that others may add to at the same time. Where that fails half-way, half a line
 /// stays behind: cutting it off could cut off another's.
 pub(crate) fn append_beside_others(path: &Path, line: &[u8]) -> io::Result<()> {
     points::pass("append to store file")?;
-    let mut file = OpenOptions::new().append(true).create(true).mode(0o600).open(path)?;
+    let mut file = open_to_append(path, false)?;
     let expected = file.metadata()?.len() + line.len() as u64;
     file.write_all(line)?;
     if file.metadata()?.len() < expected { check_length(&file, expected) } else { Ok(()) }

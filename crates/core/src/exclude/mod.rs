@@ -81,7 +81,7 @@ impl Workspace {
             if directory.try_stamp_at(temporary)?.is_some() {
                 directory.remove_own_file(temporary)?;
             }
-            let mut file = directory.create_file(temporary)?;
+            let mut file = directory.create_own_file(temporary)?;
             directory.write_own(&mut file, text.as_bytes())?;
             let mode = match directory.try_stamp_at(name)? {
                 Some(stamp) => crate::model::Mode::from_raw(stamp.mode),

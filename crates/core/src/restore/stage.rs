@@ -227,14 +227,14 @@ impl Workspace {
                 let directory = directory.ok_or_else(|| Error::NotADirectory { path: path.clone() })?;
                 let make = || -> io::Result<()> {
                     if directory.try_stamp_at(name.as_bytes())?.is_none() {
-                        directory.make_dir(name.as_bytes(), Mode(0o700))?;
+                        directory.make_own_dir(name.as_bytes())?;
                     }
                     let made = directory.open_dir(name.as_bytes())?;
                     if made.try_stamp_at(b".gitignore")?.is_some() {
                         return Ok(());
                     }
                     // The user's own git must not see it either.
-                    let mut file = made.create_file(b".gitignore")?;
+                    let mut file = made.create_own_file(b".gitignore")?;
                     made.write_own(&mut file, b"*\n")
                 };
                 directory.while_open(make).or_fail("create", path)

@@ -57,6 +57,9 @@ pub(crate) enum ObjectProblem {
     /// Its bytes are not what its id says, or can't be decoded.
     #[error("object {0} is damaged: {1}")]
     Damaged(ObjectId, String),
+    /// It may be in this file, which this process may not read.
+    #[error("can't read {}: permission denied", .0.display())]
+    Refused(PathBuf),
 }
 
 /// The id of an object with these bytes.
@@ -195,7 +198,13 @@ impl ObjectReader {
     /// The bytes of an object of this kind.
     pub(crate) fn read(&self, id: &oid, kind: ObjectKind) -> Result<Vec<u8>, ObjectProblem> {
         // One that was found damaged may have been written again since, into another pack.
-        self.read_first(id, kind).or_else(|problem| self.read_elsewhere(id, kind).ok_or(problem))
+        self.read_first(id, kind)
+            .or_else(|problem| self.read_elsewhere(id, kind).ok_or_else(|| self.refused_or(problem)))
+    }
+
+    /// What may not be read is neither gone nor damaged.
+    fn refused_or(&self, problem: ObjectProblem) -> ObjectProblem {
+        private::refused_in(&self.directory.join("pack")).map_or(problem, ObjectProblem::Refused)
     }
 
     /// The object out of whichever pack has it as it should be.
@@ -235,8 +244,8 @@ impl ObjectReader {
     /// An object of whatever kind.
     pub(super) fn read_any(&self, id: &oid) -> Result<(ObjectKind, Vec<u8>), ObjectProblem> {
         let damaged = |why: String| ObjectProblem::Damaged(id.to_owned(), why);
-        let header = self.handle.try_header(id).map_err(|error| damaged(error.to_string()))?;
-        let kind = header.ok_or_else(|| ObjectProblem::Missing(id.to_owned()))?.kind;
+        let header = self.handle.try_header(id).map_err(|error| self.refused_or(damaged(error.to_string())))?;
+        let kind = header.ok_or_else(|| self.refused_or(ObjectProblem::Missing(id.to_owned())))?.kind;
         let kind = ObjectKind::of_git(kind).ok_or_else(|| damaged("it is a tag".into()))?;
         self.read(id, kind).map(|bytes| (kind, bytes))
     }
@@ -248,7 +257,9 @@ impl ObjectReader {
             Ok(None) => ObjectProblem::Missing(id.to_owned()),
             Err(error) => ObjectProblem::Damaged(id.to_owned(), error.to_string()),
         };
-        self.read_elsewhere(id, ObjectKind::Blob).map(|bytes| bytes.len() as u64).ok_or(problem)
+        self.read_elsewhere(id, ObjectKind::Blob)
+            .map(|bytes| bytes.len() as u64)
+            .ok_or_else(|| self.refused_or(problem))
     }
 
     /// Gives the bytes of a blob to `take`, a large one piece by piece, and says whether they were what the id says.

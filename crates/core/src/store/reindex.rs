@@ -36,7 +36,7 @@ pub(super) fn mend(layout: &Layout, which: Which) -> io::Result<()> {
             continue;
         }
         let index = pack.with_extension("idx");
-        let is_sound = match private::exists(&index) {
+        let is_sound = match private::is_readable_by_owner(&index)? {
             true if which == Which::Damaged => check_trailer(&index)?.is_ok(),
             is_there => is_there,
         };

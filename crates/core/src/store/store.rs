@@ -45,6 +45,10 @@ pub(crate) struct Store {
 impl Store {
     /// Opens a store, or takes the one that is kept open; none where there is none.
     pub(crate) fn open(directory: &Path, kept: Option<&OpenStores>) -> Result<Option<Self>> {
+        once_opened_up(directory, || Self::open_as_it_is(directory, kept))
+    }
+
+    fn open_as_it_is(directory: &Path, kept: Option<&OpenStores>) -> Result<Option<Self>> {
         let layout = Layout::new(directory);
         let Some(format) = Format::read(&layout)? else { return Ok(None) };
         let objects = match kept {
@@ -83,8 +87,13 @@ impl Store {
 
     /// All checkpoints, as the refs have them now.
     pub(crate) fn timeline(&self) -> Result<Timeline> {
-        let read_record = |id: &CheckpointId| self.read_checkpoint_commit(id).ok().map(|(_, _, record)| record);
-        Timeline::load(&self.layout, &read_record).or_fail("read the timeline of", self.layout.root())
+        let read_record = |id: &CheckpointId| match self.read_checkpoint_commit(id) {
+            Ok((_, _, record)) => Ok(Some(record)),
+            Err(ObjectProblem::Refused(_)) => Err(rustix::io::Errno::ACCESS.into()),
+            Err(_) => Ok(None),
+        };
+        let load = || Timeline::load(&self.layout, &read_record).or_fail("read the timeline of", self.layout.root());
+        once_opened_up(self.layout.root(), load)
     }
 
     /// Is this checkpoint there, as far as that can be told without the timeline? Whoever hears no must ask that.
@@ -204,7 +213,12 @@ impl Store {
     }
 
     pub(crate) fn damaged(&self, problem: ObjectProblem) -> Error {
-        Error::StoreDamaged { store: self.layout.root().to_owned(), problem: problem.to_string() }
+        match problem {
+            ObjectProblem::Refused(path) => {
+                Error::Io { action: "read", path, source: rustix::io::Errno::ACCESS.into() }
+            }
+            problem => Error::StoreDamaged { store: self.layout.root().to_owned(), problem: problem.to_string() },
+        }
     }
 
     /// The tree, the state and the record of a checkpoint.
@@ -224,6 +238,10 @@ impl Store {
 
     /// Waits for the lock.
     pub(crate) fn lock(directory: &Path, workspace: &Path, patience: Duration) -> Result<StoreLock> {
+        once_opened_up(directory, || Self::lock_as_it_is(directory, workspace, patience))
+    }
+
+    fn lock_as_it_is(directory: &Path, workspace: &Path, patience: Duration) -> Result<StoreLock> {
         let layout = Layout::new(directory);
         private::make_directories(&layout.own()).or_fail("create", layout.own())?;
         let path = layout.lock();
@@ -246,21 +264,40 @@ pub(crate) struct StoreLock {
 impl StoreLock {
     /// The store for writing, made where it is missing; says whether it was.
     pub(crate) fn open_or_create(self, identity: &IdentityFile, kept: Option<&OpenStores>) -> Result<(Writer, bool)> {
-        let created = Format::read(&self.layout)?.is_none();
-        if created {
-            format::create(&self.layout, identity)?;
-        }
+        let make = || -> Result<bool> {
+            let created = Format::read(&self.layout)?.is_none();
+            if created {
+                format::create(&self.layout, identity)?;
+            }
+            Ok(created)
+        };
+        let created = once_opened_up(self.layout.root(), make)?;
         let store = Store::open(self.layout.root(), kept)?
             .ok_or_else(|| Error::Internal("a store that was just made is not there".into()))?;
         if let Some(feature) = &store.unknown_to_write {
             let store = store.layout.root().to_owned();
             return Err(Error::StoreTooNew { store, feature: feature.clone() });
         }
+        once_opened_up(self.layout.root(), || self.mend())?;
+        Ok((Writer::new(store, self.lock), created))
+    }
+
+    fn mend(&self) -> Result<()> {
         private::make_private(self.layout.root(), 0o700).or_fail("protect", self.layout.root())?;
         format::mend(&self.layout)?;
         sweep(&self.layout).or_fail("sweep", self.layout.root())?;
-        reindex::mend(&self.layout, Which::Missing).or_fail("index the packs of", self.layout.root())?;
-        Ok((Writer::new(store, self.lock), created))
+        reindex::mend(&self.layout, Which::Missing).or_fail("index the packs of", self.layout.root())
+    }
+}
+
+/// Does something with a store. Where a part of it is closed to its own owner, it is opened up first.
+pub(super) fn once_opened_up<T>(root: &Path, act: impl Fn() -> Result<T>) -> Result<T> {
+    match act() {
+        Err(Error::Io { action, path, source }) if source.kind() == io::ErrorKind::PermissionDenied => {
+            // What can't be opened up either is told as it was met.
+            if private::open_up_store(root).unwrap_or(false) { act() } else { Err(Error::Io { action, path, source }) }
+        }
+        done => done,
     }
 }
 

@@ -89,7 +89,10 @@ pub(crate) struct Timeline {
 }
 
 impl Timeline {
-    pub(super) fn load(layout: &Layout, read_record: &dyn Fn(&CheckpointId) -> Option<Record>) -> io::Result<Self> {
+    pub(super) fn load(
+        layout: &Layout,
+        read_record: &dyn Fn(&CheckpointId) -> io::Result<Option<Record>>,
+    ) -> io::Result<Self> {
         let refs = Refs::read(layout)?;
         let bytes = private::read(&layout.timeline())?.unwrap_or_default();
         let mut found: HashMap<CheckpointId, TimelineEntry> = HashMap::with_capacity(refs.checkpoints.len());
@@ -109,7 +112,7 @@ impl Timeline {
         for id in &refs.checkpoints {
             if !found.contains_key(id) {
                 is_stale = true;
-                match read_record(id).and_then(|record| TimelineEntry::of(*id, record).ok()) {
+                match read_record(id)?.and_then(|record| TimelineEntry::of(*id, record).ok()) {
                     Some(entry) => drop(found.insert(*id, entry)),
                     None => unreadable.push(*id),
                 }

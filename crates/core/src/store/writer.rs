@@ -211,7 +211,8 @@ impl Writer {
         let path = self.layout().staging_note();
         let mut areas = journal::noted_areas(self.layout()).or_fail("read", path)?;
         let stage = self.layout().stage();
-        for name in private::names(&stage).or_fail("read", &stage)? {
+        let names = || private::names(&stage).or_fail("read", &stage);
+        for name in super::store::once_opened_up(self.layout().root(), names)? {
             let area = Area::Store { name: name.to_string_lossy().into_owned() };
             if !areas.contains(&area) {
                 areas.push(area);

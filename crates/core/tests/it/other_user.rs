@@ -1,8 +1,9 @@
 //! Running tests as an ordinary user: nothing is refused to root.
 
 use std::{
+    io::ErrorKind,
     os::unix::{fs::PermissionsExt, process::CommandExt},
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::Command,
 };
 
@@ -35,4 +36,23 @@ pub(crate) fn run_again_as_nobody(tests: &str) {
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
     assert!(!said.contains("running 0 tests"), "{said}");
+}
+
+/// Runs one test of [`program`] in a process of its own, as [`NOBODY`] where this is root, with this variable set.
+pub(crate) fn run_alone(program: &Path, test: &str, variable: (&str, &Path)) -> Result<(), String> {
+    let mut command = Command::new(program);
+    command.args([test, "--exact", "--nocapture"]).current_dir("/").env(variable.0, variable.1);
+    if is_root() {
+        command.env("HOME", "/nonexistent").gid(NOBODY).uid(NOBODY);
+    }
+    let output = loop {
+        match command.output() {
+            // A test beside this one started a process while the program was copied.
+            Err(error) if error.kind() == ErrorKind::ExecutableFileBusy => std::thread::yield_now(),
+            output => break output.unwrap(),
+        }
+    };
+    let said = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(!said.contains("running 0 tests"), "{said}");
+    if output.status.success() { Ok(()) } else { Err(said) }
 }

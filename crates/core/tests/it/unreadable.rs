@@ -128,23 +128,19 @@ mod ordinary {
     }
 
     #[test]
-    fn a_store_that_can_t_be_written_is_an_error() {
+    fn a_store_that_its_owner_closed_is_opened_again() {
         if is_root() {
             return;
         }
         let ws = TestWorkspace::new();
         ws.write("a", "1");
-        let first = ws.save();
+        ws.save();
         ws.write("a", "2");
         let packs = ws.store().join("objects/pack");
         let closed = std::os::unix::fs::PermissionsExt::from_mode(0o500);
         std::fs::set_permissions(&packs, closed).unwrap();
-        let saved = ws.open().save(&SaveRequest::default(), ws.now());
-        let open = std::os::unix::fs::PermissionsExt::from_mode(0o700);
-        std::fs::set_permissions(&packs, open).unwrap();
-        assert_eq!(saved.unwrap_err().code(), backtrail::ErrorCode::Io);
-        assert_eq!(ws.open().current().unwrap(), Some(first.id));
-        ws.assert_store_is_sound();
         assert_eq!(ws.save().files_changed, [ws.workspace_path("a")]);
+        ws.assert_store_is_sound();
+        assert_eq!(std::os::unix::fs::MetadataExt::mode(&std::fs::metadata(&packs).unwrap()) & 0o777, 0o700);
     }
 }
