@@ -11,7 +11,7 @@ use crate::{
     disk::private::{self, Durability},
     error::{Error, Result, While},
     events::{Event, TimedEvent},
-    store::{Layout, Store, Writer},
+    store::{Layout, Store, Writer, is_store},
     workspace::Workspace,
 };
 
@@ -46,7 +46,7 @@ impl Workspace {
             let event = TimedEvent { event, time: now };
             self.tell(&event);
             let is_ours = !matches!(error, Error::StoreTooNew { .. });
-            if is_ours && private::exists(&Layout::new(self.store_directory()).format()) {
+            if is_ours && is_store(&Layout::new(self.store_directory())) {
                 // What went wrong may keep this from being written, too; the caller is told of it in any case.
                 drop(self.append_event(&event).and_then(|()| self.halve_events_if_free()));
             }

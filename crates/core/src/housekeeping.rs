@@ -80,8 +80,8 @@ pub fn forget(store: &Path, workspace: Option<&Path>, patience: Duration) -> Res
     }
     let _lock = Store::lock(store, store, patience)?;
     refuse_half_restored(&layout, workspace)?;
-    // From here on it is no store: whoever comes in between starts anew.
-    private::remove(&layout.format()).or_fail("remove", layout.format())?;
+    // Whoever comes in between starts anew.
+    Store::unmake(&layout)?;
     private::remove_store(store).or_fail("remove", store)
 }
 

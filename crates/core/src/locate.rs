@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::{
     disk::{self, private},
     error::{Error, Result},
-    store::{IdentityFile, Layout},
+    store::{self, IdentityFile, Layout},
 };
 
 /// Where to start looking.
@@ -84,7 +84,7 @@ fn nearest_repository(path: &Path) -> Option<PathBuf> {
 }
 
 fn is_store(store: &Path) -> bool {
-    private::exists(&Layout::new(store).format())
+    store::is_store(&Layout::new(store))
 }
 
 /// The store of this workspace, under its own name or, after a move, under an older one.

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::{ExactText, Layout};
+use super::{ExactText, Layout, refs};
 use crate::{
     disk::private::{self, Durability},
     error::{Error, Result, While},
@@ -54,10 +54,15 @@ pub(super) struct Format {
 }
 
 impl Format {
-    /// Reads the format; none where the directory is no store yet.
+    /// Reads the format; none where the directory is no store yet. One that has checkpoints has lost it: what this
+    /// version writes is assumed.
     pub(super) fn read(layout: &Layout) -> Result<Option<Self>> {
         let path = layout.format();
-        let Some(bytes) = private::read(&path).or_fail("read", &path)? else { return Ok(None) };
+        let bytes = match private::read(&path).or_fail("read", &path)? {
+            Some(bytes) => bytes,
+            None if refs::has_checkpoint(layout).or_fail("read the refs of", layout.root())? => FORMAT.into(),
+            None => return Ok(None),
+        };
         let text = String::from_utf8_lossy(&bytes);
         let mut lines = text.lines();
         if !lines.next().is_some_and(|line| line.starts_with("backtrail store ")) {
@@ -96,11 +101,21 @@ pub(super) fn create(layout: &Layout, identity: &IdentityFile) -> Result<()> {
     }
 }
 
-/// Puts back what plain git needs, where somebody broke it. Nothing here is read by the engine.
+/// Is this directory a store, as far as a look tells?
+pub(crate) fn is_store(layout: &Layout) -> bool {
+    private::exists(&layout.format()) || refs::has_checkpoint(layout).unwrap_or(false)
+}
+
+/// Makes the format again where it was lost, and puts back what plain git needs, where somebody broke it.
 pub(super) fn mend(layout: &Layout) -> Result<()> {
     for directory in [layout.packs(), layout.checkpoint_refs(), layout.pinned_refs()] {
         private::make_directories(&directory).or_fail("create", &directory)?;
     }
+    if !private::exists(&layout.format()) {
+        let path = layout.format();
+        private::replace(&path, FORMAT.as_bytes(), Durability::Synced).or_fail("write", path)?;
+    }
+    // Nothing of the rest is read by the engine.
     let mend = |path: PathBuf, text: &str, is_sound: &dyn Fn(&[u8]) -> bool| -> Result<()> {
         let present = private::read(&path).or_fail("read", &path)?;
         if present.is_some_and(|bytes| bytes == text.as_bytes() || is_sound(&bytes)) {

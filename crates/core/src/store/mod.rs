@@ -36,7 +36,7 @@ mod writer;
 
 pub(crate) use attachments::{NewAttachment, Pieces};
 pub(crate) use exact::ExactText;
-pub(crate) use format::IdentityFile;
+pub(crate) use format::{IdentityFile, is_store};
 pub(crate) use journal::{Area, Found as FoundJournal, GitStep, Journal, Step};
 pub(crate) use layout::Layout;
 pub(crate) use objects::{HashOnly, ObjectReader, content_id};

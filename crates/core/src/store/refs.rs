@@ -49,6 +49,21 @@ impl Refs {
     }
 }
 
+/// Is there any checkpoint?
+pub(super) fn has_checkpoint(layout: &Layout) -> io::Result<bool> {
+    let mut found = HashSet::new();
+    read_loose(&layout.checkpoint_refs(), &mut found)?;
+    Ok(!found.is_empty() || read_packed(layout)?.keys().any(|name| name.starts_with(CHECKPOINTS)))
+}
+
+/// Removes the refs of all checkpoints, where the whole store goes.
+pub(super) fn remove_all(layout: &Layout) -> io::Result<()> {
+    let mut loose = HashSet::new();
+    private::remove(&layout.packed_refs())?;
+    read_loose(&layout.checkpoint_refs(), &mut loose)?;
+    loose.iter().try_for_each(|id| private::remove(&layout.checkpoint_refs().join(id.to_string())))
+}
+
 fn read_loose(directory: &Path, ids: &mut HashSet<CheckpointId>) -> io::Result<usize> {
     let mut count = 0;
     for name in private::names(directory)? {

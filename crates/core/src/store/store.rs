@@ -236,6 +236,12 @@ impl Store {
         Ok((commit.tree(), commit.parents().next(), record))
     }
 
+    /// From here on the directory is no store; the lock is held.
+    pub(crate) fn unmake(layout: &Layout) -> Result<()> {
+        refs::remove_all(layout).or_fail("remove the refs of", layout.root())?;
+        private::remove(&layout.format()).or_fail("remove", layout.format())
+    }
+
     /// Waits for the lock.
     pub(crate) fn lock(directory: &Path, workspace: &Path, patience: Duration) -> Result<StoreLock> {
         once_opened_up(directory, || Self::lock_as_it_is(directory, workspace, patience))

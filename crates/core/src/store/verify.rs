@@ -49,6 +49,9 @@ pub(crate) fn verify(store: &Store) -> io::Result<Found> {
     for id in refs::damaged_loose(store.layout())? {
         found.damaged.push((id.to_string(), "its ref does not name it".into()));
     }
+    if !private::exists(&store.layout().format()) {
+        found.damaged.push(("format".into(), "it is lost; the next save makes it again".into()));
+    }
     check_log(store, &mut found)?;
     check_journal(store, &mut found)?;
     check_packs(store, &mut found)?;

@@ -224,9 +224,7 @@ fn after_each_loss(next: &str, act: impl Fn(&TestWorkspace)) {
         }
         std::fs::remove_file(path).unwrap();
         let what = format!("without {inside}, after {next}");
-        if inside != "backtrail/format" {
-            sample.assert_nothing_wrong_comes_out(&what);
-        }
+        sample.assert_nothing_wrong_comes_out(&what);
         act(&sample.ws);
         sample
             .ws
@@ -243,6 +241,30 @@ fn after_each_loss(next: &str, act: impl Fn(&TestWorkspace)) {
         sample.ws.assert_store_is_sound();
         sample.put_back();
     }
+}
+
+/// Without the file that says what it is, a store was none: `list` had nothing, and `verify` found all well. One that
+/// was never finished still is none.
+#[test]
+fn a_store_whose_format_is_lost_is_a_store() {
+    let sample = Sample::new();
+    let format = sample.ws.store().join("backtrail/format");
+    std::fs::remove_file(&format).unwrap();
+    sample.assert_nothing_wrong_comes_out("without a format");
+    let damaged = sample.ws.open().verify().unwrap().damaged;
+    assert!(damaged.len() == 1 && damaged[0].id == "format", "{damaged:?}");
+    assert!(sample.ws.open().has_store().unwrap());
+    let around = sample.ws.root().join("d");
+    let found = backtrail::locate(&backtrail::Start::Around(around), &sample.ws.stores(), None).unwrap();
+    assert_eq!(found.root, sample.ws.root(), "it is found from below");
+    sample.assert_restores_right("without a format");
+    assert!(format.exists(), "whoever wrote made it again");
+    assert_eq!(sample.ws.open().verify().unwrap().damaged, []);
+
+    let ws = TestWorkspace::in_memory();
+    ws.open().init(ws.now()).unwrap();
+    std::fs::remove_file(ws.store().join("backtrail/format")).unwrap();
+    assert!(!ws.open().has_store().unwrap(), "nothing was ever saved there");
 }
 
 /// A pin is a ref like any other: where it is all that is left of a checkpoint, it is enough.

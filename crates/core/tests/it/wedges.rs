@@ -238,3 +238,30 @@ fn nor_are_those_that_came_during_a_restore() {
         assert_eq!(ws.read("file").unwrap(), b"edited, not committed\n");
     }
 }
+
+/// However far forgetting came, there is a store with its checkpoints, or there is none; the next save works on either.
+#[test]
+fn a_half_forgotten_store_is_one_or_is_none() {
+    let make = || {
+        let ws = TestWorkspace::new();
+        ws.write("a", "1\n");
+        ws.save();
+        ws.write("a", "2\n");
+        ws.save();
+        ws
+    };
+    let points = DRIVER.points(&make().base(), "forget");
+    for point in 1..=points.len() {
+        let ws = make();
+        let format = ws.store().join("backtrail/format");
+        assert_eq!(DRIVER.run(&ws.base(), "forget", point, Fault::Kill), Ended::Killed);
+        let what = format!("killed at point {point}");
+        assert_eq!(ws.open().has_store().unwrap(), format.exists(), "{what}: what is left looks damaged");
+        let was_there = format.exists();
+        ws.write("a", "3\n");
+        ws.save();
+        assert_eq!(ws.open().verify().unwrap().damaged, [], "{what}");
+        let saved = ws.open().list(&backtrail::ListFilter::default()).unwrap().len();
+        assert!(!was_there || saved == 3, "{what}: {saved}");
+    }
+}

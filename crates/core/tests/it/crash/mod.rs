@@ -34,6 +34,7 @@ fn child() {
         };
         let words: Vec<&str> = operation.split(' ').collect();
         match words.as_slice() {
+            ["forget"] => backtrail::forget(&ws.store(), None, std::time::Duration::ZERO),
             ["save"] => workspace.save(&SaveRequest::default(), now).map(drop),
             ["intruded", step, path, name] => {
                 let (step, path) = (if *step == "exchange" { "exchange" } else { "move into place" }, ws.path(path));
