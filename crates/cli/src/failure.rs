@@ -265,10 +265,20 @@ fn hint_at(error: &Error) -> Option<String> {
         Error::Io { .. } if error.code() == ErrorCode::NoSpace => {
             "free some space on that disk and try again; a store can lie on another disk with --store DIR"
         }
+        Error::Io { action: "create", path, source }
+            if source.kind() == std::io::ErrorKind::PermissionDenied && is_staging_area(path) =>
+        {
+            "make that directory writable, or keep the store on the same disk as the workspace with --store DIR"
+        }
         Error::Internal(_) => "please report this, with what you did before",
         _ => return None,
     };
     Some(hint.to_owned())
+}
+
+/// Where the store lies on another disk, a restore makes its files ready in the workspace.
+fn is_staging_area(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(".backtrail-"))
 }
 
 #[cfg(test)]
@@ -302,6 +312,9 @@ mod tests {
         let full = std::io::ErrorKind::StorageFull.into();
         assert!(hint(Error::Io { action: "write", path: "/x".into(), source: full }).contains("--store"));
         assert!(hint(Error::Busy { path: "/x".into(), seconds: 1 }).contains("--wait"));
+        let refused = || std::io::ErrorKind::PermissionDenied.into();
+        let area = Error::Io { action: "create", path: "/x/.backtrail-0123456789abcdef".into(), source: refused() };
+        assert!(hint(area).contains("writable"));
         assert!(hint(Error::StoreDamaged { store: "/x".into(), problem: "p".into() }).contains("verify"));
         assert!(hint(Error::AmbiguousCheckpoint { word: "abcd".into(), candidates: Vec::new() }).contains("more"));
     }
