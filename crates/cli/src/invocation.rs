@@ -129,6 +129,11 @@ impl Invocation {
         self.workspace_for_writing(Protection::Waived, Mistakes::Told)
     }
 
+    /// The workspace, for a checkpoint that nobody asks for: who spoils its settings file must not end all protection.
+    pub(crate) fn workspace_to_protect(&self) -> Result<Workspace, Failure> {
+        self.workspace_for_writing(Protection::Kept, Mistakes::Told)
+    }
+
     fn workspace_for_writing(&self, protection: Protection, mistakes: Mistakes) -> Result<Workspace, Failure> {
         let (location, settings) = self.locate()?;
         let mut workspace = self.open(location.clone(), settings, mistakes)?;

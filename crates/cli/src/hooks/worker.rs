@@ -18,7 +18,8 @@ use super::{
 use crate::{
     cli::{ColorWhen, GlobalOptions},
     failure::Failure,
-    invocation::{Invocation, Protection},
+    invocation::Invocation,
+    output,
     settings::Environment,
 };
 
@@ -199,11 +200,24 @@ impl Worker<'_> {
     }
 
     fn work(&self, event: &HookEvent, assignment: &Assignment) -> Result<Option<String>, Failure> {
-        let workspace = self.invocation(&assignment.root).workspace_to_write(Protection::Kept)?;
+        let workspace = self.invocation(&assignment.root).workspace_to_protect()?;
+        if matches!(event.moment, Moment::SessionStart { .. } | Moment::Prompt(_)) {
+            self.tell_of_spoilt_settings(&assignment.root)?;
+        }
         if workspace.settings().checkpoints.auto {
             self.take(event, assignment, &workspace)?;
         }
         Ok(news::since(&workspace, event.agent, &event.moment, assignment.told))
+    }
+
+    /// Says why the workspace's own settings do not count, where they do not.
+    fn tell_of_spoilt_settings(&self, root: &Path) -> Result<(), Failure> {
+        for problem in self.invocation(root).survey()?.problems {
+            let message = format!("{}; the file counts for nothing until that is mended", problem.message());
+            (self.problem)(&message);
+            output::talk_of_hook(&format!("backtrail: {message}"));
+        }
+        Ok(())
     }
 
     fn take(&self, event: &HookEvent, assignment: &Assignment, workspace: &Workspace) -> Result<(), Failure> {

@@ -447,18 +447,49 @@ fn an_agent_that_forgets_to_close_its_end_is_heard_all_the_same() {
     }
 }
 
-#[test]
-fn a_hook_that_took_no_checkpoint_says_so() {
-    let place = Place::new();
-    place.write("backtrail.toml", "[scan\n");
+fn spoil_user_settings(place: &Place) {
+    fs::create_dir_all(place.path("home/.config/backtrail")).unwrap();
+    fs::write(place.path("home/.config/backtrail/config.toml"), "[scan\n").unwrap();
+}
+
+/// What a hook says on stderr; there is nothing on stdout.
+fn said_of(place: &Place, payload: &Value) -> String {
     let mut command = place.command(&place.path("ws"), ["hook", "claude"]);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
-    child.stdin.take().unwrap().write_all(recorded(&place, "claude")[1].to_string().as_bytes()).unwrap();
+    child.stdin.take().unwrap().write_all(payload.to_string().as_bytes()).unwrap();
     let done = child.wait_with_output().unwrap();
     assert_eq!((done.status.code(), done.stdout.len()), (Some(0), 0));
-    let said = String::from_utf8(done.stderr).unwrap();
-    assert!(said.contains("not protected") && said.contains("backtrail.toml"), "{said}");
+    String::from_utf8(done.stderr).unwrap()
+}
+
+/// Whoever spoilt the settings of the workspace, an agent at its work, say, switched all protection off.
+#[test]
+fn spoilt_settings_of_the_workspace_keep_nobody_from_a_checkpoint() {
+    let place = Place::new();
+    place.write("backtrail.toml", "[scan");
+    place.write("a", "1\n");
+    let said = said_of(&place, &recorded(&place, "claude")[1]);
+    assert!(said.contains("backtrail.toml: line 1") && said.contains("counts for nothing"), "{said}");
+    assert!(!said.contains("not protected"), "{said}");
+    assert_eq!(said.lines().count(), 1, "it is said once: {said}");
+    assert_eq!(of_kind(&place, "turn").len(), 1);
+    place.write("a", "2\n");
+    let call = json!({ "session_id": recorded(&place, "claude")[1]["session_id"], "cwd": place.path("ws"),
+        "hook_event_name": "PostToolUse", "tool_name": "Write", "tool_input": { "file_path": place.path("ws/a") },
+        "tool_use_id": "t" });
+    assert_eq!(said_of(&place, &call), "", "not with each call");
+    assert_eq!(of_kind(&place, "step").len(), 1);
+    let doctor = place.ok(["doctor"]);
+    assert!(doctor.contains("counts for nothing") && !doctor.contains("not protected"), "{doctor}");
+}
+
+#[test]
+fn a_hook_that_took_no_checkpoint_says_so() {
+    let place = Place::new();
+    spoil_user_settings(&place);
+    let said = said_of(&place, &recorded(&place, "claude")[1]);
+    assert!(said.contains("not protected") && said.contains("config.toml"), "{said}");
 
     let mut homeless = std::process::Command::new(env!("CARGO_BIN_EXE_backtrail"));
     homeless.args(["hook", "claude"]).env_clear().current_dir(place.path("ws"));
@@ -474,12 +505,12 @@ fn a_hook_that_took_no_checkpoint_says_so() {
 #[test]
 fn what_went_wrong_is_kept_for_doctor() {
     let place = Place::new();
-    place.write("backtrail.toml", "[scan\n");
+    spoil_user_settings(&place);
     hook(&place, "claude", &recorded(&place, "claude")[1]);
-    fs::remove_file(place.path("ws/backtrail.toml")).unwrap();
+    fs::remove_file(place.path("home/.config/backtrail/config.toml")).unwrap();
     assert!(checkpoints(&place).is_empty());
     let text = place.ok(["doctor"]);
-    assert!(text.contains("backtrail.toml"), "{text}");
+    assert!(text.contains("config.toml: line 1"), "{text}");
     hook(&place, "claude", &recorded(&place, "claude")[2]);
     assert_eq!(checkpoints(&place).len(), 1, "it goes on once the file is mended");
 }
