@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde_json::{Map, Value};
 
-use super::Agent;
+use super::{Agent, surrogates::without_lone_surrogates};
 
 /// Something that an agent is about to do, or has done.
 #[derive(Debug, Clone, PartialEq)]
@@ -127,10 +127,16 @@ impl Payload<'_> {
     }
 }
 
+fn parse(bytes: &[u8]) -> serde_json::Result<Value> {
+    serde_json::from_slice(bytes).or_else(|error| {
+        // What was wrong with the payload itself is what is told.
+        serde_json::from_slice(&without_lone_surrogates(bytes)).map_err(|_| error)
+    })
+}
+
 /// What an agent's payload says; none where it is about something that nobody needs to know.
 pub(crate) fn read(agent: Agent, bytes: &[u8]) -> Result<Option<HookEvent>, PayloadProblem> {
-    let value: Value =
-        serde_json::from_slice(bytes).map_err(|error| PayloadProblem(format!("it is no JSON: {error}")))?;
+    let value = parse(bytes).map_err(|error| PayloadProblem(format!("it is no JSON: {error}")))?;
     let object = value.as_object().ok_or_else(|| PayloadProblem("it is no object".into()))?;
     let payload = Payload(object);
     // Some agents also run the hooks of others: the shape tells who is really speaking.

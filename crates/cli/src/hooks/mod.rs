@@ -19,6 +19,7 @@ mod log;
 mod news;
 pub(crate) mod sample;
 mod session;
+mod surrogates;
 mod tools;
 mod worker;
 

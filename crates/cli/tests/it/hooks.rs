@@ -484,6 +484,28 @@ fn spoilt_settings_of_the_workspace_keep_nobody_from_a_checkpoint() {
     assert!(doctor.contains("counts for nothing") && !doctor.contains("not protected"), "{doctor}");
 }
 
+/// A prompt that was cut within an emoji got no checkpoint: the escape for half a character was no JSON.
+#[test]
+fn half_a_character_is_no_reason_against_a_checkpoint() {
+    let place = Place::new();
+    place.write("a", "1\n");
+    let payload = recorded(&place, "claude")[1].to_string();
+    assert!(payload.contains(r#""prompt":""#), "{payload}");
+    feed(&place, "claude", payload.replacen(r#""prompt":""#, r#""prompt":"cut \ud83d, C:\\ud83d, "#, 1).as_bytes());
+    let turns = of_kind(&place, "turn");
+    assert_eq!(turns.len(), 1);
+    let prompt = turns[0]["prompt"].as_str().unwrap();
+    assert!(prompt.starts_with("cut \u{fffd}, C:\\ud83d, "), "{prompt}");
+    let session = recorded(&place, "claude")[1]["session_id"].as_str().unwrap().to_owned();
+    let call = format!(
+        r#"{{"session_id":"{session}","cwd":{:?},"hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{{"command":"echo \ude00"}},"tool_use_id":"t"}}"#,
+        place.path("ws")
+    );
+    place.write("a", "2\n");
+    feed(&place, "claude", call.as_bytes());
+    assert_eq!(of_kind(&place, "step").len(), 1);
+}
+
 #[test]
 fn a_hook_that_took_no_checkpoint_says_so() {
     let place = Place::new();
