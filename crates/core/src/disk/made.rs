@@ -17,9 +17,11 @@ use super::points;
 
 /// Whom root gives what it makes to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Giving {
+pub(super) enum Giving<'a> {
     /// Whoever has the directory around it.
     ToNeighbours,
+    /// Whoever has this one.
+    ToOwnerOf(&'a Path),
     /// Nobody: it is root's.
     Keeping,
 }
@@ -41,12 +43,15 @@ pub(super) fn settle_file(file: &File, bits: u32, around: impl FnOnce() -> io::R
 }
 
 /// Makes one directory, with all of `mode` that its owner needs.
-pub(super) fn make_directory(at: impl AsFd, name: &Path, mode: u32, giving: Giving) -> io::Result<()> {
+pub(super) fn make_directory(at: impl AsFd, name: &Path, mode: u32, giving: Giving<'_>) -> io::Result<()> {
     rustix::fs::mkdirat(&at, name, Mode::from_raw_mode(mode))?;
     let made = rustix::fs::statat(&at, name, AtFlags::SYMLINK_NOFOLLOW)?;
-    if made.st_uid == 0 && giving == Giving::ToNeighbours {
+    if made.st_uid == 0 && giving != Giving::Keeping {
         let parent = name.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let around = rustix::fs::statat(&at, parent, AtFlags::empty())?;
+        let around = match giving {
+            Giving::ToOwnerOf(path) => rustix::fs::stat(path)?,
+            _ => rustix::fs::statat(&at, parent, AtFlags::empty())?,
+        };
         if let Some((user, group)) = other_owner(&around) {
             points::pass("set owner")?;
             tolerate(rustix::fs::chownat(&at, name, Some(user), Some(group), AtFlags::SYMLINK_NOFOLLOW))?;
@@ -57,7 +62,7 @@ pub(super) fn make_directory(at: impl AsFd, name: &Path, mode: u32, giving: Givi
 }
 
 /// Makes a directory with its parents.
-pub(super) fn make_directories(path: &Path, mode: u32, giving: Giving) -> io::Result<()> {
+pub(super) fn make_directories(path: &Path, mode: u32, giving: Giving<'_>) -> io::Result<()> {
     match rustix::fs::stat(path) {
         Ok(found) if is_directory(&found) => return Ok(()),
         Ok(_) => return Err(io::ErrorKind::AlreadyExists.into()),

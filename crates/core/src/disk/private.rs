@@ -33,6 +33,21 @@ pub(crate) fn make_directories(path: &Path) -> io::Result<()> {
     }
 }
 
+/// Makes the directory of a store with all its parents. It belongs to whoever has the workspace: what only root may read
+/// must not become somebody's because the store lies in their home.
+pub(crate) fn make_store(path: &Path, workspace: &Path) -> io::Result<()> {
+    if exists(path) {
+        return make_directories(path);
+    }
+    path.parent().map_or(Ok(()), make_directories)?;
+    points::pass("make store directory")?;
+    match made::make_directory(rustix::fs::CWD, path, 0o700, Giving::ToOwnerOf(workspace)) {
+        // Another process was faster.
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => make_directories(path),
+        made => made,
+    }
+}
+
 /// Lets the owner, where that is who this is, at everything in a store again; says whether anything was closed. Programs
 /// before this one made what the umask left.
 pub(crate) fn open_up_store(root: &Path) -> io::Result<bool> {

@@ -249,6 +249,7 @@ impl Store {
 
     fn lock_as_it_is(directory: &Path, workspace: &Path, patience: Duration) -> Result<StoreLock> {
         let layout = Layout::new(directory);
+        private::make_store(layout.root(), workspace).or_fail("create", layout.root())?;
         private::make_directories(&layout.own()).or_fail("create", layout.own())?;
         let path = layout.lock();
         match FileLock::acquire(&path, patience) {

@@ -93,6 +93,22 @@ fn a_store_that_root_makes_in_somebodys_home_is_theirs() {
     owner_goes_on(&ws, &program);
 }
 
+/// What root saves of its own stays its own, in whomever's home the store lies.
+#[test]
+fn a_store_of_roots_workspace_is_roots() {
+    if !is_root() {
+        return;
+    }
+    let ws = TestWorkspace::new();
+    ws.write("a", "1");
+    std::fs::create_dir_all(ws.stores()).unwrap();
+    give_away(&ws.stores());
+    use_as_root(&ws);
+    let store = ws.store().metadata().unwrap();
+    assert_eq!((store.uid(), store.mode() & 0o777), (0, 0o700));
+    assert_eq!(ws.store().join("backtrail/format").metadata().unwrap().uid(), 0);
+}
+
 /// Killed anywhere, root leaves nothing that the owner can't go on from.
 #[test]
 fn a_restore_of_roots_that_was_killed_is_finished_by_the_owner() {
