@@ -12,7 +12,8 @@ use crate::{
     failure::Failure,
     hooks::Agent,
     install::{
-        FileChange, Plan, Planner, Program, Reach, Receipts, Rehearsal, has_uncommitted_files, rehearse, wanted,
+        FileChange, InstallLock, Plan, Planner, Program, Reach, Receipts, Rehearsal, has_uncommitted_files, rehearse,
+        wanted,
     },
     invocation::{Invocation, Protection},
     output::{AfterInstall, AgentListed, AgentsJson, InstalledJson, after_install_text, agents_text, installed_text},
@@ -82,6 +83,7 @@ fn agent() -> impl TypedValueParser<Value = Agent> {
 
 pub(crate) fn install(args: &InstallArgs, invocation: &Invocation) -> Result<ExitCode, Failure> {
     let Some(agent) = args.agent else { return list(invocation) };
+    let alone = if args.dry_run { None } else { Some(lock(invocation)?) };
     let setting = Setting::new(agent, args.reach.reach(), invocation)?;
     let mut plan = setting.planner().install(&setting.wanted())?;
     if setting.reach == Reach::Project && !has_uncommitted_files(agent) {
@@ -93,6 +95,7 @@ pub(crate) fn install(args: &InstallArgs, invocation: &Invocation) -> Result<Exi
         return Ok(ExitCode::SUCCESS);
     }
     plan.apply(&setting.receipts, &setting.receipts_file)?;
+    drop(alone);
     let after = AfterInstall {
         checkpoint: first_checkpoint(agent, invocation).unwrap_or_else(|problem| {
             plan.notes.push(format!("no first checkpoint here: {}", problem.message()));
@@ -134,6 +137,7 @@ fn needs(agent: Agent) -> &'static str {
 }
 
 pub(crate) fn uninstall(args: &UninstallArgs, invocation: &Invocation) -> Result<ExitCode, Failure> {
+    let _alone = if args.dry_run { None } else { Some(lock(invocation)?) };
     let setting = Setting::new(args.agent, args.reach.reach(), invocation)?;
     let mut plan = setting.planner().uninstall(&setting.wanted())?;
     if !args.dry_run {
@@ -153,6 +157,20 @@ pub(crate) fn uninstall(args: &UninstallArgs, invocation: &Invocation) -> Result
     Ok(ExitCode::SUCCESS)
 }
 
+/// Waits until no other installation is under way.
+fn lock(invocation: &Invocation) -> Result<InstallLock, Failure> {
+    let (path, patience) = (receipts_file(invocation)?, invocation.patience());
+    match InstallLock::acquire(&path, patience) {
+        Ok(Some(lock)) => Ok(lock),
+        Ok(None) => Err(Error::Busy { path, seconds: patience.as_secs() }.into()),
+        Err(source) => Err(Error::Io { action: "lock", path, source }.into()),
+    }
+}
+
+fn receipts_file(invocation: &Invocation) -> Result<PathBuf, Failure> {
+    invocation.environment().own_file("installed.json")
+}
+
 /// What an installation goes by.
 struct Setting {
     agent: Agent,
@@ -167,7 +185,7 @@ impl Setting {
     fn new(agent: Agent, reach: Reach, invocation: &Invocation) -> Result<Self, Failure> {
         let environment = invocation.environment();
         let root = invocation.survey()?.location.root;
-        let receipts_file = environment.own_file("installed.json")?;
+        let receipts_file = receipts_file(invocation)?;
         let receipts = read_receipts(&receipts_file)?;
         let program = program(reach, invocation)?;
         Ok(Self { agent, reach, program, places: environment.agent_places(&root)?, receipts, receipts_file })
@@ -207,7 +225,7 @@ fn program(reach: Reach, invocation: &Invocation) -> Result<Program, Failure> {
 }
 
 fn list(invocation: &Invocation) -> Result<ExitCode, Failure> {
-    let receipts = read_receipts(&invocation.environment().own_file("installed.json")?)?;
+    let receipts = read_receipts(&receipts_file(invocation)?)?;
     let listed = |agent| AgentListed {
         agent,
         installed: receipts.paths(agent).filter(|path| path.exists()).map(ToOwned::to_owned).collect(),

@@ -3,6 +3,7 @@
 mod config_file;
 mod draft;
 mod json;
+mod lock;
 mod plan;
 mod receipts;
 mod rehearsal;
@@ -14,6 +15,7 @@ mod wanted;
 mod samples;
 
 pub(crate) use {
+    lock::InstallLock,
     plan::{FileChange, FilePlan, Plan, Planner},
     receipts::Receipts,
     rehearsal::{Rehearsal, rehearse},

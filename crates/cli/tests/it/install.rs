@@ -354,3 +354,38 @@ fn installing_from_the_home_directory_takes_no_checkpoint_of_it() {
     assert!(run.stderr.contains("no first checkpoint here"), "{}", run.shown());
     assert!(!place.path("home/backtrail/stores").exists());
 }
+
+/// Several at once read the same receipts and wrote them back: what was not in the last one's was no longer known.
+#[test]
+fn several_at_once_lose_no_receipt() {
+    let place = Place::saved();
+    let agents = ["claude", "codex", "gemini", "qwen", "cursor", "copilot"];
+    for words in ["install", "uninstall"] {
+        let start = |agent: &&str| {
+            let mut command = place.command(&place.path("ws"), [words, agent, "--quiet"]);
+            command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()).spawn().unwrap()
+        };
+        let running: Vec<_> = agents.iter().map(start).collect();
+        for child in running {
+            let done = child.wait_with_output().unwrap();
+            assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        }
+        let receipts: Value =
+            serde_json::from_slice(&fs::read(place.path("home/backtrail/installed.json")).unwrap()).unwrap();
+        let known = |agent: &&&str| receipts["files"].as_array().unwrap().iter().any(|file| file["agent"] == **agent);
+        let expected = if words == "install" { agents.len() } else { 0 };
+        assert_eq!(agents.iter().filter(known).count(), expected, "{words}: {receipts}");
+    }
+}
+
+#[test]
+fn another_installation_is_waited_for() {
+    let place = Place::saved();
+    let held = fs::File::open(place.path("home/backtrail")).unwrap();
+    rustix::fs::flock(&held, rustix::fs::FlockOperation::LockExclusive).unwrap();
+    let (code, word, _) = place.run(["install", "claude", "--wait", "0", "--json"]).error();
+    assert_eq!((code, word.as_str()), (7, "busy"));
+    place.ok(["install", "claude", "--wait", "0", "--dry-run"]);
+    drop(held);
+    place.ok(["install", "claude", "--wait", "0"]);
+}
