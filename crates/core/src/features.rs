@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::model::FeatureState;
 
-/// Reads the current and the completed features; none where it is no JSON or says neither.
+/// Reads the current and the completed features; none where it is no JSON, says neither, or says it in another shape.
 ///
 /// Either the keys `current` and `completed`, or an array of features (by itself or under `features`) with an `id` and a
 /// `status` or `passes`.
@@ -15,10 +15,19 @@ pub(crate) fn parse(bytes: &[u8]) -> Option<FeatureState> {
         Value::Number(number) => Some(number.to_string()),
         _ => None,
     };
-    let current = document.get("current").and_then(text);
-    let completed = document.get("completed").and_then(Value::as_array);
-    if current.is_some() || completed.is_some() {
-        let completed = completed.map(|list| list.iter().filter_map(text).collect()).unwrap_or_default();
+    let said = |key: &str| document.get(key).filter(|value| !value.is_null());
+    if let (current, completed) = (said("current"), said("completed"))
+        && (current.is_some() || completed.is_some())
+    {
+        // What is said in another way than this is not known, rather than nothing.
+        let completed = match completed {
+            Some(list) => list.as_array()?.iter().map(text).collect::<Option<_>>()?,
+            None => Vec::new(),
+        };
+        let current = match current {
+            Some(current) => Some(text(current)?),
+            None => None,
+        };
         return Some(FeatureState { current, completed });
     }
     let features = document.as_array().or_else(|| document.get("features").and_then(Value::as_array))?;
@@ -58,8 +67,23 @@ mod tests {
         assert_eq!(parse(list), state(Some("2"), &["a"]));
         let nested = br#"{"features": [{"id": "a", "status": "done"}, {"id": "b", "status": "pending"}]}"#;
         assert_eq!(parse(nested), state(None, &["a"]));
-        for nothing in [&b"{ half a fi"[..], b"[1, 2]", b"{}", b"[]", b"\xff"] {
+        assert_eq!(parse(br#"{"current": null, "completed": ["a", 2]}"#), state(None, &["a", "2"]));
+        assert_eq!(parse(br#"{"current": 3}"#), state(Some("3"), &[]));
+        for nothing in [&b"{ half a fi"[..], b"[1, 2]", b"{}", b"[]", b"\xff", br#"{"current": null}"#] {
             assert_eq!(parse(nothing), None);
+        }
+    }
+
+    /// It was said that nothing is current and nothing complete, of a list that says otherwise in words of its own.
+    #[test]
+    fn a_shape_that_is_not_known_says_nothing() {
+        for strange in [
+            &br#"{"current": {"id": "x"}, "completed": [{"id": "y"}]}"#[..],
+            br#"{"current": "x", "completed": [{"id": "y"}]}"#,
+            br#"{"current": "x", "completed": {"y": true}}"#,
+            br#"{"current": ["x"], "completed": ["y"]}"#,
+        ] {
+            assert_eq!(parse(strange), None, "{}", String::from_utf8_lossy(strange));
         }
     }
 }
