@@ -21,10 +21,10 @@ pub(crate) struct WorkspacesArgs {
     /// Remove the stores of workspaces that are gone for good; one on a disk that is not mounted is not gone
     #[arg(long, conflicts_with = "forget")]
     prune: bool,
-    /// Remove the store of this workspace, with all its checkpoints; the workspace itself is not touched
+    /// Remove the store of this workspace, with all its checkpoints, which takes --yes; the workspace itself is not touched
     #[arg(long, value_name = "DIR")]
     forget: Option<PathBuf>,
-    /// Yes, remove it, without a question
+    /// Yes, remove it: --forget does so only with this, --prune does not ask then
     #[arg(long)]
     yes: bool,
 }
