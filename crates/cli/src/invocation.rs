@@ -10,7 +10,7 @@ use std::{
 
 use backtrail::{
     CheckpointId, Error, ErrorCode, Event, Location, OpenStores, Options, RULE_OF_SINCE, Scope, Settings, Start,
-    Workspace, WorkspacePath, locate, parse_since, settings::parse_duration,
+    Workspace, WorkspacePath, locate, parse_since, problem_of_since, settings::parse_duration,
 };
 use backtrail_server::{Opener, Purpose};
 use jiff::Timestamp;
@@ -361,7 +361,7 @@ impl Invocation {
 
     /// A moment given as a duration up to now, or as a time.
     pub(crate) fn moment(&self, text: &str) -> Result<Timestamp, Failure> {
-        parse_since(text, &self.now).ok_or_else(|| Failure::usage(format!("{text:?} is no time"), Some(RULE_OF_SINCE)))
+        parse_since(text, &self.now).ok_or_else(|| Failure::usage(problem_of_since(text), Some(RULE_OF_SINCE)))
     }
 
     /// A file that the user named, inside the workspace or not.

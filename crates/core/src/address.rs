@@ -7,8 +7,8 @@ use jiff::{Timestamp, Zoned};
 use crate::{
     error::{Error, Result},
     model::{CheckpointId, Kind},
-    moment::parse_until,
-    settings::parse_duration,
+    moment::{OUT_OF_RANGE, parse_until},
+    settings::{is_beyond_range, parse_duration},
     store::{Timeline, TimelineEntry},
     workspace::Workspace,
 };
@@ -85,6 +85,7 @@ impl Address {
         }
         if let Some(text) = word.strip_prefix("ago:") {
             let expected = "write a duration behind ago:, such as ago:20m, ago:36h or ago:7d";
+            let expected = if is_beyond_range(text) { OUT_OF_RANGE } else { expected };
             return parse_duration(text).map(Self::Ago).map_err(|_| invalid(expected));
         }
         if let Some(text) = word.strip_prefix("at:") {

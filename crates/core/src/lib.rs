@@ -86,7 +86,7 @@ pub use model::{
     Attachment, Change, ChangeStatus, Checkpoint, CheckpointId, Conflict, ContentId, Context, FeatureState, GitState,
     InvalidId, InvalidPath, Kind, Mode, Reason, Scope, Side, Skipped, UnknownKind, WorkspacePath,
 };
-pub use moment::{RULE_OF_SINCE, parse_since};
+pub use moment::{RULE_OF_SINCE, parse_since, problem_of_since};
 pub use precious::Precious;
 pub use restore::{Only, Recovered, Recovery, RestoreOutcome, RestorePlan, RestoreRequest, Way};
 pub use retention::{PrunePlan, Pruned, Verdict};

@@ -2,7 +2,7 @@
 
 use jiff::{SignedDuration, Timestamp, Zoned, civil};
 
-use crate::settings::parse_duration;
+use crate::settings::{is_beyond_range, parse_duration};
 
 /// What [`parse_since`] takes, in words.
 pub const RULE_OF_SINCE: &str =
@@ -22,6 +22,17 @@ pub fn parse_since(text: &str, now: &Zoned) -> Option<Timestamp> {
         _ => Some(first),
     }
 }
+
+/// Why [`parse_since`] does not take a text.
+pub fn problem_of_since(text: &str) -> String {
+    if is_beyond_range(text) {
+        return format!("{text:?} is {OUT_OF_RANGE}");
+    }
+    format!("{text:?} is no time")
+}
+
+/// What is wrong with a duration that is too long.
+pub(crate) const OUT_OF_RANGE: &str = "out of range: it reaches further back than 100 years";
 
 /// Until when: the last millisecond that the text spells out. Who says 14:30 means any time in that minute of today.
 pub(crate) fn parse_until(text: &str, now: &Zoned) -> Option<Timestamp> {

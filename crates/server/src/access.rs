@@ -6,7 +6,8 @@ use std::{
 };
 
 use backtrail::{
-    CheckpointId, Precious, RULE_OF_SINCE, Scope, Workspace, WorkspacePath, parse_since, settings::ScanSettings,
+    CheckpointId, Precious, RULE_OF_SINCE, Scope, Workspace, WorkspacePath, parse_since, problem_of_since,
+    settings::ScanSettings,
 };
 use jiff::{Timestamp, Zoned};
 
@@ -108,7 +109,7 @@ pub(crate) fn scope(workspace: &Workspace, named: &[String]) -> Result<Scope, Fa
 /// A moment given as a duration up to now, or as a time.
 pub(crate) fn moment(text: &str, now: &Zoned) -> Result<Timestamp, Failure> {
     limited("since", text, MAX_WORD_BYTES)?;
-    parse_since(text, now).ok_or_else(|| Failure::usage(format!("{text:?} is no time")).with_hint(RULE_OF_SINCE))
+    parse_since(text, now).ok_or_else(|| Failure::usage(problem_of_since(text)).with_hint(RULE_OF_SINCE))
 }
 
 /// Refuses a text that is longer than anybody means.

@@ -13,6 +13,7 @@ use std::{
 };
 
 use self::file::{Quotes, SettingsFile};
+pub(crate) use self::quantities::is_beyond_range;
 pub use self::quantities::{parse_bytes, parse_duration};
 use crate::{
     error::{Error, Result},

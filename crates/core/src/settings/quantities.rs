@@ -22,17 +22,33 @@ pub fn parse_bytes(text: &str) -> Result<u64, String> {
     number.checked_mul(factor).ok_or_else(invalid)
 }
 
+/// The longest duration: what the clock can't reach back to is none that anybody means.
+const MAX_SECONDS: u64 = 100 * 366 * 86_400;
+
 /// Reads a duration such as `20m`, `7d` or `1h30m`.
 pub fn parse_duration(text: &str) -> Result<Duration, String> {
-    let invalid = || format!("{text:?} is not a duration; write it like \"20m\", \"36h\" or \"7d\"");
+    match seconds(text) {
+        None => Err(format!("{text:?} is not a duration; write it like \"20m\", \"36h\" or \"7d\"")),
+        Some(seconds) if seconds > MAX_SECONDS => Err(format!("{text:?} is out of range: no more than 100 years")),
+        Some(seconds) => Ok(Duration::from_secs(seconds)),
+    }
+}
+
+/// Is it written as a duration is, but longer than any that is taken?
+pub(crate) fn is_beyond_range(text: &str) -> bool {
+    seconds(text).is_some_and(|seconds| seconds > MAX_SECONDS)
+}
+
+/// The seconds of a duration, as many as can be counted; none where it is not written as one.
+fn seconds(text: &str) -> Option<u64> {
     let mut rest = text.trim();
     let mut seconds: u64 = 0;
     if rest.is_empty() {
-        return Err(invalid());
+        return None;
     }
     while !rest.is_empty() {
-        let digits = rest.find(|c: char| !c.is_ascii_digit()).ok_or_else(invalid)?;
-        let number: u64 = rest[..digits].parse().map_err(|_| invalid())?;
+        let digits = rest.find(|c: char| !c.is_ascii_digit()).filter(|digits| *digits > 0)?;
+        let number: u64 = rest[..digits].parse().unwrap_or(u64::MAX);
         let unit_end = rest[digits..].find(|c: char| c.is_ascii_digit()).map_or(rest.len(), |end| digits + end);
         let unit = match rest[digits..unit_end].trim() {
             "s" | "sec" | "second" | "seconds" => 1,
@@ -40,14 +56,12 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
             "h" | "hour" | "hours" => 3_600,
             "d" | "day" | "days" => 86_400,
             "w" | "week" | "weeks" => 604_800,
-            _ => return Err(invalid()),
+            _ => return None,
         };
-        let part = number.checked_mul(unit).ok_or_else(invalid)?;
-        seconds = seconds.checked_add(part).ok_or_else(invalid)?;
+        seconds = seconds.saturating_add(number.saturating_mul(unit));
         rest = &rest[unit_end..];
     }
-    // What the clock can't reach back to is no duration that anybody means.
-    if seconds > 100 * 366 * 86_400 { Err(invalid()) } else { Ok(Duration::from_secs(seconds)) }
+    Some(seconds)
 }
 
 #[cfg(test)]
@@ -64,6 +78,10 @@ mod tests {
         assert_eq!(parse_duration("7d"), Ok(Duration::from_secs(604_800)));
         assert_eq!(parse_duration("0s"), Ok(Duration::ZERO));
         assert!(parse_duration("soon").is_err() && parse_duration("").is_err() && parse_duration("7").is_err());
-        assert!(parse_duration("99999999999999d").is_err());
+        for long in ["99999999999999d", "99999999999999999999999999s", "40000d", "99y99d99999999999999999999d"] {
+            let problem = parse_duration(long).unwrap_err();
+            let is_long = problem.contains("out of range");
+            assert!(is_long == is_beyond_range(long) && is_long != long.contains('y'), "{problem}");
+        }
     }
 }
