@@ -109,7 +109,7 @@ impl IgnoreQuestion {
         let rules = [parts.next()?.to_vec(), parts.next().unwrap_or_default().to_vec()];
         let is_asked = path.len() < 400
             && checked.parts().all(|name| is_usual(name))
-            && !rules.iter().any(|rules| has_open_class(rules) || has_lone_tab(rules));
+            && !rules.iter().any(|rules| has_open_class(rules) || has_lone_blanks(rules));
         is_asked.then(|| Self { path: path.to_vec(), is_directory, rules })
     }
 
@@ -135,9 +135,10 @@ impl IgnoreQuestion {
     }
 }
 
-/// Is there a line of blanks with a tab? To git it names files that are called so, and here it is no rule.
-fn has_lone_tab(rules: &[u8]) -> bool {
-    rules.split(|byte| matches!(byte, b'\n' | b'\r')).any(|line| line.contains(&b'\t') && line.trim_ascii().is_empty())
+/// Is there a line of blanks that are not all spaces? To git it names files that are called so, and here it is no rule.
+fn has_lone_blanks(rules: &[u8]) -> bool {
+    let is_odd = |line: &[u8]| line.trim_ascii().is_empty() && line.iter().any(|byte| *byte != b' ');
+    rules.split(|byte| matches!(byte, b'\n' | b'\r')).any(is_odd)
 }
 
 /// Is there a `[:` that no `:]` closes? Git then takes it for plain characters, and the matcher here for no pattern.
