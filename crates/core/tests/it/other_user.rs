@@ -4,7 +4,7 @@ use std::{
     io::ErrorKind,
     os::unix::{fs::PermissionsExt, process::CommandExt},
     path::{Path, PathBuf},
-    process::Command,
+    process::{Command, Output},
 };
 
 /// A user who owns nothing.
@@ -32,7 +32,7 @@ pub(crate) fn run_again_as_nobody(tests: &str) {
     let (_directory, program) = program();
     let mut command = Command::new(program);
     command.arg(tests).current_dir("/").env("HOME", "/nonexistent").gid(NOBODY).uid(NOBODY);
-    let output = command.output().unwrap();
+    let output = output_of(&mut command);
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
     assert!(!said.contains("running 0 tests"), "{said}");
@@ -45,14 +45,18 @@ pub(crate) fn run_alone(program: &Path, test: &str, variable: (&str, &Path)) -> 
     if is_root() {
         command.env("HOME", "/nonexistent").gid(NOBODY).uid(NOBODY);
     }
-    let output = loop {
-        match command.output() {
-            // A test beside this one started a process while the program was copied.
-            Err(error) if error.kind() == ErrorKind::ExecutableFileBusy => std::thread::yield_now(),
-            output => break output.unwrap(),
-        }
-    };
+    let output = output_of(&mut command);
     let said = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(!said.contains("running 0 tests"), "{said}");
     if output.status.success() { Ok(()) } else { Err(said) }
+}
+
+fn output_of(command: &mut Command) -> Output {
+    loop {
+        match command.output() {
+            // A test beside this one started a process while the program was copied, which has it open for a moment.
+            Err(error) if error.kind() == ErrorKind::ExecutableFileBusy => std::thread::yield_now(),
+            output => return output.unwrap(),
+        }
+    }
 }
