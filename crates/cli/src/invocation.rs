@@ -129,9 +129,12 @@ impl Invocation {
         self.workspace_for_writing(Protection::Waived, Mistakes::Told)
     }
 
-    /// The workspace, for a checkpoint that nobody asks for: who spoils its settings file must not end all protection.
+    /// The workspace, for a checkpoint that nobody asks for: who spoils its settings file must not end the protection that
+    /// it has. One that has none yet waits until the file is mended.
     pub(crate) fn workspace_to_protect(&self) -> Result<Workspace, Failure> {
-        self.workspace_for_writing(Protection::Kept, Mistakes::Told)
+        let workspace = self.workspace_for_writing(Protection::Kept, Mistakes::Told)?;
+        let mistakes = if workspace.has_store()? { Mistakes::Told } else { Mistakes::Refused };
+        self.workspace_for_writing(Protection::Kept, mistakes)
     }
 
     fn workspace_for_writing(&self, protection: Protection, mistakes: Mistakes) -> Result<Workspace, Failure> {

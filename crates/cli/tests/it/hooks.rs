@@ -465,8 +465,16 @@ fn said_of(place: &Place, payload: &Value) -> String {
 
 /// Whoever spoilt the settings of the workspace, an agent at its work, say, switched all protection off.
 #[test]
-fn spoilt_settings_of_the_workspace_keep_nobody_from_a_checkpoint() {
+fn spoilt_settings_of_the_workspace_do_not_end_its_protection() {
     let place = Place::new();
+    place.write("a", "0\n");
+    place.write("backtrail.toml", "[scan");
+    let mut early = recorded(&place, "claude")[1].clone();
+    early["session_id"] = "an earlier session".into();
+    let said = said_of(&place, &early);
+    assert!(said.contains("not protected") && said.contains("backtrail.toml: line 1"), "nothing is begun: {said}");
+    place.remove("backtrail.toml");
+    place.ok(["save", "one"]);
     place.write("backtrail.toml", "[scan");
     place.write("a", "1\n");
     let said = said_of(&place, &recorded(&place, "claude")[1]);
