@@ -82,12 +82,16 @@ pub(super) fn make_directories(path: &Path, mode: u32, giving: Giving<'_>) -> io
 
 /// Adds permission bits to a file or directory of this user's that lacks them; says whether it did.
 pub(super) fn open_up(path: &Path, found: &Stat, bits: u32) -> io::Result<bool> {
-    let own = rustix::process::geteuid().as_raw();
-    let is_ours = || own == 0 || found.st_uid == own;
-    if found.st_mode & bits == bits || !is_ours() {
+    if found.st_mode & bits == bits || !is_ours(found) {
         return Ok(false);
     }
     add_bits(CWD, path, bits).map(|()| true)
+}
+
+/// May this process change its permission bits?
+pub(super) fn is_ours(found: &Stat) -> bool {
+    let own = rustix::process::geteuid().as_raw();
+    own == 0 || found.st_uid == own
 }
 
 pub(super) fn is_directory(found: &Stat) -> bool {

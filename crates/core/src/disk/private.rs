@@ -59,6 +59,10 @@ fn open_up_below(directory: &Path, file_bits: u32) -> io::Result<bool> {
         Err(rustix::io::Errno::NOENT) => return Ok(false),
         found => found?,
     };
+    // Root was killed before it could give it away: what is empty can go, and is made again.
+    if !made::is_ours(&found) && rustix::fs::rmdir(directory).is_ok() {
+        return Ok(true);
+    }
     let mut was_closed = made::open_up(directory, &found, 0o700)?;
     for name in names(directory)? {
         let child = directory.join(&name);
@@ -66,6 +70,10 @@ fn open_up_below(directory: &Path, file_bits: u32) -> io::Result<bool> {
         let file_bits = if name == "objects" { 0o400 } else { file_bits };
         match rustix::fs::lstat(&child) {
             Ok(found) if made::is_directory(&found) => was_closed |= open_up_below(&child, file_bits)?,
+            // The lock is always empty, and whoever has it may be at work.
+            Ok(found) if is_plain(&found) && found.st_size == 0 && !made::is_ours(&found) && name != "lock" => {
+                was_closed |= rustix::fs::unlink(&child).is_ok();
+            }
             Ok(found) if is_plain(&found) => was_closed |= made::open_up(&child, &found, file_bits)?,
             Ok(_) | Err(rustix::io::Errno::NOENT) => {}
             Err(error) => return Err(error.into()),

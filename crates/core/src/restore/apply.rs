@@ -146,6 +146,7 @@ impl Run<'_> {
     /// A directory that its owner closed is opened up while names in it change, or while it goes. One that comes may be
     /// there from an earlier attempt, closed already.
     fn open_up(&self, _: usize, step: &Step) -> Done {
+        self.remove_what_root_left(step);
         let opened = if step.path.is_root() {
             self.root.open_up_itself().map(drop)
         } else {
@@ -154,6 +155,18 @@ impl Run<'_> {
         match opened {
             Err(error) if is_absence(&error) && !is_directory_kept(step) => Ok(()),
             opened => Ok(opened?),
+        }
+    }
+
+    /// A directory that root could not give away before it was killed. Nothing was in it by then: it is made again.
+    fn remove_what_root_left(&self, step: &Step) {
+        if self.attempt == Attempt::Again
+            && step.puts_directory()
+            && own_identity().0 != 0
+            && let Ok(parent) = self.parent(&step.path)
+            && parent.owner_at(step.path.name()).is_ok_and(|owner| owner.0 == 0)
+        {
+            drop(parent.remove_dir(step.path.name()));
         }
     }
 
@@ -209,7 +222,7 @@ impl Run<'_> {
         }
     }
 
-    fn make_directory(&self, _: usize, step: &Step) -> Done {
+    fn make_directory(&self, number: usize, step: &Step) -> Done {
         let parent = self.parent(&step.path)?;
         match parent.make_dir(step.path.name(), Mode(0o700)) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
@@ -220,7 +233,10 @@ impl Run<'_> {
                     Err(Obstacle::Interference("something else has taken its place"))
                 }
             }
-            made => Ok(made?),
+            made => {
+                made?;
+                self.give_directory_away(number, step)
+            }
         }
     }
 

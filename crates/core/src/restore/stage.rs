@@ -364,6 +364,8 @@ impl Workspace {
             let directory = match parent.open_dir(name.as_bytes()) {
                 Ok(directory) => directory,
                 Err(error) if is_absence(&error) => continue,
+                // Root was killed before it could give it away, and so before anything was in it.
+                Err(error) if is_refused(&error) && parent.remove_dir(name.as_bytes()).is_ok() => continue,
                 Err(error) => return Err(error).or_fail("clear", path),
             };
             let is_directory = |name: &[u8]| match directory.try_stamp_at(name) {
@@ -401,4 +403,8 @@ fn open_if_there(path: &Path) -> Result<Option<Dir>> {
         Err(error) if is_absence(&error) => Ok(None),
         Err(error) => Err(error).or_fail("open", path),
     }
+}
+
+fn is_refused(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::PermissionDenied
 }

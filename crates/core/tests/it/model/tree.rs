@@ -119,9 +119,7 @@ pub(super) fn plan(present: &Tree, wanted: &Tree, scope: &Paths) -> Planned {
                 widened.push(parent.to_vec());
             }
         }
-        if !is_hollow(present, path) {
-            tree.insert(path.clone(), found.clone());
-        }
+        tree.insert(path.clone(), found.clone());
     }
     let scope = scope.clone().and_then(|paths| normal(paths.into_iter().chain(widened).collect()));
     Planned { tree, scope, conflicts }
