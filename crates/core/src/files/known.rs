@@ -5,7 +5,8 @@ use rayon::prelude::*;
 
 use super::{
     IgnoreRules, StatCache,
-    scan::{Failure, Pending, Place, Walker, join},
+    place::Place,
+    scan::{Failure, Pending, Walker, join},
     stat_cache::{CachedEntry, CachedNode, Record},
 };
 use crate::{

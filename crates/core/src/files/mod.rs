@@ -6,6 +6,7 @@
 mod git_directory;
 mod ignore;
 mod known;
+mod place;
 mod read;
 mod rebuildable;
 mod scan;

@@ -63,6 +63,15 @@ fn use_as_root(ws: &TestWorkspace) {
     workspace.prune(ws.now()).unwrap();
 }
 
+/// Whatever root does in it, the store is the owner's, who goes on with it.
+fn assert_stays_its_owners(ws: &TestWorkspace) {
+    give_away(&ws.base());
+    use_as_root(ws);
+    assert_given(&ws.stores());
+    let (_directory, program) = other_user::program();
+    owner_goes_on(ws, &program);
+}
+
 #[test]
 fn a_store_that_root_used_is_still_its_owners() {
     if !is_root() {
@@ -72,11 +81,7 @@ fn a_store_that_root_used_is_still_its_owners() {
     ws.write("a", "1");
     ws.write("d/b", "1");
     ws.save();
-    give_away(&ws.base());
-    use_as_root(&ws);
-    assert_given(&ws.stores());
-    let (_directory, program) = other_user::program();
-    owner_goes_on(&ws, &program);
+    assert_stays_its_owners(&ws);
 }
 
 #[test]
@@ -86,11 +91,7 @@ fn a_store_that_root_makes_in_somebodys_home_is_theirs() {
     }
     let ws = TestWorkspace::new();
     ws.write("a", "1");
-    give_away(&ws.base());
-    use_as_root(&ws);
-    assert_given(&ws.stores());
-    let (_directory, program) = other_user::program();
-    owner_goes_on(&ws, &program);
+    assert_stays_its_owners(&ws);
 }
 
 /// What root saves of its own stays its own, in whomever's home the store lies.
