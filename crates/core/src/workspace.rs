@@ -100,6 +100,20 @@ impl Workspace {
         Ok(self.store()?.is_some())
     }
 
+    /// Would the store take a checkpoint? Only looks; the error is the one that a save would meet.
+    pub fn check_store(&self) -> Result<()> {
+        self.refuse_own_directory()?;
+        self.refuse_foreign_directory()?;
+        let Some(store) = self.store()? else {
+            let directory = self.store_directory();
+            return private::check_writable(directory).or_fail("write to", directory);
+        };
+        if let Some(known) = IdentityFile::read(store.layout()) {
+            self.refuse_other_owner(&known, &self.identity()?)?;
+        }
+        store.check_writable()
+    }
+
     /// Makes the store where it is missing; says whether it was.
     pub fn init(&self, now: Timestamp) -> Result<bool> {
         let (_, created) = self.writer(now)?;

@@ -87,12 +87,18 @@ fn place(survey: &Survey) -> Check {
 fn store(workspace: &Workspace, invocation: &Invocation) -> Check {
     let directory = workspace.store_directory().display();
     let look = || -> Result<(bool, String), Error> {
-        if !workspace.has_store()? {
-            return Ok((true, format!("{directory}\nnot made yet: the first save makes it")));
-        }
-        let count = plural(workspace.list(&backtrail::ListFilter::default())?.len(), "checkpoint");
-        let size = bytes(workspace.plan_prune(invocation.now.timestamp())?.bytes);
-        Ok((true, format!("{directory}\n{count}, {size}; check all of it with: backtrail verify")))
+        let writable = workspace.check_store();
+        let state = if workspace.has_store()? {
+            let count = plural(workspace.list(&backtrail::ListFilter::default())?.len(), "checkpoint");
+            let size = bytes(workspace.plan_prune(invocation.now.timestamp())?.bytes);
+            format!("{count}, {size}; check all of it with: backtrail verify")
+        } else {
+            "not made yet: the first save makes it".to_owned()
+        };
+        Ok(match writable {
+            Ok(()) => (true, format!("{directory}\n{state}")),
+            Err(problem) => (false, format!("{directory}\n{state}\nno checkpoint can be taken: {problem}")),
+        })
     };
     found("store", look())
 }

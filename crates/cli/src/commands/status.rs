@@ -51,7 +51,8 @@ fn show(status: &Status, invocation: &Invocation) -> Result<(), Failure> {
     let Some(checkpoint) = &status.checkpoint else { return show_unsaved(status, invocation) };
     let since = format!("since {} ({})", title(checkpoint), when(checkpoint.time, &invocation.now));
     if status.changes.is_empty() {
-        return Ok(output.text(&format!("nothing changed {since}\n"))?);
+        let nothing = if status.uncaptured.is_empty() { "nothing" } else { "nothing that can be saved" };
+        return Ok(output.text(&format!("{nothing} changed {since}\n"))?);
     }
     let changes = change_list(&status.changes, output.paint);
     output.text(&format!("{} {since}\n{changes}", plural(status.changes.len(), "change")))?;

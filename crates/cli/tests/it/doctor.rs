@@ -121,6 +121,30 @@ fn a_protected_directory() {
     assert!(workspace["detail"].as_str().unwrap().contains("--force"), "{workspace}");
 }
 
+/// Whatever a save would be refused for is told before anybody relies on it.
+#[test]
+fn a_store_that_takes_no_checkpoint() {
+    let place = Place::saved();
+    let format = place.store().join("backtrail/format");
+    let known = std::fs::read_to_string(&format).unwrap();
+    std::fs::write(&format, format!("{known}write: time-travel\n")).unwrap();
+    let (ok, detail) = check(&place, "store");
+    assert!(!ok && detail.contains("1 checkpoint") && detail.contains("it needs time-travel"), "{detail}");
+    assert_eq!(place.run(["save"]).code, 5);
+    std::fs::write(&format, known).unwrap();
+    assert!(check(&place, "store").0);
+
+    let other = place.path("other");
+    std::fs::create_dir(&other).unwrap();
+    let store = place.store();
+    let run = place.run_in(&other, ["doctor", "--json", "--store", store.to_str().unwrap()]);
+    let told = &run.json()["checks"][1];
+    assert!(told["ok"] == false && told["detail"].as_str().unwrap().contains("belongs to"), "{told}");
+    let run = place.run_in(&other, ["doctor", "--json", "--store", place.path("ws").to_str().unwrap()]);
+    let told = &run.json()["checks"][1];
+    assert!(told["ok"] == false && told["detail"].as_str().unwrap().contains("neither a store nor empty"), "{told}");
+}
+
 #[test]
 fn a_store_that_cannot_be_read() {
     let place = Place::saved();

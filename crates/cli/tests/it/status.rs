@@ -119,6 +119,8 @@ fn what_would_be_left_out_by_now_is_told() {
     assert_eq!(place.run(["status", "--exit-code"]).code, 0);
     std::fs::remove_file(place.path("ws/a")).unwrap();
     assert!(std::process::Command::new("mkfifo").arg(place.path("ws/a")).status().unwrap().success());
+    let run = place.run(["status"]);
+    assert!(run.text().starts_with("nothing that can be saved changed since"), "{}", run.shown());
     place.write("src/CACHEDIR.TAG", "Signature: 8a477f597d28d172789f06886806bc55\n");
     place.write("large", "much\n".repeat(100));
     place.write("backtrail.toml", "[scan]\nmax_file_bytes = 100\n");

@@ -161,6 +161,20 @@ pub(crate) fn exists(path: &Path) -> bool {
     std::fs::symlink_metadata(path).is_ok()
 }
 
+/// Could names in this directory change, or could it be made? Only looks. Permission bits of this user's own are no
+/// obstacle: whoever writes opens up.
+pub(crate) fn check_writable(directory: &Path) -> io::Result<()> {
+    use rustix::{
+        fs::{Access, AtFlags, CWD, accessat},
+        io::Errno,
+    };
+    let nearest = directory.ancestors().find(|path| exists(path)).unwrap_or(Path::new("."));
+    match accessat(CWD, nearest, Access::WRITE_OK | Access::EXEC_OK, AtFlags::EACCESS) {
+        Err(Errno::ACCESS) if nearest == directory && made::is_ours(&rustix::fs::stat(nearest)?) => Ok(()),
+        looked => Ok(looked?),
+    }
+}
+
 /// Is something there? That its own owner may not read it is an error.
 pub(crate) fn is_readable_by_owner(path: &Path) -> io::Result<bool> {
     match rustix::fs::lstat(path) {

@@ -236,6 +236,23 @@ impl Store {
         Ok((commit.tree(), commit.parents().next(), record))
     }
 
+    /// What a newer version wrote may be read, but not be written to.
+    fn refuse_newer(&self) -> Result<()> {
+        let store = || self.layout.root().to_owned();
+        match self.unknown_to_write.clone() {
+            Some(feature) => Err(Error::StoreTooNew { store: store(), feature }),
+            None => Ok(()),
+        }
+    }
+
+    /// Could a checkpoint be written here? Only looks.
+    pub(crate) fn check_writable(&self) -> Result<()> {
+        self.refuse_newer()?;
+        let layout = &self.layout;
+        let written = [layout.root().to_owned(), layout.own(), layout.packs(), layout.checkpoint_refs()];
+        written.iter().try_for_each(|directory| private::check_writable(directory).or_fail("write to", directory))
+    }
+
     /// From here on the directory is no store; the lock is held.
     pub(crate) fn unmake(layout: &Layout) -> Result<()> {
         refs::remove_all(layout).or_fail("remove the refs of", layout.root())?;
@@ -281,10 +298,7 @@ impl StoreLock {
         let created = once_opened_up(self.layout.root(), make)?;
         let store = Store::open(self.layout.root(), kept)?
             .ok_or_else(|| Error::Internal("a store that was just made is not there".into()))?;
-        if let Some(feature) = &store.unknown_to_write {
-            let store = store.layout.root().to_owned();
-            return Err(Error::StoreTooNew { store, feature: feature.clone() });
-        }
+        store.refuse_newer()?;
         once_opened_up(self.layout.root(), || self.mend())?;
         Ok((Writer::new(store, self.lock), created))
     }

@@ -162,6 +162,61 @@ fn what_may_not_be_read_is_not_called_missing() {
     }
 }
 
+/// Whoever may not write the store, or make it, hears of it before they rely on it.
+#[test]
+fn a_store_that_may_not_be_written_is_told() {
+    if !is_root() {
+        return;
+    }
+    let (_directory, program) = other_user::program();
+    for is_made in [true, false] {
+        let ws = TestWorkspace::new();
+        ws.write("a", "1");
+        if is_made {
+            ws.save();
+            let opened = std::process::Command::new("chmod").args(["-R", "go+rX"]).arg(ws.stores()).status();
+            assert!(opened.unwrap().success());
+        }
+        std::fs::set_permissions(ws.base(), PermissionsExt::from_mode(0o755)).unwrap();
+        give_away(&ws.root());
+        ws.open().check_store().unwrap();
+        let told = other_user::run_alone(&program, "owners_of_stores::not_a_writer", (PLACE, &ws.base()));
+        told.unwrap_or_else(|said| panic!("{said}"));
+        give_away(&ws.base());
+        if is_made {
+            std::fs::set_permissions(ws.store(), PermissionsExt::from_mode(0o500)).unwrap();
+        }
+        let told = other_user::run_alone(&program, "owners_of_stores::writer", (PLACE, &ws.base()));
+        told.unwrap_or_else(|said| panic!("{said}"));
+    }
+}
+
+/// What somebody meets who may not write the store; by itself it does nothing.
+#[test]
+fn not_a_writer() {
+    let Some(place) = std::env::var_os(PLACE) else { return };
+    let ws = TestWorkspace::attach(Path::new(&place));
+    let workspace = ws.open();
+    for error in [
+        workspace.check_store().unwrap_err(),
+        workspace.save(&SaveRequest::default(), ws.now()).unwrap_err(),
+        workspace.check_store().unwrap_err(),
+    ] {
+        assert_eq!(error.code(), ErrorCode::Io, "{error}");
+        assert!(error.to_string().contains("ermission denied"), "{error}");
+    }
+}
+
+/// What somebody meets who may write the store, once they open it up; by itself it does nothing.
+#[test]
+fn writer() {
+    let Some(place) = std::env::var_os(PLACE) else { return };
+    let ws = TestWorkspace::attach(Path::new(&place));
+    let workspace = ws.open();
+    workspace.check_store().unwrap();
+    workspace.save(&SaveRequest::default(), ws.now()).unwrap();
+}
+
 /// What somebody meets who may not read all of the store; by itself it does nothing.
 #[test]
 fn shut_out() {
