@@ -212,11 +212,16 @@ impl From<&Shown> for PlainShown {
 pub(crate) struct PlainStatus {
     checkpoint: Option<PlainCheckpoint>,
     changes: Vec<PlainChange>,
+    skipped: Vec<PlainSkipped>,
 }
 
 impl From<&Status> for PlainStatus {
     fn from(status: &Status) -> Self {
-        Self { checkpoint: status.checkpoint.as_ref().map(PlainCheckpoint::from), changes: all(&status.changes) }
+        Self {
+            checkpoint: status.checkpoint.as_ref().map(PlainCheckpoint::from),
+            changes: all(&status.changes),
+            skipped: all(&status.uncaptured),
+        }
     }
 }
 

@@ -67,6 +67,17 @@ def test_show_status_and_diff(workspace: Workspace, project: Project) -> None:
     assert workspace.status(since=first).changes == status.changes
 
 
+def test_what_would_be_left_out_by_now_is_told(workspace: Workspace, project: Project, command: Command) -> None:
+    project.write("a", "1\n")
+    workspace.save()
+    project.delete("a")
+    os.mkfifo(project.path / "a")
+    status = workspace.status()
+    assert status and status.changes == []
+    assert [(skipped.path, skipped.reason) for skipped in status.skipped] == [("a", "special file")]
+    agree(command("status"), status.to_dict())
+
+
 def test_a_patch_is_one_that_git_takes(workspace: Workspace, project: Project, tmp_path: Path) -> None:
     project.write("a", "1\n2\n3\n")
     first = workspace.save()

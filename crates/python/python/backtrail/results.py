@@ -200,6 +200,10 @@ class Skipped:
         return {"path": text(self.path), "reason": self.reason}
 
 
+def _skipped(plain: list[dict[str, Any]]) -> list[Skipped]:
+    return [Skipped(**skipped) for skipped in plain]
+
+
 @dataclass(frozen=True, slots=True)
 class Saved:
     """The outcome of `Workspace.save`."""
@@ -223,8 +227,7 @@ class Saved:
 
     @staticmethod
     def _of(plain: dict[str, Any]) -> Saved:
-        skipped = [Skipped(**skipped) for skipped in plain["skipped"]]
-        return Saved(plain["created"], Checkpoint._of(plain["checkpoint"]), skipped)
+        return Saved(plain["created"], Checkpoint._of(plain["checkpoint"]), _skipped(plain["skipped"]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,21 +271,26 @@ class Status:
 
     checkpoint: Checkpoint | None
     changes: list[Change]
+    skipped: list[Skipped] = field(default_factory=list)
+    """What the checkpoint holds and a new one would leave out: how it changed can't be told."""
 
     def __bool__(self) -> bool:
-        return bool(self.changes)
+        return bool(self.changes or self.skipped)
 
     def __iter__(self) -> Iterator[Change]:
         return iter(self.changes)
 
     def to_dict(self) -> dict[str, Any]:
         checkpoint = self.checkpoint.to_dict() if self.checkpoint else None
-        return {"checkpoint": checkpoint, "changes": [change.to_dict() for change in self.changes]}
+        answer: dict[str, Any] = {"checkpoint": checkpoint, "changes": [change.to_dict() for change in self.changes]}
+        if self.skipped:
+            answer["skipped"] = [skipped.to_dict() for skipped in self.skipped]
+        return answer
 
     @staticmethod
     def _of(plain: dict[str, Any]) -> Status:
         checkpoint = Checkpoint._of(plain["checkpoint"]) if plain["checkpoint"] else None
-        return Status(checkpoint, _changes(plain["changes"]))
+        return Status(checkpoint, _changes(plain["changes"]), _skipped(plain["skipped"]))
 
 
 @dataclass(frozen=True, slots=True)
