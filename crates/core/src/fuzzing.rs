@@ -138,7 +138,7 @@ impl IgnoreQuestion {
 /// Is there a line of blanks that are not all spaces? To git it names files that are called so, and here it is no rule.
 fn has_lone_blanks(rules: &[u8]) -> bool {
     let is_odd = |line: &[u8]| line.trim_ascii().is_empty() && line.iter().any(|byte| *byte != b' ');
-    rules.split(|byte| matches!(byte, b'\n' | b'\r')).any(is_odd)
+    rules.split(|byte| *byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line)).any(is_odd)
 }
 
 /// Is there a `[:` that no `:]` closes? Git then takes it for plain characters, and the matcher here for no pattern.
