@@ -3,7 +3,7 @@
 use std::{path::PathBuf, process::ExitCode};
 
 use backtrail::{
-    CheckpointId, Direction, Error, Only, Reason, RestoreOutcome, RestoreRequest, TakenBack, Workspace,
+    CheckpointId, Direction, Error, ErrorCode, Only, Reason, RestoreOutcome, RestoreRequest, TakenBack, Workspace,
     json::RestoreJson,
 };
 use clap::{Args, ValueEnum};
@@ -95,22 +95,19 @@ pub(crate) fn run(args: &RestoreArgs, invocation: &Invocation) -> Result<ExitCod
     };
     let is_pointless = !workspace.concerns_something(&request)?;
     let fork = args.conversation.then(|| conversation(&workspace, &target, invocation)).transpose()?;
-    let explained = |error: Error| explain(error, &workspace, &args.paths, invocation);
+    let explained = |failure: Failure| match failure {
+        Failure::Operation(error) => explain(error, &workspace, &args.paths, invocation),
+        other => other,
+    };
     if args.dry_run && is_pointless && fork.is_none() && !invocation.output.is_json() {
-        workspace.plan_restore(&request).map_err(explained)?;
+        workspace.plan_restore(&request).map_err(|error| explained(error.into()))?;
         invocation.output.text(&format!("{}\n", nothing_concerned(args)))?;
         return Ok(ExitCode::SUCCESS);
     }
     if args.dry_run {
-        return preview(&workspace, &request, fork.as_ref(), invocation).map_err(|failure| match failure {
-            Failure::Operation(error) => explained(error),
-            other => other,
-        });
+        return preview(&workspace, &request, fork.as_ref(), invocation).map_err(explained);
     }
-    let progress = invocation.output.progress(&workspace, "restoring");
-    let done = workspace.restore(&request, invocation.now.timestamp()).map_err(explained);
-    drop(progress);
-    let done = done?;
+    let done = restore_with(&workspace, &request, fork.as_ref(), invocation).map_err(explained)?;
     if is_pointless && fork.is_none() && !invocation.output.is_json() {
         invocation.output.done(nothing_concerned(args))?;
         return Ok(ExitCode::SUCCESS);
@@ -184,6 +181,71 @@ pub(crate) fn preview(
     Ok(ExitCode::SUCCESS)
 }
 
+/// Restores, with the conversation where one was asked for.
+///
+/// The conversation is written first: where that fails, no file has changed.
+pub(crate) fn restore_with(
+    workspace: &Workspace,
+    request: &RestoreRequest,
+    fork: Option<&Fork>,
+    invocation: &Invocation,
+) -> Result<RestoreOutcome, Failure> {
+    let written = fork.map(|fork| Written::write(fork, invocation)).transpose()?;
+    let progress = invocation.output.progress(workspace, "restoring");
+    let done = workspace.restore(request, invocation.now.timestamp());
+    drop(progress);
+    if let (Err(error), Some(written)) = (&done, written) {
+        written.take_back_after(error);
+    }
+    Ok(done?)
+}
+
+/// A conversation that lies in its place already.
+struct Written<'f> {
+    fork: &'f Fork,
+    invocation: &'f Invocation,
+}
+
+impl<'f> Written<'f> {
+    fn write(fork: &'f Fork, invocation: &'f Invocation) -> Result<Self, Failure> {
+        let written = Self { fork, invocation };
+        let Some(copy) = &fork.copy else { return Ok(written) };
+        let is_new = copy.path.symlink_metadata().is_err();
+        copy.write().map_err(|failure| {
+            if is_new {
+                written.remove();
+            }
+            failure.with_hint("nothing was restored; bring back the files alone without --conversation")
+        })?;
+        Ok(written)
+    }
+
+    /// The restore failed. Where the files may be restored all the same, or still will be, the conversation belongs to
+    /// them.
+    fn take_back_after(&self, error: &Error) {
+        let is_certain = match error.code() {
+            ErrorCode::Io | ErrorCode::NoSpace | ErrorCode::Internal | ErrorCode::StoreDamaged => false,
+            _ => !matches!(error, Error::Unfinished { .. }),
+        };
+        if is_certain {
+            self.remove();
+        } else if self.fork.copy.is_some() {
+            self.invocation.output.note(conversation_text(self.fork).trim_end());
+        }
+    }
+
+    fn remove(&self) {
+        let Some(copy) = &self.fork.copy else { return };
+        match std::fs::remove_file(&copy.path) {
+            // Nothing came to be there: the directory is missing, or is none.
+            Err(error) if copy.path.symlink_metadata().is_ok() => {
+                self.invocation.output.warn(&format!("the conversation stays in {}: {error}", copy.path.display()));
+            }
+            _ => {}
+        }
+    }
+}
+
 /// The restore that is taken back, by its name; a checkpoint that is gone by now has only its id.
 pub(crate) fn named(workspace: &Workspace, taken_back: TakenBack) -> Restore {
     let TakenBack { target, time } = taken_back;
@@ -201,7 +263,7 @@ pub(crate) fn tell(
     tell_with(workspace, done, direction, None, invocation)
 }
 
-/// Tells what a restore did, and brings the conversation back as well.
+/// Tells what a restore did, and how to go on with the conversation that came back with it.
 pub(crate) fn tell_with(
     workspace: &Workspace,
     done: &RestoreOutcome,
@@ -209,9 +271,6 @@ pub(crate) fn tell_with(
     fork: Option<&Fork>,
     invocation: &Invocation,
 ) -> Result<ExitCode, Failure> {
-    if let Some(copy) = fork.and_then(|fork| fork.copy.as_ref()) {
-        copy.write()?;
-    }
     let output = &invocation.output;
     if output.is_json() {
         output.json(&WithConversation::new(RestoreJson::from(done), fork))?;

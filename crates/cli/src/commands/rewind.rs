@@ -6,7 +6,7 @@ use backtrail::{CheckpointId, Direction, Error, RestoreRequest, Workspace};
 use clap::Args;
 
 use crate::{
-    commands::restore::{conversation, preview, tell_with},
+    commands::restore::{conversation, preview, restore_with, tell_with},
     failure::Failure,
     invocation::Invocation,
     output::plural,
@@ -44,10 +44,7 @@ pub(crate) fn run(args: &RewindArgs, invocation: &Invocation) -> Result<ExitCode
         return preview(&workspace, &RestoreRequest::whole(target), fork.as_ref(), invocation);
     }
     let stood = workspace.resolve("@", &invocation.now).ok();
-    let progress = invocation.output.progress(&workspace, "restoring");
-    let done = workspace.restore(&RestoreRequest::whole(target), invocation.now.timestamp());
-    drop(progress);
-    let done = done?;
+    let done = restore_with(&workspace, &RestoreRequest::whole(target), fork.as_ref(), invocation)?;
     if let (Some(safety), true) = (done.safety, done.unsaved > 0) {
         invocation.output.note(&format!("unsaved changes were set aside in {}", safety.short()));
     }

@@ -145,6 +145,49 @@ fn conversations_that_are_not_there() {
     assert!(text.contains("nothing had been said") && text.contains("start anew with: claude"), "{text}");
 }
 
+/// The files were restored, and all that was said was that the conversation could not be written: no safety checkpoint,
+/// no way back, no warning.
+#[test]
+fn where_the_conversation_can_not_be_written_nothing_is_restored() {
+    let place = Place::new();
+    place.write("a", "1\n");
+    (1..=2).for_each(|number| drop(prompt(&place, "claude", number)));
+    place.write("a", "2\n");
+    let projects = place.path("home/.claude/projects");
+    fs::rename(&projects, place.path("moved")).unwrap();
+    fs::write(&projects, "a file\n").unwrap();
+    let turn = place.id("latest");
+    let count = place.json(["list", "--all"])["checkpoints"].as_array().unwrap().len();
+    for words in [vec!["rewind", "--turn", "--conversation"], vec!["restore", &turn, "--conversation"]] {
+        let run = place.run(["--json"].iter().chain(&words));
+        assert_eq!(run.code, 1, "{}", run.shown());
+        let hint = run.json()["error"]["hint"].as_str().unwrap().to_owned();
+        assert!(hint.starts_with("nothing was restored") && hint.ends_with("without --conversation"), "{hint}");
+        assert_eq!(fs::read_to_string(place.path("ws/a")).unwrap(), "2\n", "{words:?}");
+    }
+    assert_eq!(place.json(["list", "--all"])["checkpoints"].as_array().unwrap().len(), count, "no safety checkpoint");
+    place.ok(["restore", &turn]);
+    assert_eq!(fs::read_to_string(place.path("ws/a")).unwrap(), "1\n");
+}
+
+#[test]
+fn where_the_files_can_not_be_restored_no_conversation_is_left() {
+    let place = Place::new();
+    place.write("a", "1\n");
+    (1..=2).for_each(|number| drop(prompt(&place, "claude", number)));
+    place.write("a", "2\n");
+    let beside = || fs::read_dir(transcript(&place, "claude").parent().unwrap()).unwrap().count();
+    let turn = place.id("latest");
+    let no_plan = "0".repeat(64);
+    assert_eq!(place.run(["restore", &turn, "--conversation", "--plan", &no_plan]).code, 4);
+    let held = place.hold_lock();
+    assert_eq!(place.run(["--wait", "0", "rewind", "--turn", "--conversation"]).code, 7);
+    drop(held);
+    assert_eq!((beside(), fs::read_to_string(place.path("ws/a")).unwrap()), (1, "2\n".to_owned()));
+    place.ok(["rewind", "--turn", "--conversation"]);
+    assert_eq!((beside(), fs::read_to_string(place.path("ws/a")).unwrap()), (2, "1\n".to_owned()));
+}
+
 #[test]
 fn a_step_goes_back_with_the_conversation_of_its_prompt() {
     let place = Place::new();
