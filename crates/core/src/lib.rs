@@ -56,6 +56,7 @@ mod left_out;
 mod locate;
 mod model;
 mod moment;
+pub mod own_files;
 mod precious;
 mod restore;
 mod retention;

@@ -3,13 +3,11 @@
 //! The agent's own file is never written: a session that runs keeps its conversation in memory, and would not notice.
 
 use std::{
-    fs::{self, OpenOptions},
     io::{self, Write},
-    os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
 };
 
-use backtrail::{Checkpoint, CheckpointId, Error, Kind, ListFilter, Workspace};
+use backtrail::{Checkpoint, CheckpointId, Error, Kind, ListFilter, Workspace, own_files};
 use serde_json::Value;
 use uuid::Uuid;
 
@@ -82,8 +80,8 @@ impl ForkedFile {
     /// Writes the copy, where nothing is yet.
     pub(crate) fn write(&self) -> Result<(), Failure> {
         let write = || -> io::Result<()> {
-            fs::create_dir_all(self.path.parent().unwrap_or(Path::new("/")))?;
-            let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&self.path)?;
+            own_files::make_directories(self.path.parent().unwrap_or(Path::new("/")))?;
+            let mut file = own_files::create_new(&self.path, 0o600)?;
             file.write_all(&self.bytes)?;
             file.sync_all()
         };

@@ -1,12 +1,11 @@
 //! What hooks could not say to anybody, kept for `doctor`. Bounded, and never the reason for a failure.
 
 use std::{
-    fs::{self, OpenOptions},
-    io::{self, Write},
-    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
+    fs, io,
     path::{Path, PathBuf},
 };
 
+use backtrail::own_files;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -63,13 +62,12 @@ impl Log {
 
     fn try_add(&self, line: &Line) -> io::Result<()> {
         let directory = self.file.parent().ok_or(io::ErrorKind::InvalidInput)?;
-        fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
+        own_files::make_private_directories(directory)?;
         let message: String = line.message.chars().take(MAX_MESSAGE_CHARS).collect();
         let mut text = serde_json::to_string(&Line { message, ..line.clone() })?;
         text.push('\n');
-        let mut file = OpenOptions::new().append(true).create(true).mode(0o600).open(&self.file)?;
-        file.write_all(text.as_bytes())?;
-        if file.metadata()?.len() > MAX_BYTES {
+        own_files::append(&self.file, text.as_bytes())?;
+        if fs::metadata(&self.file)?.len() > MAX_BYTES {
             self.halve()?;
         }
         Ok(())
@@ -80,10 +78,7 @@ impl Log {
         let bytes = fs::read(&self.file)?;
         let half = bytes.len() / 2;
         let start = bytes[half..].iter().position(|byte| *byte == b'\n').map_or(half, |end| half + end + 1);
-        let temporary = self.file.with_extension(format!("{}.tmp", std::process::id()));
-        let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&temporary)?;
-        file.write_all(&bytes[start..])?;
-        fs::rename(&temporary, &self.file)
+        own_files::replace(&self.file, &bytes[start..])
     }
 
     /// What is there, oldest first; lines that can't be read are left out.

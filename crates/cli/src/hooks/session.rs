@@ -4,12 +4,12 @@
 //! that is lost or spoilt costs nothing but the memory: the store still has the session's checkpoints.
 
 use std::{
-    fs::{self, File, OpenOptions},
-    io::{self, Write},
-    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
+    fs::{self, File},
+    io,
     path::{Path, PathBuf},
 };
 
+use backtrail::own_files;
 use jiff::{SignedDuration, Timestamp};
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
@@ -118,8 +118,9 @@ impl Sessions {
 
     /// All that are remembered, the latest first.
     pub(crate) fn all(&self) -> Vec<SessionState> {
-        let files = fs::read_dir(&self.directory).into_iter().flatten().flatten();
-        let read = files.filter_map(|file| serde_json::from_slice(&fs::read(file.path()).ok()?).ok());
+        let files = fs::read_dir(&self.directory).into_iter().flatten().flatten().map(|file| file.path());
+        let files = files.filter(|file| file.extension().is_some_and(|extension| extension == "json"));
+        let read = files.filter_map(|file| serde_json::from_slice(&fs::read(file).ok()?).ok());
         let mut states: Vec<SessionState> = read.collect();
         states.sort_by_key(|state| std::cmp::Reverse(state.heard));
         states
@@ -131,7 +132,7 @@ impl Sessions {
         session: &str,
         change: impl FnOnce(Option<SessionState>) -> (Option<SessionState>, T),
     ) -> io::Result<T> {
-        fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.directory)?;
+        own_files::make_private_directories(&self.directory)?;
         let _lock = self.lock()?;
         let (state, answer) = change(self.get(session));
         if let Some(state) = state {
@@ -141,8 +142,7 @@ impl Sessions {
     }
 
     fn lock(&self) -> io::Result<File> {
-        let path = self.directory.join("lock");
-        let file = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path)?;
+        let file = own_files::open_lock(&self.directory.join("lock"))?;
         flock(&file, FlockOperation::LockExclusive)?;
         Ok(file)
     }
@@ -150,10 +150,7 @@ impl Sessions {
     fn put(&self, state: &SessionState) -> io::Result<()> {
         let path = self.file(&state.session);
         let is_new = !path.exists();
-        let temporary = path.with_extension(format!("{}.tmp", std::process::id()));
-        let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&temporary)?;
-        file.write_all(&serde_json::to_vec(state)?)?;
-        fs::rename(&temporary, &path)?;
+        own_files::replace(&path, &serde_json::to_vec(state)?)?;
         if is_new { self.forget_old_ones() } else { Ok(()) }
     }
 

@@ -68,39 +68,42 @@ impl Worker<'_> {
     ) -> Result<(), Failure> {
         let Some(assignment) = self.take_on(event, payload_hash)? else { return Ok(()) };
         let done = self.work(event, &assignment);
-        self.remember_outcome(&assignment.session, done.as_ref().err())?;
+        self.remember_outcome(&assignment.session, done.as_ref().err());
         let arrived = done?.is_none_or(|news| tell(&news));
         // What did not arrive is told again with the next prompt.
         if arrived && matches!(event.moment, Moment::Prompt(_)) {
-            self.remember_told(&assignment.session)?;
+            self.remember_told(&assignment.session);
         }
         Ok(())
     }
 
-    fn remember_told(&self, session: &str) -> Result<(), Failure> {
+    fn remember_told(&self, session: &str) {
         let change =
             |known: Option<SessionState>| (known.map(|state| SessionState { told: Some(self.now), ..state }), ());
-        self.sessions.change(session, change).map_err(|source| self.cannot_remember(source))
+        self.sessions.change(session, change).unwrap_or_else(|source| self.tell_of_lost_memory(source));
     }
 
-    fn remember_outcome(&self, session: &str, failure: Option<&Failure>) -> Result<(), Failure> {
+    fn remember_outcome(&self, session: &str, failure: Option<&Failure>) {
         let problem = failure.map(Failure::message);
         let change = |known: Option<SessionState>| {
             let changed = known.filter(|state| state.problem != problem);
             (changed.map(|state| SessionState { problem, ..state }), ())
         };
-        self.sessions.change(session, change).map_err(|source| self.cannot_remember(source))
+        // Where it can't be remembered, that was told when the event was taken on.
+        drop(self.sessions.change(session, change));
     }
 
-    fn cannot_remember(&self, source: std::io::Error) -> Failure {
-        backtrail::Error::Io { action: "remember", path: "the session".into(), source }.into()
+    /// A session that can't be remembered costs the memory alone: the checkpoint is taken all the same.
+    fn tell_of_lost_memory(&self, source: io::Error) {
+        let failure = Failure::from(backtrail::Error::Io { action: "remember", path: "the session".into(), source });
+        (self.problem)(&failure.message());
     }
 
     /// Claims an event: of several processes that were told the same, one goes on.
     fn take_on(&self, event: &HookEvent, payload_hash: u64) -> Result<Option<Assignment>, Failure> {
         let session = self.session_that_counts(event);
         if let (Moment::SubagentStart, Some(subagent)) = (&event.moment, &event.subagent) {
-            self.remember_subagent(event, subagent, &session)?;
+            self.remember_subagent(event, subagent, &session);
             return Ok(None);
         }
         let known = self.sessions.get(&session);
@@ -147,7 +150,10 @@ impl Worker<'_> {
             let assignment = Assignment { root: root.clone(), session: session.clone(), turn, prompt, told };
             (Some(state), Some(assignment))
         };
-        self.sessions.change(&session, claim).map_err(|source| self.cannot_remember(source))
+        Ok(self.sessions.change(&session, claim).unwrap_or_else(|source| {
+            self.tell_of_lost_memory(source);
+            claim(known.clone()).1
+        }))
     }
 
     /// What subagents do counts for the session that started them.
@@ -162,16 +168,16 @@ impl Worker<'_> {
         session
     }
 
-    fn remember_subagent(&self, event: &HookEvent, subagent: &str, session: &str) -> Result<(), Failure> {
+    fn remember_subagent(&self, event: &HookEvent, subagent: &str, session: &str) {
         if subagent == session {
-            return Ok(());
+            return;
         }
-        let Some(root) = event.directory.clone() else { return Ok(()) };
+        let Some(root) = event.directory.clone() else { return };
         let change = |known: Option<SessionState>| {
             let state = known.unwrap_or_else(|| SessionState::new(subagent, event.agent.name(), root, self.now));
             (Some(SessionState { parent: Some(session.to_owned()), ..state }), ())
         };
-        self.sessions.change(subagent, change).map_err(|source| self.cannot_remember(source))
+        self.sessions.change(subagent, change).unwrap_or_else(|source| self.tell_of_lost_memory(source));
     }
 
     /// The workspace around the directory in which the agent stands; none where that is not there.

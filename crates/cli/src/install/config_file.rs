@@ -1,11 +1,13 @@
 //! A file of an agent's: read as it is, replaced in one step, through links, with its mode.
 
 use std::{
-    fs::{self, File, OpenOptions, Permissions},
+    fs::{self, File, Permissions},
     io::{self, Write},
-    os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt},
+    os::unix::fs::{MetadataExt, PermissionsExt},
     path::{Path, PathBuf},
 };
+
+use backtrail::own_files;
 
 /// What some editors put in front of UTF-8.
 const BYTE_ORDER_MARK: &str = "\u{feff}";
@@ -143,14 +145,14 @@ fn behind_links(path: &Path) -> io::Result<PathBuf> {
 fn make_directories(path: &Path) -> io::Result<Vec<PathBuf>> {
     let missing: Vec<PathBuf> =
         path.ancestors().take_while(|ancestor| !ancestor.exists()).map(Path::to_owned).collect();
-    fs::create_dir_all(path)?;
+    own_files::make_directories(path)?;
     Ok(missing.into_iter().rev().collect())
 }
 
 fn temporary_in(directory: &Path, mode: u32) -> io::Result<(File, PathBuf)> {
     for attempt in 0..1_000 {
         let path = directory.join(format!(".backtrail-{}-{attempt}.tmp", std::process::id()));
-        match OpenOptions::new().write(true).create_new(true).mode(mode).open(&path) {
+        match own_files::create_new(&path, mode) {
             Ok(file) => return Ok((file, path)),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             Err(error) => return Err(error),

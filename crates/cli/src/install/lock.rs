@@ -1,13 +1,13 @@
 //! One installation at a time: each reads what is installed, and writes it back with its own.
 
 use std::{
-    fs::{DirBuilder, File},
+    fs::File,
     io,
-    os::unix::fs::DirBuilderExt,
     path::Path,
     time::{Duration, Instant},
 };
 
+use backtrail::own_files;
 use rustix::{
     fs::{FlockOperation, flock},
     io::Errno,
@@ -26,7 +26,7 @@ impl InstallLock {
     /// Waits for it, at the directory in which this file lies; none where another process keeps it for longer.
     pub(crate) fn acquire(receipts: &Path, patience: Duration) -> io::Result<Option<Self>> {
         let directory = receipts.parent().ok_or(io::ErrorKind::InvalidInput)?;
-        DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
+        own_files::make_private_directories(directory)?;
         let directory = File::open(directory)?;
         let started = Instant::now();
         loop {

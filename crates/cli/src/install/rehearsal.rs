@@ -1,13 +1,12 @@
 //! Sends a sample through the command that was installed, in a scratch workspace, and looks at what it did.
 
 use std::{
-    fs, io,
-    io::Write,
+    io::{self, Write},
     process::{Command, Stdio},
     time::{Duration, Instant},
 };
 
-use backtrail::{Error, Kind, ListFilter};
+use backtrail::{Error, Kind, ListFilter, own_files};
 use clap::Parser;
 use tempfile::TempDir;
 
@@ -37,7 +36,11 @@ pub(crate) fn rehearse(agent: Agent, line: &str, invocation: &Invocation) -> Res
     let scratch = temporary.canonicalize().and_then(|place| TempDir::with_prefix_in("backtrail-install-", place));
     let scratch = scratch.map_err(failed)?;
     let project = scratch.path().join("project");
-    fs::create_dir(&project).and_then(|()| fs::write(project.join("file"), "a sample\n")).map_err(failed)?;
+    // The umask may have taken the scratch directory from its own owner.
+    let made = own_files::make_private_directories(scratch.path())
+        .and_then(|()| own_files::make_private_directories(&project))
+        .and_then(|()| own_files::create_new(&project.join("file"), 0o600)?.write_all(b"a sample\n"));
+    made.map_err(failed)?;
     let environment = Environment::scratch(scratch.path(), project.clone());
 
     let started = Instant::now();

@@ -28,6 +28,7 @@ mod integrations;
 mod list;
 mod mcp;
 mod overview;
+mod owners;
 mod pages;
 mod pin;
 mod pipeline;

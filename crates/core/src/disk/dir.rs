@@ -399,6 +399,12 @@ pub(crate) fn make_directories(path: &Path) -> io::Result<()> {
     made::make_directories(path, 0o777, Giving::Keeping)
 }
 
+/// The same, and what root makes is given to whoever has the directory around it.
+pub(crate) fn make_directories_as_neighbours(path: &Path) -> io::Result<()> {
+    points::pass("make directories")?;
+    made::make_directories(path, 0o777, Giving::ToNeighbours)
+}
+
 /// Gives an open file to this user and group.
 pub(crate) fn set_owner(file: impl AsFd, user: u32, group: u32) -> io::Result<()> {
     points::pass("set owner")?;

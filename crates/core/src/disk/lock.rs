@@ -76,7 +76,7 @@ fn open_directory(path: &Path) -> io::Result<File> {
 }
 
 /// Opens the file, which is made where it is missing.
-fn open_or_make(path: &Path) -> io::Result<File> {
+pub(crate) fn open_or_make(path: &Path) -> io::Result<File> {
     let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW;
     loop {
         match rustix::fs::openat(CWD, path, flags, Mode::empty()) {

@@ -13,8 +13,8 @@ pub mod points;
 pub(crate) mod private;
 mod read;
 
-pub(crate) use dir::make_directories;
 pub(crate) use dir::{Dir, FileType, Listed, Openness, Rename, set_mode, set_owner};
+pub(crate) use dir::{make_directories, make_directories_as_neighbours};
 pub(crate) use filesystem::{coarse_now, free_bytes, has_reliable_directory_times, sync_filesystem};
 pub(crate) use read::{
     birth_time, is_directory, is_regular, is_special, read_following, read_regular, stamp_following,

@@ -86,6 +86,14 @@ fn is_plain(found: &rustix::fs::Stat) -> bool {
     rustix::fs::FileType::from_raw_mode(found.st_mode) == rustix::fs::FileType::RegularFile
 }
 
+/// Makes a file with these bits, as far as the umask lets others have them; it must not be there yet.
+pub(crate) fn create_new_as_neighbours(path: &Path, mode: u32) -> io::Result<File> {
+    points::pass("create file")?;
+    let file = OpenOptions::new().write(true).create_new(true).mode(mode).open(path)?;
+    settle_in(&file, path.parent())?;
+    Ok(file)
+}
+
 /// Makes a file that must not be there yet.
 fn create_new(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
     let file = options.create_new(true).mode(0o600).open(path)?;
