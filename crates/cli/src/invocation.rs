@@ -204,10 +204,7 @@ impl Invocation {
     }
 
     fn locate_with(&self, settings: &Settings) -> Result<Location, Failure> {
-        let start = match &self.options.workspace {
-            Some(named) => Start::At(self.environment.absolute(named)?),
-            None => Start::Around(self.environment.current_directory()?.to_owned()),
-        };
+        let start = self.start()?;
         let store = self.options.store.as_ref().map(|store| self.environment.absolute(store)).transpose()?;
         let stores = match &store {
             Some(_) => PathBuf::new(),
@@ -233,6 +230,14 @@ impl Invocation {
         let workspace = Workspace::new(location.clone(), self.workspace_options(&user, settings));
         let protected = workspace.refuse_protected(&self.environment.protected_places()).err();
         Ok(Survey { workspace, location, defaults, user, problems, protected })
+    }
+
+    /// Where to look for the workspace.
+    pub(crate) fn start(&self) -> Result<Start, Failure> {
+        Ok(match &self.options.workspace {
+            Some(named) => Start::At(self.environment.absolute(named)?),
+            None => Start::Around(self.environment.current_directory()?.to_owned()),
+        })
     }
 
     /// The directory that holds the stores.

@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use crate::{
     disk::{self, private},
     error::{Error, Result, While},
-    locate::moved_beside,
+    locate::{is_moved_away, moved_beside},
     store::{IdentityFile, Layout, Store},
 };
 
@@ -19,7 +19,7 @@ use crate::{
 pub struct WorkspaceEntry {
     /// The workspace.
     pub path: PathBuf,
-    /// Is it there?
+    /// Is it there? Another directory that has its path by now is not it.
     pub exists: bool,
     /// Is it gone for good, rather than on a disk that is not mounted?
     pub is_gone: bool,
@@ -46,7 +46,7 @@ pub fn workspaces(stores: &Path) -> Result<Vec<WorkspaceEntry>> {
         let store = Store::open(&directory, None).ok().flatten();
         let timeline = store.as_ref().and_then(|store| store.timeline().ok());
         let newest = timeline.as_ref().and_then(|timeline| timeline.entries().last()).map(|entry| entry.time);
-        let exists = disk::is_directory(&path);
+        let exists = disk::is_directory(&path) && !is_moved_away(&identity);
         let moved_to = if exists { None } else { moved_beside(&identity) };
         found.push(WorkspaceEntry {
             is_gone: !exists && moved_to.is_none() && is_gone_for_good(&path, identity.device),

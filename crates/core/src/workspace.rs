@@ -13,7 +13,7 @@ use crate::{
     error::{Error, Result, While},
     events::{Event, Progress, TimedEvent},
     files::{Exceptions, Scan, ScanOptions, StatCache, scan},
-    locate::Location,
+    locate::{Location, moved_beside},
     model::{ContentSink, OutsideRules, Scope, Unwritable, WorkspacePath},
     restore::Way,
     settings::Settings,
@@ -267,11 +267,17 @@ impl Workspace {
     /// Two workspaces can't share a store: each would see the other's files as its own changes.
     fn refuse_other_owner(&self, known: &IdentityFile, own: &IdentityFile) -> Result<()> {
         let Some(owner) = known.path.to_path() else { return Ok(()) };
-        let is_same = known.path == own.path || known.is_same_directory(own);
-        if is_same || !private::exists(&owner) {
-            return Ok(());
+        let of_another = |owner| Err(Error::StoreOfAnother { store: self.store_directory().to_owned(), owner });
+        match IdentityFile::of(&owner).ok().flatten().filter(|_| known.path != own.path) {
+            Some(there) => {
+                // Seen through two paths, it is on one device; in a snapshot it is not.
+                let is_same = there.device == own.device && there.is_same_directory(own);
+                let is_moved = known.is_same_directory(own) && !known.is_same_directory(&there);
+                if is_same || is_moved { Ok(()) } else { of_another(owner) }
+            }
+            None if known.is_another_directory(own) => moved_beside(known).map_or(Ok(()), of_another),
+            None => Ok(()),
         }
-        Err(Error::StoreOfAnother { store: self.store_directory().to_owned(), owner })
     }
 
     /// Where the user's own repository around the workspace is and stands; none where there is none.

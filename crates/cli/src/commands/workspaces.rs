@@ -50,6 +50,7 @@ pub(crate) fn run(args: &WorkspacesArgs, invocation: &Invocation) -> Result<Exit
         return Err(Failure::usage("--yes says yes to nothing here", Some("it goes with --prune or --forget DIR")));
     }
     let mut found = backtrail::workspaces(&invocation.stores()?)?;
+    note_where_one_stands(&mut found, invocation)?;
     if args.prune && may_forget_gone(&found, args.yes, invocation)? {
         forget_gone(&mut found, invocation)?;
     }
@@ -66,6 +67,19 @@ pub(crate) fn run(args: &WorkspacesArgs, invocation: &Invocation) -> Result<Exit
         output.note("remove the stores of those that are gone for good with: backtrail workspaces --prune");
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// A workspace that was moved far is not seen from its old place: but where one stands, it is.
+fn note_where_one_stands(found: &mut [WorkspaceEntry], invocation: &Invocation) -> Result<(), Failure> {
+    let stores = invocation.stores()?;
+    let Some(location) = invocation.start().ok().and_then(|start| locate(&start, &stores, None).ok()) else {
+        return Ok(());
+    };
+    if let Some(entry) = found.iter_mut().find(|entry| entry.store == location.store && !entry.exists) {
+        entry.is_gone = false;
+        entry.moved_to = Some(location.root);
+    }
+    Ok(())
 }
 
 pub(crate) fn forget(args: &ForgetArgs, invocation: &Invocation) -> Result<ExitCode, Failure> {
@@ -126,8 +140,11 @@ fn find(directory: &Path, invocation: &Invocation) -> Result<WorkspaceEntry, Fai
     // One that was moved is known to its store under the old path.
     let store = locate(&Start::At(path.clone()), &stores, None).ok().map(|location| location.store);
     let entries = backtrail::workspaces(&stores)?;
-    let found = entries.into_iter().find(|entry| entry.path == path || Some(&entry.store) == store.as_ref());
-    found.ok_or_else(|| {
+    // A path that another directory has by now names that one; a path that nobody has, whoever had it last.
+    let by_path =
+        || entries.iter().filter(|entry| !path.is_dir() && entry.path == path).min_by_key(|entry| !entry.is_gone);
+    let found = entries.iter().find(|entry| Some(&entry.store) == store.as_ref()).or_else(by_path);
+    found.cloned().ok_or_else(|| {
         let message = format!("{} is no workspace that has a store", path.display());
         Failure::usage(message, Some("see them with: backtrail workspaces"))
     })

@@ -136,6 +136,39 @@ fn forgetting_one_that_was_moved() {
     assert_eq!(paths(&place), [text(&place, "ws")]);
 }
 
+/// The directory that has the path by now was named, and the store of the one that had it before was removed.
+#[test]
+fn forgetting_one_whose_path_another_had() {
+    let place = two();
+    std::fs::rename(place.path("ws"), place.path("renamed")).unwrap();
+    std::fs::create_dir(place.path("ws")).unwrap();
+    let run = place.run_in(&place.path("ws"), ["workspaces", "--forget", ".", "--yes"]);
+    assert_eq!(run.code, 2, "{}", run.shown());
+    place.write("b.txt", "1\n");
+    place.ok(["save", "anew"]);
+    let known = place.json(["workspaces"]);
+    let entries = known["workspaces"].as_array().unwrap();
+    let path = place.path("ws");
+    let of_path: Vec<_> = entries.iter().filter(|entry| entry["path"] == path.to_str().unwrap()).collect();
+    assert_eq!(of_path.iter().filter(|entry| entry["exists"] == true).count(), 1, "{known}");
+    place.ok(["workspaces", "--forget", ".", "--yes"]);
+    assert_eq!(place.json(["list"])["checkpoints"].as_array().unwrap().len(), 0);
+    let run = place.run_in(&place.path("renamed"), ["list", "--json"]);
+    assert_eq!(run.json()["checkpoints"].as_array().unwrap().len(), 1, "{}", run.shown());
+}
+
+#[test]
+fn the_store_of_where_one_stands_is_not_pruned() {
+    let place = two();
+    std::fs::create_dir(place.path("far")).unwrap();
+    std::fs::rename(place.path("ws"), place.path("far/ws")).unwrap();
+    let run = place.run_in(&place.path("far/ws"), ["workspaces", "--prune"]);
+    assert_eq!(run.code, 0, "{}", run.shown());
+    assert!(run.text().contains("moved to"), "{}", run.shown());
+    let run = place.run_in(&place.path("far/ws"), ["list", "--json"]);
+    assert_eq!(run.json()["checkpoints"].as_array().unwrap().len(), 1, "{}", run.shown());
+}
+
 #[test]
 fn words_that_make_no_sense() {
     let place = Place::saved();

@@ -147,13 +147,13 @@ pub(crate) struct IdentityFile {
 }
 
 impl IdentityFile {
-    /// Is this the very directory that the other one means, whatever it is called by now?
+    /// Is this the very directory that the other one means, whatever it is called by now? A device's number may change
+    /// when it is mounted again; a snapshot of the file system has a directory that is the same in all but that.
     pub(crate) fn is_same_directory(&self, other: &Self) -> bool {
-        (self.device, self.inode) == (other.device, other.inode) && self.born.is_some() && self.born == other.born
+        self.inode == other.inode && self.born.is_some() && self.born == other.born
     }
 
-    /// Is the other one certainly another directory, made or put where this one was? A device's number may change when
-    /// the system starts.
+    /// Is the other one certainly another directory, made or put where this one was?
     pub(crate) fn is_another_directory(&self, other: &Self) -> bool {
         self.born.is_some() && other.born.is_some() && (self.inode, self.born) != (other.inode, other.born)
     }

@@ -32,6 +32,9 @@ use crate::{
     model::{Checkpoint, CheckpointId, ContentId, DirectoryIds, TreeId, WorkspacePath},
 };
 
+/// As often may a store be forgotten while a process is about to lock it.
+const MAX_REMOVALS: usize = 20;
+
 /// A store that can be read. Readers wait for nobody.
 #[derive(Debug, Clone)]
 pub(crate) struct Store {
@@ -266,10 +269,26 @@ impl Store {
 
     fn lock_as_it_is(directory: &Path, workspace: &Path, patience: Duration) -> Result<StoreLock> {
         let layout = Layout::new(directory);
-        private::make_store(layout.root(), workspace).or_fail("create", layout.root())?;
-        private::make_directories(&layout.own()).or_fail("create", layout.own())?;
         let path = layout.lock();
-        match FileLock::acquire(&path, patience) {
+        let acquire = || -> Result<Result<FileLock, LockError>> {
+            private::make_store(layout.root(), workspace).or_fail("create", layout.root())?;
+            private::make_directories(&layout.own()).or_fail("create", layout.own())?;
+            Ok(FileLock::acquire(&path, patience))
+        };
+        let mut acquired = acquire();
+        for _ in 0..MAX_REMOVALS {
+            let is_absent = match &acquired {
+                Ok(Err(LockError::Io(error))) | Err(Error::Io { source: error, .. }) => {
+                    error.kind() == io::ErrorKind::NotFound
+                }
+                _ => false,
+            };
+            if !is_absent {
+                break;
+            }
+            acquired = acquire();
+        }
+        match acquired? {
             Ok(lock) => Ok(StoreLock { layout, lock }),
             Err(LockError::Busy) => Err(Error::Busy { path: workspace.to_owned(), seconds: patience.as_secs() }),
             Err(LockError::Unsupported) => Err(Error::NoLocks { path: directory.to_owned() }),

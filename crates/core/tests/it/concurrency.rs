@@ -211,6 +211,31 @@ fn two_workspaces_of_one_repository_have_histories_of_their_own() {
     assert_ne!(other.store_directory(), ws.store());
 }
 
+/// A store that is removed while a save is about to lock it is made again.
+#[test]
+fn a_save_beside_somebody_who_forgets_the_store_begins_anew() {
+    let ws = TestWorkspace::new();
+    let workspace = open(ws.root(), ws.stores(), Duration::from_secs(60));
+    ws.write("a", "1");
+    let is_done = AtomicBool::new(false);
+    let failed: Vec<String> = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_done.load(Ordering::Relaxed) {
+                // There may be nothing to forget, or somebody at work in it.
+                backtrail::forget(workspace.store_directory(), None, Duration::from_secs(60)).ok();
+            }
+        });
+        let request = SaveRequest { allow_empty: true, ..SaveRequest::default() };
+        let saves = (0..100).map(|_| workspace.save(&request, ws.now()));
+        let failed = saves.filter_map(|saved| saved.err().map(|error| error.to_string())).collect();
+        is_done.store(true, Ordering::Relaxed);
+        failed
+    });
+    assert!(failed.is_empty(), "{failed:?}");
+    save_own_file(&workspace, "a", 1);
+    assert_eq!(workspace.verify().unwrap().damaged, []);
+}
+
 #[test]
 fn a_store_that_several_make_at_once_is_made_once() {
     for _ in 0..25 {

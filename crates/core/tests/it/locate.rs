@@ -149,6 +149,114 @@ fn a_workspace_that_is_renamed_keeps_its_history_although_another_gets_its_name(
     assert_eq!(second.parent, Some(first.id));
 }
 
+/// The names of the checkpoints of the workspace at this path.
+fn names(ws: &TestWorkspace, path: &Path) -> Vec<String> {
+    let all = ws.open_at(path).list(&ListFilter::default()).unwrap();
+    all.into_iter().map(|checkpoint| checkpoint.name.unwrap_or_default()).collect()
+}
+
+fn save(ws: &TestWorkspace, path: &Path, name: &str) {
+    std::fs::create_dir_all(path).unwrap();
+    std::fs::write(path.join("file"), name).unwrap();
+    let request = SaveRequest { name: Some(name.into()), ..SaveRequest::default() };
+    ws.open_at(path).save(&request, ws.now()).unwrap();
+}
+
+/// Where the one that had the name before went out of sight, by whichever way, the history that it left was taken for
+/// the new directory's.
+#[test]
+fn a_directory_under_a_name_that_another_had_keeps_its_own_history() {
+    for moves_on in [false, true] {
+        let ws = TestWorkspace::new();
+        let (old, far) = (ws.base().join("old"), ws.outside().join("old"));
+        save(&ws, &ws.root(), "first");
+        std::fs::rename(ws.root(), &old).unwrap();
+        save(&ws, &ws.root(), "second");
+        if moves_on {
+            std::fs::rename(&old, &far).unwrap();
+            assert_eq!(names(&ws, &far), ["first"]);
+        } else {
+            std::fs::remove_file(old.join("file")).unwrap();
+            std::fs::remove_dir(&old).unwrap();
+        }
+        assert_eq!(names(&ws, &ws.root()), ["second"]);
+        save(&ws, &ws.root(), "third");
+        assert_eq!(names(&ws, &ws.root()), ["third", "second"]);
+    }
+}
+
+#[test]
+fn a_workspace_that_moves_twice_takes_its_history_along() {
+    let ws = TestWorkspace::new();
+    let (second, third) = (ws.base().join("second"), ws.base().join("third"));
+    save(&ws, &ws.root(), "first");
+    std::fs::rename(ws.root(), &second).unwrap();
+    save(&ws, &second, "second");
+    std::fs::rename(&second, &third).unwrap();
+    save(&ws, &ws.root(), "another");
+    assert_eq!(names(&ws, &ws.root()), ["another"]);
+    assert_eq!(names(&ws, &third), ["second", "first"]);
+}
+
+#[test]
+fn a_workspace_that_moved_and_was_made_anew_there_has_its_history() {
+    let ws = TestWorkspace::new();
+    let moved = ws.base().join("moved");
+    save(&ws, &ws.root(), "first");
+    std::fs::rename(ws.root(), &moved).unwrap();
+    save(&ws, &moved, "second");
+    // Kept aside, so that the new directory can't get the old one's inode.
+    std::fs::rename(&moved, ws.outside().join("old")).unwrap();
+    std::fs::create_dir(&moved).unwrap();
+    assert_eq!(names(&ws, &moved), ["second", "first"]);
+}
+
+/// It fell to the workspace around it, which removed it in a restore.
+#[test]
+fn a_workspace_in_another_is_found_after_a_move() {
+    let ws = TestWorkspace::new();
+    let (inner, moved) = (ws.path("inner"), ws.path("moved"));
+    save(&ws, &ws.root(), "outer");
+    save(&ws, &inner, "inner");
+    std::fs::rename(&inner, &moved).unwrap();
+    std::fs::create_dir(moved.join("below")).unwrap();
+    for start in [moved.clone(), moved.join("below")] {
+        assert_eq!(around(&ws, &start), at(&ws, &moved));
+    }
+    assert_eq!(names(&ws, &moved), ["inner"]);
+    assert_eq!(around(&ws, &ws.root()).root, ws.root());
+}
+
+/// The number of a device changes when it is mounted again, on some file systems.
+#[test]
+fn a_workspace_is_known_on_a_device_with_another_number() {
+    let ws = TestWorkspace::new();
+    let moved = ws.base().join("moved");
+    save(&ws, &ws.root(), "first");
+    let identity = ws.store().join("backtrail/workspace");
+    let text = std::fs::read_to_string(&identity).unwrap();
+    std::fs::write(&identity, text.replace("\"device\":", "\"device\":1")).unwrap();
+    std::fs::rename(ws.root(), &moved).unwrap();
+    assert_eq!(names(&ws, &moved), ["first"]);
+    save(&ws, &ws.root(), "another");
+    assert_eq!(names(&ws, &moved), ["first"]);
+}
+
+/// Whoever keeps a workspace open for long knows its path and its store, and not what happens to them meanwhile.
+#[test]
+fn another_directory_that_takes_the_path_of_an_open_workspace_does_not_get_its_history() {
+    let ws = TestWorkspace::new();
+    let moved = ws.base().join("moved");
+    save(&ws, &ws.root(), "first");
+    let kept = ws.open();
+    std::fs::rename(ws.root(), &moved).unwrap();
+    std::fs::create_dir(ws.root()).unwrap();
+    ws.write("file", "another's");
+    let error = kept.save(&SaveRequest::default(), ws.now()).unwrap_err();
+    assert!(matches!(&error, backtrail::Error::StoreOfAnother { owner, .. } if *owner == moved), "{error}");
+    assert_eq!(names(&ws, &moved), ["first"]);
+}
+
 #[test]
 fn a_copy_is_another_workspace() {
     let ws = TestWorkspace::new();
