@@ -6,7 +6,10 @@ use jiff::Timestamp;
 use crate::{
     failure::Failure,
     invocation::Invocation,
-    output::{restored_warnings, rolled_back_sentence, saved_warnings},
+    output::{
+        not_rolled_back_sentence, restored_warnings, rolled_back_sentence, saved_warnings, stays_pinned_sentence,
+        way_to_take_back,
+    },
 };
 
 /// A checkpoint to go back to. It is kept from retention until it is let go: what is done meanwhile may take checkpoints
@@ -20,6 +23,15 @@ pub(crate) struct WayBack<'w> {
     is_complete: bool,
     /// Somebody else wants to keep it, too.
     was_pinned: bool,
+}
+
+/// What became of going back.
+#[must_use = "a command whose work could not be taken back must not pass for one that left no trace"]
+pub(crate) enum RolledBack {
+    /// The workspace is as it was, apart from these.
+    Done(Vec<ConflictJson>),
+    /// What the command did is still there, and that was said.
+    Failed(Failure),
 }
 
 /// Is a checkpoint made where the workspace stands on one with the same files?
@@ -74,8 +86,27 @@ impl<'w> WayBack<'w> {
         })
     }
 
-    /// Brings the workspace back to it, and says so; gives what could not be brought back.
-    pub(crate) fn go_back(&self) -> Result<Vec<ConflictJson>, Failure> {
+    /// Brings the workspace back to it, says so, and leaves it to retention. Where that fails, it stays pinned: it is
+    /// what the work of the command can still be taken back with.
+    pub(crate) fn roll_back(self) -> RolledBack {
+        match self.go_back() {
+            Ok(conflicts) => {
+                self.let_go();
+                RolledBack::Done(conflicts)
+            }
+            Err(failure) => {
+                let failure = failure.with_hint(way_to_take_back(self.checkpoint));
+                self.invocation.output.error(&not_rolled_back_sentence(&failure));
+                if !self.was_pinned {
+                    self.invocation.output.note(&stays_pinned_sentence(self.checkpoint));
+                }
+                RolledBack::Failed(failure)
+            }
+        }
+    }
+
+    /// Gives what could not be brought back.
+    fn go_back(&self) -> Result<Vec<ConflictJson>, Failure> {
         // What seems new may be what could not be read back then, under another name: it stays.
         let request = RestoreRequest { skip_conflicts: true, ..RestoreRequest::whole(self.checkpoint) };
         let output = &self.invocation.output;
@@ -106,7 +137,9 @@ impl<'w> WayBack<'w> {
             return;
         }
         if let Err(error) = self.workspace.unpin(&self.checkpoint, Timestamp::now()) {
-            self.invocation.output.warn(&format!("checkpoint {} stays pinned: {error}", self.checkpoint.short()));
+            let (output, short) = (&self.invocation.output, self.checkpoint.short());
+            output
+                .warn(&format!("checkpoint {short} stays pinned: {error}; let go of it with: backtrail unpin {short}"));
         }
     }
 }

@@ -9,8 +9,8 @@ use crate::{
     cli::{seconds_or_duration, text},
     failure::Failure,
     invocation::{Invocation, Protection},
-    output::{TriedJson, shell_words},
-    way_back::{Repeat, WayBack},
+    output::{RollbackErrorJson, TriedJson, shell_words},
+    way_back::{Repeat, RolledBack, WayBack},
 };
 
 /// The exit status where the command did well and the check did not.
@@ -21,7 +21,7 @@ const CHECK_FAILED: u8 = 1;
 /// An automatic checkpoint is taken first. Where the command fails, takes too long, or the check afterwards fails, the
 /// workspace is restored to it; `backtrail undo` brings back what the command had done. The exit status is the
 /// command's own: 127 where it can't be started, 128+N where signal N ended it, 124 where it took too long, 1 where only
-/// the check failed. Should this process itself be killed, the checkpoint is there: its id is the first thing on stderr.
+/// the check failed. It stays so where the restore itself fails, which is said, and the checkpoint is kept. Should this process itself be killed, the checkpoint is there: its id is the first thing on stderr.
 #[derive(Debug, Args)]
 pub(crate) struct TryArgs {
     /// What the checkpoint is; without a message, the command
@@ -54,11 +54,19 @@ pub(crate) fn run(args: &TryArgs, invocation: &Invocation) -> Result<ExitCode, F
     invocation.output.note(&note);
     let tried = Tried::run(args, &signals);
     tried.tell_problem(args, invocation);
-    let rolled_back = !tried.is_success() && tried.has_run() && !args.keep_on_fail;
-    let conflicts = if rolled_back { way_back.go_back()? } else { Vec::new() };
-    way_back.let_go();
+    let (rolled_back, conflicts, failure) = if tried.is_success() || !tried.has_run() || args.keep_on_fail {
+        way_back.let_go();
+        (false, Vec::new(), None)
+    } else {
+        match way_back.roll_back() {
+            RolledBack::Done(conflicts) => (true, conflicts, None),
+            RolledBack::Failed(failure) => (false, Vec::new(), Some(failure)),
+        }
+    };
     if invocation.output.is_json() {
-        let answer = TriedJson { checkpoint: id, exit_code: tried.exit_code(), rolled_back, conflicts };
+        let rollback_error = failure.as_ref().map(RollbackErrorJson::from);
+        let exit_code = tried.exit_code();
+        let answer = TriedJson { checkpoint: id, exit_code, rolled_back, conflicts, rollback_error };
         // The command may have left its last line open.
         invocation.output.text("\n")?;
         invocation.output.json(&answer)?;

@@ -47,7 +47,10 @@ pub(crate) use {
     shown::shown,
     style::Paint,
     timeline::{Timeline, turns},
-    tried::{TriedJson, rolled_back_sentence},
+    tried::{
+        RollbackErrorJson, TriedJson, not_rolled_back_sentence, rolled_back_sentence, stays_pinned_sentence,
+        way_to_take_back,
+    },
     visible::{columns, cut, first_line, pad, visible, visible_path},
     wording::{bytes, plural, set_bytes, shell_path, shell_words, title, title_words, when},
 };

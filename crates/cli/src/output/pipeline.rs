@@ -4,6 +4,7 @@ use backtrail::json::ConflictJson;
 use serde::Serialize;
 
 use super::{
+    tried::RollbackErrorJson,
     visible::{first_line, visible},
     wording::shell_words,
 };
@@ -24,6 +25,8 @@ struct StepJson {
     seconds: f64,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     conflicts: Vec<ConflictJson>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rollback_error: Option<RollbackErrorJson>,
 }
 
 impl From<&[Outcome]> for PipelineJson {
@@ -35,6 +38,7 @@ impl From<&[Outcome]> for PipelineJson {
             exit_code: outcome.exit_code,
             seconds: (outcome.time.as_secs_f64() * 1000.0).round() / 1000.0,
             conflicts: outcome.conflicts.clone(),
+            rollback_error: outcome.rollback_error.clone(),
         };
         Self { steps: outcomes.iter().map(step).collect() }
     }

@@ -18,7 +18,8 @@ use crate::{
     child::{self, Ended, HeldSignals, Limit},
     failure::Failure,
     invocation::Invocation,
-    way_back::{Repeat, WayBack, take_automatic},
+    output::RollbackErrorJson,
+    way_back::{Repeat, RolledBack, WayBack, take_automatic},
 };
 
 /// The start of the message of a step's checkpoint, by which other tools find it.
@@ -62,13 +63,22 @@ pub(crate) struct Outcome {
     pub(crate) time: Duration,
     /// What could not be taken back, where it was rolled back.
     pub(crate) conflicts: Vec<ConflictJson>,
+    /// Why it was not rolled back, where it should have been.
+    pub(crate) rollback_error: Option<RollbackErrorJson>,
 }
 
 impl Outcome {
     /// A step that was not run.
     pub(crate) fn of_none(step: &Step, status: Status) -> Self {
-        let (checkpoint, exit_code, conflicts) = (None, None, Vec::new());
-        Self { name: step.name.clone(), status, checkpoint, exit_code, time: Duration::ZERO, conflicts }
+        Self {
+            name: step.name.clone(),
+            status,
+            checkpoint: None,
+            exit_code: None,
+            time: Duration::ZERO,
+            conflicts: Vec::new(),
+            rollback_error: None,
+        }
     }
 
     pub(crate) fn has_failed(&self) -> bool {
@@ -131,41 +141,37 @@ impl Runner<'_> {
                 output.note("skipped: its condition does not hold");
                 return Ok(Outcome::of_none(step, Status::Skipped));
             }
-            Err(attempt) => return self.failed(step, &attempt, None, began),
+            Err(attempt) => return Ok(self.failed(step, &attempt, None, began)),
         }
         let way_back = self.checkpoint_before(index, step)?;
         let attempt = self.attempt(step, variables);
-        let outcome = if attempt.is_success() {
-            let checkpoint = if step.checkpoint { Some(self.checkpoint_after(step)?) } else { None };
-            let time = began.elapsed();
-            Outcome { checkpoint, exit_code: Some(0), time, ..Outcome::of_none(step, Status::Success) }
-        } else {
-            self.failed(step, &attempt, way_back.as_ref(), began)?
-        };
+        if !attempt.is_success() {
+            return Ok(self.failed(step, &attempt, way_back, began));
+        }
+        let checkpoint = step.checkpoint.then(|| self.checkpoint_after(step)).transpose();
+        let time = began.elapsed();
         if let Some(way_back) = way_back {
             way_back.let_go();
         }
-        Ok(outcome)
+        Ok(Outcome { checkpoint: checkpoint?, exit_code: Some(0), time, ..Outcome::of_none(step, Status::Success) })
     }
 
-    fn failed(
-        &self,
-        step: &Step,
-        attempt: &Attempt,
-        way_back: Option<&WayBack<'_>>,
-        began: Instant,
-    ) -> Result<Outcome, Failure> {
+    fn failed(&self, step: &Step, attempt: &Attempt, way_back: Option<WayBack<'_>>, began: Instant) -> Outcome {
         self.invocation.output.warn(&format!("step {:?}: {}", step.name, attempt.describe()));
         let mut outcome = Outcome {
             exit_code: Some(attempt.exit_code()),
             time: began.elapsed(),
             ..Outcome::of_none(step, Status::Failed)
         };
-        if let Some(way_back) = way_back {
-            outcome.conflicts = way_back.go_back()?;
-            outcome.status = Status::RolledBack;
+        match way_back.map(WayBack::roll_back) {
+            None => {}
+            Some(RolledBack::Done(conflicts)) => {
+                outcome.conflicts = conflicts;
+                outcome.status = Status::RolledBack;
+            }
+            Some(RolledBack::Failed(failure)) => outcome.rollback_error = Some(RollbackErrorJson::from(&failure)),
         }
-        Ok(outcome)
+        outcome
     }
 
     /// Takes the automatic checkpoint where one is due; gives it where the step may have to be taken back.

@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     conversation::prompt,
-    place::{Place, Run, raw},
+    place::{Place, Run, WAIT_TO_BE_HELD, raw},
 };
 
 const PAGE: &str = include_str!("../../../../docs/json.md");
@@ -203,6 +203,12 @@ fn taking(page: &Page, place: &Place) {
     let run = place.run(["pipeline", "--json", "../pipe.yaml"]);
     assert_eq!(run.code, 1, "{}", run.shown());
     page.check("pipeline", &run.json());
+    let words = ["--wait", "0", "try", "--json", "--", "sh", "-c", &format!("{WAIT_TO_BE_HELD}; exit 3")];
+    let last: Value = serde_json::from_str(place.run_held(words).text().lines().last().unwrap()).unwrap();
+    page.check("try", &last);
+    assert_eq!(last["rollback_error"]["code"], "busy", "{last}");
+    place.remove("ready");
+    place.remove("go");
 }
 
 fn looking(page: &Page, place: &Place) {
@@ -370,6 +376,7 @@ fn schemas_allow_nothing_that_they_do_not_name() {
         "conversation",
         "moved_to",
         "conflicts",
+        "rollback_error",
         "skipped",
     ];
     fn walk(schema: &Value, place: &str) {

@@ -11,7 +11,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use snapbox::str;
 
-use crate::place::{Place, Run, assert_shown};
+use crate::place::{Place, Run, WAIT_TO_BE_HELD, assert_shown};
 
 fn write_pipeline(place: &Place, text: &str) {
     fs::write(place.path("pipe.yaml"), text).unwrap();
@@ -97,6 +97,23 @@ fn what_could_not_be_taken_back_is_in_the_answer() {
     let steps = steps(&place, text, &[], 1);
     assert_eq!(statuses(&steps), ["rolled_back"]);
     assert_eq!(steps[0]["conflicts"][0]["path"], "a.txt", "{steps:?}");
+}
+
+/// The pipeline ended with the status of the restore, and told nothing of its steps.
+#[test]
+fn a_step_that_can_not_be_rolled_back_has_failed_and_the_way_back_is_said() {
+    let place = Place::saved();
+    let text = format!("steps:\n  - run: 'echo bad > a.txt; {WAIT_TO_BE_HELD}; exit 5'\n    on_failure: rollback\n");
+    fs::write(place.path("held.yaml"), text).unwrap();
+    let run = place.run_held(["--wait", "0", "--json", "pipeline", "../held.yaml"]);
+    assert_eq!(run.code, 1, "{}", run.shown());
+    let step = run.json()["steps"][0].clone();
+    assert_eq!((&step["status"], &step["exit_code"]), (&"failed".into(), &5.into()));
+    let hint = step["rollback_error"]["hint"].as_str().unwrap();
+    assert!(run.stderr.contains("error: not rolled back: ") && run.stderr.contains(hint), "{}", run.stderr);
+    let id = hint.rsplit(' ').next().unwrap();
+    place.ok(["restore", id]);
+    assert_eq!(read(&place, "a.txt").as_deref(), Some("one\ntwo\n"));
 }
 
 #[test]

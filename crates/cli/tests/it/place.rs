@@ -5,7 +5,8 @@ use std::{
     fs,
     os::unix::ffi::OsStrExt,
     path::{Path, PathBuf},
-    process::{Command, Stdio},
+    process::{Command, Output, Stdio},
+    time::{Duration, Instant},
 };
 
 use serde_json::Value;
@@ -28,6 +29,9 @@ pub(crate) struct Run {
 /// For `env`: whoever runs the tests may ignore signals, under nohup or in the background of a script. The program is to
 /// find them as at a terminal.
 pub(crate) const DEFAULT_SIGNALS: &str = "--default-signal=HUP,INT,QUIT,TERM";
+
+/// For the shell of a command that [`Place::run_held`] runs.
+pub(crate) const WAIT_TO_BE_HELD: &str = ": > ready; while test ! -e go; do sleep 0.05; done";
 
 impl Place {
     pub(crate) fn new() -> Self {
@@ -124,13 +128,7 @@ impl Place {
     }
 
     pub(crate) fn run_in(&self, directory: &Path, words: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Run {
-        let done = self.command(directory, words).output().unwrap();
-        Run {
-            code: done.status.code().expect("ended by itself"),
-            stdout: done.stdout,
-            stderr: String::from_utf8_lossy(&done.stderr).into_owned(),
-            root: self.path("").display().to_string().trim_end_matches('/').to_owned(),
-        }
+        self.ran(self.command(directory, words).output().unwrap())
     }
 
     /// Runs the program, which must end well, and gives its stdout.
@@ -157,6 +155,31 @@ impl Place {
         let lock = fs::File::open(self.store().join("backtrail/lock")).unwrap();
         rustix::fs::flock(&lock, rustix::fs::FlockOperation::LockExclusive).unwrap();
         lock
+    }
+
+    /// Runs the program, which must run [`WAIT_TO_BE_HELD`], while another process holds the workspace from there on.
+    pub(crate) fn run_held(&self, words: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Run {
+        let mut command = self.command(&self.path("ws"), words);
+        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let began = Instant::now();
+        while !self.path("ws/ready").exists() {
+            assert!(began.elapsed() < Duration::from_secs(60), "it never came to be ready");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        let held = self.hold_lock();
+        self.write("go", "");
+        let done = child.wait_with_output().unwrap();
+        drop(held);
+        self.ran(done)
+    }
+
+    fn ran(&self, done: Output) -> Run {
+        Run {
+            code: done.status.code().expect("ended by itself"),
+            stdout: done.stdout,
+            stderr: String::from_utf8_lossy(&done.stderr).into_owned(),
+            root: self.path("").display().to_string().trim_end_matches('/').to_owned(),
+        }
     }
 
     /// The id of the checkpoint that a word names.

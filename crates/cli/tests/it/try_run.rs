@@ -12,7 +12,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use snapbox::str;
 
 use crate::{
-    place::{DEFAULT_SIGNALS, Place, Run, assert_shown},
+    place::{DEFAULT_SIGNALS, Place, Run, WAIT_TO_BE_HELD, assert_shown},
     terminal::terminal,
 };
 
@@ -99,6 +99,35 @@ fn what_could_not_be_taken_back_is_in_the_answer() {
     place.write("a.txt", "one\n");
     let (_, answer) = attempt(&place, &[], "echo x > a.txt; exit 5");
     assert_eq!(answer.get("conflicts"), None, "{answer}");
+}
+
+/// It ended with the status of the restore, "busy, try again": whoever did so took the bad files as the base of the next
+/// attempt, and nobody was told that the checkpoint stays pinned.
+#[test]
+fn a_roll_back_that_fails_leaves_the_status_of_the_command_and_says_the_way_back() {
+    let place = Place::saved();
+    let script = format!("echo bad > a.txt; {WAIT_TO_BE_HELD}; exit 5");
+    let run = place.run_held(["--wait", "0", "--json", "try", "--", "sh", "-c", &script]);
+    let answer: serde_json::Value = serde_json::from_str(run.text().lines().last().unwrap()).unwrap();
+    assert_eq!((run.code, &answer["exit_code"], &answer["rolled_back"]), (5, &5.into(), &false.into()));
+    let id = answer["checkpoint"].as_str().unwrap();
+    let short = &id[..8];
+    let way = format!("take it back with: backtrail restore {short}");
+    assert_eq!(
+        (&answer["rollback_error"]["code"], &answer["rollback_error"]["hint"]),
+        (&"busy".into(), &way.clone().into())
+    );
+    let stderr = run.stderr;
+    assert!(
+        stderr.lines().any(|line| line.starts_with("error: not rolled back: ") && line.ends_with(&way)),
+        "{stderr}"
+    );
+    assert!(stderr.ends_with(&format!("backtrail unpin {short}\n")) && !stderr.contains("try again"), "{stderr}");
+    assert_eq!(read(&place, "a.txt").as_deref(), Some("bad\n"));
+    assert_eq!(place.json(["show", id])["checkpoint"]["pinned"], true, "what is still needed stays");
+    place.ok(["restore", id]);
+    assert_eq!((read(&place, "a.txt").as_deref(), read(&place, "ready")), (Some("one\ntwo\n"), None));
+    place.ok(["unpin", id]);
 }
 
 #[test]
