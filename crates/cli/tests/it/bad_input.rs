@@ -470,6 +470,8 @@ fn settings_of_the_workspace_that_can_not_be_read() {
         (b"[scan]\nmax_file_bytes = \"big\"\n", "line 2: [scan] max_file_bytes: \"big\""),
         (b"[retention]\nmax_age = \"soon\"\n", "line 2: [retention] max_age: \"soon\""),
         (b"[state]\nfeatures = \"../x\"\n", "line 2: [state] features: \"../x\""),
+        (b"[state]\nfeatures = \"\"\n", "line 2: [state] features: \"\""),
+        (b"[state]\nprogress = \"\"\n", "line 2: [state] progress: \"\""),
         (b"\n[stores]\ndir = \"/x\"\n", "backtrail.toml: line 2: [stores]"),
         (b"[scan]\n\n[pipelines]\nagent = \"x\"\n", "backtrail.toml: line 3: [pipelines]"),
         (b"[scan]\n\xff", "backtrail.toml: line 2: not UTF-8"),

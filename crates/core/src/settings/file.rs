@@ -9,7 +9,7 @@ use super::{
     Settings,
     quantities::{parse_bytes, parse_duration},
 };
-use crate::model::WorkspacePath;
+use crate::model::{InvalidPath, WorkspacePath};
 
 /// May what is said about a mistake quote the line that it is in?
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -160,8 +160,8 @@ struct ScanTable {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a table")]
 struct StateTable {
-    features: Option<WorkspacePath>,
-    progress: Option<WorkspacePath>,
+    features: Option<StateFile>,
+    progress: Option<StateFile>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -204,8 +204,8 @@ impl SettingsFile {
             set(&mut scan.max_file_bytes, table.max_file_bytes.map(|bytes| bytes.0));
         }
         if let Some(table) = self.state {
-            set(&mut settings.state.features, table.features.map(Some));
-            set(&mut settings.state.progress, table.progress.map(Some));
+            set(&mut settings.state.features, table.features.map(|file| Some(file.0)));
+            set(&mut settings.state.progress, table.progress.map(|file| Some(file.0)));
         }
         if let Some(table) = self.stores {
             set(&mut settings.stores.dir, table.dir.map(|dir| Some(dir.0)));
@@ -240,6 +240,19 @@ impl TryFrom<RebuildableWord> for Rebuildable {
             "capture" => Ok(Self::Capture),
             _ => Err(format!("{word:?} is neither \"skip\" nor \"capture\"")),
         }
+    }
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(try_from = "WorkspacePath")]
+struct StateFile(WorkspacePath);
+
+impl TryFrom<WorkspacePath> for StateFile {
+    type Error = InvalidPath;
+
+    fn try_from(path: WorkspacePath) -> Result<Self, InvalidPath> {
+        // The whole workspace as state would take in whatever is ignored.
+        if path.is_root() { Err(InvalidPath(path.as_bytes().into())) } else { Ok(Self(path)) }
     }
 }
 

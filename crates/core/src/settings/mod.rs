@@ -216,6 +216,9 @@ mod tests {
             ("[scan]\nexclude = [\n  \"a\",\n  5,\n]\n", "line 4: [scan] exclude: "),
             ("[checkpoints]\nevery_n_steps = 51\n", "line 2: [checkpoints] every_n_steps: it is 51"),
             ("[state]\nprogress = \"../x\"\n", "line 2: [state] progress: "),
+            ("[state]\nprogress = \"\"\n", "line 2: [state] progress: \"\" is not a path inside"),
+            ("[state]\nfeatures = \"\"\n", "line 2: [state] features: \"\" is not a path inside"),
+            ("[state.features]\nbase64 = \"\"\n", "line 1: [state] features: \"\" is not a path inside"),
             ("checkpoints = 1\n", "line 1: [checkpoints]: "),
             ("[stores]\ncache_size = 1\ndir = \"rel\"\n", "line 3: [stores] dir: \"rel\""),
         ] {
@@ -268,6 +271,8 @@ mod tests {
         for (values, culprit) in [
             (serde_json::json!({ "scan": { "exlude": [] } }), "exlude"),
             (serde_json::json!({ "checkpoints": { "every_n_steps": 51 } }), "[checkpoints] every_n_steps"),
+            (serde_json::json!({ "state": { "features": "" } }), "[state] features: \"\""),
+            (serde_json::json!({ "state": { "progress": "" } }), "[state] progress: \"\""),
             (serde_json::json!({ "retention": { "max_age": "soon" } }), "[retention] max_age: \"soon\""),
         ] {
             let error = with(values).unwrap_err().to_string();
