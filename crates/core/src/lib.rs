@@ -36,6 +36,7 @@
 
 mod address;
 mod cat;
+mod clock;
 mod diff;
 #[doc(hidden)]
 pub mod disk;
@@ -76,6 +77,7 @@ mod workspace;
 
 pub use address::{Address, InvalidAddress, RULE_OF_NAMES, validate_name};
 pub use cat::StoredName;
+pub use clock::Clock;
 pub use diff::{Diff, PatchLimits};
 pub use error::{Error, ErrorCode, Result};
 pub use events::{Event, Progress, TimedEvent};

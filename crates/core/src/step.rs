@@ -1,8 +1,7 @@
 //! A step of an agent: counted, and a checkpoint taken before it where one is due.
 
-use jiff::Timestamp;
-
 use crate::{
+    clock::Clock,
     error::Result,
     files::Scan,
     left_out::HeldPaths,
@@ -29,6 +28,10 @@ pub struct StepRequest {
     pub message: Option<String>,
     /// Free words.
     pub metadata: serde_json::Map<String, serde_json::Value>,
+    /// More of them that nobody knows before: asked for once the files were read.
+    pub metadata_once_read: Option<fn() -> serde_json::Map<String, serde_json::Value>>,
+    /// Is it perhaps the step before, told again? It is not counted then.
+    pub is_perhaps_counted: bool,
     /// Paths that the step is going to change: what stands there is captured first, also where a rule leaves it out,
     /// and stays captured from then on. Nothing has to stand there.
     pub paths: Vec<WorkspacePath>,
@@ -53,11 +56,15 @@ impl Stepped {
 impl Workspace {
     /// Counts a step that is about to happen. Takes a `step` checkpoint where the settings have one due, and always
     /// where a path is named that the checkpoint under the workspace does not hold.
-    pub fn step(&self, request: &StepRequest, now: Timestamp) -> Result<Stepped> {
-        let (writer, _) = self.writer(now)?;
+    pub fn step(&self, request: &StepRequest, clock: impl Clock) -> Result<Stepped> {
+        let (writer, now) = self.writer_at(&clock)?;
         let timeline = writer.timeline()?;
         let session = request.session.as_deref();
-        let step = writer.count_step(session, last_step(&timeline, session))?;
+        let at_least = last_step(&timeline, session);
+        let step = match request.is_perhaps_counted {
+            true => writer.counted_steps(session, at_least)?,
+            false => writer.count_step(session, at_least)?,
+        };
         let settings = &self.settings().checkpoints;
         if !settings.auto {
             return Ok(Stepped { step, saved: None });
@@ -73,12 +80,12 @@ impl Workspace {
 
     /// Takes a `step` checkpoint of what a step changed, where the settings have one for every step. Counts nothing:
     /// the step was counted before it happened.
-    pub fn step_done(&self, request: &StepRequest, now: Timestamp) -> Result<Option<Saved>> {
+    pub fn step_done(&self, request: &StepRequest, clock: impl Clock) -> Result<Option<Saved>> {
         let settings = &self.settings().checkpoints;
         if !settings.auto || settings.every_n_steps > 1 {
             return Ok(None);
         }
-        let (writer, _) = self.writer(now)?;
+        let (writer, now) = self.writer_at(&clock)?;
         let timeline = writer.timeline()?;
         let left_out = self.uncaptured(&writer, &timeline, &request.paths)?.left_out;
         let number = last_step(&timeline, request.session.as_deref());
@@ -125,6 +132,7 @@ impl StepRequest {
             prompt: self.prompt.clone(),
             tool: self.tool.clone(),
             metadata: self.metadata.clone(),
+            metadata_once_read: self.metadata_once_read,
             include,
             ..SaveRequest::default()
         }

@@ -9,6 +9,7 @@ use std::{
 use jiff::Timestamp;
 
 use crate::{
+    clock::Clock,
     disk::{self, private},
     error::{Error, Result, While},
     events::{Event, Progress, TimedEvent},
@@ -211,11 +212,23 @@ impl Workspace {
         Ok((writer, created))
     }
 
+    /// Like [`Self::writer`], with the time at which the store was let go by whoever had it.
+    pub(crate) fn writer_at(&self, clock: &impl Clock) -> Result<(Writer, Timestamp)> {
+        let ((writer, _), now) = self.writer_left_alone(clock)?;
+        self.recover_locked(&writer, Way::Forward, now)?;
+        Ok((writer, now))
+    }
+
     /// Like [`Self::writer`], with an interrupted restore left as it is.
     pub(crate) fn writer_as_it_is(&self, now: Timestamp) -> Result<(Writer, bool)> {
+        Ok(self.writer_left_alone(&now)?.0)
+    }
+
+    fn writer_left_alone(&self, clock: &impl Clock) -> Result<((Writer, bool), Timestamp)> {
         self.refuse_own_directory()?;
         self.refuse_foreign_directory()?;
         let lock = Store::lock(self.store_directory(), self.root(), self.options.patience)?;
+        let now = clock.now();
         let identity = self.identity()?;
         let (writer, created) = lock.open_or_create(&identity, self.options.open_stores.as_deref())?;
         match IdentityFile::read(writer.layout()) {
@@ -233,7 +246,7 @@ impl Workspace {
         if created {
             self.emit(&writer, Event::Initialized, now)?;
         }
-        Ok((writer, created))
+        Ok(((writer, created), now))
     }
 
     /// Has another directory taken the path of the one that the store was last used for?

@@ -2,12 +2,13 @@
 
 use std::process::ExitCode;
 
-use backtrail::{CheckpointId, Direction, Error, RestoreRequest, Workspace};
+use backtrail::{Checkpoint, Direction, Error, RestoreRequest, Workspace};
 use clap::Args;
 
 use crate::{
     commands::restore::{conversation, preview, restore_with, tell_with},
     failure::Failure,
+    hooks,
     invocation::Invocation,
     output::plural,
 };
@@ -34,11 +35,15 @@ pub(crate) fn run(args: &RewindArgs, invocation: &Invocation) -> Result<ExitCode
         return Err(Failure::usage("there is no prompt 0 back: the last one is 1", Some("write: rewind --turn 1")));
     }
     let workspace = if args.dry_run { invocation.workspace()? } else { invocation.workspace_to_restore()? };
-    let target = if args.turn {
-        turn(&workspace, args.steps)?
-    } else {
-        invocation.checkpoint(&workspace, &format!("@~{}", args.steps))?
+    let prompt = args.turn.then(|| turn(&workspace, args.steps)).transpose()?;
+    let target = match &prompt {
+        Some(prompt) => prompt.id,
+        None => invocation.checkpoint(&workspace, &format!("@~{}", args.steps))?,
     };
+    let late = prompt.filter(hooks::is_late);
+    if let Some(late) = &late {
+        note_late(late, invocation);
+    }
     let fork = args.conversation.then(|| conversation(&workspace, &target, invocation)).transpose()?;
     if args.dry_run {
         return preview(&workspace, &RestoreRequest::whole(target), fork.as_ref(), invocation);
@@ -49,10 +54,17 @@ pub(crate) fn run(args: &RewindArgs, invocation: &Invocation) -> Result<ExitCode
         invocation.output.note(&format!("unsaved changes were set aside in {}", safety.short()));
     }
     let told = tell_with(&workspace, &done, Direction::Forward, fork.as_ref(), invocation)?;
-    if args.turn && done.changes.is_empty() {
+    if args.turn && done.changes.is_empty() && late.is_none() {
         note_way_further(&workspace, args.steps, stood == Some(target), invocation);
     }
     Ok(told)
+}
+
+/// Says that the checkpoint of a prompt is not what was there before it, and where that is.
+fn note_late(prompt: &Checkpoint, invocation: &Invocation) {
+    let meaning = hooks::MEANING_OF_LATE;
+    let way = prompt.parent.map(|before| format!("; to the one before it: backtrail restore {}", before.short()));
+    invocation.output.note(&format!("the checkpoint of that prompt was {meaning}{}", way.unwrap_or_default()));
 }
 
 /// Where no file was other than before that prompt, says how to get to before the one in front of it.
@@ -66,16 +78,16 @@ fn note_way_further(workspace: &Workspace, steps: u64, stayed: bool, invocation:
 }
 
 /// The checkpoint of the N-th last prompt.
-fn turn(workspace: &Workspace, steps: u64) -> Result<CheckpointId, Failure> {
-    let turns = workspace.turns_behind()?;
+fn turn(workspace: &Workspace, steps: u64) -> Result<Checkpoint, Failure> {
+    let mut turns = workspace.turns_behind()?;
     let position = usize::try_from(steps).unwrap_or(usize::MAX).saturating_sub(1);
     let unknown = || Error::UnknownCheckpoint { word: format!("the prompt {steps} back"), nearest: None };
     let hint = match turns.len() {
         0 => "no prompt has a checkpoint: they come from an agent's hooks, see: backtrail install --list".to_owned(),
         count => format!("{} behind this checkpoint; see with: backtrail list --turns", plural(count, "prompt")),
     };
-    match turns.get(position) {
-        Some(turn) => Ok(turn.id),
-        None => Err(Failure::from(unknown()).with_hint(hint)),
+    match turns.len() > position {
+        true => Ok(turns.swap_remove(position)),
+        false => Err(Failure::from(unknown()).with_hint(hint)),
     }
 }

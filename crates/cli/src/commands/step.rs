@@ -68,6 +68,7 @@ fn request(args: StepArgs, workspace: &Workspace, invocation: &Invocation) -> Re
         message: args.message,
         metadata: args.meta.into_iter().map(|meta| (meta.key, meta.value.to_string_lossy().into())).collect(),
         paths: paths.collect::<Result<_, _>>()?,
+        ..StepRequest::default()
     })
 }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use jiff::Zoned;
 
 use super::{
-    Agent,
+    Agent, late,
     log::{Line, Log, Sort},
     session::{SessionState, Sessions, is_running},
 };
@@ -48,7 +48,7 @@ impl Checkup<'_> {
                 newest.agent,
                 when(newest.heard, self.now)
             ));
-            if let Some(problem) = &newest.problem {
+            if let Some(problem) = newest.why_unprotected() {
                 is_well = false;
                 lines.push(format!("not protected: its last event got no checkpoint: {problem}"));
             }
@@ -58,6 +58,13 @@ impl Checkup<'_> {
             is_well = false;
             let place = late.workspace.as_deref().unwrap_or(Path::new("?")).display();
             lines.push(format!("not protected yet: a checkpoint in {place} is still being taken ({})", late.event));
+        }
+        let is_late_here = |line: &&Line| {
+            line.message == late::MEANING && line.workspace.as_ref().is_some_and(|place| place.starts_with(self.root))
+        };
+        if let Some(line) = log.iter().rev().find(is_late_here) {
+            let time = when(line.time, self.now);
+            lines.push(format!("{time}: {}, {}: the checkpoint was {}", line.agent, line.event, line.message));
         }
         let problems: Vec<&Line> = log.iter().filter(|line| line.sort == Sort::Problem).collect();
         for line in problems.iter().rev().take(MAX_SHOWN) {

@@ -6,7 +6,7 @@
 use std::{
     ffi::OsString,
     io::{ErrorKind, IsTerminal, Read, Write},
-    process::{Child, Stdio},
+    process::{Child, ExitStatus, Stdio},
     sync::mpsc,
     time::{Duration, Instant},
 };
@@ -16,10 +16,11 @@ use jiff::Timestamp;
 use super::{
     Agent,
     event::{self, HookEvent, Moment},
+    late,
     log::{Line, Log, Sort},
-    session::{ProcessMark, Sessions},
+    session::{ProcessMark, SessionState, Sessions},
     tools,
-    worker::Worker,
+    worker::{PATIENCE_SECONDS, Worker},
 };
 use crate::{failure::Failure, output, process, settings::Environment};
 
@@ -125,7 +126,13 @@ impl Front {
         let patience = self.environment.hook_patience().unwrap_or(patience(&event.moment));
         if let Ok((answer, talk)) = receiver.recv_timeout(patience) {
             talk.lines().for_each(output::talk_of_hook);
-            return Some(answer);
+            return match worker.wait() {
+                Ok(status) if !status.success() => {
+                    self.report_death(worker.id(), status, event);
+                    None
+                }
+                _ => Some(answer),
+            };
         }
         let process = Some(worker.id());
         let message = "the agent goes on; not protected yet: the checkpoint is still being taken";
@@ -134,11 +141,28 @@ impl Front {
         None
     }
 
+    /// Tells of a worker that could not tell itself: one that was killed, for instance.
+    fn report_death(&self, worker: u32, status: ExitStatus, event: &HookEvent) {
+        let message = format!("no checkpoint was taken: the process that was to take it ended with {status}");
+        self.problem(event.moment.word(), Some(event), &message);
+        output::talk_of_hook(&format!("backtrail: not protected: {message}"));
+        let Ok(directory) = self.environment.own_file("sessions") else { return };
+        let sessions = Sessions::in_directory(directory);
+        let bury = |known: Option<SessionState>| {
+            let changed = known.map(|mut state| {
+                state.bury_process(worker, &message);
+                state
+            });
+            (changed, ())
+        };
+        drop(sessions.change(&sessions.that_counts(event), bury));
+    }
+
     /// In the process that does the work.
     fn work(&self) {
         // Out of reach of whoever ends the agent's hooks.
         let _ = rustix::process::setsid();
-        let started = Timestamp::now();
+        let (arrived, deadline) = (Timestamp::now(), Instant::now() + Duration::from_secs(PATIENCE_SECONDS));
         let (Ok(agent), Ok(payload)) = (self.agent_word.parse::<Agent>(), read_payload()) else { return };
         let Ok(Some(event)) = event::read(agent, &payload) else { return };
         let sessions = match self.environment.own_file("sessions") {
@@ -149,7 +173,9 @@ impl Front {
             environment: &self.environment,
             sessions: &sessions,
             agent_process: self.agent_process,
-            now: started,
+            own_process: ProcessMark::of(std::process::id()),
+            arrived,
+            deadline,
             problem: &|message| self.problem(event.moment.word(), Some(&event), message),
         };
         let done = worker.run(&event, xxhash_rust::xxh3::xxh3_64(&payload), output::answer_hook);
@@ -157,11 +183,9 @@ impl Front {
             self.problem(event.moment.word(), Some(&event), &failure.message());
             say_unprotected(failure);
         }
-        let is_late = Timestamp::now().duration_since(started).unsigned_abs()
-            > self.environment.hook_patience().unwrap_or(patience(&event.moment));
-        if is_late && done.is_ok() {
-            let process = Some(std::process::id());
-            self.add(Sort::Done, event.moment.word(), Some(&event), "the checkpoint was taken", process);
+        if done.is_ok() && late::has_agent_gone_on() {
+            let message = if late::may_be_late(&event.moment) { late::MEANING } else { "the checkpoint was taken" };
+            self.add(Sort::Done, event.moment.word(), Some(&event), message, Some(std::process::id()));
         }
     }
 

@@ -14,6 +14,8 @@ use jiff::{SignedDuration, Timestamp};
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 
+use super::{event::HookEvent, queue::InQueue};
+
 /// So many events are remembered.
 const MAX_SEEN: usize = 256;
 
@@ -54,7 +56,23 @@ pub(crate) struct SessionState {
     /// Why the last event got no checkpoint, if it got none.
     #[serde(default)]
     pub(crate) problem: Option<String>,
+    /// Who works for it now, and who waits for that, first come first.
+    #[serde(default)]
+    pub(super) queue: Vec<InQueue>,
+    /// The last prompt while it has no checkpoint: should it come again, it is the same one.
+    #[serde(default)]
+    pub(super) unsaved_prompt: Option<u64>,
+    /// Events that were taken care of.
     pub(super) seen: Vec<u64>,
+}
+
+/// What is known of an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Novelty {
+    New,
+    /// All that it says was just said, and nothing tells whether it is another.
+    PerhapsKnown,
+    Known,
 }
 
 impl SessionState {
@@ -72,25 +90,31 @@ impl SessionState {
             heard: now,
             is_over: false,
             problem: None,
+            queue: Vec::new(),
+            unsaved_prompt: None,
             seen: Vec::new(),
         }
     }
 
-    /// Notes an event; says whether it is news. One without an identity is known only if it repeats the one before.
-    pub(crate) fn note(&mut self, event: u64, has_identity: bool, now: Timestamp) -> bool {
-        let is_known = if has_identity {
-            self.seen.contains(&event)
-        } else {
-            self.seen.last() == Some(&event) && now.duration_since(self.heard) < SAME_EVENT
-        };
+    /// Hears of an event; says whether it is news.
+    pub(crate) fn hear(&mut self, event: u64, has_identity: bool, now: Timestamp) -> Novelty {
+        let since = now.duration_since(self.heard);
         self.heard = now;
-        if is_known {
-            return false;
+        match has_identity {
+            true if self.seen.contains(&event) => Novelty::Known,
+            false if self.seen.last() == Some(&event) && since < SAME_EVENT => Novelty::PerhapsKnown,
+            _ => Novelty::New,
+        }
+    }
+
+    /// Notes that an event was taken care of.
+    pub(crate) fn note_done(&mut self, event: u64) {
+        if self.seen.last() == Some(&event) {
+            return;
         }
         self.seen.push(event);
         let surplus = self.seen.len().saturating_sub(MAX_SEEN);
         self.seen.drain(..surplus);
-        true
     }
 }
 
@@ -114,6 +138,18 @@ impl Sessions {
     pub(crate) fn get(&self, session: &str) -> Option<SessionState> {
         let state: SessionState = serde_json::from_slice(&fs::read(self.file(session)).ok()?).ok()?;
         (state.session == session).then_some(state)
+    }
+
+    /// The session that an event counts for: what subagents do counts for the one that started them.
+    pub(super) fn that_counts(&self, event: &HookEvent) -> String {
+        let mut session = event.parent.clone().unwrap_or_else(|| event.session.clone());
+        for _ in 0..16 {
+            match self.get(&session).and_then(|state| state.parent) {
+                Some(parent) if parent != session => session = parent,
+                _ => break,
+            }
+        }
+        session
     }
 
     /// All that are remembered, the latest first.
@@ -173,7 +209,7 @@ impl Sessions {
 
 /// Does this process run?
 pub(crate) fn is_running(process: u32) -> bool {
-    Path::new("/proc").join(process.to_string()).exists()
+    ProcessMark::of(process).is_some()
 }
 
 /// A process that can be told from a later one with the same number.
@@ -187,6 +223,8 @@ pub(crate) struct ProcessMark {
 /// What the system says about a process.
 struct ProcessStat {
     name: String,
+    /// It has ended, and nobody has asked how.
+    is_over: bool,
     parent: u32,
     started: u64,
 }
@@ -199,6 +237,7 @@ impl ProcessStat {
         let fields: Vec<&str> = rest.split_whitespace().collect();
         Some(Self {
             name: name.to_owned(),
+            is_over: fields.first().is_some_and(|state| ["Z", "X"].contains(state)),
             parent: fields.get(1)?.parse().ok()?,
             started: fields.get(19)?.parse().ok()?,
         })
@@ -206,6 +245,15 @@ impl ProcessStat {
 }
 
 impl ProcessMark {
+    /// The process with this number, where it runs.
+    pub(super) fn of(id: u32) -> Option<Self> {
+        ProcessStat::read(id).filter(|stat| !stat.is_over).map(|stat| Self { id, started: stat.started })
+    }
+
+    pub(super) fn id(self) -> u32 {
+        self.id
+    }
+
     /// The agent that started this process, shells in between left out.
     pub(crate) fn of_agent() -> Option<Self> {
         let shells = ["sh", "bash", "dash", "zsh", "fish", "ash", "ksh"];
@@ -230,8 +278,8 @@ impl ProcessMark {
         Some(Self { id: id.parse().ok()?, started: started.parse().ok()? })
     }
 
-    fn is_running(self) -> bool {
-        ProcessStat::read(self.id).is_some_and(|stat| stat.started == self.started)
+    pub(super) fn is_running(self) -> bool {
+        Self::of(self.id) == Some(self)
     }
 }
 
@@ -253,14 +301,22 @@ mod tests {
     #[test]
     fn events_are_news_once() {
         let mut state = SessionState::new("s", "claude", "/w".into(), at(0));
-        assert!(state.note(1, true, at(1)));
-        assert!(state.note(2, true, at(2)));
-        assert!(!state.note(1, true, at(100)), "an identity is known for ever");
-        assert!(state.note(7, false, at(101)));
-        assert!(!state.note(7, false, at(102)), "the same again at once");
-        assert!(state.note(7, false, at(200)), "the same again later");
-        assert!(state.note(8, false, at(201)) && state.note(7, false, at(202)), "something else in between");
-        assert!((10..1_000).all(|event| state.note(event, true, at(300))));
+        let mut done = |event, has_identity, now| {
+            let novelty = state.hear(event, has_identity, now);
+            state.note_done(event);
+            novelty
+        };
+        assert_eq!(done(1, true, at(1)), Novelty::New);
+        assert_eq!(done(2, true, at(2)), Novelty::New);
+        assert_eq!(done(1, true, at(100)), Novelty::Known, "an identity is known for ever");
+        assert_eq!(done(7, false, at(101)), Novelty::New);
+        assert_eq!(done(7, false, at(102)), Novelty::PerhapsKnown, "the same again at once");
+        assert_eq!(done(7, false, at(200)), Novelty::New, "the same again later");
+        assert_eq!(done(8, false, at(201)), Novelty::New);
+        assert_eq!(done(7, false, at(202)), Novelty::New, "something else in between");
+        assert!((10..1_000).all(|event| done(event, true, at(300)) == Novelty::New));
+        assert_eq!(state.hear(2_000, true, at(301)), Novelty::New);
+        assert_eq!(state.hear(2_000, true, at(302)), Novelty::New, "it was not done");
         assert_eq!(state.seen.len(), MAX_SEEN);
     }
 

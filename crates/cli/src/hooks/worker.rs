@@ -3,16 +3,18 @@
 use std::{
     fs, io,
     path::{Path, PathBuf},
+    time::Instant,
 };
 
-use backtrail::{Kind, ListFilter, SaveRequest, StepRequest, Workspace, WorkspacePath, json::start_of};
+use backtrail::{Kind, SaveRequest, StepRequest, Workspace, WorkspacePath, json::start_of};
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 use super::{
+    claim::{Assignment, event_key},
     event::{HookEvent, Moment, ToolCall},
-    news,
-    session::{ProcessMark, SessionState, Sessions},
+    late, news,
+    session::{ProcessMark, Sessions},
     tools,
 };
 use crate::{
@@ -24,7 +26,7 @@ use crate::{
 };
 
 /// How long another process may hold the workspace. Nobody waits for this one any more by then.
-const PATIENCE_SECONDS: u64 = 600;
+pub(super) const PATIENCE_SECONDS: u64 = 600;
 
 /// Longer prompts are cut: a checkpoint's record is read whenever it is listed.
 const MAX_PROMPT_BYTES: usize = 16 << 10;
@@ -41,20 +43,22 @@ pub(crate) struct Worker<'a> {
     pub(crate) sessions: &'a Sessions,
     /// The process of the agent, where it is known.
     pub(crate) agent_process: Option<ProcessMark>,
-    pub(crate) now: Timestamp,
+    /// This process, where it can be told from others.
+    pub(crate) own_process: Option<ProcessMark>,
+    /// When the event came.
+    pub(crate) arrived: Timestamp,
+    /// Until when others are waited for.
+    pub(crate) deadline: Instant,
     /// Takes what went wrong although there is a checkpoint.
     pub(crate) problem: &'a dyn Fn(&str),
 }
 
-/// What is known once an event is taken on.
-struct Assignment {
-    root: PathBuf,
-    /// The session that the event counts for.
-    session: String,
-    turn: u64,
-    prompt: Option<String>,
-    /// Up to when the agent was told about restores.
-    told: Timestamp,
+/// What was done about an event.
+pub(super) struct Done {
+    /// Is there a checkpoint that was not there before?
+    pub(super) created: bool,
+    /// What the agent is to be told.
+    news: Option<String>,
 }
 
 impl Worker<'_> {
@@ -66,154 +70,50 @@ impl Worker<'_> {
         payload_hash: u64,
         tell: impl FnOnce(&str) -> bool,
     ) -> Result<(), Failure> {
-        let Some(assignment) = self.take_on(event, payload_hash)? else { return Ok(()) };
-        let done = self.work(event, &assignment);
-        self.remember_outcome(&assignment.session, done.as_ref().err());
-        let arrived = done?.is_none_or(|news| tell(&news));
-        // What did not arrive is told again with the next prompt.
-        if arrived && matches!(event.moment, Moment::Prompt(_)) {
-            self.remember_told(&assignment.session);
-        }
-        Ok(())
-    }
-
-    fn remember_told(&self, session: &str) {
-        let change =
-            |known: Option<SessionState>| (known.map(|state| SessionState { told: Some(self.now), ..state }), ());
-        self.sessions.change(session, change).unwrap_or_else(|source| self.tell_of_lost_memory(source));
-    }
-
-    fn remember_outcome(&self, session: &str, failure: Option<&Failure>) {
-        let problem = failure.map(Failure::message);
-        let change = |known: Option<SessionState>| {
-            let changed = known.filter(|state| state.problem != problem);
-            (changed.map(|state| SessionState { problem, ..state }), ())
-        };
-        // Where it can't be remembered, that was told when the event was taken on.
-        drop(self.sessions.change(session, change));
-    }
-
-    /// A session that can't be remembered costs the memory alone: the checkpoint is taken all the same.
-    fn tell_of_lost_memory(&self, source: io::Error) {
-        let failure = Failure::from(backtrail::Error::Io { action: "remember", path: "the session".into(), source });
-        (self.problem)(&failure.message());
-    }
-
-    /// Claims an event: of several processes that were told the same, one goes on.
-    fn take_on(&self, event: &HookEvent, payload_hash: u64) -> Result<Option<Assignment>, Failure> {
-        let session = self.session_that_counts(event);
+        let session = self.sessions.that_counts(event);
         if let (Moment::SubagentStart, Some(subagent)) = (&event.moment, &event.subagent) {
             self.remember_subagent(event, subagent, &session);
-            return Ok(None);
+            return Ok(());
         }
-        let known = self.sessions.get(&session);
-        let root = match (&event.moment, &known) {
-            (Moment::SessionStart { source }, Some(known)) if source.as_deref() == Some("compact") => {
-                Some(known.root.clone())
+        let assignment = match self.take_on(event, &session, event_key(event, payload_hash)) {
+            Ok(Some(assignment)) => assignment,
+            Ok(None) => return Ok(()),
+            Err(failure) => {
+                self.remember_failure(&session, &failure);
+                return Err(failure);
             }
-            // A session that goes on somewhere else has another workspace from then on.
-            (Moment::SessionStart { .. }, _) => self.root_around(event)?,
-            (_, Some(known)) => Some(known.root.clone()),
-            (_, None) => self.root_around(event)?,
         };
-        let root = match root.filter(|root| root.is_dir()) {
-            // It was moved, perhaps to where the agent stands now.
-            None if known.is_some() => self.root_around(event)?,
-            root => root,
-        };
-        let Some(root) = root else { return Ok(None) };
-        // Without a memory, the store knows how many prompts there were.
-        let turns_before = match &known {
-            Some(known) => known.turn,
-            None => self.turns_in_store(&root, &session),
-        };
-        let key = event_key(event, payload_hash);
-        let claim = |known: Option<SessionState>| {
-            let fresh = || {
-                let state = SessionState::new(&session, event.agent.name(), root.clone(), self.now);
-                SessionState { turn: turns_before, ..state }
-            };
-            let mut state = known.unwrap_or_else(fresh);
-            if !state.note(key, event.identity.is_some(), self.now) {
-                return (Some(state), None);
+        match self.work(event, &assignment) {
+            Ok(done) => {
+                // What did not arrive is told again with the next prompt.
+                let arrived = done.news.as_ref().is_none_or(|news| tell(news));
+                let is_told = arrived && matches!(event.moment, Moment::Prompt(_));
+                self.remember_success(&assignment, &done, is_told);
+                Ok(())
             }
-            state.root.clone_from(&root);
-            state.is_over = event.moment == Moment::SessionEnd;
-            state.transcript = event.transcript.clone().or(state.transcript);
-            state.process = self.agent_process.or(state.process);
-            let told = *state.told.get_or_insert(self.now);
-            if let Moment::Prompt(text) = &event.moment {
-                state.turn += 1;
-                state.prompt = Some(cut(text));
-            }
-            let (turn, prompt) = (state.turn, state.prompt.clone());
-            let assignment = Assignment { root: root.clone(), session: session.clone(), turn, prompt, told };
-            (Some(state), Some(assignment))
-        };
-        Ok(self.sessions.change(&session, claim).unwrap_or_else(|source| {
-            self.tell_of_lost_memory(source);
-            claim(known.clone()).1
-        }))
-    }
-
-    /// What subagents do counts for the session that started them.
-    fn session_that_counts(&self, event: &HookEvent) -> String {
-        let mut session = event.parent.clone().unwrap_or_else(|| event.session.clone());
-        for _ in 0..16 {
-            match self.sessions.get(&session).and_then(|state| state.parent) {
-                Some(parent) if parent != session => session = parent,
-                _ => break,
+            Err(failure) => {
+                self.remember_failure(&session, &failure);
+                Err(failure)
             }
         }
-        session
     }
 
-    fn remember_subagent(&self, event: &HookEvent, subagent: &str, session: &str) {
-        if subagent == session {
-            return;
-        }
-        let Some(root) = event.directory.clone() else { return };
-        let change = |known: Option<SessionState>| {
-            let state = known.unwrap_or_else(|| SessionState::new(subagent, event.agent.name(), root, self.now));
-            (Some(SessionState { parent: Some(session.to_owned()), ..state }), ())
-        };
-        self.sessions.change(subagent, change).unwrap_or_else(|source| self.tell_of_lost_memory(source));
+    pub(super) fn invocation(&self, root: &Path) -> Invocation {
+        Invocation::new(self.options(Some(root.to_owned())), self.environment.clone())
     }
 
-    /// The workspace around the directory in which the agent stands; none where that is not there.
-    fn root_around(&self, event: &HookEvent) -> Result<Option<PathBuf>, Failure> {
-        let directory = match &event.directory {
-            Some(directory) => directory.clone(),
-            None => self.environment.current_directory()?.to_owned(),
-        };
-        if !directory.is_dir() {
-            return Ok(None);
-        }
-        let around = Invocation::new(options(None), self.environment.clone().standing_in(directory));
-        Ok(Some(around.survey()?.location.root))
+    pub(super) fn options(&self, workspace: Option<PathBuf>) -> GlobalOptions {
+        let wait = self.deadline.saturating_duration_since(Instant::now()).as_secs().max(1);
+        GlobalOptions { workspace, store: None, json: false, quiet: true, wait, color: ColorWhen::Never }
     }
 
-    fn turns_in_store(&self, root: &Path, session: &str) -> u64 {
-        let Ok(workspace) = self.invocation(root).workspace() else { return 0 };
-        let filter =
-            ListFilter { session: Some(session.to_owned()), limit: Some(1), turns: true, ..ListFilter::default() };
-        let newest = workspace.list(&filter).ok().and_then(|found| found.into_iter().next());
-        newest.and_then(|checkpoint| checkpoint.turn).unwrap_or(0)
-    }
-
-    fn invocation(&self, root: &Path) -> Invocation {
-        Invocation::new(options(Some(root.to_owned())), self.environment.clone())
-    }
-
-    fn work(&self, event: &HookEvent, assignment: &Assignment) -> Result<Option<String>, Failure> {
+    fn work(&self, event: &HookEvent, assignment: &Assignment) -> Result<Done, Failure> {
         let workspace = self.invocation(&assignment.root).workspace_to_protect()?;
         if matches!(event.moment, Moment::SessionStart { .. } | Moment::Prompt(_)) {
             self.tell_of_spoilt_settings(&assignment.root)?;
         }
-        if workspace.settings().checkpoints.auto {
-            self.take(event, assignment, &workspace)?;
-        }
-        Ok(news::since(&workspace, event.agent, &event.moment, assignment.told))
+        let created = workspace.settings().checkpoints.auto && self.take(event, assignment, &workspace)?;
+        Ok(Done { created, news: news::since(&workspace, event.agent, &event.moment, assignment.told) })
     }
 
     /// Says why the workspace's own settings do not count, where they do not.
@@ -226,16 +126,19 @@ impl Worker<'_> {
         Ok(())
     }
 
-    fn take(&self, event: &HookEvent, assignment: &Assignment, workspace: &Workspace) -> Result<(), Failure> {
-        match &event.moment {
-            Moment::SessionStart { source } if source.as_deref() == Some("compact") => {}
+    /// Takes the checkpoint; says whether one was made.
+    fn take(&self, event: &HookEvent, assignment: &Assignment, workspace: &Workspace) -> Result<bool, Failure> {
+        // The time is asked for when nobody else has the workspace any more, however long that takes.
+        let clock = Timestamp::now;
+        Ok(match &event.moment {
+            Moment::SessionStart { source } if source.as_deref() == Some("compact") => false,
             Moment::SessionStart { source } => {
                 let message = match source {
                     Some(source) => format!("a session of {} begins ({source})", event.agent.title()),
                     None => format!("a session of {} begins", event.agent.title()),
                 };
                 let request = self.request(event, assignment, Kind::Session, message);
-                workspace.save(&SaveRequest { turn: None, prompt: None, ..request }, self.now)?;
+                workspace.save(&SaveRequest { turn: None, prompt: None, ..request }, clock)?.created
             }
             Moment::Prompt(text) => {
                 let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or("a prompt without words");
@@ -245,15 +148,15 @@ impl Worker<'_> {
                     None
                 });
                 let attachments = conversation.into_iter().collect();
-                workspace.save(&SaveRequest { attachments, ..request }, self.now)?;
+                workspace.save(&SaveRequest { attachments, ..request }, clock)?.created
             }
             Moment::BeforeTool(call) if tools::may_change_files(call) => {
-                workspace.step(&self.step(event, assignment, call, workspace), self.now)?;
+                workspace.step(&self.step(event, assignment, call, workspace), clock)?.saved.is_some()
             }
             Moment::AfterTool(call) if tools::may_change_files(call) => {
-                workspace.step_done(&self.step(event, assignment, call, workspace), self.now)?;
+                workspace.step_done(&self.step(event, assignment, call, workspace), clock)?.is_some()
             }
-            Moment::BeforeTool(_) | Moment::AfterTool(_) | Moment::SubagentStart => {}
+            Moment::BeforeTool(_) | Moment::AfterTool(_) | Moment::SubagentStart => false,
             Moment::SubagentEnd | Moment::TurnEnd | Moment::SessionEnd => {
                 let request = StepRequest {
                     session: Some(assignment.session.clone()),
@@ -263,10 +166,9 @@ impl Worker<'_> {
                     metadata: metadata(event),
                     ..StepRequest::default()
                 };
-                workspace.step_done(&request, self.now)?;
+                workspace.step_done(&request, clock)?.is_some()
             }
-        }
-        Ok(())
+        })
     }
 
     fn request(&self, event: &HookEvent, assignment: &Assignment, kind: Kind, message: String) -> SaveRequest {
@@ -278,7 +180,9 @@ impl Worker<'_> {
             turn: Some(assignment.turn),
             prompt: assignment.prompt.clone(),
             metadata: metadata(event),
-            allow_empty: true,
+            metadata_once_read: Some(late::words),
+            allow_empty: !assignment.is_perhaps_known,
+            if_changed: assignment.is_perhaps_known,
             ..SaveRequest::default()
         }
     }
@@ -292,6 +196,8 @@ impl Worker<'_> {
             tool: Some(call.name.clone()),
             message: None,
             metadata: metadata(event),
+            is_perhaps_counted: assignment.is_perhaps_known,
+            metadata_once_read: late::may_be_late(&event.moment).then_some(late::words),
             paths: touched(event, call, workspace),
         }
     }
@@ -302,18 +208,6 @@ fn touched(event: &HookEvent, call: &ToolCall, workspace: &Workspace) -> Vec<Wor
     let start = event.directory.as_deref().unwrap_or(workspace.root());
     let named = tools::named_files(call).into_iter().filter(|path| !start.join(path).is_dir());
     named.filter_map(|path| workspace.path_from(start, &path).ok()).filter(|path| !path.is_root()).collect()
-}
-
-fn options(workspace: Option<PathBuf>) -> GlobalOptions {
-    GlobalOptions { workspace, store: None, json: false, quiet: true, wait: PATIENCE_SECONDS, color: ColorWhen::Never }
-}
-
-/// Tells events apart: by what the agent says, else by all that it says.
-fn event_key(event: &HookEvent, payload_hash: u64) -> u64 {
-    match &event.identity {
-        Some(identity) => xxhash_rust::xxh3::xxh3_64(format!("{} {identity}", event.moment.word()).as_bytes()),
-        None => payload_hash,
-    }
 }
 
 fn metadata(event: &HookEvent) -> Map<String, Value> {
@@ -362,7 +256,7 @@ fn read_transcript(path: &Path) -> io::Result<Option<Vec<u8>>> {
     fs::read(path).map(Some)
 }
 
-fn cut(text: &str) -> String {
+pub(super) fn cut(text: &str) -> String {
     cut_at(text, MAX_PROMPT_BYTES)
 }
 

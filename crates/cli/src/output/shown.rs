@@ -11,6 +11,7 @@ use super::{
     visible::{pad, visible},
     wording::{bytes, lines, plural, when},
 };
+use crate::hooks;
 
 /// Tells about a checkpoint and its changes.
 pub(crate) fn shown(shown: &Shown, now: &Zoned, paint: Paint) -> String {
@@ -68,6 +69,7 @@ fn facts(checkpoint: &Checkpoint, now: &Zoned) -> Vec<(&'static str, String)> {
     }
     add("pinned", checkpoint.pinned.then(|| "yes".to_owned()));
     add("incomplete", (!checkpoint.complete).then(|| "something in it could not be read".to_owned()));
+    add("late", hooks::is_late(checkpoint).then(|| hooks::MEANING_OF_LATE.to_owned()));
     facts
 }
 

@@ -9,6 +9,7 @@ use super::{
     visible::{columns, cut, first_line, pad, visible},
     wording::{lines, plural, when},
 };
+use crate::hooks;
 
 /// A message gets so many columns before anything else does.
 const NARROWEST_TEXT: usize = 20;
@@ -162,7 +163,11 @@ fn text(checkpoint: &Checkpoint) -> String {
         _ => first_line(&checkpoint.message),
     };
     let name = checkpoint.name.as_deref().map(|name| format!("[{}]", visible(name)));
-    let marks = [(checkpoint.pinned, "(pinned)"), (!checkpoint.complete, "(incomplete)")];
+    let marks = [
+        (checkpoint.pinned, "(pinned)"),
+        (!checkpoint.complete, "(incomplete)"),
+        (hooks::is_late(checkpoint), "(late)"),
+    ];
     let marks = marks.into_iter().filter(|(applies, _)| *applies).map(|(_, mark)| mark.to_owned());
     name.into_iter().chain(marks).chain([words]).filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
 }
@@ -231,17 +236,18 @@ mod tests {
         step.name = Some("named".into());
         step.pinned = true;
         step.complete = false;
+        step.metadata.insert("late".into(), true.into());
         let mut safety = checkpoint('c', Some('b'), "before a restore");
         safety.kind = Kind::Safety;
         let first = checkpoint('a', None, "first\nand more");
         assert_data_eq!(
             draw(&[checkpoint('d', Some('a'), "after"), safety, step, first], 100),
             str![[r#"
-@   64646464  2 min ago  manual   after                                 0 files +1
-│ ◌ 63636363  2 min ago  safety   before a restore                      0 files +1
-│ ● 62626262  2 min ago  step 12  [named] (pinned) (incomplete) second  0 files +1
+@   64646464  2 min ago  manual   after                                        0 files +1
+│ ◌ 63636363  2 min ago  safety   before a restore                             0 files +1
+│ ● 62626262  2 min ago  step 12  [named] (pinned) (incomplete) (late) second  0 files +1
 ├─╯
-●   61616161  2 min ago  manual   first                                 0 files +1
+●   61616161  2 min ago  manual   first                                        0 files +1
 
 "#]]
             .raw()

@@ -27,7 +27,7 @@ const RECORDED: &[(&str, &str)] = &[
     ("opencode", include_str!("../payloads/opencode.jsonl")),
 ];
 
-fn recorded(place: &Place, agent: &str) -> Vec<Value> {
+pub(crate) fn recorded(place: &Place, agent: &str) -> Vec<Value> {
     let (_, text) = RECORDED.iter().find(|(known, _)| *known == agent).unwrap();
     payloads(place, text)
 }
@@ -54,18 +54,18 @@ fn feed(place: &Place, agent: &str, payload: &[u8]) {
     assert_eq!(stdout, expected, "{agent}: {shown}");
 }
 
-fn hook(place: &Place, agent: &str, payload: &Value) {
+pub(crate) fn hook(place: &Place, agent: &str, payload: &Value) {
     feed(place, agent, payload.to_string().as_bytes());
 }
 
 /// The checkpoints, oldest first.
-fn checkpoints(place: &Place) -> Vec<Value> {
+pub(crate) fn checkpoints(place: &Place) -> Vec<Value> {
     let mut listed = place.json(["list"])["checkpoints"].as_array().unwrap().clone();
     listed.reverse();
     listed
 }
 
-fn of_kind(place: &Place, kind: &str) -> Vec<Value> {
+pub(crate) fn of_kind(place: &Place, kind: &str) -> Vec<Value> {
     checkpoints(place).into_iter().filter(|checkpoint| checkpoint["kind"] == kind).collect()
 }
 
@@ -273,7 +273,7 @@ fn a_workspace_that_is_moved_during_a_session_is_found_again() {
 }
 
 /// Feeds a payload in a directory beside the workspace, and gives what was said on stderr.
-fn fed_in(place: &Place, directory: &str, payload: &Value) -> String {
+pub(crate) fn fed_in(place: &Place, directory: &str, payload: &Value) -> String {
     let mut command = place.command(&place.path(directory), ["hook", "claude"]);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
@@ -453,7 +453,7 @@ fn spoil_user_settings(place: &Place) {
 }
 
 /// What a hook says on stderr; there is nothing on stdout.
-fn said_of(place: &Place, payload: &Value) -> String {
+pub(crate) fn said_of(place: &Place, payload: &Value) -> String {
     let mut command = place.command(&place.path("ws"), ["hook", "claude"]);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();

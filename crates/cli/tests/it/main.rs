@@ -21,6 +21,7 @@ mod export;
 mod git;
 mod history;
 mod hooks;
+mod hooks_in_trouble;
 mod init;
 mod install;
 mod install_samples;

@@ -41,6 +41,7 @@ impl Workspace {
         record.tool = request.tool.clone();
         record.context = request.context.clone();
         record.metadata = request.metadata.clone();
+        record.metadata.extend(request.metadata_once_read.map(|words| words()).unwrap_or_default());
         record.attachments = request
             .attachments
             .iter()

@@ -9,6 +9,7 @@ pub(crate) use capture::Capture;
 
 use crate::{
     address::validate_name,
+    clock::Clock,
     diff::{Comparison, LineSource, Tree, compare, count_lines},
     error::{Error, Result, While},
     events::Event,
@@ -45,6 +46,8 @@ pub struct SaveRequest {
     pub context: Option<Context>,
     /// Free words.
     pub metadata: serde_json::Map<String, serde_json::Value>,
+    /// More of them that nobody knows before: asked for once the files were read.
+    pub metadata_once_read: Option<fn() -> serde_json::Map<String, serde_json::Value>>,
     /// Names and bytes to keep beside the files.
     pub attachments: Vec<(String, Vec<u8>)>,
     /// Paths to capture although a rule leaves them out.
@@ -87,16 +90,18 @@ pub struct Saved {
 
 impl Workspace {
     /// Takes a checkpoint. When this returns, it survives a power cut.
-    pub fn save(&self, request: &SaveRequest, now: Timestamp) -> Result<Saved> {
+    ///
+    /// Its time is the clock's once no other process has the workspace.
+    pub fn save(&self, request: &SaveRequest, clock: impl Clock) -> Result<Saved> {
         request.validate()?;
         if let Some(path) = request.include.iter().find(|path| path.parts().any(|part| part == ".git")) {
             return Err(Error::Usage(format!("{path} can't be captured: git's own files never are")));
         }
         let save = || {
-            let (writer, _) = self.writer(now)?;
+            let (writer, now) = self.writer_at(&clock)?;
             self.save_locked(&writer, request, Unchanged::AsRequested, now)
         };
-        self.told(save(), now)
+        self.told(save(), clock.now())
     }
 
     pub(crate) fn save_locked(

@@ -21,13 +21,8 @@ struct SessionSteps {
 
 /// Counts one more step of a session that took `at_least` so many; gives its number, from 1.
 pub(super) fn count(layout: &Layout, session: Option<&str>, at_least: u64) -> io::Result<u64> {
-    let path = layout.steps();
-    let bytes = private::read(&path)?.unwrap_or_default();
-    let mut known: Vec<SessionSteps> =
-        Lines::of(&bytes).sound.into_iter().filter_map(|line| serde_json::from_str(line).ok()).collect();
-    let counted = known.iter().find(|known| known.session.as_deref() == session).map_or(0, |known| known.steps);
-    let steps = counted.max(at_least).saturating_add(1);
-
+    let mut known = read(layout)?;
+    let steps = counted_in(&known, session).max(at_least).saturating_add(1);
     known.retain(|known| known.session.as_deref() != session);
     let surplus = (known.len() + 1).saturating_sub(MAX_SESSIONS);
     known.drain(..surplus);
@@ -37,6 +32,20 @@ pub(super) fn count(layout: &Layout, session: Option<&str>, at_least: u64) -> io
     for known in &known {
         text.push_str(&lines::seal(&serde_json::to_string(known)?));
     }
-    private::replace(&path, text.as_bytes(), Durability::Unsynced)?;
+    private::replace(&layout.steps(), text.as_bytes(), Durability::Unsynced)?;
     Ok(steps)
+}
+
+/// How many steps a session has taken, which is `at_least` so many.
+pub(super) fn counted(layout: &Layout, session: Option<&str>, at_least: u64) -> io::Result<u64> {
+    Ok(counted_in(&read(layout)?, session).max(at_least))
+}
+
+fn read(layout: &Layout) -> io::Result<Vec<SessionSteps>> {
+    let bytes = private::read(&layout.steps())?.unwrap_or_default();
+    Ok(Lines::of(&bytes).sound.into_iter().filter_map(|line| serde_json::from_str(line).ok()).collect())
+}
+
+fn counted_in(known: &[SessionSteps], session: Option<&str>) -> u64 {
+    known.iter().find(|known| known.session.as_deref() == session).map_or(0, |known| known.steps)
 }

@@ -161,6 +161,11 @@ impl Writer {
         steps::count(self.layout(), session, at_least).or_fail("write", self.layout().steps())
     }
 
+    /// How many steps a session has taken.
+    pub(crate) fn counted_steps(&self, session: Option<&str>, at_least: u64) -> Result<u64> {
+        steps::counted(self.layout(), session, at_least).or_fail("read", self.layout().steps())
+    }
+
     /// Puts scanned paths into a stored snapshot, in place of what it has there.
     pub(crate) fn graft(
         &self,

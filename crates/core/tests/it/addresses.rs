@@ -48,7 +48,7 @@ fn a_clock_time_means_all_of_its_minute() {
     let ws = TestWorkspace::new();
     let at = |number: usize, time: &str| {
         ws.write("a", format!("{number}"));
-        ws.open().save(&SaveRequest::default(), time.parse().unwrap()).unwrap().checkpoint.id
+        ws.open().save(&SaveRequest::default(), time.parse::<jiff::Timestamp>().unwrap()).unwrap().checkpoint.id
     };
     let first = at(1, "2026-11-15T08:40:20Z");
     let second = at(2, "2026-11-15T08:40:40.500Z");

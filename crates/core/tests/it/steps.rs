@@ -52,6 +52,7 @@ fn everything_that_a_hook_knows_is_recorded() {
         message: Some("before Edit".into()),
         metadata: serde_json::from_str(r#"{"tool_use_id": "t1"}"#).unwrap(),
         paths: Vec::new(),
+        ..StepRequest::default()
     };
     let stepped = ws.open().step(&request, ws.now()).unwrap();
     let made = stepped.checkpoint().unwrap();

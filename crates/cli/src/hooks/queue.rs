@@ -1,0 +1,108 @@
+//! The hooks of one session do their work in the order of their arrival, also once nobody waits for them: otherwise the
+//! checkpoint of a prompt could come after those of what was done for it.
+//!
+//! Who works on an event or waits for its turn stands in the session's file. A process that ended without a word
+//! keeps nobody waiting, and its event counts as one without a checkpoint.
+
+use serde::{Deserialize, Serialize};
+
+use super::session::{ProcessMark, SessionState};
+
+/// A process with its event.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct InQueue {
+    process: ProcessMark,
+    /// What happened.
+    event: String,
+}
+
+impl SessionState {
+    /// Puts a process at the end, unless it stands in the queue already.
+    pub(super) fn queue_up(&mut self, process: ProcessMark, event: &str) {
+        if self.queue.iter().all(|other| other.process != process) {
+            self.queue.push(InQueue { process, event: event.to_owned() });
+        }
+    }
+
+    /// Is there somebody whose turn comes before that of this process?
+    pub(super) fn has_others_before(&self, process: ProcessMark) -> bool {
+        self.queue.iter().take_while(|other| other.process != process).any(|other| other.process.is_running())
+    }
+
+    pub(super) fn leave_queue(&mut self, process: ProcessMark) {
+        self.queue.retain(|other| other.process != process);
+    }
+
+    /// Takes out those that ended without a word; gives the problem of each, the last of which is the session's.
+    pub(super) fn bury(&mut self) -> Vec<String> {
+        let problems: Vec<String> = self.abandoned().map(problem_of).collect();
+        self.queue.retain(|other| other.process.is_running());
+        self.problem = problems.last().cloned().or(self.problem.take());
+        problems
+    }
+
+    /// Takes out a process that is known to have ended.
+    pub(super) fn bury_process(&mut self, process: u32, problem: &str) {
+        self.queue.retain(|other| other.process.id() != process);
+        self.problem = Some(problem.to_owned());
+    }
+
+    /// Why the last event got no checkpoint, if it got none.
+    pub(crate) fn why_unprotected(&self) -> Option<String> {
+        self.abandoned().last().map(problem_of).or_else(|| self.problem.clone())
+    }
+
+    fn abandoned(&self) -> impl Iterator<Item = &InQueue> {
+        self.queue.iter().filter(|other| !other.process.is_running())
+    }
+}
+
+fn problem_of(abandoned: &InQueue) -> String {
+    format!("the process that was to take it ended without a word ({})", abandoned.event)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Child, Command, Stdio};
+
+    use super::*;
+
+    fn start() -> (Child, ProcessMark) {
+        let child = Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+        let mark = ProcessMark::of(child.id()).unwrap();
+        (child, mark)
+    }
+
+    #[test]
+    fn the_first_come_works_first_and_the_dead_keep_nobody_waiting() {
+        let mut state = SessionState::new("s", "claude", "/w".into(), jiff::Timestamp::UNIX_EPOCH);
+        let (mut first_child, first) = start();
+        let (mut second_child, second) = start();
+        let own = ProcessMark::of(std::process::id()).unwrap();
+        state.queue_up(first, "prompt");
+        state.queue_up(second, "before tool");
+        state.queue_up(own, "after tool");
+        state.queue_up(first, "prompt");
+        assert_eq!(state.queue.len(), 3);
+        assert!(!state.has_others_before(first) && state.has_others_before(second) && state.has_others_before(own));
+        assert_eq!((state.bury(), state.why_unprotected()), (Vec::new(), None));
+
+        // Not waited for: a process that nobody reaped is as dead as any other.
+        first_child.kill().unwrap();
+        while first.is_running() {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+        assert!(!state.has_others_before(second));
+        assert!(state.why_unprotected().is_some_and(|why| why.ends_with("(prompt)")));
+        assert_eq!(state.bury().len(), 1);
+        assert_eq!((state.bury().len(), state.queue.len()), (0, 2), "once");
+        assert!(state.why_unprotected().is_some_and(|why| why.ends_with("(prompt)")));
+
+        assert!(state.has_others_before(own));
+        state.leave_queue(second);
+        assert!(!state.has_others_before(own));
+        first_child.wait().unwrap();
+        second_child.kill().unwrap();
+        second_child.wait().unwrap();
+    }
+}
