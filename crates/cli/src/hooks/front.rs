@@ -183,7 +183,7 @@ impl Front {
             self.problem(event.moment.word(), Some(&event), &failure.message());
             say_unprotected(failure);
         }
-        if done.is_ok() && late::has_agent_gone_on() {
+        if done.is_ok() && !output::is_hook_heard() {
             let message = if late::may_be_late(&event.moment) { late::MEANING } else { "the checkpoint was taken" };
             self.add(Sort::Done, event.moment.word(), Some(&event), message, Some(std::process::id()));
         }

@@ -1,10 +1,10 @@
 //! Checkpoints that were not there when the agent went on.
 
 use backtrail::Checkpoint;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde_json::{Map, Value};
 
 use super::event::Moment;
+use crate::output;
 
 /// What there is to know about one.
 pub(crate) const MEANING: &str = "taken late, after the agent had gone on: what it did meanwhile may be in it";
@@ -25,16 +25,9 @@ pub(super) fn may_be_late(moment: &Moment) -> bool {
 /// For the record of a checkpoint whose files were just read.
 pub(super) fn words() -> Map<String, Value> {
     let mut words = Map::new();
-    if has_agent_gone_on() {
+    // The hook that the agent waits for reads our answer as long as it runs.
+    if !output::is_hook_heard() {
         words.insert(LATE.into(), true.into());
     }
     words
-}
-
-/// Has the hook that started this process ended? It reads the answer as long as it runs.
-pub(super) fn has_agent_gone_on() -> bool {
-    let stdout = std::io::stdout();
-    let mut answer = [PollFd::new(&stdout, PollFlags::empty())];
-    let polled = poll(&mut answer, Some(&Timespec::default()));
-    polled.is_ok() && answer[0].revents().intersects(PollFlags::ERR | PollFlags::HUP)
 }

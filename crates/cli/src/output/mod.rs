@@ -37,7 +37,7 @@ pub(crate) use {
         AfterInstall, AgentListed, AgentsJson, InstalledJson, after_install_text, agents_text, installed_text,
     },
     json::{InitJson, VerifyJson},
-    output::{Output, answer_hook, offer, talk_of_hook},
+    output::{Output, answer_hook, is_hook_heard, offer, talk_of_hook},
     overview::{Overview, overview},
     pipeline::{PipelineJson, pipeline_plan_text},
     restored::{

@@ -6,6 +6,7 @@ use std::{
     process::Stdio,
 };
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::Serialize;
 
 use super::{pager, progress::ProgressLine, style::Paint, visible::visible};
@@ -46,6 +47,14 @@ impl From<io::Error> for OutputError {
 pub(crate) fn answer_hook(answer: &str) -> bool {
     let mut stdout = io::stdout().lock();
     stdout.write_all(answer.as_bytes()).and_then(|()| stdout.flush()).is_ok()
+}
+
+/// Does anybody still read what a hook answers?
+pub(crate) fn is_hook_heard() -> bool {
+    let stdout = io::stdout();
+    let mut answer = [PollFd::new(&stdout, PollFlags::empty())];
+    let polled = poll(&mut answer, Some(&Timespec::default()));
+    polled.is_err() || !answer[0].revents().intersects(PollFlags::ERR | PollFlags::HUP)
 }
 
 /// Says something beside the answer to a hook, for whoever looks at an agent's own log.
