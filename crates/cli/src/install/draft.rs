@@ -1,26 +1,33 @@
-//! A text that only grows, and knows which of its bytes are new.
+//! A text under change that knows which of its bytes are new, and what stood in their place.
+
+use std::{collections::BTreeMap, ops::Range};
 
 use serde::{Deserialize, Serialize};
 
-/// A run of bytes that was added to a text.
+/// A run of bytes that was put into a text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Piece {
     /// Where it begins in the text that has all pieces.
     pub(crate) at: usize,
     /// What was added.
     pub(crate) text: String,
+    /// What stood in its place.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub(crate) replaced: String,
 }
 
-/// A text under change: everything that was there stays, in its order.
+/// A text under change: what is not replaced stays, in its order.
 #[derive(Debug, Clone)]
 pub(crate) struct Draft {
     text: String,
     is_new: Vec<bool>,
+    /// What was replaced, by where the new bytes begin.
+    replaced: BTreeMap<usize, String>,
 }
 
 impl Draft {
     pub(crate) fn of(text: &str) -> Self {
-        Self { text: text.to_owned(), is_new: vec![false; text.len()] }
+        Self { text: text.to_owned(), is_new: vec![false; text.len()], replaced: BTreeMap::new() }
     }
 
     pub(crate) fn text(&self) -> &str {
@@ -29,8 +36,22 @@ impl Draft {
 
     /// Adds a piece in front of the byte at this place.
     pub(crate) fn insert(&mut self, at: usize, piece: &str) {
-        self.text.insert_str(at, piece);
-        self.is_new.splice(at..at, std::iter::repeat_n(true, piece.len()));
+        self.put(at..at, piece);
+    }
+
+    /// Puts a piece in the place of bytes that were there from the beginning.
+    pub(crate) fn replace(&mut self, range: Range<usize>, piece: &str) {
+        debug_assert!(!piece.is_empty() && !self.is_new[range.clone()].contains(&true));
+        let (at, old) = (range.start, self.text[range.clone()].to_owned());
+        self.put(range, piece);
+        self.replaced.insert(at, old);
+    }
+
+    fn put(&mut self, range: Range<usize>, piece: &str) {
+        let behind = self.replaced.split_off(&range.start);
+        self.replaced.extend(behind.into_iter().map(|(at, old)| (at + piece.len() - range.len(), old)));
+        self.text.replace_range(range.clone(), piece);
+        self.is_new.splice(range, std::iter::repeat_n(true, piece.len()));
     }
 
     /// What was added, in order.
@@ -40,12 +61,27 @@ impl Draft {
         while at < self.is_new.len() {
             let length = self.is_new[at..].iter().take_while(|is_new| **is_new == self.is_new[at]).count();
             if self.is_new[at] {
-                pieces.push(Piece { at, text: self.text[at..at + length].to_owned() });
+                let replaced = self.replaced.range(at..at + length).map(|(_, old)| old.as_str()).collect();
+                pieces.push(Piece { at, text: self.text[at..at + length].to_owned(), replaced });
             }
             at += length;
         }
         pieces
     }
+}
+
+/// The text with what stood in these places before, as far as pieces of a receipt stand there now.
+pub(crate) fn with_replaced(text: &str, mut places: Vec<Range<usize>>, pieces: &[Piece]) -> String {
+    let mut out = text.to_owned();
+    places.sort_by_key(|range| range.start);
+    for range in places.into_iter().rev() {
+        let known =
+            pieces.iter().find(|piece| !piece.replaced.is_empty() && text.get(range.clone()) == Some(&piece.text));
+        if let Some(piece) = known {
+            out.replace_range(range, &piece.replaced);
+        }
+    }
+    out
 }
 
 /// The text without its pieces, each at the very place where it was added; none where one is not there.
@@ -58,6 +94,7 @@ pub(crate) fn without_pieces(text: &str, pieces: &[Piece]) -> Option<String> {
             return None;
         }
         out.push_str(text.get(done..piece.at)?);
+        out.push_str(&piece.replaced);
         done = end;
     }
     out.push_str(text.get(done..)?);
@@ -71,8 +108,8 @@ pub(crate) fn without_moved_pieces(text: &str, pieces: &[Piece]) -> Option<Strin
     for piece in pieces {
         let found: Vec<usize> = text[from..].match_indices(&piece.text).map(|(at, _)| from + at).take(2).collect();
         let [at] = found[..] else { return None };
-        text.replace_range(at..at + piece.text.len(), "");
-        from = at;
+        text.replace_range(at..at + piece.text.len(), &piece.replaced);
+        from = at + piece.replaced.len();
     }
     Some(text)
 }
@@ -80,6 +117,21 @@ pub(crate) fn without_moved_pieces(text: &str, pieces: &[Piece]) -> Option<Strin
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_was_replaced_comes_back() {
+        let mut draft = Draft::of("a: old, b: other");
+        draft.replace(11..16, "new");
+        draft.insert(0, ">>");
+        draft.replace(5..8, "longer");
+        draft.insert(0, ">");
+        assert_eq!(draft.text(), ">>>a: longer, b: new");
+        let pieces = draft.pieces();
+        assert_eq!(pieces.len(), 3);
+        assert_eq!(without_pieces(draft.text(), &pieces).as_deref(), Some("a: old, b: other"));
+        assert_eq!(without_moved_pieces("..>>>a: longer, b: new", &pieces).as_deref(), Some("..a: old, b: other"));
+        assert_eq!(with_replaced("b: new, c: new", vec![3..6, 0..1], &pieces), "b: other, c: new");
+    }
 
     #[test]
     fn pieces_are_taken_out_where_they_were_put_in() {

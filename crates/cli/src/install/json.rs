@@ -82,6 +82,35 @@ pub(crate) fn add(draft: &mut Draft, wish: &Wish) -> Result<(), Problem> {
     Ok(())
 }
 
+/// One step from a value to another inside of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Step {
+    Key(String),
+    Index(usize),
+}
+
+/// Where a value stands in a text.
+pub(crate) fn place_of(text: &str, steps: &[Step]) -> Option<std::ops::Range<usize>> {
+    let parsed = parse_to_ast(text, &CollectOptions::default(), &options()).ok()?;
+    let mut here = parsed.value.as_ref()?;
+    for step in steps {
+        here = match (here, step) {
+            (Node::Object(object), Step::Key(key)) => find(object, key)?,
+            (Node::Array(array), Step::Index(number)) => array.elements.get(*number)?,
+            _ => return None,
+        };
+    }
+    Some(here.range().start..here.range().end)
+}
+
+/// Puts a value in the place of another.
+pub(crate) fn replace(draft: &mut Draft, steps: &[Step], value: &Value) {
+    if let Some(range) = place_of(draft.text(), steps) {
+        let value = Style::of(draft.text()).render(value, "");
+        draft.replace(range, &value);
+    }
+}
+
 /// A document that holds a wish and nothing else.
 fn from_top(wish: &Wish) -> Value {
     let (path, inner) = match wish {

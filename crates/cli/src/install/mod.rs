@@ -4,6 +4,7 @@ mod config_file;
 mod draft;
 mod json;
 mod lock;
+mod look;
 mod plan;
 mod receipts;
 mod rehearsal;
@@ -15,6 +16,7 @@ mod wanted;
 mod samples;
 
 pub(crate) use {
+    draft::Piece,
     lock::InstallLock,
     plan::{FileChange, FilePlan, Plan, Planner},
     receipts::Receipts,

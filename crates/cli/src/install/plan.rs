@@ -7,8 +7,9 @@ use serde_json::Value;
 
 use super::{
     config_file::ConfigFile,
-    draft::{Draft, Piece, without_moved_pieces, without_pieces},
+    draft::{Draft, Piece, with_replaced, without_moved_pieces, without_pieces},
     json::{self, Cut, Problem, Wish},
+    look::{Found, Look, place_of, value_at},
     receipts::{Receipt, Receipts},
     toml::{self, Present, Server},
     wanted::{Content, OWN_MARK, Program, Wanted, is_ours},
@@ -96,7 +97,9 @@ impl Planner<'_> {
             let planned = match &wanted.content {
                 Content::Json(wishes) => self.add_to_json(file, wishes, &mut plan.notes)?,
                 Content::Toml(server) => self.add_to_toml(file, server, &mut plan.notes)?,
-                Content::Whole { text, is_executable } => self.make_whole(file, text, *is_executable)?,
+                Content::Whole { text, is_executable } => {
+                    self.make_whole(file, text, *is_executable, &mut plan.notes)?
+                }
             };
             plan.files.push(planned);
         }
@@ -113,8 +116,8 @@ impl Planner<'_> {
             }
             let text = text_of(&file)?;
             let cleaned = match &wanted.content {
-                Content::Json(wishes) => self.clean_json(&file, wishes)?,
-                Content::Toml(server) => self.clean_toml(&file, server)?,
+                Content::Json(wishes) => self.clean_json(&file, wishes, self.known_own(&file))?.text,
+                Content::Toml(server) => self.clean_toml(&file, server, self.known_own(&file))?.text,
                 Content::Whole { text: ours, .. } => {
                     let is_untouched =
                         text == ours || self.receipt(&file).is_some_and(|receipt| receipt.is_whole(text));
@@ -125,6 +128,10 @@ impl Planner<'_> {
                     if is_untouched { String::new() } else { text.to_owned() }
                 }
             };
+            if self.has_own(&file, &wanted.content)? {
+                let path = file.path.display();
+                plan.notes.push(format!("{path} has an entry of your own, which was there before and stays"));
+            }
             if cleaned != text {
                 plan.files.push(self.cleaned(file.clone(), cleaned));
             }
@@ -134,6 +141,27 @@ impl Planner<'_> {
 
     fn receipt(&self, file: &ConfigFile) -> Option<&Receipt> {
         self.receipts.find(self.agent, file)
+    }
+
+    /// The entries that were there before the first installation.
+    fn known_own(&self, file: &ConfigFile) -> &[Vec<String>] {
+        self.receipt(file).map(|receipt| receipt.own.as_slice()).unwrap_or_default()
+    }
+
+    /// Is one of them still there?
+    fn has_own(&self, file: &ConfigFile, content: &Content) -> Result<bool, Error> {
+        let fail = |problem| spoilt(&file.path, problem);
+        let text = text_of(file)?;
+        Ok(match content {
+            _ if self.known_own(file).is_empty() => false,
+            Content::Json(wishes) => !self.own_entries(file, &json::parse(text).map_err(fail)?, wishes).is_empty(),
+            Content::Toml(server) => matches!(toml::look(text, server).map_err(fail)?, Present::Server { .. }),
+            Content::Whole { .. } => false,
+        })
+    }
+
+    fn look(&self) -> Look<'_> {
+        Look { agent: self.agent, program: self.program }
     }
 
     fn cleaned(&self, file: ConfigFile, text: String) -> FilePlan {
@@ -146,17 +174,17 @@ impl Planner<'_> {
     }
 
     /// A file with something added.
-    fn grown(&self, file: ConfigFile, base: &str, draft: Draft, containers: Containers) -> FilePlan {
+    fn grown(&self, file: ConfigFile, without: &str, draft: Draft, containers: Containers) -> FilePlan {
         let earlier = self.receipt(&file);
         let mut receipt = Receipt::new(self.agent, &file);
-        let was_made = earlier.is_some_and(|receipt| receipt.created) && base.is_empty();
+        let was_made = earlier.is_some_and(|receipt| receipt.created) && without.is_empty();
         receipt.created = !file.exists() || was_made;
         receipt.directories = match earlier {
             Some(earlier) if was_made => earlier.directories.clone(),
             _ => missing_directories(&file.path),
         };
         receipt.pieces = draft.pieces();
-        (receipt.kept, receipt.made) = (containers.kept, containers.made);
+        (receipt.kept, receipt.made, receipt.own) = (containers.kept, containers.made, containers.own);
         let change = match (file.exists(), file.text() == Some(draft.text())) {
             (_, true) => FileChange::Unchanged,
             (true, false) => FileChange::Edited,
@@ -166,17 +194,30 @@ impl Planner<'_> {
         FilePlan { file, change, pieces, text: draft.text().to_owned(), is_executable: false, receipt: Some(receipt) }
     }
 
-    fn unchanged(&self, file: ConfigFile) -> FilePlan {
+    fn unchanged(&self, file: ConfigFile, own: Vec<Vec<String>>) -> FilePlan {
         let text = file.text().unwrap_or_default().to_owned();
-        let receipt = self.receipt(&file).cloned();
+        let mut receipt = self.receipt(&file).cloned();
+        if receipt.is_none() && !own.is_empty() {
+            receipt = Some(Receipt::new(self.agent, &file).with_own(own));
+        }
         FilePlan { file, change: FileChange::Unchanged, pieces: Vec::new(), text, is_executable: false, receipt }
     }
 
-    fn make_whole(&self, file: ConfigFile, text: &str, is_executable: bool) -> Result<FilePlan, Error> {
+    fn make_whole(
+        &self,
+        file: ConfigFile,
+        text: &str,
+        is_executable: bool,
+        notes: &mut Vec<String>,
+    ) -> Result<FilePlan, Error> {
         let present = text_of(&file)?;
         if file.exists() && !present.contains(OWN_MARK) {
             let problem = format!("it is a file of your own; call `{}` from it", self.program.hook(self.agent));
             return Err(spoilt(&file.path, Problem(problem)));
+        }
+        if file.exists() && present != text && self.receipt(&file).is_some_and(|receipt| !receipt.is_all(present)) {
+            notes.push(format!("{} was changed by hand and stays", file.path.display()));
+            return Ok(self.unchanged(file, Vec::new()));
         }
         let mut draft = Draft::of("");
         draft.insert(0, text);
@@ -185,60 +226,69 @@ impl Planner<'_> {
 
     fn add_to_json(&self, file: ConfigFile, wishes: &[Wish], notes: &mut Vec<String>) -> Result<FilePlan, Error> {
         let fail = |problem| spoilt(&file.path, problem);
-        let present = json::parse(text_of(&file)?).map_err(fail)?;
-        let mut open: Vec<&Wish> = Vec::new();
+        let text = text_of(&file)?;
+        let present = json::parse(text).map_err(fail)?;
+        let own = self.own_entries(&file, &present, wishes);
+        let without = self.clean_json(&file, wishes, &own)?;
+        // What the user changed in our entries since stays: they are only taken out and added anew where nobody did.
+        let base = if without.is_exact { &without.text } else { text };
+        let base_value = json::parse(base).map_err(fail)?;
+        let mut is_due = false;
         for wish in wishes {
-            match self.look(&present, wish) {
-                Found::Foreign => notes.push(format!("{} has an entry of that name, which stays", file.path.display())),
-                Found::Ours | Found::Nothing | Found::Outdated => open.push(wish),
+            is_due |= match self.look().at(&present, wish) {
+                Found::Ours => false,
+                Found::Nothing | Found::Outdated(_) => true,
+                Found::Adapted => self.look().at(&base_value, wish) == Found::Nothing,
+                Found::Foreign => {
+                    notes.push(format!("{} has an entry of that name, which stays", file.path.display()));
+                    false
+                }
             }
         }
-        if open.iter().all(|wish| self.look(&present, wish) == Found::Ours) {
-            return Ok(self.unchanged(file));
+        if !is_due {
+            return Ok(self.unchanged(file, own));
         }
-        let base = self.clean_json(&file, wishes)?;
-        let base_value = json::parse(&base).map_err(fail)?;
-        let mut draft = Draft::of(&base);
-        for wish in open.into_iter().filter(|wish| self.look(&base_value, wish) != Found::Ours) {
-            json::add(&mut draft, wish).map_err(fail)?;
+        let mut draft = Draft::of(base);
+        for wish in wishes {
+            match self.look().at(&base_value, wish) {
+                Found::Nothing => json::add(&mut draft, wish).map_err(fail)?,
+                Found::Outdated(values) => {
+                    values.iter().for_each(|(steps, value)| json::replace(&mut draft, steps, value));
+                }
+                Found::Ours | Found::Adapted | Found::Foreign => {}
+            }
         }
         // Whatever it took to get there, the agent must be able to read it.
         json::parse(draft.text()).map_err(fail)?;
-        let (kept, made) = containers(wishes).into_iter().partition(|path| at(&base_value, path).is_some());
-        Ok(self.grown(file, &base, draft, Containers { kept, made }))
+        let rest = json::parse(&without.text).map_err(fail)?;
+        let (kept, made) = containers(wishes).into_iter().partition(|path| value_at(&rest, path).is_some());
+        Ok(self.grown(file, &without.text, draft, Containers { kept, made, own }))
     }
 
-    /// What stands in a document where a wish would have its place.
-    fn look(&self, document: &Value, wish: &Wish) -> Found {
-        match wish {
-            Wish::Element { path, value } => {
-                let elements = at(document, path).and_then(Value::as_array).into_iter().flatten();
-                if elements.clone().any(|element| element == value) { Found::Ours } else { Found::Nothing }
-            }
-            Wish::Member { path, key, value } => match at(document, path).and_then(|object| object.get(key)) {
-                None => Found::Nothing,
-                Some(present) if present == value => Found::Ours,
-                Some(present) if is_ours(present, self.agent, self.program) => Found::Outdated,
-                // A version is needed, whichever it is.
-                Some(_) if !value.is_object() => Found::Ours,
-                Some(_) => Found::Foreign,
-            },
-        }
+    /// Where entries of the user's own stand that call this program: those that were there before the first
+    /// installation and say more than it would have written.
+    fn own_entries(&self, file: &ConfigFile, present: &Value, wishes: &[Wish]) -> Vec<Vec<String>> {
+        let is_own = |wish: &&Wish| match self.receipt(file) {
+            Some(receipt) => receipt.own.contains(&place_of(wish)) && !self.look().written_at(present, wish).is_empty(),
+            None => self.look().is_users_own(present, wish),
+        };
+        wishes.iter().filter(is_own).map(place_of).collect()
     }
 
     /// The text of a file without our entries; empty where nothing else was ever in it.
-    fn clean_json(&self, file: &ConfigFile, wishes: &[Wish]) -> Result<String, Error> {
+    fn clean_json(&self, file: &ConfigFile, wishes: &[Wish], own: &[Vec<String>]) -> Result<Cleaned, Error> {
         let fail = |problem| spoilt(&file.path, problem);
         let text = text_of(file)?;
-        json::parse(text).map_err(fail)?;
+        let present = json::parse(text).map_err(fail)?;
         let receipt = self.receipt(file);
         if receipt.is_some_and(|receipt| receipt.is_whole(text)) {
-            return Ok(String::new());
+            return Ok(Cleaned { text: String::new(), is_exact: true });
         }
+        let own: Vec<&Wish> = wishes.iter().filter(|wish| own.contains(&place_of(wish))).collect();
         let was_kept = |path: &[String]| receipt.is_some_and(|receipt| receipt.kept.iter().any(|kept| kept == path));
-        let is_made = |path: &[String]| receipt.is_some() && !was_kept(path);
+        let is_made = |path: &[String]| receipt.is_some_and(|receipt| !receipt.pieces.is_empty()) && !was_kept(path);
         let is_wished = |path: &[String], value: &Value| {
-            wishes.iter().any(|wish| match wish {
+            wishes.iter().filter(|wish| !own.contains(wish)).any(|wish| match wish {
                 Wish::Element { path: array, .. } => {
                     path.starts_with(array) && is_ours(value, self.agent, self.program)
                 }
@@ -253,60 +303,96 @@ impl Planner<'_> {
                 }
             })
         };
-        let by_structure = json::take_out(text, &Cut { is_ours: &is_wished, was_there: &was_kept }).map_err(fail)?;
+        let calls = own.iter().flat_map(|wish| self.look().written_at(&present, wish));
+        let calls = calls.filter_map(|steps| json::place_of(text, &steps)).collect();
+        let put_back = with_replaced(text, calls, receipt.map(|receipt| &receipt.pieces[..]).unwrap_or_default());
+        let by_structure =
+            json::take_out(&put_back, &Cut { is_ours: &is_wished, was_there: &was_kept }).map_err(fail)?;
         let expected = json::parse(&by_structure).map_err(fail)?;
         let is_nothing = expected.as_object().is_some_and(serde_json::Map::is_empty);
         if is_nothing && by_structure != text && receipt.is_some_and(|receipt| receipt.created) {
-            return Ok(String::new());
+            return Ok(Cleaned { text: String::new(), is_exact: false });
         }
         let exact = by_place(text, receipt, |text| json::parse(text).is_ok_and(|value| same(&value, &expected)));
-        Ok(exact.unwrap_or(by_structure))
+        Ok(Cleaned::from(exact, by_structure))
     }
 
     fn add_to_toml(&self, file: ConfigFile, server: &Server, notes: &mut Vec<String>) -> Result<FilePlan, Error> {
         let fail = |problem| spoilt(&file.path, problem);
-        let present = toml::look(text_of(&file)?, server).map_err(fail)?;
+        let text = text_of(&file)?;
+        let present = toml::look(text, server).map_err(fail)?;
+        let place = vec![server.table.to_owned(), server.key.to_owned()];
+        let is_own = match (&present, self.receipt(&file)) {
+            (Present::Server { .. }, Some(receipt)) => receipt.own.contains(&place),
+            (Present::Server { is_plain, .. }, None) => !is_plain,
+            _ => false,
+        };
+        let own = if is_own { vec![place] } else { Vec::new() };
         match &present {
-            Present::Server { command, args } if (command, args) == (&server.command, &server.args) => {
-                return Ok(self.unchanged(file));
+            Present::Server { command, args, .. } if (command, args) == (&server.command, &server.args) => {
+                return Ok(self.unchanged(file, own));
             }
-            Present::Server { command, args } if !self.is_our_server(command, args) => {
+            Present::Server { command, args, .. } if !self.is_our_server(command, args) => {
                 notes.push(format!("{} has a server of that name, which stays", file.path.display()));
-                return Ok(self.unchanged(file));
+                return Ok(self.unchanged(file, Vec::new()));
             }
             Present::SomethingElse => {
                 return Err(fail(Problem(format!("\"{}.{}\" is not a table", server.table, server.key))));
             }
             Present::Server { .. } | Present::Nothing => {}
         }
-        let base = self.clean_toml(&file, server)?;
-        let mut draft = Draft::of(&base);
-        toml::add(&mut draft, server).map_err(fail)?;
-        let kept = toml::has_table(&base, server).then(|| vec![server.table.to_owned()]);
+        let without = self.clean_toml(&file, server, &own)?;
+        let base = if without.is_exact { &without.text } else { text };
+        let mut draft = Draft::of(base);
+        match toml::look(base, server).map_err(fail)? {
+            Present::Server { .. } => toml::replace_call(&mut draft, server).map_err(fail)?,
+            _ => toml::add(&mut draft, server).map_err(fail)?,
+        }
+        let kept = toml::has_table(&without.text, server).then(|| vec![server.table.to_owned()]);
         let kept = kept.into_iter().collect();
-        Ok(self.grown(file, &base, draft, Containers { kept, made: Vec::new() }))
+        Ok(self.grown(file, &without.text, draft, Containers { kept, made: Vec::new(), own }))
     }
 
     fn is_our_server(&self, command: &str, args: &[String]) -> bool {
         is_ours(&serde_json::json!({ "command": command, "args": args }), self.agent, self.program)
     }
 
-    fn clean_toml(&self, file: &ConfigFile, server: &Server) -> Result<String, Error> {
+    fn clean_toml(&self, file: &ConfigFile, server: &Server, own: &[Vec<String>]) -> Result<Cleaned, Error> {
         let fail = |problem| spoilt(&file.path, problem);
         let text = text_of(file)?;
         match toml::look(text, server).map_err(fail)? {
-            Present::Server { command, args } if self.is_our_server(&command, &args) => {}
-            _ => return Ok(text.to_owned()),
+            Present::Server { command, args, .. } if self.is_our_server(&command, &args) => {}
+            _ => return Ok(Cleaned { text: text.to_owned(), is_exact: false }),
         }
         let receipt = self.receipt(file);
-        let exact = by_place(text, receipt, |text| toml::look(text, server) == Ok(Present::Nothing));
-        if let Some(exact) = exact {
-            return Ok(exact);
+        let fits = |text: &str| match toml::look(text, server) {
+            Ok(Present::Nothing) => own.is_empty(),
+            Ok(Present::Server { .. }) => !own.is_empty(),
+            _ => false,
+        };
+        let exact = by_place(text, receipt, fits);
+        if !own.is_empty() {
+            let pieces = receipt.map(|receipt| &receipt.pieces[..]).unwrap_or_default();
+            let put_back = with_replaced(text, toml::places_of_call(text, server), pieces);
+            return Ok(Cleaned::from(exact, put_back));
         }
         let table_was_there = receipt.is_some_and(|receipt| !receipt.kept.is_empty());
         let cleaned = toml::take_out(text, server, table_was_there).map_err(fail)?;
         let is_nothing = toml::is_empty(&cleaned) && receipt.is_some_and(|receipt| receipt.created);
-        Ok(if is_nothing { String::new() } else { cleaned })
+        Ok(Cleaned::from(exact, if is_nothing { String::new() } else { cleaned }))
+    }
+}
+
+/// A text without what an installation put into it.
+struct Cleaned {
+    text: String,
+    /// Was all of it there as it had been put?
+    is_exact: bool,
+}
+
+impl Cleaned {
+    fn from(exact: Option<String>, by_structure: String) -> Self {
+        Self { is_exact: exact.is_some(), text: exact.unwrap_or(by_structure) }
     }
 }
 
@@ -325,15 +411,8 @@ struct Containers {
     kept: Vec<Vec<String>>,
     /// Those that are made for it.
     made: Vec<Vec<String>>,
-}
-
-/// What stands where a wish would have its place.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Found {
-    Nothing,
-    Ours,
-    Outdated,
-    Foreign,
+    /// Entries of the user's own.
+    own: Vec<Vec<String>>,
 }
 
 /// An empty document and one that says nothing are the same.
@@ -342,18 +421,10 @@ fn same(one: &Value, other: &Value) -> bool {
     one == other || (is_nothing(one) && is_nothing(other))
 }
 
-fn at<'v>(document: &'v Value, path: &[String]) -> Option<&'v Value> {
-    path.iter().try_fold(document, |value, key| value.get(key))
-}
-
 /// Every object, array and plain member that wishes touch.
 fn containers(wishes: &[Wish]) -> Vec<Vec<String>> {
     let mut paths = Vec::new();
-    for wish in wishes {
-        let path = match wish {
-            Wish::Element { path, .. } => path.clone(),
-            Wish::Member { path, key, .. } => path.iter().chain([key]).cloned().collect(),
-        };
+    for path in wishes.iter().map(place_of) {
         for length in 1..=path.len() {
             if !paths.contains(&path[..length].to_vec()) {
                 paths.push(path[..length].to_vec());
@@ -376,7 +447,10 @@ impl Plan {
         let mut kept = receipts.clone();
         for file in &self.files {
             match (&file.receipt, file.change) {
-                (_, FileChange::Cleaned | FileChange::Deleted) => kept.remove(self.agent, &file.file),
+                (receipt, FileChange::Cleaned | FileChange::Deleted) => {
+                    kept.remove(self.agent, &file.file);
+                    receipt.as_ref().and_then(Receipt::after_removal).into_iter().for_each(|left| kept.put(left));
+                }
                 (Some(receipt), _) => kept.put(receipt.clone()),
                 (None, _) => {}
             }

@@ -32,6 +32,9 @@ pub(crate) struct Receipt {
     /// Objects and arrays that were made for it.
     #[serde(default)]
     pub(crate) made: Vec<Vec<String>>,
+    /// Where entries stood that call this program, before the first installation: they are the user's own.
+    #[serde(default)]
+    pub(crate) own: Vec<Vec<String>>,
 }
 
 impl Receipt {
@@ -45,7 +48,19 @@ impl Receipt {
             pieces: Vec::new(),
             kept: Vec::new(),
             made: Vec::new(),
+            own: Vec::new(),
         }
+    }
+
+    pub(crate) fn with_own(self, own: Vec<Vec<String>>) -> Self {
+        Self { own, ..self }
+    }
+
+    /// What is to be remembered when all that was added is taken out again.
+    pub(crate) fn after_removal(&self) -> Option<Self> {
+        let (pieces, kept, made) = (Vec::new(), Vec::new(), Vec::new());
+        let left = Self { created: false, directories: Vec::new(), pieces, kept, made, ..self.clone() };
+        (!left.own.is_empty()).then_some(left)
     }
 
     fn is_of(&self, agent: Agent, file: &ConfigFile) -> bool {
@@ -54,7 +69,12 @@ impl Receipt {
 
     /// Is this all of the file, as it was made?
     pub(crate) fn is_whole(&self, text: &str) -> bool {
-        self.created && matches!(&self.pieces[..], [only] if only.at == 0 && only.text == text)
+        self.created && self.is_all(text)
+    }
+
+    /// Is this all that was put into the file?
+    pub(crate) fn is_all(&self, text: &str) -> bool {
+        matches!(&self.pieces[..], [only] if only.at == 0 && only.text == text)
     }
 }
 
@@ -108,8 +128,9 @@ impl Receipts {
 
     /// The files that something was installed into for an agent.
     pub(crate) fn paths(&self, agent: Agent) -> impl Iterator<Item = &Path> {
-        let own = self.files.iter().filter(move |receipt| receipt.agent == agent.name());
-        let paths: BTreeSet<&Path> = own.map(|receipt| receipt.path.as_path()).collect();
+        let of_agent =
+            self.files.iter().filter(move |receipt| receipt.agent == agent.name() && !receipt.pieces.is_empty());
+        let paths: BTreeSet<&Path> = of_agent.map(|receipt| receipt.path.as_path()).collect();
         paths.into_iter()
     }
 }

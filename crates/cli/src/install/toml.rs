@@ -1,5 +1,7 @@
 //! Adds a table to TOML, and takes it out again, keeping everything else as it is.
 
+use std::ops::Range;
+
 use toml_edit::{Document, DocumentMut, Item, Value, value};
 
 use super::{draft::Draft, json::Problem};
@@ -30,7 +32,12 @@ fn parse(text: &str) -> Result<DocumentMut, Problem> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Present {
     Nothing,
-    Server { command: String, args: Vec<String> },
+    Server {
+        command: String,
+        args: Vec<String>,
+        /// Says it no more than an installation writes?
+        is_plain: bool,
+    },
     SomethingElse,
 }
 
@@ -45,9 +52,58 @@ pub(crate) fn look(text: &str, server: &Server) -> Result<Present, Problem> {
     let args = found.get("args").and_then(Item::as_array);
     let args = args.map(|args| args.iter().filter_map(Value::as_str).map(str::to_owned).collect());
     Ok(match command {
-        Some(command) => Present::Server { command: command.to_owned(), args: args.unwrap_or_default() },
+        Some(command) => Present::Server {
+            command: command.to_owned(),
+            args: args.unwrap_or_default(),
+            is_plain: found.iter().all(|(key, item)| is_written(key, item, server)),
+        },
         None => Present::SomethingElse,
     })
+}
+
+/// Is it what an installation writes, whatever the program?
+fn is_written(key: &str, item: &Item, server: &Server) -> bool {
+    match key {
+        "command" | "args" => true,
+        "env_vars" => item.as_array().is_some_and(|names| {
+            names.len() == server.env_vars.len()
+                && names.iter().map(Value::as_str).eq(server.env_vars.iter().copied().map(Some))
+        }),
+        _ => false,
+    }
+}
+
+/// Where the server's program and its arguments stand.
+pub(crate) fn places_of_call(text: &str, server: &Server) -> Vec<Range<usize>> {
+    let Ok(document) = Document::parse(text) else { return Vec::new() };
+    let table = document.get(server.table).and_then(Item::as_table_like);
+    let Some(found) = table.and_then(|table| table.get(server.key)).and_then(Item::as_table_like) else {
+        return Vec::new();
+    };
+    ["command", "args"].into_iter().filter_map(|key| found.get(key)?.as_value()?.span()).collect()
+}
+
+/// Makes a server that is there start this program; the rest of it stays.
+pub(crate) fn replace_call(draft: &mut Draft, server: &Server) -> Result<(), Problem> {
+    let wished = [Value::from(server.command.as_str()), server.args.iter().collect::<Value>()];
+    let places = places_of_call(draft.text(), server);
+    let mut edits: Vec<(Range<usize>, Value)> = places.into_iter().zip(wished).collect();
+    edits.sort_by_key(|(range, _)| range.start);
+    for (range, wished) in edits.into_iter().rev() {
+        let present = draft.text()[range.clone()].parse::<Value>();
+        if !present.is_ok_and(|present| is_same(&present, &wished)) {
+            draft.replace(range, &wished.to_string());
+        }
+    }
+    parse(draft.text()).map(drop)
+}
+
+/// Do they say the same, however they are written?
+fn is_same(one: &Value, other: &Value) -> bool {
+    match (one.as_array(), other.as_array()) {
+        (Some(one), Some(other)) => one.iter().map(Value::as_str).eq(other.iter().map(Value::as_str)),
+        _ => one.as_str().is_some() && one.as_str() == other.as_str(),
+    }
 }
 
 /// Adds the server, which must not be there.
@@ -140,7 +196,8 @@ mod tests {
             let mut draft = Draft::of(text);
             assert_eq!(look(text, &server()), Ok(Present::Nothing), "{text}");
             add(&mut draft, &server()).unwrap();
-            let present = Present::Server { command: "/b in/backtrail".into(), args: vec!["mcp".into()] };
+            let (command, args) = ("/b in/backtrail".into(), vec!["mcp".into()]);
+            let present = Present::Server { command, args, is_plain: true };
             assert_eq!(look(draft.text(), &server()), Ok(present), "{}", draft.text());
             let passed = parse(draft.text()).unwrap()["mcp_servers"]["backtrail"]["env_vars"].to_string();
             assert_eq!(passed.trim(), "[\"HOME\"]");

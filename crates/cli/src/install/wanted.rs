@@ -333,19 +333,25 @@ fn opencode(reach: Reach, places: &Places, program: &Program) -> Vec<Wanted> {
     ]
 }
 
-/// Is this entry one that an installation made, with this program or another copy of it?
-pub(crate) fn is_ours(value: &Value, agent: Agent, program: &Program) -> bool {
-    let Some(object) = value.as_object() else { return false };
+/// The words that an entry starts a program with; none where it starts none.
+pub(crate) fn call(value: &Value) -> Option<Vec<String>> {
+    let object = value.as_object()?;
     let line = object.get("command").or_else(|| object.get("bash"));
-    let words: Vec<String> = match (line, object.get("args").and_then(Value::as_array)) {
+    let words = match (line, object.get("args").and_then(Value::as_array)) {
         (Some(Value::String(program)), Some(args)) => {
             let args = args.iter().filter_map(Value::as_str);
             std::iter::once(program.as_str()).chain(args).map(str::to_owned).collect()
         }
         (Some(Value::String(line)), None) => split_line(line),
         (Some(Value::Array(words)), _) => words.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
-        _ => return false,
+        _ => return None,
     };
+    Some(words)
+}
+
+/// Is this entry one that an installation made, with this program or another copy of it?
+pub(crate) fn is_ours(value: &Value, agent: Agent, program: &Program) -> bool {
+    let Some(words) = call(value) else { return false };
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let calls = [program.words(&["mcp"]), program.words(&["hook", agent.name()])];
     let rest = words.split_first().map_or(&[][..], |(_, rest)| rest);

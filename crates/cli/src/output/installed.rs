@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     hooks::Agent,
-    install::{FileChange, FilePlan, Rehearsal},
+    install::{FileChange, FilePlan, Piece, Rehearsal},
 };
 
 /// What `install` and `uninstall` answer.
@@ -165,11 +165,14 @@ pub(crate) fn installed_text(files: &[FilePlan], dry_run: bool, paint: Paint) ->
 }
 
 fn pieces_text(file: &FilePlan, is_gain: bool, paint: Paint) -> String {
-    let mut out = String::new();
-    for line in file.pieces.iter().flat_map(|piece| piece.text.lines()).filter(|line| !line.trim().is_empty()) {
-        let line = visible_line(line);
-        let line = if is_gain { paint.added(format!("+{line}")) } else { paint.removed(format!("-{line}")) };
-        out.push_str(&format!("  {line}\n"));
-    }
-    out
+    let lines = |text: &str, is_added: bool| {
+        let lines = text.lines().filter(|line| !line.trim().is_empty()).map(visible_line);
+        let line = |line| if is_added { paint.added(format!("+{line}")) } else { paint.removed(format!("-{line}")) };
+        lines.map(|text| format!("  {}\n", line(text))).collect::<String>()
+    };
+    let piece = |piece: &Piece| {
+        let (old, new) = if is_gain { (&piece.replaced, &piece.text) } else { (&piece.text, &piece.replaced) };
+        lines(old, false) + &lines(new, true)
+    };
+    file.pieces.iter().map(piece).collect()
 }

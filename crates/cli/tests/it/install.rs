@@ -238,6 +238,133 @@ fn a_program_that_moved_is_written_anew() {
     assert_eq!(json(&fs::read(&path).unwrap()), serde_json::json!({ "a": 1 }));
 }
 
+/// Entries that call this program and say more than an installation writes, as they stood before it: in which file, for
+/// which agent, and how. `backtrail` stands for the program that is on the user's path.
+const OWN_ENTRIES: [(&str, &str, &str); 6] = [
+    (
+        "cursor",
+        "home/.cursor/mcp.json",
+        "{\"mcpServers\": {\"backtrail\": {\"command\":\"backtrail\",\"args\":[\"mcp\"],\"env\":{\"BACKTRAIL_HOME\":\"/x\"}}}}\n",
+    ),
+    (
+        "cursor",
+        "home/.cursor/hooks.json",
+        "{\"version\": 1, \"hooks\": {\"stop\": [{\"command\": \"backtrail hook cursor\", \"timeout\": 77}]}}",
+    ),
+    (
+        "claude",
+        "home/.claude/settings.json",
+        "{\n  \"hooks\": {\n    \"Stop\": [\n      { \"hooks\": [ { \"type\": \"command\", \"command\": \"backtrail hook claude\", \"timeout\": 77 } ] } // mine\n    ]\n  }\n}\n",
+    ),
+    (
+        "gemini",
+        "home/.gemini/settings.json",
+        "{\n  \"mcpServers\": {\n    \"backtrail\": { \"env\": { \"A\": \"1\" }, \"command\": \"backtrail\", \"args\": [ \"mcp\" ] }\n  }\n}\n",
+    ),
+    (
+        "opencode",
+        "home/.config/opencode/opencode.json",
+        "{\"mcp\": {\"backtrail\": {\"type\": \"local\", \"command\": [\"backtrail\", \"mcp\"], \"enabled\": false}}}",
+    ),
+    (
+        "codex",
+        "home/.codex/config.toml",
+        "model = 'm'\n[mcp_servers.backtrail] # mine\nargs = [ 'mcp' ]\ncommand = 'backtrail' # that\n\n[mcp_servers.backtrail.env]\nBACKTRAIL_HOME = '/x'\n",
+    ),
+];
+
+/// They were taken out and added anew, without what the user had written beside the call; uninstall took them away.
+#[test]
+fn entries_of_the_users_own_keep_what_they_say_and_stay() {
+    for (agent, file, text) in OWN_ENTRIES {
+        let place = Place::new();
+        let path = put(&place, file, text);
+        let read = || fs::read_to_string(&path).unwrap();
+        let before = files(&place);
+        place.ok(["install", agent]);
+        let installed = read();
+        let mut expected = text.to_owned();
+        for (before, behind) in [("\"", " hook"), (": \"", "\""), (":\"", "\""), ("[\"", "\""), ("'", "'")] {
+            let [old, new] =
+                ["backtrail", env!("CARGO_BIN_EXE_backtrail")].map(|word| format!("{before}{word}{behind}"));
+            expected = expected.replace(&old, &new.replace('\'', "\""));
+        }
+        if file.ends_with("toml") {
+            assert_eq!(installed, expected);
+        } else {
+            assert!(includes(&json(installed.as_bytes()), &json(expected.as_bytes())), "{installed}\n{expected}");
+        }
+        place.ok(["install", agent]);
+        assert_eq!(read(), installed, "the second time");
+        for time in ["first", "second"] {
+            let answer = place.json(["uninstall", agent]);
+            assert!(answer["notes"].to_string().contains("your own"), "{answer}");
+            assert!(before == files(&place), "{file}, the {time} time:\n{}", read());
+        }
+        // Where something else changed meanwhile, they stay all the same.
+        place.ok(["install", agent]);
+        let space = if file.ends_with("toml") { "\n# new\n" } else { "\n " };
+        fs::write(&path, format!("{space}{}", read())).unwrap();
+        place.ok(["uninstall", agent]);
+        assert_eq!(read().trim(), format!("{space}{text}").trim());
+    }
+}
+
+/// The same where the user wrote it into what an installation had added.
+#[test]
+fn what_the_user_added_to_our_entries_stays_when_it_is_installed_again() {
+    let place = Place::new();
+    let before = files(&place);
+    let (hooks, servers) = (place.path("home/.cursor/hooks.json"), place.path("home/.cursor/mcp.json"));
+    place.ok(["install", "cursor"]);
+    let edit = |path: &Path, edit: &dyn Fn(&mut Value)| {
+        let mut document = json(&fs::read(path).unwrap());
+        edit(&mut document);
+        fs::write(path, serde_json::to_string_pretty(&document).unwrap()).unwrap();
+        document
+    };
+    let program = env!("CARGO_BIN_EXE_backtrail");
+    let more = |document: &mut Value| document["mcpServers"]["backtrail"]["env"] = serde_json::json!({ "A": "1" });
+    let with_env = edit(&servers, &more);
+    let with_timeout = edit(&hooks, &|document| document["hooks"]["stop"][0]["timeout"] = 77.into());
+    let answer = place.json(["install", "cursor"]);
+    assert!(answer["files"].as_array().unwrap().iter().all(|file| file["change"] == "unchanged"), "{answer}");
+    assert_eq!(
+        (json(&fs::read(&servers).unwrap()), json(&fs::read(&hooks).unwrap())),
+        (with_env.clone(), with_timeout.clone())
+    );
+    // The program moves: the call changes, and nothing else.
+    for path in [&servers, &hooks] {
+        fs::write(path, fs::read_to_string(path).unwrap().replace(program, "/old/place/backtrail")).unwrap();
+    }
+    place.ok(["install", "cursor"]);
+    assert_eq!((json(&fs::read(&servers).unwrap()), json(&fs::read(&hooks).unwrap())), (with_env, with_timeout));
+    place.ok(["uninstall", "cursor"]);
+    assert!(before == files(&place), "{:?}", files(&place));
+
+    place.ok(["install", "codex"]);
+    let path = place.path("home/.codex/config.toml");
+    let text = fs::read_to_string(&path).unwrap();
+    let edited = format!("{}\n[mcp_servers.backtrail.env]\nA = '1'\n", text.replace(program, "/old/place/backtrail"));
+    fs::write(&path, edited).unwrap();
+    place.ok(["install", "codex"]);
+    assert_eq!(fs::read_to_string(&path).unwrap(), format!("{text}\n[mcp_servers.backtrail.env]\nA = '1'\n"));
+    place.ok(["uninstall", "codex"]);
+    assert!(before == files(&place), "{:?}", files(&place));
+}
+
+#[test]
+fn a_script_of_ours_that_the_user_changed_stays() {
+    let place = Place::new();
+    place.ok(["install", "cline"]);
+    let path = place.path("home/.cline/hooks/PreToolUse");
+    let changed = fs::read_to_string(&path).unwrap().replace("exec ", "BACKTRAIL_HOME=/x exec ");
+    fs::write(&path, &changed).unwrap();
+    let answer = place.json(["install", "cline"]);
+    assert!(answer["notes"].to_string().contains("changed by hand"), "{answer}");
+    assert_eq!(fs::read_to_string(&path).unwrap(), changed);
+}
+
 #[test]
 fn a_linked_file_stays_a_link() {
     let place = Place::new();
