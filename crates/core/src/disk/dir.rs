@@ -10,7 +10,7 @@ use std::{
 
 use bstr::BString;
 use rustix::{
-    fs::{AtFlags, CWD, OFlags, RenameFlags},
+    fs::{AtFlags, CWD, IFlags, OFlags, RenameFlags},
     io::Errno,
 };
 
@@ -282,10 +282,19 @@ impl Dir {
 
     /// Can a name be moved from this directory into that one? Nothing is moved.
     pub(crate) fn can_rename_to(&self, other: &Self) -> bool {
-        // Two mounts are told apart before the names are looked up, and there is nothing under these.
-        let (from, to): (&[u8], &[u8]) = (b".backtrail-probe-from", b".backtrail-probe-to");
-        let result = rustix::fs::renameat_with(&self.0, from, &other.0, to, RenameFlags::NOREPLACE);
-        !matches!(result, Err(Errno::XDEV))
+        // Two mounts are told apart before the names are looked at, and these can't be moved.
+        let result = rustix::fs::renameat_with(&self.0, ".", &other.0, ".", RenameFlags::NOREPLACE);
+        let is_one_mount = !matches!(result, Err(Errno::XDEV));
+        // A subvolume has a device of its own in the mount that it lies in.
+        let device = |directory: &Self| directory.stamp().ok().map(|stamp| stamp.device);
+        is_one_mount && device(self) == device(other) && self.fencing().contains(other.fencing())
+    }
+
+    /// What keeps files out that were made in a directory without it.
+    fn fencing(&self) -> IFlags {
+        const ENCRYPTED: IFlags = IFlags::from_bits_retain(0x800);
+        let flags = rustix::fs::ioctl_getflags(&self.0).unwrap_or(IFlags::empty());
+        flags & (IFlags::PROJECT_INHERIT | ENCRYPTED)
     }
 
     /// May this process change the names in it? Where only its own permission bits are against it, its owner may open it

@@ -19,6 +19,7 @@ use super::{
     place::Place,
     read,
     rebuildable::is_rebuildable,
+    staging_area::is_staging_area,
     stat_cache::{CachedEntry, CachedNode, Record},
 };
 use crate::{
@@ -512,13 +513,6 @@ impl<'c> Pending<'c> {
             (None, None) => true,
         }
     }
-}
-
-/// The staging area of a restore, by its name and the mark in it.
-fn is_staging_area(name: &[u8], directory: &Dir) -> bool {
-    name.starts_with(b".backtrail-")
-        && name.len() == b".backtrail-".len() + 16
-        && directory.stamp_at(b".gitignore").is_ok()
 }
 
 /// A store, of whatever workspace: restoring it would take checkpoints away, and it changes with every save.

@@ -14,6 +14,7 @@ use super::{RestorePlan, check::is_absence};
 use crate::{
     disk::{self, Dir, FileType, Listed, private, set_mode, set_owner},
     error::{Error, Result, While},
+    files,
     model::{Mode, Side, WorkspacePath},
     store::{Area, Layout, ObjectReader, Step, Store, Writer},
     threads,
@@ -25,6 +26,15 @@ pub(super) const FEW: usize = 32;
 
 /// More files than this are made durable with one call for the whole file system, which also waits for what others wrote.
 pub(super) const MANY: usize = 1_000;
+
+/// What to do with a directory that is there where a staging area goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum IfThere {
+    /// It is somebody else's.
+    Fail,
+    /// It is that of the restore which was interrupted.
+    Use,
+}
 
 /// When a file that is made ready becomes durable.
 #[derive(Debug, Clone, Copy)]
@@ -88,7 +98,7 @@ impl Workspace {
 
     fn make_stage(&self, writer: &Writer, plan: &RestorePlan, areas: &[Area]) -> Result<Stage> {
         for area in areas {
-            self.make_area(writer.layout(), area)?;
+            self.make_area(writer.layout(), area, IfThere::Fail)?;
         }
         let stage = self.open_stage(writer, areas.to_vec())?;
         self.fill(writer, &plan.steps, &stage)?;
@@ -128,7 +138,9 @@ impl Workspace {
     /// Opens the areas of a restore that was interrupted; one whose mount is gone by now is left out.
     pub(super) fn open_stage_again(&self, writer: &Writer, areas: &[Area]) -> Result<Stage> {
         let open = |area: &Area| {
-            let opened = self.make_area(writer.layout(), area).and_then(|()| self.open_area(writer.layout(), area));
+            let opened = self
+                .make_area(writer.layout(), area, IfThere::Use)
+                .and_then(|()| self.open_area(writer.layout(), area));
             match (opened, area) {
                 (Err(Error::NotADirectory { .. }), Area::Workspace { .. }) => Ok(None),
                 (Err(Error::Io { source, .. }), Area::Workspace { .. }) if is_absence(&source) => Ok(None),
@@ -178,8 +190,7 @@ impl Workspace {
             } else {
                 let top = self.mount_top(&directory, path)?;
                 *by_mount.entry(top.clone()).or_insert_with(|| {
-                    let hash = xxhash_rust::xxh3::xxh3_64_with_seed(top.as_bytes(), sequence);
-                    areas.push(Area::Workspace { parent: top, name: format!(".backtrail-{hash:016x}") });
+                    areas.push(Area::Workspace { parent: top, name: files::new_staging_area() });
                     areas.len() - 1
                 })
             };
@@ -218,7 +229,7 @@ impl Workspace {
         Ok(top)
     }
 
-    fn make_area(&self, layout: &Layout, area: &Area) -> Result<()> {
+    fn make_area(&self, layout: &Layout, area: &Area, if_there: IfThere) -> Result<()> {
         let path = self.area_path(layout, area);
         match area {
             Area::Store { .. } => private::make_directories(&path).or_fail("create", path),
@@ -226,16 +237,10 @@ impl Workspace {
                 let directory = self.open_existing(parent)?;
                 let directory = directory.ok_or_else(|| Error::NotADirectory { path: path.clone() })?;
                 let make = || -> io::Result<()> {
-                    if directory.try_stamp_at(name.as_bytes())?.is_none() {
+                    if if_there == IfThere::Fail || directory.try_stamp_at(name.as_bytes())?.is_none() {
                         directory.make_own_dir(name.as_bytes())?;
                     }
-                    let made = directory.open_dir(name.as_bytes())?;
-                    if made.try_stamp_at(b".gitignore")?.is_some() {
-                        return Ok(());
-                    }
-                    // The user's own git must not see it either.
-                    let mut file = made.create_own_file(b".gitignore")?;
-                    made.write_own(&mut file, b"*\n")
+                    files::mark(&directory.open_dir(name.as_bytes())?)
                 };
                 directory.while_open(make).or_fail("create", path)
             }
@@ -372,17 +377,24 @@ impl Workspace {
                 Ok(stamp) => stamp.is_some_and(|stamp| FileType::of(&stamp) == FileType::Directory),
                 Err(_) => false,
             };
-            let (foreign, listed): (Vec<_>, Vec<_>) =
-                directory.list().or_fail("clear", &path)?.into_iter().partition(|listed| match listed.file_type {
-                    Some(file_type) => file_type == FileType::Directory,
-                    None => is_directory(&listed.name),
-                });
+            let all = directory.list().or_fail("clear", &path)?;
+            // It was noted, but never made, and somebody has a directory of that name.
+            if matches!(area, Area::Workspace { .. }) && !all.is_empty() && !files::is_marked(&directory) {
+                continue;
+            }
+            let (foreign, listed): (Vec<_>, Vec<_>) = all.into_iter().partition(|listed| match listed.file_type {
+                Some(file_type) => file_type == FileType::Directory,
+                None => is_directory(&listed.name),
+            });
             let remove = |listed: &Listed| directory.remove_own_file(&listed.name).or_fail("clear", &path);
+            // The mark goes last: without it, what is left would be the user's.
+            let (marks, listed): (Vec<_>, Vec<_>) = listed.into_iter().partition(|listed| files::is_mark(&listed.name));
             if listed.len() <= FEW {
                 listed.iter().try_for_each(remove)?;
             } else {
                 threads::wait_for_each(&listed, remove)?;
             }
+            marks.iter().try_for_each(remove)?;
             if !foreign.is_empty() {
                 continue;
             }

@@ -8,6 +8,7 @@ mod ordinary;
 mod owners;
 mod plan;
 mod scope;
+mod staging;
 mod types;
 mod writers;
 
