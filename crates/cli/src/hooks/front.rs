@@ -5,18 +5,22 @@
 
 use std::{
     ffi::OsString,
-    io::{ErrorKind, IsTerminal, Read, Write},
+    io::{IsTerminal, Read, Write},
     process::{Child, ExitStatus, Stdio},
-    sync::mpsc,
+    sync::{Arc, Mutex, mpsc},
     time::{Duration, Instant},
 };
 
 use jiff::Timestamp;
+use rustix::{
+    event::{PollFd, PollFlags, Timespec},
+    io::Errno,
+};
 
 use super::{
     Agent,
     event::{self, HookEvent, Moment},
-    late,
+    last_word, late,
     log::{Line, Log, Sort},
     session::{ProcessMark, SessionState, Sessions},
     tools,
@@ -56,6 +60,7 @@ struct Front {
 impl Front {
     /// In the process that the agent waits for.
     fn receive(&self) {
+        last_word::prepare(&self.agent_word, self.log.clone());
         let agent = self.agent_word.parse::<Agent>();
         let answer = match &agent {
             Err(unknown) => {
@@ -95,7 +100,9 @@ impl Front {
         let mut worker = match self.start_worker(agent) {
             Ok(worker) => worker,
             Err(error) => {
-                self.problem(event.moment.word(), Some(&event), &format!("no process can be started: {error}"));
+                let message = format!("no checkpoint was taken: no process can be started: {error}");
+                self.problem(event.moment.word(), Some(&event), &message);
+                output::talk_of_hook(&format!("backtrail: not protected: {message}"));
                 return None;
             }
         };
@@ -122,7 +129,13 @@ impl Front {
             drop(stderr.map(|mut stderr| stderr.read_to_string(&mut talk)));
             drop(sender.send((answer, talk)));
         };
-        std::thread::spawn(talk);
+        // Where no thread can be had, the agent waits for as long as it takes.
+        let talk = Mutex::new(Some(talk));
+        let talk = Arc::new(move || talk.lock().ok()?.take().map(|talk| talk()));
+        let same = Arc::clone(&talk);
+        if std::thread::Builder::new().spawn(move || same()).is_err() {
+            talk();
+        }
         let patience = self.environment.hook_patience().unwrap_or(patience(&event.moment));
         if let Ok((answer, talk)) = receiver.recv_timeout(patience) {
             talk.lines().for_each(output::talk_of_hook);
@@ -233,31 +246,27 @@ fn patience(moment: &Moment) -> Duration {
 
 /// What an agent says on stdin. One that forgets to close it is not waited for: what it said so far may be all.
 fn payload_of_agent() -> std::io::Result<Vec<u8>> {
-    let (sender, receiver) = mpsc::channel();
-    let read = move || {
-        let mut stdin = std::io::stdin().lock().take(MAX_PAYLOAD_BYTES);
-        loop {
-            let mut part = vec![0; 64 << 10];
-            let part = match stdin.read(&mut part) {
-                Ok(0) => return,
-                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-                read => read.map(|length| part[..length].to_vec()),
-            };
-            let is_over = part.is_err();
-            if sender.send(part).is_err() || is_over {
-                return;
-            }
-        }
-    };
-    std::thread::spawn(read);
+    let stdin = std::io::stdin();
     let deadline = Instant::now() + PATIENCE_FOR_PAYLOAD;
     let mut payload = Vec::new();
-    loop {
-        match receiver.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
-            Ok(part) => payload.extend(part?),
-            Err(_) => return Ok(payload),
+    let mut part = vec![0; 64 << 10];
+    while (payload.len() as u64) < MAX_PAYLOAD_BYTES {
+        let left = Timespec::try_from(deadline.saturating_duration_since(Instant::now())).ok();
+        match rustix::event::poll(&mut [PollFd::new(&stdin, PollFlags::IN)], left.as_ref()) {
+            Ok(0) => break,
+            Err(Errno::INTR) => continue,
+            Ok(_) => {}
+            Err(error) => return Err(error.into()),
+        }
+        match rustix::io::read(&stdin, &mut part) {
+            // Nothing was given at all, or no more comes.
+            Ok(0) | Err(Errno::BADF) => break,
+            Ok(length) => payload.extend(&part[..length]),
+            Err(Errno::INTR | Errno::AGAIN) => {}
+            Err(error) => return Err(error.into()),
         }
     }
+    Ok(payload)
 }
 
 fn read_payload() -> std::io::Result<Vec<u8>> {

@@ -17,6 +17,7 @@ mod front;
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) mod fuzzing;
 mod gemini;
+mod last_word;
 mod late;
 mod log;
 mod news;

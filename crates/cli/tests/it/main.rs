@@ -44,6 +44,7 @@ mod status;
 mod step;
 mod strace;
 mod terminal;
+mod threads;
 mod try_run;
 mod usage;
 mod verify;

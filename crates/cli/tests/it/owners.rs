@@ -20,14 +20,14 @@ use crate::place::Place;
 const NOBODY: u32 = 65_534;
 
 /// How a user other than root runs the program; without root there is only whoever runs the tests.
-struct Owner {
+pub(crate) struct Owner {
     _directory: TempDir,
     program: PathBuf,
 }
 
 impl Owner {
     /// Everything in this place becomes theirs.
-    fn of(place: &Place) -> Self {
+    pub(crate) fn of(place: &Place) -> Self {
         let directory = TempDir::new().unwrap();
         let program = directory.path().join("backtrail");
         fs::copy(env!("CARGO_BIN_EXE_backtrail"), &program).unwrap();
@@ -39,7 +39,7 @@ impl Owner {
     }
 
     /// Runs a script in which `$backtrail` is the program; gives what it said on both channels. It must end well.
-    fn runs(&self, place: &Place, script: &str) -> String {
+    pub(crate) fn runs(&self, place: &Place, script: &str) -> String {
         let mut command = self.script(place, script);
         if is_root() {
             command.uid(NOBODY).gid(NOBODY);
