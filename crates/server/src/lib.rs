@@ -22,3 +22,4 @@ mod watch;
 pub use access::{Opener, Purpose};
 pub use http::{Token, TokenError, parse_address};
 pub use serve::{End, serve_http, serve_stdio};
+pub use tools::TOOL_NAMES;

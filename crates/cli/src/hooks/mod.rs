@@ -24,6 +24,7 @@ mod news;
 mod queue;
 pub(crate) mod sample;
 mod session;
+mod shell_words;
 mod surrogates;
 mod tools;
 mod worker;

@@ -4,7 +4,10 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::event::ToolCall;
+use super::{
+    event::ToolCall,
+    shell_words::{self, Piece},
+};
 
 /// Tools that only look, in all agents, written in small letters and digits alone. Whatever is not known may change
 /// something.
@@ -66,10 +69,27 @@ const READERS: &[&str] = &[
 
 /// May a call change files? Our own server's may, but takes care of that itself.
 pub(crate) fn may_change_files(call: &ToolCall) -> bool {
-    let is_own = call.name.contains("backtrail");
     let plain: String =
         call.name.chars().filter(char::is_ascii_alphanumeric).map(|letter| letter.to_ascii_lowercase()).collect();
-    !is_own && READERS.binary_search(&plain.as_str()).is_err()
+    !is_own(&call.name) && READERS.binary_search(&plain.as_str()).is_err()
+}
+
+/// How agents write the name of our server in front of that of a tool, also where it comes with a plugin.
+const OWN_SERVER: &[&str] = &[
+    "mcp__backtrail__",
+    "mcp__plugin_backtrail_backtrail__",
+    "mcp_backtrail_",
+    "backtrail__",
+    "backtrail_",
+    "backtrail-",
+    "backtrail.",
+    "backtrail/",
+];
+
+/// Is it a tool of our own server, as `install` names that? Others may have the word in their names, too.
+fn is_own(name: &str) -> bool {
+    let tools = OWN_SERVER.iter().filter_map(|server| name.strip_prefix(server));
+    tools.into_iter().any(|tool| backtrail_server::TOOL_NAMES.contains(&tool))
 }
 
 /// Keys under which tools name a file.
@@ -112,13 +132,16 @@ pub(crate) fn named_files(call: &ToolCall) -> Vec<PathBuf> {
     }
     for key in ["command", "cmd", "script"] {
         match call.input.get(key) {
-            Some(Value::String(line)) => found.extend(files_in_command(line)),
+            Some(Value::String(line)) => found.extend(files_in_line(line)),
             Some(Value::Array(words)) => {
                 let words: Vec<&str> = words.iter().filter_map(Value::as_str).collect();
                 match words[..] {
                     // A shell with a script.
-                    [_, "-c" | "-lc" | "-ic", script, ..] => found.extend(files_in_command(script)),
-                    _ => found.extend(files_in_command(&words.join(" "))),
+                    [_, "-c" | "-lc" | "-ic", script, ..] => found.extend(files_in_line(script)),
+                    _ => {
+                        let command: Vec<Piece> = words.iter().map(|word| Piece::Word((*word).to_owned())).collect();
+                        found.extend(files_in_command(&command));
+                    }
                 }
             }
             _ => {}
@@ -152,33 +175,32 @@ fn patched_files(patch: &str) -> impl Iterator<Item = PathBuf> {
 const WRITERS: &[&str] =
     &["cp", "dd", "install", "ln", "mv", "perl", "rm", "sed", "shred", "tee", "truncate", "unlink"];
 
+/// What may stand in front of a program.
+const BEFORE_PROGRAMS: &[&str] = &["!", "command", "do", "else", "sudo", "then", "{"];
+
 /// Files that a shell command removes or overwrites, as far as its words say so plainly. What it does not say is seen
 /// when the command is done: this is for files that no rule would capture.
-fn files_in_command(line: &str) -> Vec<PathBuf> {
+fn files_in_line(line: &str) -> Vec<PathBuf> {
+    shell_words::commands(line).iter().flat_map(|command| files_in_command(command)).collect()
+}
+
+fn files_in_command(command: &[Piece]) -> Vec<PathBuf> {
     let mut found = Vec::new();
-    for part in line.split([';', '|', '\n', '&']) {
-        let mut words =
-            part.split_whitespace().map(|word| word.trim_matches(['"', '\'', '(', ')', '{', '}'])).peekable();
-        while words.next_if(|word| word.contains('=') || *word == "sudo" || *word == "command").is_some() {}
-        let Some(program) = words.next() else { continue };
-        let program = Path::new(program).file_name().map(|name| name.to_string_lossy().into_owned());
-        let is_writer = program.is_some_and(|program| WRITERS.binary_search(&program.as_str()).is_ok());
-        let mut after_arrow = false;
-        for word in words {
-            let target = word.trim_start_matches(|c: char| c.is_ascii_digit()).strip_prefix('>');
-            let target = target.map(|rest| rest.trim_start_matches(['>', '|']));
-            match target {
-                Some("") => after_arrow = true,
-                Some(file) => found.push(file.into()),
-                None => {
-                    let word = word.strip_prefix("of=").unwrap_or(word);
-                    if after_arrow || (is_writer && !word.starts_with('-')) {
-                        found.push(PathBuf::from(word));
-                    }
-                    after_arrow = false;
-                }
-            }
+    let mut words = Vec::new();
+    let mut before: Option<&Piece> = None;
+    for piece in command {
+        match (piece, before) {
+            (Piece::Word(word), Some(Piece::Into)) => found.push(PathBuf::from(word)),
+            (Piece::Word(word), Some(Piece::Word(_)) | None) => words.push(word.as_str()),
+            _ => {}
         }
+        before = Some(piece);
+    }
+    let mut words = words.into_iter().skip_while(|word| word.contains('=') || BEFORE_PROGRAMS.contains(word));
+    let program = words.next().and_then(|program| Path::new(program).file_name()?.to_str());
+    if program.is_some_and(|program| WRITERS.binary_search(&program).is_ok()) {
+        let named = words.filter(|word| !word.starts_with('-') && *word != "}");
+        found.extend(named.map(|word| PathBuf::from(word.strip_prefix("of=").unwrap_or(word))));
     }
     found
 }
@@ -200,12 +222,35 @@ mod tests {
     #[test]
     fn readers_are_sorted_and_known_however_they_are_written() {
         assert!(READERS.is_sorted() && WRITERS.is_sorted());
-        for name in ["Read", "read_file", "readFile", "TodoWrite", "google_web_search", "mcp__backtrail__restore_plan"]
-        {
+        for name in ["Read", "read_file", "readFile", "TodoWrite", "google_web_search"] {
             assert!(!may_change_files(&call(name, Value::Null)), "{name}");
         }
         for name in ["Write", "Bash", "apply_patch", "write_file", "run_shell_command", "mcp__db__drop", "Tool of 2030"]
         {
+            assert!(may_change_files(&call(name, Value::Null)), "{name}");
+        }
+    }
+
+    /// Tools of other servers with the word in their names got no checkpoint.
+    #[test]
+    fn tools_of_our_own_server_are_known_by_its_name() {
+        for name in [
+            "mcp__backtrail__restore_apply",
+            "mcp__plugin_backtrail_backtrail__undo",
+            "mcp_backtrail_checkpoint_save",
+            "backtrail_restore_plan",
+            "backtrail-checkpoint_list",
+        ] {
+            assert!(!may_change_files(&call(name, Value::Null)), "{name}");
+        }
+        for name in [
+            "mcp__fs-backtrail-files__write_file",
+            "mcp__backtrail-files__write_file",
+            "mcp__my-backtrail__undo",
+            "mcp__backtrail_2__undo",
+            "backtrail_files_write",
+            "backtrail",
+        ] {
             assert!(may_change_files(&call(name, Value::Null)), "{name}");
         }
     }
@@ -230,5 +275,10 @@ mod tests {
         assert_eq!(command("FOO=1 mv a b"), ["a", "b"]);
         assert_eq!(command("cat private/notes"), [""; 0]);
         assert_eq!(named("shell", json!({ "command": ["bash", "-lc", "rm x"] })), ["x"]);
+        // A name with a space was torn apart.
+        assert_eq!(command("rm 'my file.secret' \"b c\" d\\ e"), ["b c", "d e", "my file.secret"]);
+        assert_eq!(command("echo x > 'out put' 2>&1; { rm a; }"), ["a", "out put"]);
+        assert_eq!(named("shell", json!({ "command": ["rm", "my file", "b;c"] })), ["b;c", "my file"]);
+        assert_eq!(command("if true; then rm a; fi; wc <b | tee -a c"), ["a", "c"]);
     }
 }

@@ -345,17 +345,20 @@ fn ignored_files_that_a_tool_names_are_captured_first() {
     let place = Place::new();
     place.write(".gitignore", "private/\n");
     place.write("private/notes", "the user's own\n");
+    place.write("private/my secret", "another\n");
     place.write("private/other", "1\n");
     let events = recorded(&place, "claude");
     hook(&place, "claude", &events[1]);
     let mut shell = events[2].clone();
     (shell["tool_name"], shell["tool_input"]) =
-        (json!("Bash"), json!({ "command": "cd private; rm -f private/notes private" }));
+        (json!("Bash"), json!({ "command": "cd private; rm -f private/notes private 'private/my secret'" }));
     hook(&place, "claude", &shell);
     place.remove("private/notes");
+    place.remove("private/my secret");
     let step = of_kind(&place, "step").pop().unwrap()["id"].as_str().unwrap().to_owned();
     place.ok(["restore", &step]);
     assert_eq!(fs::read_to_string(place.path("ws/private/notes")).unwrap(), "the user's own\n");
+    assert_eq!(fs::read_to_string(place.path("ws/private/my secret")).unwrap(), "another\n");
     assert!(place.run(["cat", &step, "private/other"]).code != 0, "a directory that was named was captured");
 }
 

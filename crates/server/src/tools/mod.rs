@@ -68,6 +68,19 @@ impl Offered {
     }
 }
 
+/// What the tools are called, in the order in which they are listed.
+pub const TOOL_NAMES: &[&str] = &[
+    "checkpoint_save",
+    "checkpoint_list",
+    "checkpoint_show",
+    "checkpoint_diff",
+    "workspace_status",
+    "file_history",
+    "restore_plan",
+    "restore_apply",
+    "undo",
+];
+
 /// Every tool, in the order in which they are listed.
 pub(crate) fn all() -> Vec<Arc<Offered>> {
     vec![
@@ -146,6 +159,7 @@ mod tests {
         let is_bad =
             |name: &String| ["delete", "prune", "forget", "exclude", "pin"].iter().any(|bad| name.contains(bad));
         assert!(!names.iter().any(is_bad), "{names:?}");
+        assert_eq!(names, TOOL_NAMES);
     }
 
     #[test]
