@@ -5,6 +5,7 @@ use jiff::Timestamp;
 
 use crate::{
     failure::Failure,
+    held_pins::{HeldPin, let_go_of_abandoned},
     invocation::Invocation,
     output::{
         not_rolled_back_sentence, restored_warnings, rolled_back_sentence, saved_warnings, stays_pinned_sentence,
@@ -23,6 +24,7 @@ pub(crate) struct WayBack<'w> {
     is_complete: bool,
     /// Somebody else wants to keep it, too.
     was_pinned: bool,
+    held: Option<HeldPin>,
 }
 
 /// What became of going back.
@@ -74,7 +76,9 @@ impl<'w> WayBack<'w> {
         repeat: Repeat,
     ) -> Result<Self, Failure> {
         let checkpoint = take_automatic(workspace, invocation, message, repeat)?;
+        let mut held = None;
         if !checkpoint.pinned {
+            held = HeldPin::note(workspace, &checkpoint.id, invocation);
             workspace.pin(&checkpoint.id, Timestamp::now())?;
         }
         Ok(Self {
@@ -83,6 +87,7 @@ impl<'w> WayBack<'w> {
             checkpoint: checkpoint.id,
             is_complete: checkpoint.complete,
             was_pinned: checkpoint.pinned,
+            held,
         })
     }
 
@@ -99,6 +104,9 @@ impl<'w> WayBack<'w> {
                 self.invocation.output.error(&not_rolled_back_sentence(&failure));
                 if !self.was_pinned {
                     self.invocation.output.note(&stays_pinned_sentence(self.checkpoint));
+                }
+                if let Some(held) = self.held {
+                    held.forget();
                 }
                 RolledBack::Failed(failure)
             }
@@ -133,13 +141,18 @@ impl<'w> WayBack<'w> {
 
     /// Leaves it to retention.
     pub(crate) fn let_go(self) {
-        if self.was_pinned {
+        if self.was_pinned || self.held.as_ref().is_some_and(HeldPin::is_wanted) {
             return;
         }
         if let Err(error) = self.workspace.unpin(&self.checkpoint, Timestamp::now()) {
             let (output, short) = (&self.invocation.output, self.checkpoint.short());
             output
                 .warn(&format!("checkpoint {short} stays pinned: {error}; let go of it with: backtrail unpin {short}"));
+            return;
         }
+        if let Some(held) = self.held {
+            held.forget();
+        }
+        let_go_of_abandoned(self.workspace, self.invocation);
     }
 }

@@ -7,6 +7,7 @@ use clap::Args;
 
 use crate::{
     failure::Failure,
+    held_pins::let_go_of_abandoned,
     invocation::{Invocation, Protection},
     output::{PruneJson, bytes, kept_text, plural, verdicts_text},
 };
@@ -52,6 +53,7 @@ fn preview(verbose: bool, invocation: &Invocation) -> Result<ExitCode, Failure> 
 
 fn prune(invocation: &Invocation) -> Result<ExitCode, Failure> {
     let workspace = invocation.workspace_to_write(Protection::Waived)?;
+    let_go_of_abandoned(&workspace, invocation);
     let progress = invocation.output.progress(&workspace, "pruning");
     let pruned = workspace.prune(invocation.now.timestamp());
     drop(progress);

@@ -21,7 +21,9 @@ const CHECK_FAILED: u8 = 1;
 /// An automatic checkpoint is taken first. Where the command fails, takes too long, or the check afterwards fails, the
 /// workspace is restored to it; `backtrail undo` brings back what the command had done. The exit status is the
 /// command's own: 127 where it can't be started, 128+N where signal N ended it, 124 where it took too long, 1 where only
-/// the check failed. It stays so where the restore itself fails, which is said, and the checkpoint is kept. Should this process itself be killed, the checkpoint is there: its id is the first thing on stderr.
+/// the check failed. It stays so where the restore itself fails, which is said, and the checkpoint is kept. Should this
+/// process itself be killed, the checkpoint is there: its id is the first thing on stderr. It is pinned until the next
+/// try or prune.
 #[derive(Debug, Args)]
 pub(crate) struct TryArgs {
     /// What the checkpoint is; without a message, the command

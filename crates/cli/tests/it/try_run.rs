@@ -124,6 +124,7 @@ fn a_roll_back_that_fails_leaves_the_status_of_the_command_and_says_the_way_back
     );
     assert!(stderr.ends_with(&format!("backtrail unpin {short}\n")) && !stderr.contains("try again"), "{stderr}");
     assert_eq!(read(&place, "a.txt").as_deref(), Some("bad\n"));
+    place.ok(["prune"]);
     assert_eq!(place.json(["show", id])["checkpoint"]["pinned"], true, "what is still needed stays");
     place.ok(["restore", id]);
     assert_eq!((read(&place, "a.txt").as_deref(), read(&place, "ready")), (Some("one\ntwo\n"), None));
@@ -230,6 +231,36 @@ fn killed_in_the_middle_the_checkpoint_is_there() {
     assert!(said.ends_with(&format!("backtrail restore {word}\n")), "{said}");
     place.ok(["restore", word]);
     assert_eq!((read(&place, "a.txt").as_deref(), read(&place, "ready")), (Some("one\ntwo\n"), None));
+}
+
+/// Its pin stayed for ever, and the store grew by one checkpoint with each of them.
+#[test]
+fn what_a_killed_one_had_pinned_is_let_go_unless_somebody_wants_it() {
+    let place = Place::saved();
+    let killed = || {
+        let mut child = start(&place, "echo $$ > ready; exec sleep 60");
+        send(&child, Signal::KILL);
+        child.wait().unwrap();
+        let left: i32 = read(&place, "ready").unwrap().trim().parse().unwrap();
+        kill_process(Pid::from_raw(left).unwrap(), Signal::KILL).unwrap();
+        place.remove("ready");
+        place.id("latest")
+    };
+    let is_pinned = |id: &str| place.json(["show", id])["checkpoint"]["pinned"] == true;
+    let (first, wanted) = (killed(), killed());
+    place.ok(["pin", &wanted]);
+    assert!(is_pinned(&first) && is_pinned(&wanted));
+    // One that runs keeps what it needs.
+    let (id, own) =
+        (&first[..8], format!("{PROGRAM} prune && {PROGRAM} show --json latest | grep -q 'pinned\": *true'"));
+    let run = place.run(["try", "--", "sh", "-c", &own]);
+    assert_eq!(run.code, 0, "{}", run.shown());
+    assert!(run.stderr.contains(&format!("checkpoint {id} is no longer pinned")), "{}", run.stderr);
+    assert!(!is_pinned(&first) && is_pinned(&wanted) && !is_pinned("latest"));
+    let third = killed();
+    let run = place.run(["try", "--", "false"]);
+    assert!(!is_pinned(&third) && is_pinned(&wanted), "{}", run.shown());
+    assert_eq!(fs::read_dir(place.path("home/backtrail/tries")).unwrap().count(), 0);
 }
 
 #[test]
