@@ -1,15 +1,18 @@
 //! Workers for trees, and workers that wait for the disk.
 
 use std::{
+    error::Error as _,
     panic,
     sync::{
-        Mutex, PoisonError,
+        Mutex, OnceLock, PoisonError,
         atomic::{AtomicUsize, Ordering},
     },
     thread,
 };
 
-use crate::error::{Error, Result};
+use rayon::ThreadPoolBuilder;
+
+use crate::error::Result;
 
 /// A worker's stack: each level of a deep tree takes a frame.
 const STACK_BYTES: usize = 64 << 20;
@@ -17,14 +20,40 @@ const STACK_BYTES: usize = 64 << 20;
 /// So many calls that wait for the disk are made side by side: file systems gather them.
 const WAITING: usize = 8;
 
-/// As many workers as there are cores, each with room for a deep tree. The shared ones have small stacks, and are gone in
-/// a process that was forked off.
-pub(crate) fn for_trees() -> Result<rayon::ThreadPool> {
-    rayon::ThreadPoolBuilder::new()
-        .num_threads(std::thread::available_parallelism().map_or(2, usize::from).min(8))
-        .stack_size(STACK_BYTES)
-        .build()
-        .map_err(|error| Error::Internal(format!("can't start threads: {error}")))
+/// Does something with as many workers as there are cores, each with room for a deep tree. The shared ones have small
+/// stacks, and are gone in a process that was forked off. Where the system gives fewer threads, fewer have to do.
+pub(crate) fn for_trees<T: Send>(act: impl FnOnce() -> T + Send) -> T {
+    let mut workers = thread::available_parallelism().map_or(2, usize::from).min(8);
+    while workers > 0 {
+        match ThreadPoolBuilder::new().num_threads(workers).stack_size(STACK_BYTES).build() {
+            Ok(pool) => return pool.install(act),
+            Err(_) => workers /= 2,
+        }
+    }
+    make_do_with_this_one();
+    act()
+}
+
+/// Does something whose parts the workers take that the whole process shares, or this thread where none can be had.
+pub(crate) fn shared<T>(act: impl FnOnce() -> T) -> T {
+    static ARE_THERE: OnceLock<bool> = OnceLock::new();
+    let start = || match ThreadPoolBuilder::new().build_global() {
+        Ok(()) => true,
+        // Without a source, somebody else has started them.
+        Err(error) => error.source().is_none(),
+    };
+    if rayon::current_thread_index().is_none() && !*ARE_THERE.get_or_init(start) {
+        make_do_with_this_one();
+    }
+    act()
+}
+
+/// From here on this thread does everything alone that it would share.
+fn make_do_with_this_one() {
+    if let Ok(pool) = ThreadPoolBuilder::new().num_threads(1).use_current_thread().build() {
+        // This thread is of it for as long as it runs.
+        std::mem::forget(pool);
+    }
 }
 
 /// Does `other` on a thread of its own while this one acts. The shared workers would not do: see [`for_trees`].
@@ -67,6 +96,7 @@ pub(crate) fn wait_for_each<T: Sync>(items: &[T], act: impl Fn(&T) -> Result<()>
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::Error;
 
     #[test]
     fn both_are_done() {

@@ -25,8 +25,9 @@ impl ProgressLine {
     /// Starts to watch.
     pub(crate) fn start(progress: Arc<Progress>, doing: &'static str) -> Self {
         let (stop, stopped) = mpsc::channel();
-        let drawer = std::thread::spawn(move || draw(&progress, doing, &stopped));
-        Self { stop: Some(stop), drawer: Some(drawer) }
+        let drawer = std::thread::Builder::new().spawn(move || draw(&progress, doing, &stopped));
+        // Without a thread there is no line.
+        Self { stop: Some(stop), drawer: drawer.ok() }
     }
 }
 

@@ -16,6 +16,7 @@ use crate::{
     model::{Change, ContentId, Side, WorkspacePath},
     store::{ObjectReader, PackWriter, Store},
     text::{MAX_TEXT_BYTES, is_binary, line_count},
+    threads,
 };
 
 /// Where the contents of both sides of a change are read.
@@ -159,7 +160,7 @@ pub(crate) fn count_lines(changes: &mut [Change], source: &LineSource<'_>) -> Re
         return count_share(changes, source);
     }
     let shares: Vec<_> = changes.chunks_mut(SHARE).map(|share| (share, source.again())).collect();
-    shares.into_par_iter().try_for_each(|(share, source)| count_share(share, &source))
+    threads::shared(|| shares.into_par_iter().try_for_each(|(share, source)| count_share(share, &source)))
 }
 
 fn count_share(changes: &mut [Change], source: &LineSource<'_>) -> Result<()> {

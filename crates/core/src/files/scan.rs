@@ -81,7 +81,7 @@ pub(crate) fn scan(root: &Path, options: &ScanOptions<'_>) -> Result<Scan> {
         let cached = options.cache.and_then(|cache| cache.root());
         walker.directory(&directory, stamp, b"", &rules, Place::Ordinary, cached)
     };
-    let root = threads::for_trees()?.install(walk).map_err(fail)?;
+    let root = threads::for_trees(walk).map_err(fail)?;
     Ok(Scan { root, started, scope: options.scope.clone(), cache: options.cache.cloned() })
 }
 

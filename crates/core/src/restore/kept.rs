@@ -14,6 +14,7 @@ use crate::{
         Conflict, ContentSink, Contents, Directory, Entry, FileEntry, Kind, Node, Scope, Side, Stamp, WorkspacePath,
     },
     store::{Journal, PackWriter, Record, RecordedPaths, State, Step, Writer},
+    threads,
     workspace::Workspace,
 };
 
@@ -43,7 +44,7 @@ impl Workspace {
         let found: Vec<(Vec<Intruder>, Vec<Conflict>)> = if journal.steps.len() <= FEW {
             steps.map(look).collect::<Result<_>>()?
         } else {
-            steps.collect::<Vec<_>>().into_par_iter().map(look).collect::<Result<_>>()?
+            threads::shared(|| steps.collect::<Vec<_>>().into_par_iter().map(look).collect::<Result<_>>())?
         };
         let (intruders, given_back): (Vec<_>, Vec<_>) = found.into_iter().unzip();
         let layers = layers(intruders);

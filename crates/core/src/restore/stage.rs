@@ -257,7 +257,7 @@ impl Workspace {
             let mut reader = store.reader();
             staged.iter().try_for_each(|item| fill_one(&mut reader, item))
         } else {
-            staged.par_iter().try_for_each_init(|| store.reader(), fill_one)
+            threads::shared(|| staged.par_iter().try_for_each_init(|| store.reader(), fill_one))
         }
     }
 

@@ -20,6 +20,7 @@ use super::{
     reindex::EntryReader,
     repack,
 };
+use crate::threads;
 
 /// Larger objects are taken over as they are.
 const LARGE: u64 = 4 << 20;
@@ -45,7 +46,7 @@ pub(super) fn condense(store: &Store) -> io::Result<()> {
     needed.sort_by(|a, b| (a.kind as u8, &a.name).cmp(&(b.kind as u8, &b.name)));
     let writer = PackWriter::anew(store.layout());
     let shares = needed.par_chunks(SHARE).map(|share| put_share(store, share, &old, &writer));
-    if let Err(problem) = shares.collect::<Result<(), Problem>>() {
+    if let Err(problem) = threads::shared(|| shares.collect::<Result<(), Problem>>()) {
         return match problem {
             Problem::Object => Ok(()),
             Problem::Io(error) => Err(error),
@@ -159,11 +160,12 @@ fn check(pack: &Path, expected: usize) -> io::Result<()> {
     if entries.len() != expected {
         return Err(wrong());
     }
-    entries.par_chunks(SHARE).try_for_each(|share| {
+    let check_share = |share: &[(u64, ObjectId)]| {
         let mut reader = EntryReader::new(&data);
         share.iter().try_for_each(|(offset, id)| match reader.id_at(*offset)? {
             Some(found) if found == *id => Ok(()),
             _ => Err(wrong()),
         })
-    })
+    };
+    threads::shared(|| entries.par_chunks(SHARE).try_for_each(check_share))
 }

@@ -80,7 +80,7 @@ impl Writer {
         defaults: &ModeDefaults,
     ) -> Result<Snapshot> {
         let ids = if snapshot::lacks_ids(root, MANY_DIRECTORIES) {
-            threads::for_trees()?.install(|| snapshot::write(root, defaults, pack, Hands::Many))
+            threads::for_trees(|| snapshot::write(root, defaults, pack, Hands::Many))
         } else {
             snapshot::write(root, defaults, pack, Hands::One)
         };
