@@ -12,9 +12,12 @@ use jiff::Timestamp;
 use super::{
     event::{HookEvent, Moment},
     session::{Novelty, SessionState},
-    worker::{Done, PATIENCE_SECONDS, Worker, cut},
+    worker::{Done, Worker, cut},
 };
 use crate::{failure::Failure, invocation::Invocation};
+
+/// So much of its time a process keeps for itself, should those before it never come to an end.
+const LAST_RESORT: Duration = Duration::from_secs(60);
 
 /// What is known once an event is taken on.
 pub(super) struct Assignment {
@@ -45,7 +48,7 @@ impl Worker<'_> {
     /// Claims an event, once all that came before it in its session are done; none where it was done already.
     pub(super) fn take_on(&self, event: &HookEvent, session: &str, key: u64) -> Result<Option<Assignment>, Failure> {
         loop {
-            self.wait_for_turn(event, session)?;
+            self.wait_for_turn(event, session);
             let known = self.sessions.get(session);
             let root = self.root(event, known.as_ref())?;
             // Without a memory, the store knows how many prompts there were.
@@ -78,12 +81,17 @@ impl Worker<'_> {
         }
     }
 
-    /// Returns when nobody's turn comes before ours.
-    fn wait_for_turn(&self, event: &HookEvent, session: &str) -> Result<(), Failure> {
-        let Some(own) = self.own_process else { return Ok(()) };
+    /// Is there still time to let others go first? A checkpoint out of its turn is better than none.
+    fn is_patient(&self) -> bool {
+        self.deadline.saturating_duration_since(Instant::now()) > LAST_RESORT
+    }
+
+    /// Returns when nobody's turn comes before ours, or nobody can be waited for any longer.
+    fn wait_for_turn(&self, event: &HookEvent, session: &str) {
+        let Some(own) = self.own_process else { return };
         let others = || self.sessions.get(session).filter(|state| state.has_others_before(own));
         if others().is_none() {
-            return Ok(());
+            return;
         }
         let queue_up = |known: Option<SessionState>| {
             let changed = known.map(|mut state| {
@@ -94,20 +102,16 @@ impl Worker<'_> {
         };
         drop(self.sessions.change(session, queue_up));
         let mut pause = Duration::from_millis(1);
-        while let Some(state) = others() {
-            if self.deadline <= Instant::now() {
-                return Err(backtrail::Error::Busy { path: state.root, seconds: PATIENCE_SECONDS }.into());
-            }
+        while self.is_patient() && others().is_some() {
             std::thread::sleep(pause);
             pause = (pause * 2).min(Duration::from_millis(50));
         }
-        Ok(())
     }
 
     fn claim(&self, event: &HookEvent, key: u64, root: &Path, state: &mut SessionState) -> Claim {
         if let Some(own) = self.own_process {
             state.queue_up(own, event.moment.word());
-            if state.has_others_before(own) {
+            if self.is_patient() && state.has_others_before(own) {
                 return Claim::NotYet;
             }
         }

@@ -6,7 +6,7 @@
 use std::{
     ffi::OsString,
     io::{IsTerminal, Read, Write},
-    process::{Child, ExitStatus, Stdio},
+    process::{Child, Stdio},
     sync::{Arc, Mutex, mpsc},
     time::{Duration, Instant},
 };
@@ -101,8 +101,7 @@ impl Front {
             Ok(worker) => worker,
             Err(error) => {
                 let message = format!("no checkpoint was taken: no process can be started: {error}");
-                self.problem(event.moment.word(), Some(&event), &message);
-                output::talk_of_hook(&format!("backtrail: not protected: {message}"));
+                self.report_unprotected(None, &message, &event);
                 return None;
             }
         };
@@ -141,7 +140,9 @@ impl Front {
             talk.lines().for_each(output::talk_of_hook);
             return match worker.wait() {
                 Ok(status) if !status.success() => {
-                    self.report_death(worker.id(), status, event);
+                    let message =
+                        format!("no checkpoint was taken: the process that was to take it ended with {status}");
+                    self.report_unprotected(Some(worker.id()), &message, event);
                     None
                 }
                 _ => Some(answer),
@@ -155,15 +156,14 @@ impl Front {
     }
 
     /// Tells of a worker that could not tell itself: one that was killed, for instance.
-    fn report_death(&self, worker: u32, status: ExitStatus, event: &HookEvent) {
-        let message = format!("no checkpoint was taken: the process that was to take it ended with {status}");
-        self.problem(event.moment.word(), Some(event), &message);
+    fn report_unprotected(&self, worker: Option<u32>, message: &str, event: &HookEvent) {
+        self.problem(event.moment.word(), Some(event), message);
         output::talk_of_hook(&format!("backtrail: not protected: {message}"));
         let Ok(directory) = self.environment.own_file("sessions") else { return };
         let sessions = Sessions::in_directory(directory);
         let bury = |known: Option<SessionState>| {
             let changed = known.map(|mut state| {
-                state.bury_process(worker, &message);
+                state.bury_process(worker, message);
                 state
             });
             (changed, ())
@@ -186,7 +186,7 @@ impl Front {
             environment: &self.environment,
             sessions: &sessions,
             agent_process: self.agent_process,
-            own_process: ProcessMark::of(std::process::id()),
+            own_process: ProcessMark::own(),
             arrived,
             deadline,
             problem: &|message| self.problem(event.moment.word(), Some(&event), message),

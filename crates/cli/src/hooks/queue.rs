@@ -41,9 +41,9 @@ impl SessionState {
         problems
     }
 
-    /// Takes out a process that is known to have ended.
-    pub(super) fn bury_process(&mut self, process: u32, problem: &str) {
-        self.queue.retain(|other| other.process.id() != process);
+    /// Takes out a process that is known to have ended, where it got so far as to be started.
+    pub(super) fn bury_process(&mut self, process: Option<u32>, problem: &str) {
+        self.queue.retain(|other| Some(other.process.id()) != process);
         self.problem = Some(problem.to_owned());
     }
 
@@ -78,7 +78,7 @@ mod tests {
         let mut state = SessionState::new("s", "claude", "/w".into(), jiff::Timestamp::UNIX_EPOCH);
         let (mut first_child, first) = start();
         let (mut second_child, second) = start();
-        let own = ProcessMark::of(std::process::id()).unwrap();
+        let own = ProcessMark::own().unwrap();
         state.queue_up(first, "prompt");
         state.queue_up(second, "before tool");
         state.queue_up(own, "after tool");

@@ -245,6 +245,13 @@ impl ProcessStat {
 }
 
 impl ProcessMark {
+    /// This process. None where the system's list of processes is another's, as in some containers: a number out of it
+    /// would be somebody else's.
+    pub(super) fn own() -> Option<Self> {
+        let id = fs::read_link("/proc/self").ok()?.to_str()?.parse().ok()?;
+        Self::of(id)
+    }
+
     /// The process with this number, where it runs.
     pub(super) fn of(id: u32) -> Option<Self> {
         ProcessStat::read(id).filter(|stat| !stat.is_over).map(|stat| Self { id, started: stat.started })

@@ -197,3 +197,44 @@ fn what_a_step_changed_is_kept_without_counting_it() {
     assert!(never.step_done(&of_session("s"), ws.now()).unwrap().is_none());
     assert_eq!(ws.open().list(&ListFilter::default()).unwrap().len(), 2);
 }
+
+/// An agent may tell of the same step twice.
+#[test]
+fn a_step_that_is_perhaps_counted_is_not_counted_again() {
+    let ws = TestWorkspace::new();
+    ws.write("f", "1");
+    let again = || StepRequest { is_perhaps_counted: true, ..of_session("s") };
+    let number = |request: &StepRequest| ws.open().step(request, ws.now()).unwrap().step;
+    assert_eq!((number(&of_session("s")), number(&of_session("s"))), (1, 2));
+    ws.write("f", "2");
+    let stepped = ws.open().step(&again(), ws.now()).unwrap();
+    assert_eq!((stepped.step, stepped.saved.is_some()), (2, true), "what changed is kept all the same");
+    assert_eq!((number(&again()), number(&of_session("s"))), (2, 3));
+}
+
+/// Whoever waits for another process does not know before when it is let in, nor what is true by then.
+#[test]
+fn the_time_is_that_of_being_let_in_and_words_are_asked_for_once_the_files_are_read() {
+    let ws = TestWorkspace::new();
+    ws.write("f", "1");
+    ws.open().init(ws.now()).unwrap();
+    let workspace = ws.open();
+    let lock = std::fs::File::open(workspace.store_directory().join("backtrail/lock")).unwrap();
+    lock.lock().unwrap();
+    let let_in = std::sync::atomic::AtomicBool::new(false);
+    let clock = || {
+        assert!(let_in.load(std::sync::atomic::Ordering::SeqCst), "asked too early");
+        "2026-01-02T03:04:05Z".parse().unwrap()
+    };
+    let words = || serde_json::from_str(r#"{"late": true}"#).unwrap();
+    let request = StepRequest { metadata_once_read: Some(words), ..of_session("s") };
+    let stepped = std::thread::scope(|scope| {
+        let step = scope.spawn(|| workspace.step(&request, clock).unwrap());
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        let_in.store(true, std::sync::atomic::Ordering::SeqCst);
+        drop(lock);
+        step.join().unwrap()
+    });
+    let made = stepped.checkpoint().unwrap();
+    assert_eq!((made.time.to_string().as_str(), &made.metadata["late"]), ("2026-01-02T03:04:05Z", &true.into()));
+}
