@@ -192,13 +192,17 @@ impl Front {
             problem: &|message| self.problem(event.moment.word(), Some(&event), message),
         };
         let done = worker.run(&event, xxhash_rust::xxh3::xxh3_64(&payload), output::answer_hook);
-        if let Err(failure) = &done {
-            self.problem(event.moment.word(), Some(&event), &failure.message());
-            say_unprotected(failure);
-        }
-        if done.is_ok() && !output::is_hook_heard() {
-            let message = if late::may_be_late(&event.moment) { late::MEANING } else { "the checkpoint was taken" };
-            self.add(Sort::Done, event.moment.word(), Some(&event), message, Some(std::process::id()));
+        match done {
+            Err(failure) => {
+                self.problem(event.moment.word(), Some(&event), &failure.message());
+                say_unprotected(&failure);
+            }
+            Ok(_) if output::is_hook_heard() => {}
+            Ok(has_taken_one) => {
+                let is_late = has_taken_one && late::may_be_late(&event.moment);
+                let message = if is_late { late::MEANING } else { "done without the agent" };
+                self.add(Sort::Done, event.moment.word(), Some(&event), message, Some(std::process::id()));
+            }
         }
     }
 

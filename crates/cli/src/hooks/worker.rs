@@ -63,21 +63,21 @@ pub(super) struct Done {
 
 impl Worker<'_> {
     /// Takes the checkpoint that an event asks for, and hands over what the agent is to be told; `tell` says whether
-    /// that arrived.
+    /// that arrived. Says whether a checkpoint was taken.
     pub(crate) fn run(
         &self,
         event: &HookEvent,
         payload_hash: u64,
         tell: impl FnOnce(&str) -> bool,
-    ) -> Result<(), Failure> {
+    ) -> Result<bool, Failure> {
         let session = self.sessions.that_counts(event);
         if let (Moment::SubagentStart, Some(subagent)) = (&event.moment, &event.subagent) {
             self.remember_subagent(event, subagent, &session);
-            return Ok(());
+            return Ok(false);
         }
         let assignment = match self.take_on(event, &session, event_key(event, payload_hash)) {
             Ok(Some(assignment)) => assignment,
-            Ok(None) => return Ok(()),
+            Ok(None) => return Ok(false),
             Err(failure) => {
                 self.remember_failure(&session, &failure);
                 return Err(failure);
@@ -89,7 +89,7 @@ impl Worker<'_> {
                 let arrived = done.news.as_ref().is_none_or(|news| tell(news));
                 let is_told = arrived && matches!(event.moment, Moment::Prompt(_));
                 self.remember_success(&assignment, &done, is_told);
-                Ok(())
+                Ok(done.created)
             }
             Err(failure) => {
                 self.remember_failure(&session, &failure);
