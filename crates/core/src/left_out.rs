@@ -1,12 +1,15 @@
 //! What a checkpoint left out, judged by its own rules and by the list that it kept, not by today's; and what one taken
 //! now would leave out, with the rule that does so.
 
-use std::{collections::HashMap, io::Read};
+use std::{
+    collections::{HashMap, HashSet},
+    io::Read,
+};
 
 use crate::{
-    disk::Dir,
+    disk::{Dir, FileType},
     error::{Result, While},
-    files::{IgnoreRules, RuleSource, Verdict},
+    files::{IgnoreRules, RuleSource, Verdict, is_of_git},
     model::{CheckpointId, Node, Reason, Scope, Skipped, WorkspacePath},
     store::{ObjectReader, Snapshot, Store, StoredEntry, StoredNode},
     workspace::Workspace,
@@ -82,6 +85,8 @@ pub(crate) struct LeftOut<'s> {
     reader: ObjectReader,
     snapshot: Snapshot,
     listed: Scope,
+    /// Directories of repositories, whatever they are called: what git makes there later is git's own as well.
+    git_directories: HashSet<WorkspacePath>,
     /// Named to it in spite of the rules: absent means that they were not there.
     named: Vec<WorkspacePath>,
     outside: IgnoreRules,
@@ -100,6 +105,7 @@ impl<'s> LeftOut<'s> {
         Ok(Self {
             named: named.collect(),
             snapshot: store.snapshot(id)?,
+            git_directories: skipped.iter().filter_map(git_directory_told_by).collect(),
             listed: Scope::of_paths(skipped.into_iter().map(|skipped| skipped.path).collect()),
             outside: IgnoreRules::new(&outside, &settings),
             rules: HashMap::new(),
@@ -110,7 +116,7 @@ impl<'s> LeftOut<'s> {
 
     /// Did it leave this path out, or would it have?
     pub(crate) fn covers(&mut self, path: &WorkspacePath, is_directory: bool) -> Result<bool> {
-        if self.listed.contains(path) {
+        if self.listed.contains(path) || self.is_of_git(path, is_directory) {
             return Ok(true);
         }
         if self.named.iter().any(|named| path.is_within(named)) {
@@ -130,6 +136,19 @@ impl<'s> LeftOut<'s> {
             }
         }
         Ok(false)
+    }
+
+    fn is_of_git(&self, path: &WorkspacePath, is_directory: bool) -> bool {
+        if self.git_directories.is_empty() {
+            return false;
+        }
+        // Whatever else it is, it may have been a link.
+        let file_type = if is_directory { FileType::Directory } else { FileType::Symlink };
+        let is_gits = |here: &WorkspacePath, file_type| {
+            here.parent().is_some_and(|parent| self.git_directories.contains(&parent))
+                && is_of_git(here.name(), file_type)
+        };
+        is_gits(path, file_type) || path.ancestors().any(|above| is_gits(&above, FileType::Directory))
     }
 
     fn rules_in(&mut self, directory: &WorkspacePath) -> Result<IgnoreRules> {
@@ -154,6 +173,12 @@ impl<'s> LeftOut<'s> {
             _ => Ok(None),
         }
     }
+}
+
+/// The directory of a repository, where this was left out as what is checked out of it.
+fn git_directory_told_by(skipped: &Skipped) -> Option<WorkspacePath> {
+    let tells = skipped.reason == Reason::Git && skipped.path.name() == b"HEAD";
+    tells.then(|| skipped.path.parent()).flatten()
 }
 
 /// Which of these, left out by now, a checkpoint holds.

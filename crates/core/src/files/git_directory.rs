@@ -66,9 +66,13 @@ pub(crate) fn is_repository(directory: &Dir) -> bool {
 }
 
 /// Is this name in such a directory git's own?
-pub(super) fn is_of_git(name: &[u8], is_directory: bool) -> bool {
-    if is_directory {
-        return DIRECTORIES.contains(&name);
+pub(crate) fn is_of_git(name: &[u8], file_type: FileType) -> bool {
+    // Git follows a link to any of them.
+    if matches!(file_type, FileType::Directory | FileType::Symlink) && DIRECTORIES.contains(&name) {
+        return true;
+    }
+    if file_type == FileType::Directory {
+        return false;
     }
     let is_upper = name.iter().all(|byte| byte.is_ascii_uppercase() || *byte == b'_');
     let is_note = [b"_HEAD" as &[u8], b"_MSG", b"_EDITMSG", b"_AUTOSTASH"].iter().any(|end| name.ends_with(end));
@@ -78,8 +82,9 @@ pub(super) fn is_of_git(name: &[u8], is_directory: bool) -> bool {
         || [b"gc." as &[u8], b"sharedindex.", b"fsmonitor--daemon"].iter().any(|start| name.starts_with(start))
 }
 
+/// Is there something of this type, or a link, which git follows?
 fn is_there(directory: &Dir, name: &[u8], file_type: FileType) -> bool {
-    directory.stamp_at(name).is_ok_and(|stamp| FileType::of(&stamp) == file_type)
+    directory.stamp_at(name).is_ok_and(|stamp| [file_type, FileType::Symlink].contains(&FileType::of(&stamp)))
 }
 
 /// Does it say what is checked out? One that can't be read is taken for one that does: what is git's is left alone.

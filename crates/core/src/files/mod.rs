@@ -14,7 +14,7 @@ mod scanned;
 mod staging_area;
 mod stat_cache;
 
-pub(crate) use git_directory::is_repository;
+pub(crate) use git_directory::{is_of_git, is_repository};
 pub(crate) use ignore::{IgnoreRules, PatternSet, RuleSource, Verdict};
 pub(crate) use scan::{Exceptions, MAX_DEPTH, ScanOptions, scan};
 pub(crate) use scanned::Scan;

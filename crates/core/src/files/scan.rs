@@ -276,7 +276,7 @@ impl<'a> Walker<'a> {
         if !pending.is_judged
             && let Some(hint) = pending.file_type
         {
-            match self.judge(&child, hint == FileType::Directory, rules, place) {
+            match self.judge(&child, hint, rules, place) {
                 Judged::LeftOut(Reason::Ignored) => {
                     return with(Node::Skipped(Reason::Ignored, Stamp::default()), None, name);
                 }
@@ -308,7 +308,7 @@ impl<'a> Walker<'a> {
             {
                 Judged::Captured { place_below: place.below(), exception: None }
             }
-            _ => self.judge(&child, file_type == FileType::Directory, rules, place),
+            _ => self.judge(&child, file_type, rules, place),
         };
         let (place_below, exception) = match judged {
             Judged::LeftOut(reason) => return with(Node::Skipped(reason, stamp), None, name),
@@ -442,9 +442,10 @@ impl<'a> Walker<'a> {
         }
     }
 
-    fn judge(&self, path: &[u8], is_directory: bool, rules: &IgnoreRules, place: Place) -> Judged {
+    fn judge(&self, path: &[u8], file_type: FileType, rules: &IgnoreRules, place: Place) -> Judged {
         let captured = |place_below, exception| Judged::Captured { place_below, exception };
-        if matches!(place, Place::GitDirectory(_)) && is_of_git(name_of(path), is_directory) {
+        let is_directory = file_type == FileType::Directory;
+        if matches!(place, Place::GitDirectory(_)) && is_of_git(name_of(path), file_type) {
             return Judged::LeftOut(Reason::Git);
         }
         let place = place.below();

@@ -113,6 +113,11 @@ impl Reason {
         }
     }
 
+    /// Is it nobody's news: git's own files, and the program's?
+    pub(crate) fn goes_without_saying(self) -> bool {
+        matches!(self, Self::Git | Self::Own)
+    }
+
     /// Should it have been captured, so that the checkpoint without it is incomplete?
     pub fn breaks_completeness(self) -> bool {
         matches!(self, Self::Unreadable | Self::Changing)
@@ -212,7 +217,8 @@ impl Summary {
                     summary.has_skipped |= below.has_skipped;
                     summary.has_ignored |= below.has_ignored;
                 }
-                Node::Skipped(Reason::Git | Reason::Own, _) => {}
+                // Left out by its name, whoever looks.
+                Node::Skipped(Reason::Git, _) if entry.name == ".git" => {}
                 Node::Skipped(Reason::Ignored, _) => summary.has_ignored = true,
                 Node::Skipped(..) => summary.has_skipped = true,
             }

@@ -59,12 +59,12 @@ impl Capture {
 
     /// What was left out, for callers.
     pub(super) fn reported(&self) -> Vec<Skipped> {
-        self.scan.skipped().into_iter().filter(|skipped| skipped.reason != Reason::Ignored).collect()
+        self.scan.told_skipped().into_iter().filter(|skipped| skipped.reason != Reason::Ignored).collect()
     }
 
     /// What was left out because of its size.
     pub(super) fn oversized(&self) -> Vec<(WorkspacePath, u64)> {
-        let skipped = self.scan.skipped().into_iter().map(|skipped| skipped.path);
+        let skipped = self.scan.told_skipped().into_iter().map(|skipped| skipped.path);
         let sized = skipped.filter_map(|path| match self.scan.root.find(&path) {
             Some(Node::Skipped(Reason::TooLarge, stamp)) => Some((path, stamp.size)),
             _ => None,

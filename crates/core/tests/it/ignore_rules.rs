@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use backtrail::{Reason, SaveRequest, Settings, settings::ScanSettings};
+use backtrail::{Reason, RestoreRequest, SaveRequest, Settings, settings::ScanSettings};
 use backtrail_testkit::{Found, Random, TestWorkspace, git, git_output};
 
 /// The paths of the newest checkpoint.
@@ -270,6 +270,23 @@ fn a_directory_that_the_outer_repository_ignores_is_captured_whole() {
     let id = workspace.save(&SaveRequest::default(), ws.now()).unwrap().checkpoint.id;
     let names = git(workspace.store_directory(), &["ls-tree", "-r", "--name-only", &id.to_string()]);
     assert_eq!(String::from_utf8_lossy(&names), "a.o\nb\n");
+}
+
+/// An ignore file too large to be captured was forgotten with its rules: a restore removed what they had left out.
+#[test]
+fn what_an_ignore_file_left_out_that_is_left_out_itself_stays_when_it_is_gone() {
+    let ws = TestWorkspace::new();
+    ws.write("backtrail.toml", "[scan]\nmax_file_bytes = 100\n");
+    ws.write("sub/.gitignore", format!("secrets/\n*.key\n{}\n", "#".repeat(200)));
+    ws.write("sub/secrets/one", "1");
+    ws.write("sub/deep/two.key", "2");
+    ws.write("sub/file", "1");
+    let told = ws.save_with(&SaveRequest::default());
+    assert_eq!(told.skipped.len(), 1, "{:?}", told.skipped);
+    ws.remove("sub/.gitignore");
+    ws.open().restore(&RestoreRequest::whole(told.checkpoint.id), ws.now()).unwrap();
+    assert_eq!(ws.read("sub/secrets/one").unwrap(), b"1");
+    assert_eq!(ws.read("sub/deep/two.key").unwrap(), b"2");
 }
 
 #[test]

@@ -210,14 +210,22 @@ fn repository(ws: &TestWorkspace, git_directory: &str) -> Manifest {
 
 /// What a restore does to a workspace must leave its repository as it is.
 fn assert_git_stays(ws: &TestWorkspace, git_directory: &str, work: impl Fn(&str)) {
+    assert_git_stays_whole(ws, &[git_directory], work);
+}
+
+/// The same of one that lies in several directories.
+fn assert_git_stays_whole(ws: &TestWorkspace, git_directories: &[&str], work: impl Fn(&str)) {
     work("1");
     let saved = ws.save();
     let captured = ws.paths_in_store(&saved.id);
-    assert!(!captured.iter().any(|path| path.ends_with("HEAD")), "{captured:?}");
+    let is_of_git = |path: &&String| git_directories.iter().any(|git| path.starts_with(&format!("{git}/HEAD")));
+    assert_eq!(captured.iter().find(is_of_git), None, "{captured:?}");
     work("2");
-    let before = repository(ws, git_directory);
+    let before = git_directories.iter().map(|git_directory| repository(ws, git_directory)).collect::<Vec<_>>();
     ws.open().restore(&RestoreRequest::whole(saved.id), ws.now()).unwrap();
-    before.assert_same(&repository(ws, git_directory), "a restore");
+    for (before, git_directory) in before.iter().zip(git_directories) {
+        before.assert_same(&repository(ws, git_directory), git_directory);
+    }
 }
 
 #[test]
@@ -257,6 +265,62 @@ fn a_repository_beside_its_worktree_is_gits_own_whatever_it_is_called() {
             git(&ws.path(""), &["commit", "-q", "-m", text]);
         });
     }
+}
+
+/// A restore removed a whole repository, with all its commits: what the checkpoint had left to git was taken for files
+/// that had come since, once the repository was none to look at any more.
+#[test]
+fn what_was_left_to_git_stays_when_it_is_taken_for_a_repository_no_more() {
+    let source = TestWorkspace::new();
+    source.write("a", "0");
+    source.git_init();
+    let cloned = |ws: &TestWorkspace| {
+        git(&ws.path(""), &["clone", "-q", "--bare", source.path("").to_str().unwrap(), "kept"]);
+        git(&ws.path(""), &["--git-dir=kept", "worktree", "add", "-q", "main"]);
+    };
+    let beside = |ws: &TestWorkspace| {
+        ws.mkdir("main");
+        git(&ws.path("main"), &["init", "-q", "--separate-git-dir=../kept"]);
+    };
+    type Step<'a> = &'a dyn Fn(&TestWorkspace);
+    let cases: [(Step<'_>, Step<'_>); 3] = [
+        (&cloned, &|ws| drop(git(&ws.path(""), &["--git-dir=kept", "worktree", "remove", "--force", "main"]))),
+        (&beside, &|ws| ws.write("kept/HEAD", "")),
+        (&beside, &|ws| drop(git(&ws.path(""), &["--git-dir=kept", "config", "core.bare", "true"]))),
+    ];
+    for (make, end) in cases {
+        let ws = TestWorkspace::new();
+        make(&ws);
+        // Known from an earlier scan, it is left to git just as well.
+        std::thread::sleep(std::time::Duration::from_millis(35));
+        ws.save();
+        ws.write("other", "1");
+        let saved = ws.save_with(&SaveRequest::default());
+        assert_eq!(saved.skipped, [], "a git directory is nothing to report");
+        assert!(!ws.save_with(&SaveRequest::default()).created);
+        end(&ws);
+        ws.write("kept/ORIG_HEAD", "new\n");
+        ws.write("kept/logs/HEAD", "new\n");
+        ws.write("kept/mine", "1");
+        let mut before = repository(&ws, "kept");
+        ws.open().restore(&RestoreRequest::whole(saved.checkpoint.id), ws.now()).unwrap();
+        before.0.remove(b"mine".as_slice());
+        before.assert_same(&repository(&ws, "kept"), "a restore");
+    }
+}
+
+/// A store inside of the workspace that has lost what says so is still none of the checkpoint's files.
+#[test]
+fn what_was_left_out_as_a_store_stays_when_it_is_taken_for_one_no_more() {
+    let ws = TestWorkspace::new();
+    ws.write("store/backtrail/format", "backtrail store 1\n");
+    ws.write("store/objects/pack/one", "1");
+    ws.write("file", "1");
+    let saved = ws.save_with(&SaveRequest::default());
+    assert_eq!(saved.skipped, []);
+    ws.remove("store/backtrail/format");
+    ws.open().restore(&RestoreRequest::whole(saved.checkpoint.id), ws.now()).unwrap();
+    assert_eq!(ws.read("store/objects/pack/one").unwrap(), b"1");
 }
 
 #[test]
