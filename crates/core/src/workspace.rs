@@ -19,7 +19,7 @@ use crate::{
     restore::Way,
     settings::Settings,
     store::{FoundJournal, HashOnly, IdentityFile, Layout, OpenStores, Store, Timeline, Writer},
-    user_repository::{GitEnvironment, GitPosition, UserRepository, global_excludes},
+    user_repository::{GitEnvironment, GitPosition, NestedRepositories, UserRepository, global_excludes},
 };
 
 /// What a workspace needs to know of the process around it.
@@ -321,8 +321,12 @@ impl Workspace {
     /// Reads the workspace, giving contents to `sink`.
     pub(crate) fn scan_into(&self, sources: &ScanSources<'_>, sink: &dyn ContentSink) -> Result<Scan> {
         let Surroundings { repository, outside } = sources.surroundings;
-        let is_tracked = |path: &[u8]| repository.as_ref().is_some_and(|repository| repository.is_tracked(path));
+        let nested = NestedRepositories::of(self.root());
+        let is_tracked = |path: &[u8]| {
+            repository.as_ref().is_some_and(|repository| repository.is_tracked(path)) || nested.is_tracked(path)
+        };
         let index = repository.as_ref().and_then(UserRepository::index_stamp);
+        let index_is_cached = sources.cache.is_some_and(|cache| cache.base().index == index);
         let own = self.own_directories();
         let scanned = scan(
             self.root(),
@@ -332,7 +336,8 @@ impl Workspace {
                 exceptions: Exceptions {
                     named: sources.named,
                     is_tracked: &is_tracked,
-                    index_is_cached: sources.cache.is_some_and(|cache| cache.base().index == index),
+                    meet_repository: &|path| nested.meet(path),
+                    index_is_cached: &|directory| index_is_cached && !nested.contain(directory),
                     is_held: sources.held.map_or(&|_| false, |held| held.is_held),
                     held_size: sources.held.map_or(&|_| None, |held| held.size),
                     holds_anything: sources.held.is_some(),

@@ -52,10 +52,12 @@ pub(crate) struct ScanOptions<'a> {
 pub(crate) struct Exceptions<'a> {
     /// Named one by one; a directory with all that is below it.
     pub(crate) named: &'a [WorkspacePath],
-    /// Does the user's repository track this path, or something below it?
+    /// Does the user's repository track this path, or something below it? So may one inside the workspace.
     pub(crate) is_tracked: &'a (dyn Fn(&[u8]) -> bool + Sync),
-    /// Is the index the one that the cache was made with?
-    pub(crate) index_is_cached: bool,
+    /// Hears of each directory that is the top of such a one, before it is asked about anything below.
+    pub(crate) meet_repository: &'a (dyn Fn(&[u8]) + Sync),
+    /// Is what tells about the names in this directory the index that the cache was made with?
+    pub(crate) index_is_cached: &'a (dyn Fn(&[u8]) -> bool + Sync),
     /// Does the checkpoint that is being restored hold this path?
     pub(crate) is_held: &'a (dyn Fn(&[u8]) -> bool + Sync),
     /// How large is the file that it holds at this path?
@@ -142,20 +144,30 @@ impl<'a> Walker<'a> {
         };
         let fingerprint = (rules.fingerprint() ^ place.salt()).wrapping_add(named_salt(self.options.exceptions.named));
         let within = self.scope_within(path);
+        // What lies in an ignored directory is not brought in by a repository in it.
+        let may_track = !path.is_empty() && place.below() == Place::Ordinary;
         if let (Within::All, Some(record)) = (&within, intact)
             && record.fingerprint == fingerprint
-            && self.verdicts_stand(path, &record)
         {
-            return self.known(directory, path, &rules, place, &record);
+            if may_track && record.has_git() {
+                (self.options.exceptions.meet_repository)(path);
+            }
+            if self.verdicts_stand(path, &record) {
+                return self.known(directory, path, &rules, place, &record);
+            }
         }
         let known: Vec<CachedEntry<'_>> = record.map(|record| record.entries().collect()).unwrap_or_default();
-        let pending: Vec<Pending<'_>> = match within {
-            Within::Names(names) => names.into_iter().map(|name| Pending::named(name, None, &known)).collect(),
+        let pending: Vec<Pending<'_>> = match &within {
+            Within::Names(names) => names.iter().map(|name| Pending::named(name.clone(), None, &known)).collect(),
             Within::All => {
                 let listed = directory.list().map_err(|source| Failure::new("list", path, source))?;
                 listed.into_iter().map(|listed| Pending::named(listed.name, listed.file_type, &known)).collect()
             }
         };
+        let is_listed = || pending.binary_search_by(|pending| pending.name.as_slice().cmp(b".git")).is_ok();
+        if may_track && (is_listed() || matches!(within, Within::Names(_)) && directory.stamp_at(b".git").is_ok()) {
+            (self.options.exceptions.meet_repository)(path);
+        }
         self.options.progress.add_entries(pending.len() as u64);
         let entries = self.entries(directory, path, &rules, place, pending)?;
         let mut read = Directory::default().with_entries(entries);
@@ -210,18 +222,22 @@ impl<'a> Walker<'a> {
 
     /// Would everything still be judged as it was?
     fn verdicts_stand(&self, path: &[u8], record: &Record<'_>) -> bool {
-        !record.has_verdicts() || record.entries().all(|entry| self.verdict_stands(path, &entry))
+        if !record.has_verdicts() {
+            return true;
+        }
+        let index_is_cached = (self.options.exceptions.index_is_cached)(path);
+        record.entries().all(|entry| self.verdict_stands(path, &entry, index_is_cached))
     }
 
     /// Would the rules still say the same of a name that something other than the rules could decide?
-    fn verdict_stands(&self, path: &[u8], entry: &CachedEntry<'_>) -> bool {
+    fn verdict_stands(&self, path: &[u8], entry: &CachedEntry<'_>, index_is_cached: bool) -> bool {
         let exceptions = &self.options.exceptions;
+        let path = || join(path, entry.name.to_bytes());
         match (entry.exception, &entry.node) {
             (Some(Exception::Held), _) => false,
-            (Some(Exception::Tracked), _) => exceptions.index_is_cached,
+            (Some(Exception::Tracked), _) => index_is_cached || (exceptions.is_tracked)(&path()),
             (None, CachedNode::Skipped(Reason::Ignored | Reason::Rebuildable, _)) => {
-                let path = || join(path, entry.name.to_bytes());
-                (exceptions.index_is_cached || !(exceptions.is_tracked)(&path()))
+                (index_is_cached || !(exceptions.is_tracked)(&path()))
                     && (!exceptions.holds_anything || !(exceptions.is_held)(&path()))
             }
             _ => true,

@@ -34,6 +34,8 @@ pub(super) struct IndexEntry<'a> {
     pub(super) size: u32,
 }
 
+/// A directory that a sparse index does not list.
+pub(super) const DIRECTORY: u32 = 0o040_000;
 pub(super) const FILE: u32 = 0o100_644;
 pub(super) const EXECUTABLE: u32 = 0o100_755;
 pub(super) const SYMLINK: u32 = 0o120_000;
@@ -71,6 +73,15 @@ impl Index {
     pub(super) fn of_path(&self, path: &[u8]) -> Range<usize> {
         let start = partition(0..self.len(), |position| self.entry(position).path < path.as_bstr());
         start..partition(start..self.len(), |position| self.entry(position).path <= path.as_bstr())
+    }
+
+    /// Is this path in a directory that the index has as one?
+    pub(super) fn is_below_directory(&self, path: &[u8]) -> bool {
+        let Self::Other(file) = self else { return false };
+        file.is_sparse()
+            && path
+                .find_iter("/")
+                .any(|end| self.of_path(&path[..=end]).any(|position| self.entry(position).mode == DIRECTORY))
     }
 
     /// Those of a range, in which it is contiguous, whose paths start so.

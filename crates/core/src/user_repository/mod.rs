@@ -6,12 +6,14 @@
 
 mod dirty;
 mod index;
+mod nested;
 mod objects;
 mod obstacles;
 mod position;
 mod repository;
 mod staged;
 
+pub(crate) use nested::NestedRepositories;
 pub(crate) use position::{Destination, GitMove, Position};
 pub use repository::{GitEnvironment, GitPosition};
 pub(crate) use repository::{UserRepository, global_excludes};

@@ -94,6 +94,7 @@ impl UserRepository {
         let is_file = |position: usize| index.entry(position).mode != SUBMODULE;
         index.of_path(&full).any(is_file)
             || index.with_prefix(0..index.len(), &[full.as_slice(), b"/"].concat()).any(is_file)
+            || index.is_below_directory(&full)
     }
 
     /// What the index looked like before it was read; none where there is none.

@@ -92,6 +92,50 @@ fn the_rules_of_a_nested_repository_hold_below_it() {
     assert_eq!(ws.paths_in_store(&saved.id), ["b.o", "inner/.gitignore", "inner/file", "top"]);
 }
 
+/// What a nested repository tracks was left out, untold, where its own rules ignore it.
+#[test]
+fn a_file_that_a_nested_repository_tracks_is_captured_although_it_is_ignored() {
+    for is_submodule in [false, true] {
+        let ws = TestWorkspace::new();
+        let library = if is_submodule { ws.outside().join("library") } else { ws.path("r1") };
+        std::fs::create_dir_all(library.join("dist")).unwrap();
+        std::fs::write(library.join(".gitignore"), "dist/\n*.log\n").unwrap();
+        std::fs::write(library.join("dist/app.js"), "v1\n").unwrap();
+        git(&library, &["init", "-q"]);
+        git(&library, &["add", "-f", "."]);
+        git(&library, &["commit", "-q", "-m", "x"]);
+        if is_submodule {
+            ws.write(".gitignore", "r1/kept.log\n");
+            ws.git_init();
+            let url = library.to_str().unwrap();
+            ws.git(&["-c", "protocol.file.allow=always", "submodule", "--quiet", "add", url, "r1"]);
+        }
+        ws.write("r1/dist/app.js", "v1\nwork\n");
+        ws.write("r1/dist/other.js", "made\n");
+        ws.write("r1/kept.log", "1\n");
+        ws.write("r1/deep/made.log", "1\n");
+        std::thread::sleep(std::time::Duration::from_millis(35));
+        let saved = ws.save();
+        let captured = ws.paths_in_store(&saved.id);
+        let inside: Vec<_> = captured.iter().filter(|path| path.starts_with("r1/")).collect();
+        assert_eq!(inside, ["r1/.gitignore", "r1/dist/app.js"]);
+        assert!(!ws.save_with(&SaveRequest::default()).created);
+        ws.remove("r1/dist/app.js");
+        ws.open().restore(&RestoreRequest::whole(saved.id), ws.now()).unwrap();
+        assert_eq!(ws.read("r1/dist/app.js").unwrap(), b"v1\nwork\n");
+        assert_eq!(ws.read("r1/dist/other.js").unwrap(), b"made\n");
+        // It is asked anew when it changes, and only that.
+        std::thread::sleep(std::time::Duration::from_millis(35));
+        ws.write("top", "1");
+        ws.save();
+        git(&ws.path("r1"), &["add", "-f", "kept.log"]);
+        git(&ws.path("r1"), &["rm", "-q", "--cached", "dist/app.js"]);
+        let later = ws.paths_in_store(&ws.save().id);
+        let inside: Vec<_> = later.iter().filter(|path| path.starts_with("r1/")).collect();
+        assert_eq!(inside, ["r1/.gitignore", "r1/kept.log"]);
+    }
+}
+
 #[test]
 fn a_git_file_or_link_or_empty_directory_of_that_name_is_left_alone() {
     let ws = TestWorkspace::new();

@@ -335,6 +335,21 @@ fn every_form_of_index_tells_what_is_tracked() {
     }
 }
 
+/// A sparse index has one entry for a whole directory: everything below it counts as tracked.
+#[test]
+fn a_directory_of_a_sparse_index_is_tracked_with_all_that_is_below_it() {
+    let ws = TestWorkspace::new();
+    ws.write("elsewhere/deep/x", "1\n");
+    ws.write("in/y", "1\n");
+    ws.git_init();
+    ws.git(&["sparse-checkout", "set", "--cone", "--sparse-index", "in"]);
+    assert!(!ws.exists("elsewhere"));
+    ws.write("elsewhere/deep/x", "work\n");
+    ws.write("elsewheres/z", "1\n");
+    ws.write(".gitignore", "elsewhere*/\n");
+    assert_eq!(ws.paths_in_store(&ws.save().id), [".gitignore", "elsewhere/deep/x", "in/y"]);
+}
+
 #[test]
 fn what_is_staged_is_found_wherever_it_is() {
     let mut random = Random::new(11);

@@ -34,6 +34,8 @@ const HAS_IGNORE_FILE: u16 = 1 << 7;
 const HAS_MARK: u16 = 1 << 8;
 /// Something else than the rules may decide about one of its names.
 const HAS_VERDICTS: u16 = 1 << 9;
+/// One of its names is `.git`.
+const HAS_GIT: u16 = 1 << 10;
 
 /// One name in a record.
 #[derive(Debug, Clone, Copy)]
@@ -90,6 +92,10 @@ impl<'a> Record<'a> {
 
     pub(in crate::files) fn has_verdicts(&self) -> bool {
         self.flags & HAS_VERDICTS != 0
+    }
+
+    pub(in crate::files) fn has_git(&self) -> bool {
+        self.flags & HAS_GIT != 0
     }
 
     pub(in crate::files) fn is_captured(&self) -> bool {
@@ -184,6 +190,7 @@ fn flags_of(directory: &Directory, summary: &Summary, started: i64) -> u16 {
         (HAS_IGNORE_FILE, has_name(b".gitignore")),
         (HAS_MARK, has_name(b"pyvenv.cfg") || has_name(b"CACHEDIR.TAG")),
         (HAS_VERDICTS, entries.iter().any(has_verdict)),
+        (HAS_GIT, has_name(b".git")),
     ];
     flags.into_iter().filter(|(_, is_set)| *is_set).fold(0, |flags, (flag, _)| flags | flag)
 }
