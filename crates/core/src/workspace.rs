@@ -19,7 +19,7 @@ use crate::{
     restore::Way,
     settings::Settings,
     store::{FoundJournal, HashOnly, IdentityFile, Layout, OpenStores, Store, Timeline, Writer},
-    user_repository::{GitEnvironment, GitPosition, NestedRepositories, UserRepository, global_excludes},
+    user_repository::{GitEnvironment, GitPosition, LentObjects, NestedRepositories, UserRepository, global_excludes},
 };
 
 /// What a workspace needs to know of the process around it.
@@ -322,6 +322,7 @@ impl Workspace {
     pub(crate) fn scan_into(&self, sources: &ScanSources<'_>, sink: &dyn ContentSink) -> Result<Scan> {
         let Surroundings { repository, outside } = sources.surroundings;
         let nested = NestedRepositories::of(self.root());
+        let lent = LentObjects::below(self.root());
         let is_tracked = |path: &[u8]| {
             repository.as_ref().is_some_and(|repository| repository.is_tracked(path)) || nested.is_tracked(path)
         };
@@ -337,6 +338,7 @@ impl Workspace {
                     named: sources.named,
                     is_tracked: &is_tracked,
                     meet_repository: &|path| nested.meet(path),
+                    is_lent: &|directory| lent.contain(directory),
                     index_is_cached: &|directory| index_is_cached && !nested.contain(directory),
                     is_held: sources.held.map_or(&|_| false, |held| held.is_held),
                     held_size: sources.held.map_or(&|_| None, |held| held.size),

@@ -65,6 +65,11 @@ pub(crate) fn is_repository(directory: &Dir) -> bool {
         && [b"objects" as &[u8], b"refs"].iter().all(|name| is_there(directory, name, FileType::Directory))
 }
 
+/// May it hold a repository's objects?
+pub(super) fn holds_objects(directory: &Dir) -> bool {
+    is_there(directory, b"pack", FileType::Directory)
+}
+
 /// Is this name in such a directory git's own?
 pub(crate) fn is_of_git(name: &[u8], file_type: FileType) -> bool {
     // Git follows a link to any of them.

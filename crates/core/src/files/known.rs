@@ -42,12 +42,12 @@ impl Walker<'_> {
             match entry.node {
                 CachedNode::Directory(_) if entry.exception.is_none() => below.push((position, entry)),
                 _ if record.names() > LONG => doubtful.push((position, entry)),
-                _ if is_as_it_was(directory, &entry) => {}
+                _ if is_as_it_was(directory, place, &entry) => {}
                 _ => doubtful.push((position, entry)),
             }
         }
         if record.names() > LONG {
-            doubtful = doubtful.into_par_iter().filter(|(_, entry)| !is_as_it_was(directory, entry)).collect();
+            doubtful = doubtful.into_par_iter().filter(|(_, entry)| !is_as_it_was(directory, place, entry)).collect();
         }
         let mut found = Vec::new();
         let look = |(position, entry): &(usize, CachedEntry<'_>)| {
@@ -127,11 +127,12 @@ impl Walker<'_> {
 }
 
 /// Is this, at a glance, what was recorded?
-fn is_as_it_was(directory: &Dir, known: &CachedEntry<'_>) -> bool {
+fn is_as_it_was(directory: &Dir, place: Place, known: &CachedEntry<'_>) -> bool {
     match &known.node {
         CachedNode::File(file, true) | CachedNode::Symlink(file, true) => directory.has_stamp(known.name, &file.stamp),
         // These are left out by their names alone.
-        CachedNode::Skipped(Reason::Ignored | Reason::Git | Reason::Name, _) => true,
+        CachedNode::Skipped(Reason::Ignored | Reason::Name, _) => true,
+        CachedNode::Skipped(Reason::Git, _) => matches!(place, Place::GitDirectory(_)) || known.name == c".git",
         _ => false,
     }
 }

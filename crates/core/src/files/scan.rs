@@ -15,7 +15,7 @@ use rayon::prelude::*;
 
 use super::{
     IgnoreRules, Scan, StatCache, Verdict,
-    git_directory::{is_git_directory, is_of_git},
+    git_directory::{holds_objects, is_git_directory, is_of_git},
     place::Place,
     read,
     rebuildable::is_rebuildable,
@@ -56,6 +56,8 @@ pub(crate) struct Exceptions<'a> {
     pub(crate) is_tracked: &'a (dyn Fn(&[u8]) -> bool + Sync),
     /// Hears of each directory that is the top of such a one, before it is asked about anything below.
     pub(crate) meet_repository: &'a (dyn Fn(&[u8]) + Sync),
+    /// Are the objects in this directory those of a repository somewhere else?
+    pub(crate) is_lent: &'a (dyn Fn(&Stamp) -> bool + Sync),
     /// Is what tells about the names in this directory the index that the cache was made with?
     pub(crate) index_is_cached: &'a (dyn Fn(&[u8]) -> bool + Sync),
     /// Does the checkpoint that is being restored hold this path?
@@ -432,6 +434,9 @@ impl<'a> Walker<'a> {
         if is_git_directory(&directory, record.filter(|_| is_known())) && !(self.options.exceptions.is_tracked)(path) {
             place = place.of_git();
         }
+        if name == b"objects" && holds_objects(&directory) && self.is_lent(path, &stamp) {
+            return Ok(Some(Node::Skipped(Reason::Git, stamp)));
+        }
         // What has no mark by name has none at all.
         let is_unmarked =
             || record.is_some_and(|record| !record.has_mark() && self.is_intact(&directory, &stamp, &record));
@@ -483,6 +488,10 @@ impl<'a> Walker<'a> {
             Some(exception) => captured(Place::Ignored(reason), Some(exception)),
             None => Judged::LeftOut(reason),
         }
+    }
+
+    fn is_lent(&self, path: &[u8], stamp: &Stamp) -> bool {
+        (self.options.exceptions.is_lent)(stamp) && !(self.options.exceptions.is_tracked)(path)
     }
 
     /// What brings in a path that a rule leaves out, or something below it.

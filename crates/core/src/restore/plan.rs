@@ -312,6 +312,8 @@ impl Builder<'_> {
             (None, None) => Ok(Stays::Nothing),
             (None, Some(wanted)) => self.appears(path, wanted).map(|()| Stays::Something),
             (Some(present), None) => self.vanishes(path, present),
+            // It was files to the target, and is a repository's by now.
+            (Some(Node::Skipped(Reason::Git, _)), Some(_)) => Ok(self.is_left_to_git(path)),
             (Some(Node::Skipped(reason, _)), Some(_)) => Ok(self.in_the_way(path, *reason)),
             (Some(Node::Directory(present)), Some(StoredNode::Directory { snapshot, mode })) => {
                 self.directory_mode(path, present, *mode);
@@ -502,6 +504,12 @@ impl Builder<'_> {
             self.step(path, Some(old), Some(new));
             self.changes.push(Change::between(path.clone(), Some(old), Some(new)));
         }
+    }
+
+    fn is_left_to_git(&mut self, path: &WorkspacePath) -> Stays {
+        let reason = "git keeps its own files there by now, so it stays".to_owned();
+        self.stays.push(Conflict { path: path.clone(), reason, kept: None });
+        Stays::Something
     }
 
     fn in_the_way(&mut self, path: &WorkspacePath, reason: Reason) -> Stays {

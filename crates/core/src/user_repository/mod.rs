@@ -6,6 +6,7 @@
 
 mod dirty;
 mod index;
+mod lent;
 mod nested;
 mod objects;
 mod obstacles;
@@ -13,6 +14,7 @@ mod position;
 mod repository;
 mod staged;
 
+pub(crate) use lent::LentObjects;
 pub(crate) use nested::NestedRepositories;
 pub(crate) use position::{Destination, GitMove, Position};
 pub use repository::{GitEnvironment, GitPosition};

@@ -367,6 +367,68 @@ fn what_was_left_out_as_a_store_stays_when_it_is_taken_for_one_no_more() {
     assert_eq!(ws.read("store/objects/pack/one").unwrap(), b"1");
 }
 
+/// The layout of Android's `repo`: git takes a link for the objects, and what it leads to is git's own, too.
+#[test]
+fn a_repository_whose_objects_lie_elsewhere_is_gits_own_with_them() {
+    for is_bare_repository in [false, true] {
+        let ws = TestWorkspace::new();
+        ws.mkdir("foo");
+        let (git_directory, objects) = (".repo/projects/foo.git", ".repo/project-objects/foo.git");
+        ws.mkdir(".repo/projects");
+        git(&ws.path("foo"), &["init", "-q", "--separate-git-dir", ws.path(git_directory).to_str().unwrap()]);
+        ws.mkdir(objects);
+        if is_bare_repository {
+            git(&ws.path(objects), &["init", "-q", "--bare"]);
+            ws.remove(format!("{objects}/objects"));
+        }
+        ws.rename(format!("{git_directory}/objects"), format!("{objects}/objects"));
+        ws.symlink("../../project-objects/foo.git/objects", format!("{git_directory}/objects"));
+        assert_git_stays_whole(&ws, &[git_directory, &format!("{objects}/objects")], |text| {
+            ws.write("foo/a", text);
+            git(&ws.path("foo"), &["add", "a"]);
+            git(&ws.path("foo"), &["commit", "-q", "-m", text]);
+        });
+        git(&ws.path("foo"), &["fsck", "--strict"]);
+        assert_eq!(ws.read("foo/a").unwrap(), b"1");
+    }
+}
+
+/// Objects that another repository of the workspace borrows are not rolled back under it.
+#[test]
+fn objects_that_a_repository_borrows_are_gits_own() {
+    let upstream = TestWorkspace::new();
+    upstream.write("a", "1");
+    upstream.git_init();
+    let ws = TestWorkspace::new();
+    git(&ws.path(""), &["clone", "-q", "--mirror", upstream.path("").to_str().unwrap(), "cache.git"]);
+    ws.write("alone", "1");
+    let alone = ws.save();
+    assert!(ws.paths_in_store(&alone.id).iter().any(|path| path.starts_with("cache.git/objects/")));
+    git(&ws.path(""), &["clone", "-q", "--shared", "cache.git", "proj"]);
+    let saved = ws.save();
+    upstream.write("a", "2");
+    upstream.git(&["commit", "-q", "-a", "-m", "two"]);
+    git(&ws.path("cache.git"), &["fetch", "-q"]);
+    git(&ws.path("proj"), &["pull", "-q"]);
+    std::thread::sleep(std::time::Duration::from_millis(35));
+    let again = ws.save();
+    ws.open().restore(&RestoreRequest::whole(saved.id), ws.now()).unwrap();
+    git(&ws.path("proj"), &["fsck", "--strict"]);
+    assert_eq!(ws.read("proj/a").unwrap(), b"1");
+    // It was plain files before anybody borrowed from it.
+    ws.remove("alone");
+    let back = ws.open().restore(&RestoreRequest::whole(alone.id), ws.now()).unwrap();
+    assert_eq!(ws.read("alone").unwrap(), b"1");
+    let told: Vec<_> = back.conflicts.iter().map(|conflict| conflict.path.to_string()).collect();
+    assert_eq!(told, ["cache.git/objects"]);
+    // Where nobody borrows from it any more, it is plain files again.
+    ws.remove("proj");
+    let captured = ws.paths_in_store(&ws.save().id);
+    assert!(captured.iter().any(|path| path.starts_with("cache.git/objects/")), "{captured:?}");
+    ws.open().restore(&RestoreRequest::whole(again.id), ws.now()).unwrap();
+    assert_eq!(ws.read("proj/a").unwrap(), b"2");
+}
+
 #[test]
 fn a_repository_that_another_tracks_is_plain_files() {
     let ws = TestWorkspace::new();
