@@ -10,11 +10,14 @@ use bstr::ByteSlice;
 
 use super::UserRepository;
 
+/// A repository that is read when somebody asks; none where it can't be.
+type Met = Arc<OnceLock<Option<UserRepository>>>;
+
 /// The repositories that a scan has met so far.
 pub(crate) struct NestedRepositories<'a> {
     root: &'a Path,
-    /// By the directory that holds their `.git`. They are read when somebody asks.
-    met: RwLock<HashMap<Vec<u8>, Arc<OnceLock<Option<UserRepository>>>>>,
+    /// By the directory that holds their `.git`.
+    met: RwLock<HashMap<Vec<u8>, Met>>,
 }
 
 impl<'a> NestedRepositories<'a> {
@@ -45,7 +48,7 @@ impl<'a> NestedRepositories<'a> {
         })
     }
 
-    fn at(&self, top: &[u8]) -> Option<Arc<OnceLock<Option<UserRepository>>>> {
+    fn at(&self, top: &[u8]) -> Option<Met> {
         let met = self.met.read().unwrap_or_else(PoisonError::into_inner);
         met.get(top).cloned()
     }
