@@ -249,7 +249,7 @@ fn hint_at(error: &Error) -> Option<String> {
         Error::GitState { .. } => "bring back the files alone, without --git",
         Error::PlanChanged => "look again with --dry-run",
         Error::Conflict { .. } => "move it away, or restore the rest with --skip-conflicts",
-        Error::Unfinished { .. } => "the next command finishes it; take it back with: backtrail recover --abort",
+        Error::Unfinished { .. } => "the next command goes on with it, or now: backtrail recover",
         Error::HalfRestored { .. } => {
             "finish it there with: backtrail recover; or take it back with: backtrail recover --abort"
         }

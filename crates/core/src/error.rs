@@ -309,7 +309,7 @@ pub enum Error {
         /// How many more there are.
         others: usize,
     },
-    /// A restore failed and could not be taken back at once; the next command that writes finishes it.
+    /// A restore failed and could not be taken back at once; the next command that writes goes on with it.
     #[error("{source}; the restore is unfinished")]
     Unfinished {
         /// What went wrong.

@@ -72,7 +72,7 @@ fn hint_at(error: &Error) -> Option<String> {
         Error::InvalidName { .. } => backtrail::RULE_OF_NAMES,
         Error::PlanChanged => "look again with restore_plan",
         Error::Conflict { .. } => "move it away, or plan again with skip_conflicts",
-        Error::Unfinished { .. } => "the next call that writes finishes it",
+        Error::Unfinished { .. } => "the next call that writes goes on with it",
         Error::NotAStore { .. } => {
             "ask the user to start the server with --store and a store, or a directory that is new or empty"
         }

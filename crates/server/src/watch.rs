@@ -61,7 +61,7 @@ fn sentence(event: &Event) -> Option<String> {
             let said = format!("an interrupted restore was {}", outcome.replace('_', " "));
             match conflicts.len() {
                 0 => said,
-                left => format!("{said}, but for {left} paths that somebody else wrote"),
+                left => format!("{said}, but for {left} paths"),
             }
         }
         _ => return None,

@@ -31,11 +31,11 @@ pub(crate) fn run(args: &RecoverArgs, invocation: &Invocation) -> Result<ExitCod
         output.done(match outcome {
             Recovery::Nothing => "no interrupted restore",
             Recovery::Finished if !conflicts.is_empty() => {
-                "the interrupted restore is finished, but for what somebody else wrote; take it back with: backtrail undo"
+                "the interrupted restore is finished, but for what is named above; take it back with: backtrail undo"
             }
             Recovery::Finished => "the interrupted restore is finished; take it back with: backtrail undo",
             Recovery::TakenBack if !conflicts.is_empty() => {
-                "the interrupted restore is taken back, but for what somebody else wrote"
+                "the interrupted restore is taken back, but for what is named above"
             }
             Recovery::TakenBack => "the interrupted restore is taken back: everything is as it was before it",
             Recovery::SetAside => {

@@ -11,6 +11,7 @@ use rustix::io::Errno;
 
 use super::{
     check::is_absence,
+    refused::{Attempt, refusal},
     stage::{Durability, FEW, MANY, Stage, old_slots, own_identity, slot},
 };
 use crate::{
@@ -26,7 +27,7 @@ use crate::{
 enum Obstacle {
     /// Somebody else did something here in between: the step is left, and told.
     Interference(&'static str),
-    /// The system refused: the whole restore is taken back.
+    /// The system refused: the whole restore is taken back. Where that, or finishing it, is refused too, the step is left.
     Refusal(io::Error),
     /// What has to be put there can't be had: likewise.
     Failure(Error),
@@ -65,18 +66,9 @@ impl Workspace {
         let root = Dir::open_resolved(self.root()).or_fail("open", self.root())?;
         let run = Run { workspace: self, writer, journal, stage, attempt, root, conflicts: Vec::new() };
         let mut conflicts = run.all()?;
-        conflicts.extend(self.apply_git(writer, journal, now)?);
+        conflicts.extend(self.apply_git(writer, journal, attempt, now)?);
         Ok(conflicts)
     }
-}
-
-/// Has somebody tried before?
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Attempt {
-    /// The files are as the plan saw them a moment ago; what comes out of the workspace is checked afterwards.
-    First,
-    /// Any part may be done, and anybody may have written since: content that is neither old nor new stays.
-    Again,
 }
 
 struct Run<'a> {
@@ -115,19 +107,40 @@ impl Run<'_> {
         act: impl Fn(&Self, usize, &Step) -> Done,
     ) -> Result<()> {
         for (number, step) in steps.filter(|(_, step)| concerns(step)) {
-            match act(self, number, step) {
+            let refused = |obstacle: &Obstacle| match obstacle {
+                Obstacle::Refusal(source) => refusal(source),
+                _ => None,
+            };
+            match self.attempt.insist(|| act(self, number, step), refused) {
                 Ok(()) => {}
-                Err(Obstacle::Interference(reason)) => {
-                    if !self.conflicts.iter().any(|conflict| conflict.path == step.path) {
-                        let conflict = Conflict { path: step.path.clone(), reason: reason.to_owned(), kept: None };
-                        self.conflicts.push(conflict);
-                    }
-                }
-                Err(Obstacle::Refusal(source)) => return Err(source).or_fail("restore", self.full_path(&step.path)),
+                Err(Obstacle::Interference(reason)) => self.leave(step, reason.to_owned(), None),
+                Err(Obstacle::Refusal(source)) => match refusal(&source).filter(|_| self.attempt == Attempt::Again) {
+                    Some(why) => self.leave_refused(step, why),
+                    None => return Err(source).or_fail("restore", self.full_path(&step.path)),
+                },
                 Err(Obstacle::Failure(error)) => return Err(error),
             }
         }
         Ok(())
+    }
+
+    fn leave(&mut self, step: &Step, reason: String, kept: Option<ContentId>) {
+        if !self.conflicts.iter().any(|conflict| conflict.path == step.path) {
+            self.conflicts.push(Conflict { path: step.path.clone(), reason, kept });
+        }
+    }
+
+    /// What stood there before the restore may be in the staging area, which is cleared: the safety checkpoint has it.
+    fn leave_refused(&mut self, step: &Step, why: &str) {
+        let before = if self.journal.taken_back { step.new } else { step.old };
+        let kept = before.and_then(|side| side.content());
+        let reason = match kept {
+            Some(_) => {
+                format!("{why}; what it was before the restore is in checkpoint {}", self.journal.safety.short())
+            }
+            None => why.to_owned(),
+        };
+        self.leave(step, reason, kept);
     }
 
     fn full_path(&self, path: &WorkspacePath) -> PathBuf {
@@ -322,7 +335,12 @@ impl Run<'_> {
             area.rename(&slot(number), area, &free_old_slot(area, number)?, Rename::NoReplace)?;
         }
         let mut reader = self.writer.reader();
-        Ok(self.workspace.stage_one(self.writer, &mut reader, number, step, self.stage, Durability::Synced)?)
+        let made = self.workspace.stage_one(self.writer, &mut reader, number, step, self.stage, Durability::Synced);
+        made.map_err(|error| match error {
+            // Of the workspace, not of the store.
+            Error::Io { path, source, .. } if path == self.full_path(&step.path) => Obstacle::Refusal(source),
+            other => other.into(),
+        })
     }
 
     fn set_file_mode(&self, _: usize, step: &Step) -> Done {
@@ -382,7 +400,10 @@ impl Run<'_> {
             return synced.or_fail("sync", self.workspace.root());
         }
         let sync = |path: &WorkspacePath| match self.workspace.open_existing(path) {
-            Ok(Some(directory)) => directory.sync().or_fail("sync", self.full_path(path)),
+            Ok(Some(directory)) => match directory.sync() {
+                Err(error) if self.attempt == Attempt::Again && refusal(&error).is_some() => Ok(()),
+                synced => synced.or_fail("sync", self.full_path(path)),
+            },
             Ok(None) => Ok(()),
             // It is closed again, and can't even be opened.
             Err(error) if is_refusal(&error) => disk::sync_filesystem(&self.root).or_fail("sync", self.full_path(path)),

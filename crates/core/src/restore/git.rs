@@ -10,7 +10,10 @@ use std::{
 
 use jiff::Timestamp;
 
-use super::{Intent, Only};
+use super::{
+    Intent, Only,
+    refused::{Attempt, refusal_in},
+};
 use crate::{
     disk::git_file::{self, GitFile, Replaced},
     error::{Error, Result, While},
@@ -69,24 +72,42 @@ impl Workspace {
     }
 
     /// Carries out the git part of a journal; what somebody changed in between is left, and told.
-    pub(super) fn apply_git(&self, writer: &Writer, journal: &Journal, now: Timestamp) -> Result<Vec<Conflict>> {
+    pub(super) fn apply_git(
+        &self,
+        writer: &Writer,
+        journal: &Journal,
+        attempt: Attempt,
+        now: Timestamp,
+    ) -> Result<Vec<Conflict>> {
         let mut conflicts = Vec::new();
+        if journal.git.is_empty() {
+            return Ok(conflicts);
+        }
         let mut is_short = false;
-        let repository = if journal.git.is_empty() { None } else { self.repository_to_move()? };
+        let left = |error: &Error| refusal_in(error).filter(|_| attempt == Attempt::Again);
+        let repository = match attempt.insist(|| self.repository_to_move(), refusal_in) {
+            Err(error) if left(&error).is_some() => Err(left(&error).unwrap_or_default()),
+            found => Ok(found?),
+        };
         for step in &journal.git {
             let path = place(&step.path)?;
-            let repository = repository.as_ref().filter(|repository| repository.has_place_for(&path));
+            let repository = repository.as_ref().map(|found| found.as_ref().filter(|found| found.has_place_for(&path)));
             // Commits are kept before their branch leaves them, and the index follows HEAD; on the way back, a commit is
             // let go once its branch has it again.
             let is_held_back = is_short && (!journal.taken_back || step.new.is_none());
             let reason = match repository {
-                None => GONE,
-                Some(_) if is_held_back => HELD_BACK,
-                Some(repository) => match change(repository, writer, journal, step, &path)? {
-                    Replaced::Done => continue,
-                    Replaced::Changed => "somebody changed it in the meantime",
-                    Replaced::Locked => "another git process held it all the time",
-                },
+                Err(why) => why,
+                Ok(None) => GONE,
+                Ok(Some(_)) if is_held_back => HELD_BACK,
+                Ok(Some(repository)) => {
+                    let change = || change(repository, writer, journal, step, &path);
+                    match attempt.insist(change, refusal_in) {
+                        Ok(Replaced::Done) => continue,
+                        Ok(Replaced::Changed) => "somebody changed it in the meantime",
+                        Ok(Replaced::Locked) => "another git process held it all the time",
+                        Err(error) => left(&error).ok_or(error)?,
+                    }
+                }
             };
             is_short |= step.new.is_some();
             conflicts.push(self.git_conflict(&path, reason));

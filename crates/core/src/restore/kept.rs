@@ -5,6 +5,7 @@ use rayon::prelude::*;
 
 use super::{
     apply::content_of,
+    refused::refusal_in,
     stage::{FEW, Stage, old_slots, slot},
 };
 use crate::{
@@ -84,7 +85,11 @@ impl Workspace {
         parent: &WorkspacePath,
         name: &[u8],
     ) -> Result<Option<Vec<u8>>> {
-        let Some(parent) = self.open_existing(parent)? else { return Ok(None) };
+        let parent = match self.open_existing(parent) {
+            Err(error) if refusal_in(&error).is_some() => None,
+            found => found?,
+        };
+        let Some(parent) = parent else { return Ok(None) };
         let beside = (1..100).map(|number| [name, format!(".kept-{number}").as_bytes()].concat());
         for name in std::iter::once(name.to_vec()).chain(beside) {
             if parent.while_open(|| area.rename(slot, &parent, &name, Rename::NoReplace)).is_ok() {

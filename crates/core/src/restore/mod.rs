@@ -9,14 +9,15 @@ mod git;
 mod kept;
 mod plan;
 mod recover;
+mod refused;
 mod safety;
 mod stage;
 
 use jiff::Timestamp;
 
-use apply::Attempt;
 pub use plan::{Only, RestorePlan};
 pub use recover::{Recovered, Recovery, Way};
+use refused::Attempt;
 use safety::{Present, Safety};
 
 use crate::{

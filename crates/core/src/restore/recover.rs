@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::{apply::Attempt, stage::Stage};
+use super::{refused::Attempt, stage::Stage};
 use crate::{
     error::{Error, Result},
     events::Event,
@@ -132,11 +132,15 @@ impl Workspace {
     /// somebody wrote into the old one meanwhile is kept.
     fn abandon(&self, writer: &Writer, journal: &Journal, now: Timestamp) -> Result<Vec<Conflict>> {
         let mut conflicts = Vec::new();
+        let mut areas = journal.areas.clone();
         if let Ok(stage) = self.open_stage_again(writer, &journal.areas) {
             self.keep_intruders(writer, journal, &stage, &mut conflicts, now)?;
+            let (opened, unopened) = stage.opened_and_not();
+            conflicts.extend(self.leave_unopened(writer, &unopened)?);
+            areas = opened;
         }
         writer.close_journal()?;
-        self.clear_stage(writer, &journal.areas)?;
+        self.clear_stage(writer, &areas)?;
         self.identity()?.write(writer.layout())?;
         Ok(conflicts)
     }
@@ -195,7 +199,9 @@ impl Workspace {
                 direction: journal.direction,
             })])?;
         }
+        let (opened, unopened) = stage.opened_and_not();
+        conflicts.extend(self.leave_unopened(writer, &unopened)?);
         writer.close_journal()?;
-        self.clear_stage(writer, &stage.areas)
+        self.clear_stage(writer, &opened)
     }
 }

@@ -10,12 +10,16 @@ use std::{
 
 use rayon::prelude::*;
 
-use super::{RestorePlan, check::is_absence};
+use super::{
+    RestorePlan,
+    check::is_absence,
+    refused::{Attempt, refusal_in},
+};
 use crate::{
     disk::{self, Dir, FileType, Listed, private, set_mode, set_owner},
     error::{Error, Result, While},
     files,
-    model::{Mode, Side, WorkspacePath},
+    model::{Conflict, Mode, Side, WorkspacePath},
     store::{Area, Layout, ObjectReader, Step, Store, Writer},
     threads,
     workspace::Workspace,
@@ -63,6 +67,14 @@ impl Stage {
         self.directories.get(step.area).map(Option::as_ref).ok_or_else(missing)
     }
 
+    /// The areas that could be opened, and those that could not.
+    pub(super) fn opened_and_not(&self) -> (Vec<Area>, Vec<Area>) {
+        let is_open = |(_, directory): &(&Area, &Option<Dir>)| directory.is_some();
+        let (opened, not): (Vec<_>, Vec<_>) = self.areas.iter().zip(&self.directories).partition(is_open);
+        let areas = |found: Vec<(&Area, _)>| found.into_iter().map(|(area, _)| area.clone()).collect();
+        (areas(opened), areas(not))
+    }
+
     pub(super) fn directory(&self, step: &Step) -> Result<&Dir> {
         self.find(step)?.ok_or_else(|| Error::Internal("a staging area that is gone".into()))
     }
@@ -90,7 +102,11 @@ impl Workspace {
     pub(super) fn stage(&self, writer: &Writer, plan: &mut RestorePlan, sequence: u64) -> Result<Stage> {
         let areas = self.choose_areas(writer, &mut plan.steps, sequence)?;
         if areas.iter().any(|area| matches!(area, Area::Workspace { .. })) {
-            writer.note_areas(&areas)?;
+            // Beside those that could not be cleared.
+            let mut noted = writer.leftover_areas()?;
+            noted.retain(|area| matches!(area, Area::Workspace { .. }));
+            noted.extend(areas.iter().cloned());
+            writer.note_areas(&noted)?;
         }
         let ready = self.make_stage(writer, plan, &areas);
         ready.map_err(|error| self.give_up_stage(writer, &areas, error))
@@ -135,13 +151,15 @@ impl Workspace {
         Ok(Stage { areas, directories })
     }
 
-    /// Opens the areas of a restore that was interrupted; one whose mount is gone by now is left out.
+    /// Opens the areas of a restore that was interrupted; one whose mount is gone by now, or lets nobody in, is left out.
     pub(super) fn open_stage_again(&self, writer: &Writer, areas: &[Area]) -> Result<Stage> {
         let open = |area: &Area| {
-            let opened = self
-                .make_area(writer.layout(), area, IfThere::Use)
-                .and_then(|()| self.open_area(writer.layout(), area));
-            match (opened, area) {
+            let open = || {
+                let made = self.make_area(writer.layout(), area, IfThere::Use);
+                made.and_then(|()| self.open_area(writer.layout(), area))
+            };
+            match (Attempt::Again.insist(open, refusal_in), area) {
+                (Err(error), Area::Workspace { .. }) if refusal_in(&error).is_some() => Ok(None),
                 (Err(Error::NotADirectory { .. }), Area::Workspace { .. }) => Ok(None),
                 (Err(Error::Io { source, .. }), Area::Workspace { .. }) if is_absence(&source) => Ok(None),
                 (opened, _) => opened.map(Some),
@@ -357,50 +375,89 @@ impl Workspace {
 
     /// Empties and removes the areas. Only files of the program's own are in them by now; a directory that somebody put
     /// there is none of them, and stays.
+    /// One on a mount that can't be written by now stays noted, and stops nobody.
     pub(super) fn clear_stage(&self, writer: &Writer, areas: &[Area]) -> Result<()> {
+        let is_elsewhere = |area: &Area| matches!(area, Area::Workspace { .. });
+        let noted: Vec<Area> = writer.leftover_areas()?.into_iter().filter(is_elsewhere).collect();
+        let mut stuck: Vec<Area> = noted.iter().filter(|area| !areas.contains(area)).cloned().collect();
         for area in areas {
-            let path = self.area_path(writer.layout(), area);
-            let parent = match area {
-                Area::Store { .. } => open_if_there(&writer.layout().stage())?,
-                Area::Workspace { parent, .. } => self.open_existing(parent)?,
-            };
-            let Some(parent) = parent else { continue };
-            let (Area::Store { name } | Area::Workspace { name, .. }) = area;
-            let directory = match parent.open_dir(name.as_bytes()) {
-                Ok(directory) => directory,
-                Err(error) if is_absence(&error) => continue,
-                // Root was killed before it could give it away, and so before anything was in it.
-                Err(error) if is_refused(&error) && parent.remove_dir(name.as_bytes()).is_ok() => continue,
-                Err(error) => return Err(error).or_fail("clear", path),
-            };
-            let is_directory = |name: &[u8]| match directory.try_stamp_at(name) {
-                Ok(stamp) => stamp.is_some_and(|stamp| FileType::of(&stamp) == FileType::Directory),
-                Err(_) => false,
-            };
-            let all = directory.list().or_fail("clear", &path)?;
-            // It was noted, but never made, and somebody has a directory of that name.
-            if matches!(area, Area::Workspace { .. }) && !all.is_empty() && !files::is_marked(&directory) {
-                continue;
+            match Attempt::Again.insist(|| self.clear_area(writer, area), refusal_in) {
+                Err(error) if is_elsewhere(area) && refusal_in(&error).is_some() => stuck.push(area.clone()),
+                cleared => cleared?,
             }
-            let (foreign, listed): (Vec<_>, Vec<_>) = all.into_iter().partition(|listed| match listed.file_type {
-                Some(file_type) => file_type == FileType::Directory,
-                None => is_directory(&listed.name),
-            });
-            let remove = |listed: &Listed| directory.remove_own_file(&listed.name).or_fail("clear", &path);
-            // The mark goes last: without it, what is left would be the user's.
-            let (marks, listed): (Vec<_>, Vec<_>) = listed.into_iter().partition(|listed| files::is_mark(&listed.name));
-            if listed.len() <= FEW {
-                listed.iter().try_for_each(remove)?;
-            } else {
-                threads::wait_for_each(&listed, remove)?;
-            }
-            marks.iter().try_for_each(remove)?;
-            if !foreign.is_empty() {
-                continue;
-            }
-            parent.while_open(|| parent.remove_dir(name.as_bytes())).or_fail("clear", path)?;
         }
-        writer.forget_areas()
+        match stuck.is_empty() {
+            true => writer.forget_areas(),
+            false if stuck == noted => Ok(()),
+            false => writer.note_areas(&stuck),
+        }
+    }
+
+    /// What lies in an area that can't be opened was not looked at: it is cleared by nobody, and told where it is still
+    /// there.
+    pub(super) fn leave_unopened(&self, writer: &Writer, unopened: &[Area]) -> Result<Vec<Conflict>> {
+        if unopened.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut noted = writer.leftover_areas()?;
+        noted.retain(|area| matches!(area, Area::Workspace { .. }) && !unopened.contains(area));
+        writer.note_areas(&noted)?;
+        let is_there = |parent: &WorkspacePath, name: &str| match self.open_existing(parent) {
+            Ok(Some(directory)) => directory.try_stamp_at(name.as_bytes()).is_ok_and(|stamp| stamp.is_some()),
+            Ok(None) => false,
+            Err(_) => true,
+        };
+        let told = unopened.iter().filter_map(|area| match area {
+            Area::Workspace { parent, name } if is_there(parent, name) => {
+                let reason = "it can't be opened any more, and may hold files that the restore set aside".to_owned();
+                Some(Conflict { path: parent.join(name.as_bytes()), reason, kept: None })
+            }
+            _ => None,
+        });
+        Ok(told.collect())
+    }
+
+    fn clear_area(&self, writer: &Writer, area: &Area) -> Result<()> {
+        let path = self.area_path(writer.layout(), area);
+        let parent = match area {
+            Area::Store { .. } => open_if_there(&writer.layout().stage())?,
+            Area::Workspace { parent, .. } => self.open_existing(parent)?,
+        };
+        let Some(parent) = parent else { return Ok(()) };
+        let (Area::Store { name } | Area::Workspace { name, .. }) = area;
+        let directory = match parent.open_dir(name.as_bytes()) {
+            Ok(directory) => directory,
+            Err(error) if is_absence(&error) => return Ok(()),
+            // Root was killed before it could give it away, and so before anything was in it.
+            Err(error) if is_refused(&error) && parent.remove_dir(name.as_bytes()).is_ok() => return Ok(()),
+            Err(error) => return Err(error).or_fail("clear", path),
+        };
+        let is_directory = |name: &[u8]| match directory.try_stamp_at(name) {
+            Ok(stamp) => stamp.is_some_and(|stamp| FileType::of(&stamp) == FileType::Directory),
+            Err(_) => false,
+        };
+        let all = directory.list().or_fail("clear", &path)?;
+        // It was noted, but never made, and somebody has a directory of that name.
+        if matches!(area, Area::Workspace { .. }) && !all.is_empty() && !files::is_marked(&directory) {
+            return Ok(());
+        }
+        let (foreign, listed): (Vec<_>, Vec<_>) = all.into_iter().partition(|listed| match listed.file_type {
+            Some(file_type) => file_type == FileType::Directory,
+            None => is_directory(&listed.name),
+        });
+        let remove = |listed: &Listed| directory.remove_own_file(&listed.name).or_fail("clear", &path);
+        // The mark goes last: without it, what is left would be the user's.
+        let (marks, listed): (Vec<_>, Vec<_>) = listed.into_iter().partition(|listed| files::is_mark(&listed.name));
+        if listed.len() <= FEW {
+            listed.iter().try_for_each(remove)?;
+        } else {
+            threads::wait_for_each(&listed, remove)?;
+        }
+        marks.iter().try_for_each(remove)?;
+        if !foreign.is_empty() {
+            return Ok(());
+        }
+        parent.while_open(|| parent.remove_dir(name.as_bytes())).or_fail("clear", path)
     }
 }
 

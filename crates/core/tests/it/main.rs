@@ -31,6 +31,7 @@ mod open_stores;
 mod other_user;
 mod owners_of_stores;
 mod rebuildable;
+mod refused;
 mod restore;
 mod restore_git;
 mod retention;

@@ -84,7 +84,7 @@ fn recovered(ws: &TestWorkspace, way: Way) -> (Recovery, Vec<String>) {
 }
 
 /// A restore with the repository, killed when it was about to change that.
-fn interrupted_with_git() -> TestWorkspace {
+pub(crate) fn interrupted_with_git() -> TestWorkspace {
     let probe = TestWorkspace::new();
     two_commits_in(&probe);
     let points = DRIVER.points(&probe.base(), "restore-with-git one");
