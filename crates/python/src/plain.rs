@@ -295,6 +295,7 @@ pub(crate) struct PlainRestored {
     applied: bool,
     safety: Option<String>,
     conflicts: Vec<PlainConflict>,
+    stays: Vec<PlainConflict>,
     git: Option<PlainMoved>,
 }
 
@@ -321,6 +322,7 @@ impl PlainRestored {
             applied: false,
             safety: None,
             conflicts: Vec::new(),
+            stays: Vec::new(),
             git: None,
         }
     }
@@ -334,6 +336,7 @@ impl PlainRestored {
             applied: false,
             safety: None,
             conflicts: all(&plan.conflicts),
+            stays: all(&plan.stays),
             git: plan.git().map(PlainMoved::from),
         }
     }
@@ -348,6 +351,7 @@ impl From<&RestoreOutcome> for PlainRestored {
             applied: done.applied,
             safety: done.safety.map(|safety| safety.to_string()),
             conflicts: all(&done.conflicts),
+            stays: Vec::new(),
             git: done.git.as_ref().map(PlainMoved::from),
         }
     }

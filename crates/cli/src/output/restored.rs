@@ -40,15 +40,23 @@ impl Restore {
         };
         let said = format!("{doing} {}", self.said(now));
         if plan.changes.is_empty() && plan.conflicts.is_empty() {
-            return format!("{said} would change no file\n");
+            return format!("{said} would change no file\n{}", staying(plan));
         }
-        format!("{said} would change:\n{}{}", change_list(&plan.changes, paint), in_the_way(plan))
+        format!("{said} would change:\n{}{}{}", change_list(&plan.changes, paint), in_the_way(plan), staying(plan))
     }
 }
 
 fn in_the_way(plan: &RestorePlan) -> String {
-    let line = |path: &[u8], reason: &str| format!("  in the way  {}: {reason}\n", visible(path));
-    plan.conflicts.iter().map(|conflict| line(conflict.path.as_bytes(), &conflict.reason)).collect()
+    lines("in the way", &plan.conflicts)
+}
+
+fn staying(plan: &RestorePlan) -> String {
+    lines("stays", &plan.stays)
+}
+
+fn lines(word: &str, conflicts: &[Conflict]) -> String {
+    let line = |path: &[u8], reason: &str| format!("  {word:<7}  {}: {reason}\n", visible(path));
+    conflicts.iter().map(|conflict| line(conflict.path.as_bytes(), &conflict.reason)).collect()
 }
 
 /// What would happen.
@@ -56,7 +64,10 @@ pub(crate) fn plan_text(plan: &RestorePlan, target: &Checkpoint, paint: Paint) -
     let git = plan.git().map(|git| format!("git would stand on {}\n", standing(git))).unwrap_or_default();
     if plan.changes.is_empty() && plan.conflicts.is_empty() {
         if !git.is_empty() {
-            return git;
+            return git + &staying(plan);
+        }
+        if !plan.stays.is_empty() {
+            return format!("restoring {} would change no file\n{}", title(target), staying(plan));
         }
         if !target.complete {
             return format!("nothing to bring back; {}\n", removes_nothing(target, "would be"));
@@ -66,6 +77,7 @@ pub(crate) fn plan_text(plan: &RestorePlan, target: &Checkpoint, paint: Paint) -
     let mut text = format!("restoring {} would change:\n{}", title(target), change_list(&plan.changes, paint));
     text.push_str(&git);
     text.push_str(&in_the_way(plan));
+    text.push_str(&staying(plan));
     if !target.complete && removed(&plan.changes) == 0 {
         text.push_str(&format!("{}\n", removes_nothing(target, "would be")));
     }

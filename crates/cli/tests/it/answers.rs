@@ -229,6 +229,11 @@ fn looking(page: &Page, place: &Place) {
 fn going_back(page: &Page, place: &Place) {
     place.write("a.txt", "unsaved\n");
     page.run(place, "restore", &["restore", "full", "--dry-run"]);
+    place.write("cloned/.git/HEAD", "x");
+    place.write("cloned/file", "x");
+    let planned = page.run(place, "restore", &["restore", "full", "--dry-run", "--exact"]);
+    assert_eq!(planned["stays"][0]["path"], "cloned/.git", "{planned}");
+    fs::rename(place.path("ws/cloned"), place.path("cloned")).unwrap();
     let restored = page.run(place, "restore", &["restore", "full", "dir/b.txt"]);
     let safety = page.run(place, "show", &["show", restored["safety"].as_str().unwrap()]);
     assert_eq!(safety["checkpoint"]["scope"], json!(["dir/b.txt"]));
@@ -378,6 +383,7 @@ fn schemas_allow_nothing_that_they_do_not_name() {
         "conflicts",
         "rollback_error",
         "skipped",
+        "stays",
     ];
     fn walk(schema: &Value, place: &str) {
         match schema {

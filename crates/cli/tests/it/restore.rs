@@ -102,6 +102,25 @@ fn an_interrupted_restore_is_told_of() {
     place.ok(["save", "goes on"]);
 }
 
+/// A repository that the checkpoint knows nothing of loses its files and keeps what is git's own: that has to be said.
+#[test]
+fn a_repository_that_came_since_is_told_of() {
+    let place = Place::saved();
+    let why = "new/.git: it is git's own, so it stays, and its directory with it";
+    place.write("new/file", "1\n");
+    place.write("new/.git/HEAD", "ref: refs/heads/main\n");
+    let shown = place.ok(["restore", "@", "--dry-run"]);
+    assert!(shown.contains("  deleted  new/file") && shown.contains(&format!("\n  stays    {why}\n")), "{shown}");
+    let planned = place.json(["restore", "@", "--dry-run"]);
+    assert_eq!((planned["conflicts"].as_array().unwrap().len(), &planned["stays"][0]["path"]), (0, &"new/.git".into()));
+    let restored = place.run(["restore", "@"]);
+    assert!(restored.stderr.contains(&format!("warning: not restored: {why}\n")), "{}", restored.shown());
+    assert_eq!(place.json(["restore", "@", "--dry-run"]).get("stays"), None);
+    place.write("new/file", "1\n");
+    let again = place.json(["restore", "@"]);
+    assert_eq!((&again["conflicts"][0]["path"], again.get("stays")), (&"new/.git".into(), None), "{again}");
+}
+
 #[test]
 fn state_alone_of_paths_that_are_none() {
     let place = Place::saved();

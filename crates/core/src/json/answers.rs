@@ -164,6 +164,10 @@ pub struct RestoreJson {
     pub safety: Option<String>,
     /// What stood in the way, or changed meanwhile.
     pub conflicts: Vec<ConflictJson>,
+    /// What should go, and would stay; absent where there is nothing of the kind. After a restore it is with the
+    /// conflicts, which it is none of before: it keeps nobody from restoring.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub stays: Vec<ConflictJson>,
     /// Where the user's repository stands after it was to be moved; null where it was left alone.
     pub git: Option<MovedJson>,
 }
@@ -187,7 +191,15 @@ impl From<&GitState> for MovedJson {
 impl RestoreJson {
     /// There was nothing to take back.
     pub fn nothing() -> Self {
-        Self { plan: None, changes: Vec::new(), applied: false, safety: None, conflicts: Vec::new(), git: None }
+        Self {
+            plan: None,
+            changes: Vec::new(),
+            applied: false,
+            safety: None,
+            conflicts: Vec::new(),
+            stays: Vec::new(),
+            git: None,
+        }
     }
 }
 
@@ -199,6 +211,7 @@ impl From<&RestoreOutcome> for RestoreJson {
             applied: done.applied,
             safety: done.safety.map(|safety| safety.to_string()),
             conflicts: done.conflicts.iter().map(ConflictJson::from).collect(),
+            stays: Vec::new(),
             git: done.git.as_ref().map(MovedJson::from),
         }
     }
@@ -212,6 +225,7 @@ impl From<&RestorePlan> for RestoreJson {
             applied: false,
             safety: None,
             conflicts: plan.conflicts.iter().map(ConflictJson::from).collect(),
+            stays: plan.stays.iter().map(ConflictJson::from).collect(),
             git: plan.git().map(MovedJson::from),
         }
     }

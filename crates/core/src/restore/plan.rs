@@ -39,8 +39,8 @@ pub struct RestorePlan {
     pub changes: Vec<Change>,
     /// What stands in the way.
     pub conflicts: Vec<Conflict>,
-    /// What should go, and stays because it can't be read.
-    pub(crate) stays: Vec<Conflict>,
+    /// What should go, and stays; it stands in nobody's way. A restore that was done tells it with its conflicts.
+    pub stays: Vec<Conflict>,
     pub(crate) steps: Vec<Step>,
     /// What happens to the user's repository.
     pub(crate) git: Option<GitMove>,
@@ -119,10 +119,11 @@ impl RestorePlan {
         }
         let git = workspace.plan_git(store, target, intent, &mut builder.stays)?;
         builder.root(&snapshot)?;
-        let Builder { mut steps, mut changes, mut conflicts, widened, stays, .. } = builder;
+        let Builder { mut steps, mut changes, mut conflicts, widened, mut stays, .. } = builder;
         steps.sort_by(|a, b| a.path.cmp(&b.path));
         changes.sort_by(|a, b| a.path.cmp(&b.path));
         conflicts.sort_by(|a, b| a.path.cmp(&b.path));
+        stays.sort_by(|a, b| a.path.cmp(&b.path));
         let recorded_scope = match &scope {
             Scope::Whole => Scope::Whole,
             Scope::Paths(paths) => Scope::of_paths(paths.iter().chain(&widened).cloned().collect()),
@@ -416,11 +417,15 @@ impl Builder<'_> {
                 Ok(Stays::Nothing)
             }
             Node::Directory(directory) => {
+                let before = self.steps.len();
                 let mut stays = Stays::Nothing;
                 for entry in directory.entries() {
                     if self.vanishes(&path.join(&entry.name), &entry.node)? == Stays::Something {
                         stays = Stays::Something;
                     }
+                }
+                if self.steps.len() > before {
+                    self.tell_repository(path, directory);
                 }
                 if stays == Stays::Nothing {
                     let old = Some(Side::Directory { mode: directory.mode() });
@@ -432,6 +437,18 @@ impl Builder<'_> {
                 Ok(stays)
             }
         }
+    }
+
+    /// Files of a repository go that the target knows nothing of: what is git's own stays, and the directory with it.
+    fn tell_repository(&mut self, path: &WorkspacePath, directory: &Directory) {
+        let is_of_git = |node: &Node| matches!(node, Node::Skipped(Reason::Git, _));
+        let mut of_git = directory.entries().iter().filter(|entry| is_of_git(&entry.node));
+        let (path, reason) = match (of_git.next(), of_git.next()) {
+            (None, _) => return,
+            (Some(only), None) => (path.join(&only.name), "it is git's own, so it stays, and its directory with it"),
+            (Some(_), Some(_)) => (path.clone(), "what is git's own in it stays, and the directory with it"),
+        };
+        self.stays.push(Conflict { path, reason: reason.to_owned(), kept: None });
     }
 
     fn target_left_out(&mut self, path: &WorkspacePath, present: &Node) -> Result<bool> {

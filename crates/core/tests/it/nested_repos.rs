@@ -459,3 +459,42 @@ fn a_nested_repository_that_comes_and_goes_is_ordinary_files() {
     ws.remove("cloned");
     assert_eq!(ws.save().files_changed, [ws.workspace_path("cloned/file")]);
 }
+
+/// Its files go, as new files do. What is git's own was never captured, so it can't, and that was told by nobody.
+#[test]
+fn a_repository_that_was_cloned_since_leaves_its_git_and_that_is_told() {
+    let ws = TestWorkspace::new();
+    ws.write("top", "1");
+    ws.mkdir("empty");
+    git(&ws.path("empty"), &["init", "-q"]);
+    let saved = ws.save();
+    nested(&ws, "new/inner");
+    ws.write("new/file", "1");
+    let source = ws.path("new/inner");
+    git(&source, &["worktree", "add", "-q", "../tree"]);
+    let bare = ws.path("bare");
+    git(&ws.path(""), &["clone", "-q", "--bare", source.to_str().unwrap(), "bare"]);
+    git(&bare, &["worktree", "add", "-q", "-b", "other", ws.outside().join("other").to_str().unwrap()]);
+    ws.write("bare/notes.txt", "1");
+    let before = git_directory_bytes(&ws.path("new/inner/.git"));
+    let told = |found: &[backtrail::Conflict]| -> Vec<String> {
+        found.iter().map(|conflict| format!("{}: {}", conflict.path, conflict.reason)).collect()
+    };
+    let expected = [
+        "bare: what is git's own in it stays, and the directory with it",
+        "new/inner/.git: it is git's own, so it stays, and its directory with it",
+        "new/tree/.git: it is git's own, so it stays, and its directory with it",
+    ];
+    let request = RestoreRequest::whole(saved.id);
+    let plan = ws.open().plan_restore(&request).unwrap();
+    assert_eq!((plan.conflicts.len(), told(&plan.stays)), (0, expected.map(String::from).to_vec()));
+    let done = ws.open().restore(&request, ws.now()).unwrap();
+    assert_eq!(told(&done.conflicts), expected);
+    assert_eq!((ws.read("new/file"), ws.read("new/inner/file")), (None, None));
+    before.assert_same(&git_directory_bytes(&ws.path("new/inner/.git")), "the repository");
+    let again = ws.open().restore(&request, ws.now()).unwrap();
+    assert_eq!((again.changes.len(), told(&again.conflicts)), (0, Vec::new()), "once is enough");
+    ws.open().undo(ws.now()).unwrap();
+    assert_eq!(ws.read("new/inner/file").unwrap(), b"inner\n");
+    assert_eq!(ws.open().plan_restore(&RestoreRequest::whole(ws.save().id)).unwrap().stays, []);
+}

@@ -399,9 +399,11 @@ class Restored:
     """Where the user's repository stands, where it was moved."""
     conversation: Any = field(default=None, compare=False)
     """What was saved with the checkpoint as its conversation."""
+    stays: list[Conflict] = field(default_factory=list)
+    """Of a plan: what should go and would stay, and stands in nobody's way. A restore has it in its conflicts."""
 
     def to_dict(self) -> dict[str, Any]:
-        return {
+        answer: dict[str, Any] = {
             "plan": self.plan,
             "changes": [change.to_dict() for change in self.changes],
             "applied": self.applied,
@@ -409,6 +411,9 @@ class Restored:
             "conflicts": [conflict.to_dict() for conflict in self.conflicts],
             "git": self.git.to_dict() if self.git else None,
         }
+        if self.stays:
+            answer["stays"] = [conflict.to_dict() for conflict in self.stays]
+        return answer
 
     @staticmethod
     def _of(plain: dict[str, Any], conversation: Any = None) -> Restored:
@@ -421,6 +426,7 @@ class Restored:
             [Conflict(**conflict) for conflict in plain["conflicts"]],
             GitMoved(**plain["git"]) if plain["git"] else None,
             conversation,
+            [Conflict(**conflict) for conflict in plain["stays"]],
         )
 
 
