@@ -231,6 +231,7 @@ pub(crate) struct PlainDiff {
     to_id: Option<String>,
     changes: Vec<PlainChange>,
     patch: String,
+    skipped: Vec<PlainSkipped>,
 }
 
 impl From<&Diff> for PlainDiff {
@@ -240,6 +241,7 @@ impl From<&Diff> for PlainDiff {
             to_id: diff.to.map(|id| id.to_string()),
             changes: all(&diff.changes),
             patch: diff.patch.clone(),
+            skipped: all(&diff.uncaptured),
         }
     }
 }

@@ -76,6 +76,11 @@ def test_what_would_be_left_out_by_now_is_told(workspace: Workspace, project: Pr
     assert status and status.changes == []
     assert [(skipped.path, skipped.reason) for skipped in status.skipped] == [("a", "special file")]
     agree(command("status"), status.to_dict())
+    diff = workspace.diff(paths="a")
+    assert (diff.changes, diff.skipped) == ([], status.skipped)
+    agree(command("diff", "--", "a"), diff.to_dict())
+    project.write("b", "1\n")
+    assert workspace.diff(paths="b").skipped == []
 
 
 def test_a_patch_is_one_that_git_takes(workspace: Workspace, project: Project, tmp_path: Path) -> None:

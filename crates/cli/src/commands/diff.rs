@@ -9,7 +9,7 @@ use crate::{
     cli::text,
     failure::Failure,
     invocation::Invocation,
-    output::{name_status, shell_words, shown_patch, stat},
+    output::{name_status, shell_words, shown_patch, stat, uncaptured_warnings},
 };
 
 /// Show what differs between two checkpoints, or one and the files on disk
@@ -52,7 +52,10 @@ pub(crate) fn run(args: &DiffArgs, invocation: &Invocation) -> Result<ExitCode, 
     let progress = invocation.output.progress(&workspace, "comparing");
     let diff = workspace.diff(from, to, &scope);
     drop(progress);
-    show(diff?, args, invocation)?;
+    let diff = diff?;
+    let warnings = uncaptured_warnings(&diff.uncaptured);
+    show(diff, args, invocation)?;
+    warnings.iter().for_each(|warning| invocation.output.warn(warning));
     Ok(ExitCode::SUCCESS)
 }
 
@@ -62,7 +65,8 @@ fn show(diff: Diff, args: &DiffArgs, invocation: &Invocation) -> Result<(), Fail
         return Ok(output.json(&DiffJson::from(diff))?);
     }
     if diff.changes.is_empty() {
-        output.note("no differences");
+        let within = if diff.uncaptured.is_empty() { "" } else { " in what can be saved" };
+        output.note(&format!("no differences{within}"));
         return Ok(());
     }
     if args.stat {

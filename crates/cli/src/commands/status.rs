@@ -9,7 +9,7 @@ use crate::{
     cli::text,
     failure::Failure,
     invocation::Invocation,
-    output::{change_list, plural, title, visible, when},
+    output::{change_list, plural, title, uncaptured_warnings, when},
 };
 
 /// Before the first checkpoint everything is new: no more of it than this is named.
@@ -38,10 +38,7 @@ pub(crate) fn run(args: &StatusArgs, invocation: &Invocation) -> Result<ExitCode
     } else {
         show(&status, invocation)?;
     }
-    for left_out in &status.uncaptured {
-        let path = visible(left_out.path.as_bytes());
-        invocation.output.warn(&format!("{path} was saved, and would be left out now: {}", left_out.reason.as_str()));
-    }
+    uncaptured_warnings(&status.uncaptured).iter().for_each(|warning| invocation.output.warn(warning));
     let is_dirty = args.exit_code && !(status.changes.is_empty() && status.uncaptured.is_empty());
     Ok(if is_dirty { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }

@@ -43,7 +43,7 @@ pub(crate) use {
     restored::{
         ExportJson, RecoverJson, Restore, conflict_warnings, plan_text, restored_text, restored_warnings, way_back,
     },
-    saved::{capture_larger, exclude_commands, saved_sentence, saved_warnings, stepped_sentence},
+    saved::{capture_larger, exclude_commands, saved_sentence, saved_warnings, stepped_sentence, uncaptured_warnings},
     shown::shown,
     style::Paint,
     timeline::{Timeline, turns},

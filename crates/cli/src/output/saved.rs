@@ -51,6 +51,15 @@ pub(crate) fn saved_warnings(saved: &Saved) -> Vec<String> {
     warnings
 }
 
+/// What was saved and would be left out now, where it is compared with what is on disk.
+pub(crate) fn uncaptured_warnings(uncaptured: &[Skipped]) -> Vec<String> {
+    let line = |skipped: &Skipped| {
+        let path = visible(skipped.path.as_bytes());
+        format!("{path} was saved, and would be left out now: {}", skipped.reason.as_str())
+    };
+    uncaptured.iter().map(line).collect()
+}
+
 /// How to leave out the largest directories of a first checkpoint that holds much.
 pub(crate) fn exclude_commands(saved: &Saved) -> Vec<String> {
     if !saved.is_first || saved.bytes <= MUCH_BYTES {

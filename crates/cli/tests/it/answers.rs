@@ -248,6 +248,7 @@ fn going_back(page: &Page, place: &Place) {
     fs::remove_file(&fifo).unwrap();
     assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
     let planned = page.run(place, "restore", &["restore", "full", "--dry-run"]);
+    assert_eq!(page.run(place, "diff", &["diff", "full"])["skipped"][0]["path"], "dir/b.txt");
     assert_eq!(planned["conflicts"].as_array().unwrap().len(), 1, "{planned}");
     page.fails(&place.run(["restore", "full", "--json"]));
     page.run(place, "restore", &["restore", "full", "--skip-conflicts"]);

@@ -12,7 +12,8 @@ use patch::{Patch, patch};
 
 use crate::{
     error::Result,
-    model::{Change, CheckpointId, Scope, WorkspacePath},
+    left_out,
+    model::{Change, CheckpointId, Scope, Skipped, WorkspacePath},
     precious::Precious,
     show::unknown,
     workspace::Workspace,
@@ -42,6 +43,8 @@ pub struct Diff {
     pub is_cut: bool,
     /// Changed paths that the patch keeps silent about.
     pub hidden: Vec<WorkspacePath>,
+    /// What the older side holds and a checkpoint of the files on disk would leave out: how it differs can't be told.
+    pub uncaptured: Vec<Skipped>,
 }
 
 impl Workspace {
@@ -58,17 +61,18 @@ impl Workspace {
         scope: &Scope,
         limits: &PatchLimits<'_>,
     ) -> Result<Diff> {
-        let (changes, patch) = match to {
+        let (changes, patch, uncaptured) = match to {
             Some(to) => {
                 let store = self.existing_store()?;
                 let checkpoints = Checkpoints::of(&store);
                 let from = from.map(|from| checkpoints.get(&from)).transpose()?;
                 let changes = checkpoints.changes_between(from.as_ref(), &checkpoints.get(&to)?, scope)?;
-                written(changes, &LineSource::stored(&store), limits)?
+                let (changes, patch) = written(changes, &LineSource::stored(&store), limits)?;
+                (changes, patch, Vec::new())
             }
             None => self.diff_disk(from, scope, limits)?,
         };
-        Ok(Diff { from, to, changes, patch: patch.text, is_cut: patch.is_cut, hidden: patch.hidden })
+        Ok(Diff { from, to, changes, patch: patch.text, is_cut: patch.is_cut, hidden: patch.hidden, uncaptured })
     }
 
     /// What a checkpoint changed against the one that it followed, with a patch within limits.
@@ -77,7 +81,8 @@ impl Workspace {
         let checkpoints = Checkpoints::of(&store);
         let (from, changes) = checkpoints.changes_of(&checkpoints.get(id)?, scope)?;
         let (changes, patch) = written(changes, &LineSource::stored(&store), limits)?;
-        Ok(Diff { from, to: Some(*id), changes, patch: patch.text, is_cut: patch.is_cut, hidden: patch.hidden })
+        let Patch { text: patch, is_cut, hidden } = patch;
+        Ok(Diff { from, to: Some(*id), changes, patch, is_cut, hidden, uncaptured: Vec::new() })
     }
 
     fn diff_disk(
@@ -85,11 +90,17 @@ impl Workspace {
         from: Option<CheckpointId>,
         scope: &Scope,
         limits: &PatchLimits<'_>,
-    ) -> Result<(Vec<Change>, Patch)> {
+    ) -> Result<(Vec<Change>, Patch, Vec<Skipped>)> {
         let store = self.store()?;
         let present = self.scan_for_reading(store.as_ref(), scope)?;
         let changes = self.changes_to_disk(store.as_ref(), from, &present)?;
-        written(changes, &LineSource::on_disk(store.as_ref(), self.root()), limits)
+        let (changes, patch) = written(changes, &LineSource::on_disk(store.as_ref(), self.root()), limits)?;
+        let mut uncaptured = match (&store, from) {
+            (Some(store), Some(from)) => left_out::of_these_held(store, &from, &present.skipped())?,
+            _ => Vec::new(),
+        };
+        uncaptured.retain(|left_out| scope.touches(&left_out.path));
+        Ok((changes, patch, uncaptured))
     }
 }
 

@@ -130,6 +130,10 @@ pub struct DiffJson {
     pub deleted_files: Vec<String>,
     /// A unified patch that `git apply` takes.
     pub patch: String,
+    /// What the older side holds and a checkpoint of the files on disk would leave out; absent where there is nothing of
+    /// the kind.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub skipped: Vec<SkippedJson>,
 }
 
 /// Takes the difference whole: its patch may be long.
@@ -146,6 +150,7 @@ impl From<Diff> for DiffJson {
             added_files: paths(|status| status == ChangeStatus::Added),
             modified_files: paths(|status| !matches!(status, ChangeStatus::Added | ChangeStatus::Deleted)),
             deleted_files: paths(|status| status == ChangeStatus::Deleted),
+            skipped: diff.uncaptured.iter().map(SkippedJson::from).collect(),
             patch: diff.patch,
         }
     }

@@ -303,6 +303,8 @@ class Diff:
     changes: list[Change]
     patch: str
     """What ``git apply`` takes."""
+    skipped: list[Skipped] = field(default_factory=list)
+    """What the older side holds and a checkpoint of the files on disk would leave out: how it differs can't be told."""
 
     @property
     def added_files(self) -> list[str]:
@@ -317,7 +319,7 @@ class Diff:
         return [change.path for change in self.changes if change.status == "deleted"]
 
     def to_dict(self) -> dict[str, Any]:
-        return {
+        answer: dict[str, Any] = {
             "from": self.from_id,
             "to": self.to_id,
             "changes": [change.to_dict() for change in self.changes],
@@ -326,10 +328,14 @@ class Diff:
             "deleted_files": _texts(self.deleted_files),
             "patch": self.patch,
         }
+        if self.skipped:
+            answer["skipped"] = [skipped.to_dict() for skipped in self.skipped]
+        return answer
 
     @staticmethod
     def _of(plain: dict[str, Any]) -> Diff:
-        return Diff(plain["from_id"], plain["to_id"], _changes(plain["changes"]), plain["patch"])
+        changes, skipped = _changes(plain["changes"]), _skipped(plain["skipped"])
+        return Diff(plain["from_id"], plain["to_id"], changes, plain["patch"], skipped)
 
 
 @dataclass(frozen=True, slots=True)
