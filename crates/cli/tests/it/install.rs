@@ -353,6 +353,29 @@ fn what_the_user_added_to_our_entries_stays_when_it_is_installed_again() {
     assert!(before == files(&place), "{:?}", files(&place));
 }
 
+/// Another version wrote other things beside the call. Where they are as it left them, they are brought up to date.
+#[test]
+fn what_another_version_installed_and_nobody_changed_is_brought_up_to_date() {
+    for text in [None, Some("{\n  \"a\": 1\n}\n")] {
+        let place = Place::new();
+        let path = place.path("home/.claude/settings.json");
+        if let Some(text) = text {
+            put(&place, "home/.claude/settings.json", text);
+        }
+        let before = files(&place);
+        place.ok(["install", "claude"]);
+        let now = fs::read_to_string(&path).unwrap();
+        let receipts = place.path("home/backtrail/installed.json");
+        fs::write(&path, now.replace("\"timeout\": 20", "\"timeout\": 15")).unwrap();
+        let noted = fs::read_to_string(&receipts).unwrap();
+        fs::write(&receipts, noted.replace(r#"\"timeout\": 20"#, r#"\"timeout\": 15"#)).unwrap();
+        place.ok(["install", "claude"]);
+        assert_eq!(fs::read_to_string(&path).unwrap(), now);
+        place.ok(["uninstall", "claude"]);
+        assert!(before == files(&place), "{:?}", files(&place));
+    }
+}
+
 #[test]
 fn a_script_of_ours_that_the_user_changed_stays() {
     let place = Place::new();
