@@ -7,10 +7,10 @@ use std::{
 };
 
 use backtrail::ListFilter;
-use jiff::Timestamp;
 
 use super::{
     event::{HookEvent, Moment},
+    news::Told,
     session::{Novelty, SessionState},
     worker::{Done, Worker, cut},
 };
@@ -30,8 +30,8 @@ pub(super) struct Assignment {
     pub(super) is_perhaps_known: bool,
     pub(super) turn: u64,
     pub(super) prompt: Option<String>,
-    /// Up to when the agent was told about restores.
-    pub(super) told: Timestamp,
+    /// How far the agent was told about restores.
+    pub(super) told: Told,
 }
 
 /// What comes of an attempt to take an event on.
@@ -120,6 +120,10 @@ impl Worker<'_> {
             self.own_process.into_iter().for_each(|own| state.leave_queue(own));
             return Claim::Known;
         }
+        if state.root != root {
+            // Another workspace has other events.
+            state.told_event = None;
+        }
         state.root = root.to_owned();
         state.is_over = event.moment == Moment::SessionEnd;
         state.transcript = event.transcript.clone().or(state.transcript.take());
@@ -142,7 +146,7 @@ impl Worker<'_> {
             is_perhaps_known: novelty == Novelty::PerhapsKnown,
             turn,
             prompt: state.prompt.clone(),
-            told: *state.told.get_or_insert(self.arrived),
+            told: Told { event: state.told_event, time: *state.told.get_or_insert(self.arrived) },
         })
     }
 
@@ -184,7 +188,7 @@ impl Worker<'_> {
         newest.and_then(|checkpoint| checkpoint.turn).unwrap_or(0)
     }
 
-    pub(super) fn remember_success(&self, assignment: &Assignment, done: &Done, is_told: bool) {
+    pub(super) fn remember_success(&self, event: &HookEvent, assignment: &Assignment, done: &Done, has_arrived: bool) {
         let change = |known: Option<SessionState>| {
             let changed = known.map(|mut state| {
                 self.own_process.into_iter().for_each(|own| state.leave_queue(own));
@@ -194,7 +198,10 @@ impl Worker<'_> {
                 if done.created {
                     state.turn = state.turn.max(assignment.turn);
                 }
-                if is_told {
+                if has_arrived {
+                    state.told_event = done.news.last.or(state.told_event);
+                }
+                if has_arrived && matches!(event.moment, Moment::Prompt(_)) {
                     state.told = Some(self.arrived);
                 }
                 state

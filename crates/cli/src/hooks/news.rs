@@ -2,6 +2,7 @@
 
 use backtrail::{CheckpointId, Event, TimedEvent, Workspace};
 use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::{Agent, event::Moment};
@@ -9,40 +10,90 @@ use super::{Agent, event::Moment};
 /// No more paths than this are named.
 const MAX_NAMED: usize = 20;
 
-/// What an agent should know about restores since a moment, in the shape that it takes; none where there is nothing to
-/// say, or no way to say it.
-pub(crate) fn since(workspace: &Workspace, agent: Agent, moment: &Moment, last: Timestamp) -> Option<String> {
-    if !matches!(moment, Moment::Prompt(_)) || !workspace.settings().checkpoints.tell_agent {
-        return None;
+/// Tells one event of a workspace from the others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct EventMark(u64);
+
+impl EventMark {
+    /// Stands before the first.
+    const START: Self = Self(0);
+
+    fn of(line: &str) -> Self {
+        Self(xxhash_rust::xxh3::xxh3_64(line.as_bytes()))
     }
+}
+
+/// How far an agent was told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Told {
+    /// Up to this event. A clock may be set back; the order of events can't.
+    pub(super) event: Option<EventMark>,
+    /// Up to this time, where the event is not known or no longer kept.
+    pub(super) time: Timestamp,
+}
+
+/// What there is to tell.
+#[derive(Debug, Default)]
+pub(super) struct News {
+    /// In the shape that the agent takes; none where there is nothing to say, or no way to say it.
+    pub(super) text: Option<String>,
+    /// The last event that was looked at.
+    pub(super) last: Option<EventMark>,
+}
+
+/// What an agent should know about restores that it was not told about.
+pub(super) fn since(workspace: &Workspace, agent: Agent, moment: &Moment, told: &Told) -> News {
     let event = match agent {
         Agent::Claude | Agent::Codex | Agent::Qwen => "UserPromptSubmit",
         Agent::Gemini => "BeforeAgent",
         Agent::Cline => "",
-        Agent::Cursor | Agent::Copilot | Agent::Opencode => return None,
+        Agent::Cursor | Agent::Copilot | Agent::Opencode => return News::default(),
     };
-    let text = text(workspace, last)?;
-    let answer: Value = match agent {
-        Agent::Cline => json!({ "cancel": false, "contextModification": text }),
-        _ => json!({ "hookSpecificOutput": { "hookEventName": event, "additionalContext": text } }),
-    };
-    Some(format!("{answer}\n"))
+    let is_prompt = matches!(moment, Moment::Prompt(_));
+    if !is_prompt && told.event.is_some() {
+        return News::default();
+    }
+    let Ok(events) = workspace.events() else { return News::default() };
+    let last = Some(events.last().map_or(EventMark::START, |line| EventMark::of(line)));
+    let restores = unheard_restores(&events, told);
+    if !is_prompt {
+        // A session that begins knows of all that was before; what it does not know is told with its prompt.
+        return News { text: None, last: last.filter(|_| restores.is_empty()) };
+    }
+    let is_to_be_told = workspace.settings().checkpoints.tell_agent;
+    let text = is_to_be_told.then(|| text(workspace, &restores)).flatten().map(|text| {
+        let answer: Value = match agent {
+            Agent::Cline => json!({ "cancel": false, "contextModification": text }),
+            _ => json!({ "hookSpecificOutput": { "hookEventName": event, "additionalContext": text } }),
+        };
+        format!("{answer}\n")
+    });
+    News { text, last }
 }
 
-fn text(workspace: &Workspace, last: Timestamp) -> Option<String> {
-    let events = workspace.events().ok()?;
-    let events = events.iter().filter_map(|line| serde_json::from_str::<TimedEvent>(line).ok());
-    let restores: Vec<(CheckpointId, CheckpointId)> = events
-        .filter(|event| event.time > last)
+/// Restores that the agent was not told about, oldest first: to what, and the safety checkpoint.
+fn unheard_restores(events: &[String], told: &Told) -> Vec<(CheckpointId, CheckpointId)> {
+    let position = match told.event {
+        Some(EventMark::START) => Some(0),
+        Some(mark) => events.iter().rposition(|line| EventMark::of(line) == mark).map(|position| position + 1),
+        None => None,
+    };
+    let events =
+        events[position.unwrap_or(0)..].iter().filter_map(|line| serde_json::from_str::<TimedEvent>(line).ok());
+    events
+        .filter(|event| position.is_some() || event.time > told.time)
         .filter_map(|event| match event.event {
             Event::CheckpointRestored { checkpoint, safety: Some(safety) } => Some((checkpoint, safety)),
             _ => None,
         })
-        .collect();
+        .collect()
+}
+
+fn text(workspace: &Workspace, restores: &[(CheckpointId, CheckpointId)]) -> Option<String> {
     let (target, _) = restores.last()?;
     let mut paths: Vec<String> = Vec::new();
     let mut all_named = true;
-    for (target, safety) in &restores {
+    for (target, safety) in restores {
         match workspace.diff(Some(*safety), Some(*target), &backtrail::Scope::Whole) {
             Ok(diff) => paths.extend(diff.changes.iter().map(|change| change.display_path())),
             // One of the two was deleted since: that something changed is still worth a word.

@@ -14,7 +14,7 @@ use jiff::{SignedDuration, Timestamp};
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 
-use super::{event::HookEvent, queue::InQueue};
+use super::{event::HookEvent, news::EventMark, queue::InQueue};
 
 /// So many events are remembered.
 const MAX_SEEN: usize = 256;
@@ -45,6 +45,9 @@ pub(crate) struct SessionState {
     /// Up to when it was told about restores.
     #[serde(default)]
     pub(crate) told: Option<Timestamp>,
+    /// The last event that it was told about, or that was there when it began.
+    #[serde(default)]
+    pub(crate) told_event: Option<EventMark>,
     /// The agent's process.
     #[serde(default)]
     pub(crate) process: Option<ProcessMark>,
@@ -86,6 +89,7 @@ impl SessionState {
             parent: None,
             transcript: None,
             told: None,
+            told_event: None,
             process: None,
             heard: now,
             is_over: false,

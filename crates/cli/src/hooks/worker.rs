@@ -13,7 +13,8 @@ use serde_json::{Map, Value};
 use super::{
     claim::{Assignment, event_key},
     event::{HookEvent, Moment, ToolCall},
-    late, news,
+    late,
+    news::{self, News},
     session::{ProcessMark, Sessions},
     tools,
 };
@@ -58,7 +59,7 @@ pub(super) struct Done {
     /// Is there a checkpoint that was not there before?
     pub(super) created: bool,
     /// What the agent is to be told.
-    news: Option<String>,
+    pub(super) news: News,
 }
 
 impl Worker<'_> {
@@ -86,9 +87,8 @@ impl Worker<'_> {
         match self.work(event, &assignment) {
             Ok(done) => {
                 // What did not arrive is told again with the next prompt.
-                let arrived = done.news.as_ref().is_none_or(|news| tell(news));
-                let is_told = arrived && matches!(event.moment, Moment::Prompt(_));
-                self.remember_success(&assignment, &done, is_told);
+                let has_arrived = done.news.text.as_ref().is_none_or(|news| tell(news));
+                self.remember_success(event, &assignment, &done, has_arrived);
                 Ok(done.created)
             }
             Err(failure) => {
@@ -113,7 +113,7 @@ impl Worker<'_> {
             self.tell_of_spoilt_settings(&assignment.root)?;
         }
         let created = workspace.settings().checkpoints.auto && self.take(event, assignment, &workspace)?;
-        Ok(Done { created, news: news::since(&workspace, event.agent, &event.moment, assignment.told) })
+        Ok(Done { created, news: news::since(&workspace, event.agent, &event.moment, &assignment.told) })
     }
 
     /// Says why the workspace's own settings do not count, where they do not.

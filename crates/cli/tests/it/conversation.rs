@@ -246,6 +246,34 @@ fn an_agent_is_told_once_what_was_restored() {
     }
 }
 
+/// What was restored after the clock was set back seemed to be older than what the agent had been told.
+#[test]
+fn a_clock_that_is_set_back_keeps_nothing_from_the_agent() {
+    let begin = |place: &Place| json!({ "session_id": SESSION, "hook_event_name": "SessionStart", "cwd": place.path("ws"), "source": "startup" });
+    for is_only_begun in [false, true] {
+        let place = Place::new();
+        place.write("a", "1\n");
+        place.ok(["save", "--name", "good"]);
+        match is_only_begun {
+            true => drop(hook(&place, "claude", &begin(&place))),
+            false => drop(prompt(&place, "claude", 1)),
+        }
+        // As if it had been years ahead until here.
+        for file in fs::read_dir(place.path("home/backtrail/sessions")).unwrap().map(|file| file.unwrap().path()) {
+            if file.extension().is_some_and(|extension| extension == "json") {
+                let mut state: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+                (state["told"], state["heard"]) = (json!("2099-01-01T00:00:00Z"), json!("2099-01-01T00:00:00Z"));
+                fs::write(file, state.to_string()).unwrap();
+            }
+        }
+        place.write("a", "2\n");
+        place.ok(["restore", "good"]);
+        let told = prompt(&place, "claude", 2);
+        assert!(told.contains("restored to checkpoint") && told.contains("\\\"a\\\""), "{is_only_begun}: {told}");
+        assert_eq!(prompt(&place, "claude", 3), "", "once is enough");
+    }
+}
+
 #[test]
 fn what_did_not_reach_the_agent_is_told_with_the_next_prompt() {
     let mut place = Place::new();
