@@ -280,7 +280,11 @@ impl Workspace {
     /// Two workspaces can't share a store: each would see the other's files as its own changes.
     fn refuse_other_owner(&self, known: &IdentityFile, own: &IdentityFile) -> Result<()> {
         let Some(owner) = known.path.to_path() else { return Ok(()) };
-        let of_another = |owner| Err(Error::StoreOfAnother { store: self.store_directory().to_owned(), owner });
+        let of_another = |owner| {
+            // A link that has taken the workspace's place is called one: it has no store of its own.
+            disk::Dir::open_resolved(self.root()).or_fail("open", self.root())?;
+            Err(Error::StoreOfAnother { store: self.store_directory().to_owned(), owner })
+        };
         match IdentityFile::of(&owner).ok().flatten().filter(|_| known.path != own.path) {
             Some(there) => {
                 // Seen through two paths, it is on one device; in a snapshot it is not.
