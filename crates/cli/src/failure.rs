@@ -262,6 +262,9 @@ fn hint_at(error: &Error) -> Option<String> {
         Error::StoreOfAnother { .. } => "name another place with --store DIR",
         Error::Busy { .. } => "try again, or wait longer with --wait SECONDS",
         Error::NoLocks { .. } => "keep the store on a local disk with --store DIR",
+        Error::Io { source, .. } if source.kind() == std::io::ErrorKind::FileTooLarge => {
+            "allow larger files with: ulimit -f; or the file system takes none of this size"
+        }
         Error::Io { .. } if error.code() == ErrorCode::NoSpace => {
             "free some space on that disk and try again; a store can lie on another disk with --store DIR"
         }

@@ -38,6 +38,7 @@ pub use crate::{failure::Failure, output::OutputError, process::StartedBy};
 pub fn main(words: &[OsString], started_by: StartedBy) -> u8 {
     process::remember(started_by);
     process::raise_open_files();
+    process::outlive_file_size_limit();
     if let Some(words) = hooks::words_of_hook(words) {
         hooks::run(words);
         return 0;

@@ -1,8 +1,14 @@
 //! The process's own limits, and how to start another like it.
 
-use std::{ffi::OsString, io, process::Command, sync::OnceLock};
+use std::{
+    ffi::OsString,
+    io,
+    process::Command,
+    sync::{Arc, OnceLock},
+};
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use signal_hook::consts::SIGXFSZ;
 
 static USUAL_OPEN_FILES: OnceLock<Rlimit> = OnceLock::new();
 
@@ -12,6 +18,13 @@ pub(crate) fn raise_open_files() {
     limit.current = limit.maximum;
     // A refusal leaves the smaller limit, which most workspaces never reach.
     let _ = setrlimit(Resource::Nofile, limit);
+}
+
+/// Has a file that reaches the limit of `ulimit -f` fail to be written, which can be told, where it would end this
+/// process without a word.
+pub(crate) fn outlive_file_size_limit() {
+    // Noted, not ignored: programs that are started from here are then ended by it as usual. Without it, it is as before.
+    let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
 }
 
 /// While this lives, the limits are those that the process was started with: its children have them, too.

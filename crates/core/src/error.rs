@@ -400,7 +400,7 @@ impl Error {
 }
 
 fn is_no_space(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge)
 }
 
 fn describe(error: &io::Error) -> String {
@@ -408,6 +408,7 @@ fn describe(error: &io::Error) -> String {
         io::ErrorKind::NotFound => "there is nothing there".into(),
         io::ErrorKind::PermissionDenied => "permission denied".into(),
         io::ErrorKind::StorageFull => "no space left on the disk".into(),
+        io::ErrorKind::FileTooLarge => "the file would be larger than it may be here".into(),
         io::ErrorKind::ReadOnlyFilesystem => "the file system is read-only".into(),
         _ if error.raw_os_error() == Some(Errno::LOOP.raw_os_error()) => {
             "a symbolic link has taken the place of a directory".into()

@@ -25,9 +25,9 @@ impl OutputError {
         self.0.kind() == io::ErrorKind::BrokenPipe
     }
 
-    /// Does stdout lie on a disk that is full?
+    /// Does stdout lie on a disk that is full, or may it not grow?
     pub(crate) fn is_no_space(&self) -> bool {
-        self.0.kind() == io::ErrorKind::StorageFull
+        matches!(self.0.kind(), io::ErrorKind::StorageFull | io::ErrorKind::FileTooLarge)
     }
 }
 

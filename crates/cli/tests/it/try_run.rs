@@ -293,6 +293,44 @@ fn the_command_has_the_limits_that_this_program_was_started_with() {
     assert_eq!(String::from_utf8(command.output().unwrap().stdout).unwrap(), "256\n");
 }
 
+/// Past `ulimit -f` the system ends a process, unless that one would rather be told; the command is ended as usual.
+#[test]
+fn a_limit_on_the_size_of_files_ends_the_command_and_not_this_program() {
+    let place = Place::saved();
+    let limited = |words: &str| {
+        let mut command = Command::new("sh");
+        let own = place.command(&place.path("ws"), ["x"]);
+        command
+            .args(["-c", &format!("ulimit -f 16; exec {PROGRAM} {words}")])
+            .current_dir(place.path("ws"))
+            .env_clear();
+        command.envs(own.get_envs().filter_map(|(name, value)| Some((name, value?)))).stdin(Stdio::null());
+        command.output().unwrap()
+    };
+    let tried = limited("try -q -- dd if=/dev/zero of=out bs=1000 count=100");
+    assert_eq!(tried.status.code(), Some(128 + 25), "{tried:?}");
+    assert!(!place.path("ws/out").exists(), "it was taken back");
+    let mut noise = 1u64;
+    let mut byte = || {
+        noise = noise.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (noise >> 56) as u8
+    };
+    place.write("large", (0..100_000).map(|_| byte()).collect::<Vec<_>>());
+    let saved = limited("save --json");
+    let answer: serde_json::Value = serde_json::from_slice(&saved.stdout).unwrap_or_else(|_| panic!("{saved:?}"));
+    assert_eq!((saved.status.code(), &answer["error"]["code"]), (Some(1), &"no_space".into()), "{answer}");
+    assert!(answer["error"]["hint"].as_str().is_some_and(|hint| hint.contains("ulimit -f")), "{answer}");
+    place.remove("a.txt");
+    place.ok(["save", "without the limit"]);
+    place.ok(["verify"]);
+    place.write("large", "");
+    let restored = limited("restore --json @");
+    assert_eq!(restored.status.code(), Some(1), "{restored:?}");
+    assert_eq!(std::fs::read(place.path("ws/large")).unwrap(), b"", "nothing was written");
+    place.ok(["restore", "@"]);
+    assert_eq!(std::fs::metadata(place.path("ws/large")).unwrap().len(), 100_000);
+}
+
 /// Runs `try` at a terminal of its own: types at it, and gives what it showed and the exit status.
 fn at_terminal(place: &Place, script: &str, typed: &[u8]) -> (String, i32) {
     let (mut screen, line) = terminal();
