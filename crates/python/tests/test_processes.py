@@ -301,3 +301,15 @@ def test_an_engine_that_is_killed(workspace: Workspace, project: Project) -> Non
     workspace.save("whatever comes next")
     contents = set(project.files().values())
     assert contents in ({b"1"}, {b"2"}) and workspace.verify().ok
+
+
+def test_a_block_that_could_not_be_rolled_back_leaves_the_way_back(project: Project) -> None:
+    workspace = Workspace(project.path, wait=0.1)
+    project.write("a", "1")
+    with contextlib.ExitStack() as stack, pytest.raises(BusyError), workspace.guard() as guard:
+        project.write("a", "2")
+        stack.enter_context(holding(workspace.store))
+        raise ValueError
+    assert workspace.get(guard.checkpoint).pinned and project.read("a") == "2"
+    workspace.restore(guard.checkpoint)
+    assert project.read("a") == "1"

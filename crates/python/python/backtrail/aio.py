@@ -463,11 +463,10 @@ class Guard:
             raise asyncio.CancelledError
 
     async def _end(self, failed: bool) -> None:
-        try:
-            if failed:
-                await self.rollback()
-        finally:
-            await self._unpin()
+        if failed:
+            # Where this fails, the checkpoint stays pinned: it is the way back.
+            await self.rollback()
+        await self._unpin()
 
     async def _unpin(self) -> None:
         try:

@@ -17,7 +17,10 @@ _Result = TypeVar("_Result")
 
 
 class Guard:
-    """A checkpoint around a block. If the block raises, the workspace is as it was, and the exception goes on."""
+    """A checkpoint around a block. If the block raises, the workspace is as it was, and the exception goes on.
+
+    Where the workspace can't be brought back, that is the exception, and the checkpoint stays pinned.
+    """
 
     def __init__(self, workspace: Workspace, message: str | None = None) -> None:
         self.workspace = workspace
@@ -56,11 +59,10 @@ class Guard:
     def __exit__(
         self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
     ) -> None:
-        try:
-            if kind is not None:
-                self.rollback()
-        finally:
-            self._unpin()
+        if kind is not None:
+            # Where this fails, the checkpoint stays pinned: it is the way back.
+            self.rollback()
+        self._unpin()
 
     def _unpin(self) -> None:
         try:
