@@ -357,14 +357,23 @@ impl Invocation {
         Ok(Scope::of_paths(paths))
     }
 
-    /// A failure that may be due to a pattern given for a path: says so.
+    /// A failure that may be due to a pattern given for a path, or to a link on the way: says so.
     pub(crate) fn explain_path(&self, failure: Failure, named: &Path) -> Failure {
         let is_pattern = || named.as_os_str().as_encoded_bytes().iter().any(|byte| b"*?[".contains(byte));
         if failure.code() == ErrorCode::UnknownPath && is_pattern() {
             let hint = "paths are taken by the letter, not as patterns: leave out the quotes, or name the directory";
             return failure.with_hint(hint);
         }
+        let is_behind_link = || named.is_relative() && named.ancestors().skip(1).any(|above| self.is_link(above));
+        if failure.code() == ErrorCode::UnknownPath && is_behind_link() {
+            return failure.with_hint("links are not followed: name it by the path that it has without them");
+        }
         failure
+    }
+
+    fn is_link(&self, named: &Path) -> bool {
+        let metadata = self.environment.absolute(named).ok().and_then(|path| path.symlink_metadata().ok());
+        metadata.is_some_and(|metadata| metadata.is_symlink())
     }
 
     /// A moment given as a duration up to now, or as a time.

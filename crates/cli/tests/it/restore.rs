@@ -121,6 +121,24 @@ fn a_repository_that_came_since_is_told_of() {
     assert_eq!((&again["conflicts"][0]["path"], again.get("stays")), (&"new/.git".into(), None), "{again}");
 }
 
+/// It is on disk, as anybody can see, but by another path.
+#[test]
+fn a_path_that_lies_behind_a_link() {
+    let place = Place::saved();
+    std::fs::create_dir(place.path("ws/links")).unwrap();
+    std::os::unix::fs::symlink("../dir", place.path("ws/links/link")).unwrap();
+    place.ok(["save", "with a link"]);
+    let at = place.id("@")[..8].to_owned();
+    let hint = "hint: links are not followed: name it by the path that it has without them\n";
+    let run = place.run(["restore", "@", "links/link/b.txt"]);
+    let message = format!("links/link/b.txt is not in checkpoint {at}, and its path leads through the link links/link");
+    assert_eq!((run.code, run.stderr), (3, format!("error: {message}\n{hint}")));
+    let run = place.run(["history", "links/link/b.txt"]);
+    assert!(run.code == 3 && run.stderr.ends_with(hint), "{}", run.shown());
+    let run = place.run(["restore", "@", "links/none"]);
+    assert!(run.stderr.contains("links/none is not in checkpoint") && run.stderr.contains("and not on disk\n"));
+}
+
 #[test]
 fn state_alone_of_paths_that_are_none() {
     let place = Place::saved();

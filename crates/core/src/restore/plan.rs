@@ -253,7 +253,12 @@ impl Builder<'_> {
                 }
                 Some(Ok(_)) => {}
                 None => {
-                    let place = format!("checkpoint {} and not on disk", target.short());
+                    let place = match self.link_above(path) {
+                        Some(link) => {
+                            format!("checkpoint {}, and its path leads through the link {link}", target.short())
+                        }
+                        None => format!("checkpoint {} and not on disk", target.short()),
+                    };
                     return Err(Error::UnknownPath { path: path.clone(), place });
                 }
             }
@@ -281,6 +286,11 @@ impl Builder<'_> {
         let mut above = above.take_while(|above| !above.is_root());
         let (found, node) = above.find_map(|above| Some((above.clone(), self.present.root.find(&above)?)))?;
         (found == *path || matches!(node, Node::Skipped(..))).then_some(node)
+    }
+
+    /// The link in the place of a directory above a path: nothing is looked for behind it.
+    fn link_above(&self, path: &WorkspacePath) -> Option<WorkspacePath> {
+        path.ancestors().find(|above| matches!(self.present.root.find(above), Some(Node::Symlink(_))))
     }
 
     fn root(&mut self, wanted: &Snapshot) -> Result<()> {
