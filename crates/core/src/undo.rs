@@ -99,24 +99,26 @@ struct Takeable {
     safety: Option<CheckpointId>,
     target: CheckpointId,
     scope: Scope,
+    named: Option<Scope>,
     before: Option<CheckpointId>,
 }
 
 impl Takeable {
     fn of(done: &Restored) -> Self {
-        Self { safety: done.safety, target: done.target, scope: done.scope.clone(), before: done.before }
+        let (scope, named) = (done.scope.clone(), done.named.clone());
+        Self { safety: done.safety, target: done.target, scope, named, before: done.before }
     }
 
     fn way_back(&self, direction: Direction, origin: &TakenBack) -> Intent {
         // Where nothing was changed the files are those of the checkpoint it stood on, or edits since: an empty scope
         // leaves them alone and only moves the workspace back.
-        let (target, scope) = match self.safety {
-            Some(safety) => (safety, self.scope.clone()),
-            None => (self.before.unwrap_or(self.target), Scope::Paths(Vec::new())),
+        let (target, scope, named) = match self.safety {
+            Some(safety) => (safety, self.scope.clone(), self.named.clone()),
+            None => (self.before.unwrap_or(self.target), Scope::Paths(Vec::new()), None),
         };
         let request =
             RestoreRequest { target, scope, only: Only::All, exact: true, skip_conflicts: true, git: true, plan: None };
         let (landing, made_by) = (Landing::On(self.before), Some(self.target));
-        Intent { request, direction, landing, made_by, origin: Some(origin.target) }
+        Intent { request, named, direction, landing, made_by, origin: Some(origin.target) }
     }
 }

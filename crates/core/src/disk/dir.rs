@@ -10,7 +10,7 @@ use std::{
 
 use bstr::BString;
 use rustix::{
-    fs::{AtFlags, CWD, IFlags, OFlags, RenameFlags},
+    fs::{AtFlags, CWD, IFlags, OFlags, RenameFlags, StatxAttributes, StatxFlags},
     io::Errno,
 };
 
@@ -50,6 +50,17 @@ pub(crate) struct Listed {
     pub(crate) name: BString,
     /// None where the file system does not say.
     pub(crate) file_type: Option<FileType>,
+}
+
+/// What may keep a name from going, whatever the permission bits of its directory are.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Hindrances {
+    /// Something is mounted there.
+    pub(crate) is_mount: bool,
+    /// It may not be changed at all, or only grow.
+    pub(crate) is_fixed: bool,
+    /// The user that it belongs to.
+    pub(crate) owner: u32,
 }
 
 /// Whether names in a directory can change.
@@ -148,6 +159,32 @@ impl Dir {
     pub(crate) fn has_stamp(&self, name: &CStr, stamp: &Stamp) -> bool {
         let found = rustix::fs::statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW);
         found.is_ok_and(|found| stamp_of(&found) == *stamp)
+    }
+
+    /// What may keep a name from going; none where nothing is there.
+    pub(crate) fn hindrances_at(&self, name: &[u8]) -> io::Result<Option<Hindrances>> {
+        let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT;
+        let found = match rustix::fs::statx(&self.0, name, flags, StatxFlags::UID) {
+            Ok(found) => found,
+            Err(Errno::NOENT) => return Ok(None),
+            // The system is older than that, and has to be tried.
+            Err(Errno::NOSYS) => {
+                let owner = self.owner_at(name)?.0;
+                return Ok(Some(Hindrances { is_mount: false, is_fixed: false, owner }));
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let attributes = found.stx_attributes;
+        Ok(Some(Hindrances {
+            is_mount: attributes.contains(StatxAttributes::MOUNT_ROOT),
+            is_fixed: attributes.intersects(StatxAttributes::IMMUTABLE | StatxAttributes::APPEND),
+            owner: found.stx_uid,
+        }))
+    }
+
+    /// May the directory itself not be changed, or only grow?
+    pub(crate) fn is_fixed(&self) -> io::Result<bool> {
+        Ok(self.hindrances_at(b".")?.is_some_and(|found| found.is_fixed))
     }
 
     /// The target of a symlink.

@@ -7,6 +7,7 @@ mod apply;
 mod check;
 mod git;
 mod kept;
+mod permitted;
 mod plan;
 mod recover;
 mod refused;
@@ -95,6 +96,8 @@ pub struct RestoreOutcome {
 /// Where a restore leads and how it came about.
 pub(crate) struct Intent {
     pub(crate) request: RestoreRequest,
+    /// Of the scope, what an operation that is taken back had been asked for; the rest are directories that it made.
+    pub(crate) named: Option<Scope>,
     pub(crate) direction: Direction,
     pub(crate) landing: Landing,
     /// What the operation that is taken back had restored: what it made may be removed again.
@@ -116,7 +119,8 @@ impl Intent {
     fn restore(request: &RestoreRequest) -> Self {
         let moves = request.scope == Scope::Whole && request.only != Only::State;
         let landing = if moves { Landing::On(Some(request.target)) } else { Landing::Stays };
-        Self { request: request.clone(), direction: Direction::Forward, landing, made_by: None, origin: None }
+        let request = request.clone();
+        Self { request, named: None, direction: Direction::Forward, landing, made_by: None, origin: None }
     }
 
     /// Where the workspace stands afterwards, if it stood on `before`. A checkpoint of some paths moves nothing.
@@ -208,6 +212,7 @@ impl Workspace {
             target: intent.request.target,
             safety,
             scope: plan.recorded_scope.clone(),
+            named: plan.recorded_named.clone(),
             before,
             after: intent.lands_on(&plan, before),
             direction: intent.direction,
@@ -266,6 +271,7 @@ impl Workspace {
                 target: intent.request.target,
                 safety: None,
                 scope: plan.recorded_scope,
+                named: plan.recorded_named,
                 before,
                 after,
                 direction: intent.direction,

@@ -2,7 +2,7 @@
 
 use bstr::{BStr, ByteSlice};
 
-use super::{Intent, RestoreRequest, stage::own_identity};
+use super::{Intent, RestoreRequest, permitted::Permitted, stage::own_identity};
 use crate::{
     disk::Dir,
     error::{Error, Result, While},
@@ -46,6 +46,8 @@ pub struct RestorePlan {
     pub(crate) git: Option<GitMove>,
     /// The paths that it touches, as undo will need them.
     pub(crate) recorded_scope: Scope,
+    /// What of them was named, where others are directories above that had to be made.
+    pub(crate) recorded_named: Option<Scope>,
 }
 
 /// The part of the workspace that a request concerns: what it names, within what the target covers.
@@ -104,14 +106,17 @@ impl RestorePlan {
             present,
             scope: &scope,
             spared: Scope::of_paths(spared),
+            named: intent.named.as_ref(),
             left_out: LeftOut::of(store, &request.target)?,
             made,
             may_remove: record.complete || request.exact,
             is_store_ours: is_ours(store)?,
+            permitted: Permitted::of(workspace),
             steps: Vec::new(),
             changes: Vec::new(),
             conflicts: Vec::new(),
             widened: Vec::new(),
+            replaced: Vec::new(),
             stays: Vec::new(),
         };
         if intent.direction == Direction::Forward {
@@ -119,17 +124,25 @@ impl RestorePlan {
         }
         let git = workspace.plan_git(store, target, intent, &mut builder.stays)?;
         builder.root(&snapshot)?;
-        let Builder { mut steps, mut changes, mut conflicts, widened, mut stays, .. } = builder;
+        let Builder { mut steps, mut changes, mut conflicts, widened, replaced, mut stays, .. } = builder;
         steps.sort_by(|a, b| a.path.cmp(&b.path));
         changes.sort_by(|a, b| a.path.cmp(&b.path));
         conflicts.sort_by(|a, b| a.path.cmp(&b.path));
         stays.sort_by(|a, b| a.path.cmp(&b.path));
-        let recorded_scope = match &scope {
-            Scope::Whole => Scope::Whole,
-            Scope::Paths(paths) => Scope::of_paths(paths.iter().chain(&widened).cloned().collect()),
+        let (recorded_scope, recorded_named) = match &scope {
+            Scope::Whole => (Scope::Whole, None),
+            Scope::Paths(paths) => {
+                let with = |paths: &[WorkspacePath], more: &[WorkspacePath]| {
+                    Scope::of_paths(paths.iter().chain(more).cloned().collect())
+                };
+                let was_named = intent.named.as_ref().and_then(Scope::paths);
+                let named = was_named.or((!widened.is_empty()).then_some(paths.as_slice()));
+                // What a directory above took the place of comes back with it.
+                (with(paths, &widened), named.map(|named| with(named, &replaced)))
+            }
         };
         let hash = hash_of(workspace, request, &scope, &steps, git.as_ref(), &conflicts);
-        Ok(Self { hash, changes, conflicts, stays, steps, git, recorded_scope })
+        Ok(Self { hash, changes, conflicts, stays, steps, git, recorded_scope, recorded_named })
     }
 
     /// Where the user's repository will stand; none where it is left alone.
@@ -218,17 +231,23 @@ struct Builder<'a> {
     scope: &'a Scope,
     /// Paths that the request leaves alone.
     spared: Scope,
+    /// What of the scope the operation that is taken back was about. Of the directories above that it made, the rest is
+    /// left alone, and so are they where something else is in them by now.
+    named: Option<&'a Scope>,
     left_out: LeftOut<'a>,
     /// What the operation that is taken back had restored.
     made: Option<Snapshot>,
     may_remove: bool,
     /// What somebody else's store says of running as somebody would here be about somebody else.
     is_store_ours: bool,
+    permitted: Permitted<'a>,
     steps: Vec<Step>,
     changes: Vec<Change>,
     conflicts: Vec<Conflict>,
     /// Directories above the scope that have to be made or replaced.
     widened: Vec<WorkspacePath>,
+    /// Directories that a file or link gave way to.
+    replaced: Vec<WorkspacePath>,
     stays: Vec<Conflict>,
 }
 
@@ -313,7 +332,11 @@ impl Builder<'_> {
 
     fn name(&mut self, path: &WorkspacePath, present: Option<&Node>, wanted: Option<&StoredNode>) -> Result<Stays> {
         let stays = if present.is_some() { Stays::Something } else { Stays::Nothing };
-        if !self.scope.touches(path) || self.spared.contains(path) {
+        let is_leaf = match (present, wanted) {
+            (_, Some(wanted)) => !matches!(wanted, StoredNode::Directory { .. }),
+            (present, None) => !matches!(present, Some(Node::Directory(_))),
+        };
+        if !self.scope.touches(path) || self.spares(path, is_leaf) {
             return Ok(stays);
         }
         if !self.scope.contains(path) {
@@ -327,11 +350,17 @@ impl Builder<'_> {
             (Some(Node::Skipped(Reason::Git, _)), Some(_)) => Ok(self.is_left_to_git(path)),
             (Some(Node::Skipped(reason, _)), Some(_)) => Ok(self.in_the_way(path, *reason)),
             (Some(Node::Directory(present)), Some(StoredNode::Directory { snapshot, mode })) => {
-                self.directory_mode(path, present, *mode);
+                self.directory_mode(path, present, *mode)?;
                 self.both_directories(path, present, snapshot)
             }
             (Some(present), Some(wanted)) => self.differs(path, present, wanted),
         }
+    }
+
+    /// Is it left alone? Above what was named, directories alone are made and removed.
+    fn spares(&self, path: &WorkspacePath, is_leaf: bool) -> bool {
+        let is_beside = |named: &Scope| if is_leaf { !named.contains(path) } else { !named.touches(path) };
+        self.spared.contains(path) || self.named.is_some_and(is_beside)
     }
 
     /// A directory that only leads to what the scope names.
@@ -353,23 +382,32 @@ impl Builder<'_> {
             }
             (present, Some(StoredNode::Directory { snapshot, mode })) => {
                 let before = self.steps.len();
-                let (changes, widened) = (self.changes.len(), self.widened.len());
+                let (changes, widened, replaced) = (self.changes.len(), self.widened.len(), self.replaced.len());
                 for entry in self.store.list(&self.reader, snapshot)? {
                     self.name(&path.join(&entry.name), None, Some(&entry.node))?;
                 }
                 if self.steps.len() == before {
                     return Ok(if present.is_some() { Stays::Something } else { Stays::Nothing });
                 }
-                if let Some(Node::Skipped(reason, _)) = present {
+                let refused = self.permitted.refusal_of_name(path)?;
+                if refused.is_some() || matches!(present, Some(Node::Skipped(..))) {
                     self.steps.truncate(before);
                     self.changes.truncate(changes);
                     self.widened.truncate(widened);
+                    self.replaced.truncate(replaced);
+                }
+                if let Some(Node::Skipped(reason, _)) = present {
                     return Ok(self.in_the_way(path, *reason));
+                }
+                if let Some(why) = refused {
+                    self.refused(path, why);
+                    return Ok(if present.is_some() { Stays::Something } else { Stays::Nothing });
                 }
                 // It has to be made first, so that undoing removes it again.
                 self.widened.push(path.clone());
                 let old = present.and_then(Node::side);
                 if let Some(old) = old {
+                    self.replaced.push(path.clone());
                     self.changes.push(Change::between(path.clone(), Some(old), None));
                 }
                 self.step(path, old, Some(Side::Directory { mode: *mode }));
@@ -380,12 +418,16 @@ impl Builder<'_> {
     }
 
     fn appears(&mut self, path: &WorkspacePath, wanted: &StoredNode) -> Result<()> {
-        if self.spared.contains(path) {
+        if self.spares(path, !matches!(wanted, StoredNode::Directory { .. })) {
             return Ok(());
         }
         if path.name().len() > MAX_NAME_BYTES {
             let reason = "its name is longer than file systems here take".to_owned();
             self.conflicts.push(Conflict { path: path.clone(), reason, kept: None });
+            return Ok(());
+        }
+        if let Some(why) = self.permitted.refusal_of_name(path)? {
+            self.refused(path, why);
             return Ok(());
         }
         let new = self.side_of(wanted);
@@ -409,7 +451,14 @@ impl Builder<'_> {
 
     /// The target has nothing here. What it left out stays, and so does what was not captured.
     fn vanishes(&mut self, path: &WorkspacePath, present: &Node) -> Result<Stays> {
-        if self.spared.contains(path) || !self.may_remove || self.target_left_out(path, present)? {
+        let is_leaf = !matches!(present, Node::Directory(_));
+        if self.spares(path, is_leaf) || !self.may_remove || self.target_left_out(path, present)? {
+            return Ok(Stays::Something);
+        }
+        if !matches!(present, Node::Skipped(..))
+            && let Some(why) = self.permitted.refusal_of_name(path)?
+        {
+            self.refused(path, why);
             return Ok(Stays::Something);
         }
         match present {
@@ -486,14 +535,25 @@ impl Builder<'_> {
         if old == Some(new) {
             return Ok(Stays::Something);
         }
+        let in_place = match present {
+            Node::File(file) => file.stamp.links == 1 && old.and_then(|old| old.content()) == new.content(),
+            _ => false,
+        };
+        let refused =
+            if in_place { self.permitted.refusal_of_mode(path)? } else { self.permitted.refusal_of_name(path)? };
+        if let Some(why) = refused {
+            self.refused(path, why);
+            return Ok(Stays::Something);
+        }
         if let Node::Directory(directory) = present {
             return self.directory_becomes(path, directory, wanted);
         }
         self.step(path, old, Some(new));
-        if let (Some(step), Node::File(file)) = (self.steps.last_mut(), present) {
-            step.in_place = file.stamp.links == 1 && old.and_then(|old| old.content()) == new.content();
+        if let Some(step) = self.steps.last_mut() {
+            step.in_place = in_place;
         }
         if matches!(wanted, StoredNode::Directory { .. }) {
+            self.replaced.push(path.clone());
             self.changes.push(Change::between(path.clone(), old, None));
             self.appears_below(path, None, wanted)?;
         } else {
@@ -503,7 +563,7 @@ impl Builder<'_> {
     }
 
     fn directory_becomes(&mut self, path: &WorkspacePath, directory: &Directory, wanted: &StoredNode) -> Result<Stays> {
-        let (steps, changes) = (self.steps.len(), self.changes.len());
+        let (steps, changes, conflicts) = (self.steps.len(), self.changes.len(), self.conflicts.len());
         let mut stays = Stays::Nothing;
         for entry in directory.entries() {
             if self.vanishes(&path.join(&entry.name), &entry.node)? == Stays::Something {
@@ -514,7 +574,10 @@ impl Builder<'_> {
             self.steps.truncate(steps);
             self.changes.truncate(changes);
             let reason = "a directory stands there that holds files which are not captured".to_owned();
-            self.conflicts.push(Conflict { path: path.clone(), reason, kept: None });
+            // What the system does not let go below it is told instead.
+            if self.conflicts.len() == conflicts {
+                self.conflicts.push(Conflict { path: path.clone(), reason, kept: None });
+            }
             return Ok(Stays::Something);
         }
         let new = self.side_of(wanted);
@@ -524,13 +587,24 @@ impl Builder<'_> {
     }
 
     /// The permission bits of a directory that is on both sides.
-    fn directory_mode(&mut self, path: &WorkspacePath, present: &Directory, wanted: Mode) {
+    fn directory_mode(&mut self, path: &WorkspacePath, present: &Directory, wanted: Mode) -> Result<()> {
         let mode = present.mode();
-        if mode != wanted {
+        if mode == wanted {
+            return Ok(());
+        }
+        if let Some(why) = self.permitted.refusal_of_mode(path)? {
+            self.refused(path, why);
+        } else {
             let (old, new) = (Side::Directory { mode }, Side::Directory { mode: wanted });
             self.step(path, Some(old), Some(new));
             self.changes.push(Change::between(path.clone(), Some(old), Some(new)));
         }
+        Ok(())
+    }
+
+    /// The system would not let it be done.
+    fn refused(&mut self, path: &WorkspacePath, why: &str) {
+        self.conflicts.push(Conflict { path: path.clone(), reason: why.to_owned(), kept: None });
     }
 
     fn is_left_to_git(&mut self, path: &WorkspacePath) -> Stays {

@@ -194,6 +194,7 @@ impl Workspace {
                 target: journal.target,
                 safety: Some(journal.safety),
                 scope: journal.scope.clone(),
+                named: journal.named.clone(),
                 before: journal.before,
                 after: journal.after,
                 direction: journal.direction,

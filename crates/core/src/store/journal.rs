@@ -119,6 +119,9 @@ pub(crate) struct Journal {
     pub(crate) target: CheckpointId,
     pub(crate) safety: CheckpointId,
     pub(crate) scope: Scope,
+    /// As in the log of operations.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) named: Option<Scope>,
     pub(crate) before: Option<CheckpointId>,
     pub(crate) after: Option<CheckpointId>,
     pub(crate) direction: Direction,

@@ -42,6 +42,9 @@ pub(crate) struct Restored {
     pub(crate) safety: Option<CheckpointId>,
     /// What part of the workspace.
     pub(crate) scope: Scope,
+    /// What of it was named, where directories above that had to be made: of those, taking it back concerns nothing else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) named: Option<Scope>,
     /// Where the workspace stood before.
     pub(crate) before: Option<CheckpointId>,
     /// Where it stands now.

@@ -7,7 +7,7 @@ use std::{
     process::Command,
 };
 
-use backtrail::{ListFilter, Recovered, RestoreRequest, SaveRequest, Way};
+use backtrail::{Checkpoint, Conflict, ErrorCode, ListFilter, Recovered, RestoreRequest, SaveRequest, Way};
 use backtrail_testkit::{
     TestWorkspace,
     crash::{Driver, Ended, Fault},
@@ -186,21 +186,23 @@ fn a_restore_that_can_not_be_taken_back_whole_comes_to_its_end() {
     let ws = TestWorkspace::new();
     ws.write("alogs/gone", "1\n");
     ws.write("e/b", "1\n");
-    let one = ws.save();
+    ws.save_with(&SaveRequest { name: Some("one".into()), ..SaveRequest::default() });
     ws.remove("alogs/gone");
     ws.write("e/b", "2\n");
-    let (Some(_grows), Some(fixed)) = (Attribute::set(ws.path("alogs"), "a"), Attribute::set(ws.path("e/b"), "i"))
-    else {
+    if Attribute::set(ws.path("alogs"), "a").is_none() {
         return;
-    };
-    assert!(ws.open().restore(&RestoreRequest::whole(one.id), ws.now()).is_err());
+    }
+    let (grows, fixed) = (Attribute(ws.path("alogs"), "a"), Attribute(ws.path("e/b"), "i"));
+    assert_eq!(DRIVER.run(&ws.base(), "fixed alogs e/b one", 0, Fault::Kill), Ended::Failed);
     assert!(!has_journal(&ws));
+    assert_eq!(ws.read("alogs/gone").unwrap(), b"1\n", "it could not be taken back");
+    assert_eq!(ws.read("e/b").unwrap(), b"2\n");
     ws.write("more", "1\n");
     ws.save();
-    drop(fixed);
+    drop((grows, fixed));
+    let one = ws.open().list(&ListFilter::default()).unwrap().pop().unwrap();
     ws.open().restore(&RestoreRequest::whole(one.id), ws.now()).unwrap();
     assert_eq!(ws.read("e/b").unwrap(), b"1\n");
-    assert_eq!(ws.read("alogs/gone").unwrap(), b"1\n");
     ws.assert_store_is_sound();
 }
 
@@ -218,4 +220,100 @@ fn a_repository_that_takes_no_change_keeps_no_restore_from_its_end() {
         drop(fixed);
         ws.assert_store_is_sound();
     }
+}
+
+/// Tries what the system would refuse: it is a conflict that the plan tells, nothing is touched, and the rest comes back
+/// where these are skipped, and goes again.
+fn assert_conflicts(ws: &TestWorkspace, one: &Checkpoint, paths: &[&str]) {
+    let request = RestoreRequest::whole(one.id);
+    let named = |found: &[Conflict]| found.iter().map(|one| one.path.to_text().into_owned()).collect::<Vec<_>>();
+    assert_eq!(named(&ws.open().plan_restore(&request).unwrap().conflicts), paths);
+    let before = ws.manifest();
+    let error = ws.open().restore(&request, ws.now()).unwrap_err();
+    assert_eq!(error.code(), ErrorCode::Conflict, "{error}");
+    before.assert_same(&ws.manifest(), "a refused restore");
+    let outcome = ws.open().restore(&RestoreRequest { skip_conflicts: true, ..request }, ws.now()).unwrap();
+    assert_eq!(named(&outcome.conflicts), paths);
+    assert_eq!(ws.read("beside").unwrap(), b"1\n");
+    let after = ws.manifest();
+    for path in paths {
+        assert_eq!(before.0.get(path.as_bytes()), after.0.get(path.as_bytes()), "{path}");
+    }
+    ws.open().undo(ws.now()).unwrap().unwrap();
+    before.assert_same(&ws.manifest(), "undone");
+}
+
+#[test]
+fn what_is_mounted_is_a_conflict() {
+    let ws = TestWorkspace::new();
+    ws.write("beside", "1\n");
+    ws.write("file", "1\n");
+    ws.write("kept/in", "1\n");
+    let one = ws.save();
+    ws.mkdir("new/mount");
+    ws.write("new/beside", "2\n");
+    ws.write("beside", "2\n");
+    let Some(_mounted) = Mounted::over(ws.path("new/mount")) else { return };
+    ws.write("new/mount/in", "2\n");
+    std::fs::write(ws.outside().join("elsewhere"), "2\n").unwrap();
+    let elsewhere = ws.outside().join("elsewhere");
+    if !succeeds("mount", &["--bind", elsewhere.to_str().unwrap()], &ws.path("file")) {
+        return;
+    }
+    let _file = Mounted(ws.path("file"));
+    let _kept = Mounted::over(ws.path("kept"));
+    assert_conflicts(&ws, &one, &["file", "new/mount"]);
+    assert_eq!(ws.read("new/mount/in").unwrap(), b"2\n");
+}
+
+#[test]
+fn what_attributes_keep_as_it_is_is_a_conflict() {
+    let ws = TestWorkspace::new();
+    for name in ["beside", "fixed/file", "fixed/dir/file", "grows/gone", "log", "mode"] {
+        ws.write(name, "1\n");
+    }
+    let one = ws.save();
+    for name in ["beside", "fixed/file", "fixed/dir/file", "fixed/new", "log"] {
+        ws.write(name, "2\n");
+    }
+    ws.chmod("mode", 0o600);
+    ws.remove("grows/gone");
+    let fixed = [("fixed/file", "i"), ("fixed/dir", "i"), ("log", "a"), ("grows", "a"), ("mode", "i")];
+    let fixed: Vec<_> = fixed.into_iter().map(|(name, letter)| Attribute::set(ws.path(name), letter)).collect();
+    if fixed.iter().any(Option::is_none) {
+        return;
+    }
+    assert_conflicts(&ws, &one, &["fixed/dir/file", "fixed/file", "grows/gone", "log", "mode"]);
+}
+
+const PLACE: &str = "BACKTRAIL_REFUSED_PLACE";
+
+#[test]
+fn what_lies_in_somebody_elses_directory_is_a_conflict() {
+    if let Some(base) = std::env::var_os(PLACE) {
+        let ws = TestWorkspace::attach(Path::new(&base));
+        let one = ws.open().list(&ListFilter::default()).unwrap().pop().unwrap();
+        return assert_conflicts(&ws, &one, &["held", "out/gen/o", "public/theirs"]);
+    }
+    if !is_root() {
+        return;
+    }
+    let ws = TestWorkspace::new();
+    ws.write("beside", "1\n");
+    ws.write("held", "1\n");
+    ws.mkdir("public");
+    ws.chmod("public", 0o1777);
+    ws.save();
+    ws.write("beside", "2\n");
+    ws.write("out/gen/o", "2\n");
+    ws.write("out/mine", "2\n");
+    ws.write("public/theirs", "2\n");
+    give_to(NOBODY, &ws.base());
+    for name in ["held", "out/gen", "out/gen/o", "public", "public/theirs"] {
+        lchown(ws.path(name), Some(0), Some(0)).unwrap();
+    }
+    ws.chmod("held", 0o666);
+    let (_directory, program) = other_user::program();
+    let test = "refused::what_lies_in_somebody_elses_directory_is_a_conflict";
+    other_user::run_alone(&program, test, (PLACE, &ws.base())).unwrap();
 }

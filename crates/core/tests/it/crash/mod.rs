@@ -59,6 +59,15 @@ fn child() {
                 });
                 workspace.restore(&RestoreRequest::whole(by_name(name)?.id), now).map(drop)
             }
+            ["fixed", grows, fixed, name] => {
+                let attributes = [("+a", ws.path(grows)), ("+i", ws.path(fixed))];
+                backtrail::disk::points::intrude("exchange", move || {
+                    for (attribute, path) in &attributes {
+                        assert!(crate::refused::succeeds("chattr", &[attribute], path));
+                    }
+                });
+                workspace.restore(&RestoreRequest::whole(by_name(name)?.id), now).map(drop)
+            }
             ["swapped", directory, name] => {
                 let (directory, aside, link) = (ws.path(directory), ws.path("aside"), ws.outside());
                 backtrail::disk::points::intrude("exchange", move || {

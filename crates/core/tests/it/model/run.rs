@@ -255,7 +255,7 @@ impl Run {
                 };
                 let last = stack.last().filter(|last| self.timeline.is_reachable(last))?;
                 let planned = match last.safety {
-                    Some(safety) => plan(tree, &self.timeline.get(safety).tree, &last.scope),
+                    Some(safety) => plan_within(tree, &self.timeline.get(safety).tree, &last.scope, &last.named),
                     None => plan(tree, &Tree::new(), &Some(Vec::new())),
                 };
                 decided(planned, last.stood_on, words.into(), None)
@@ -331,7 +331,7 @@ impl Run {
         let Decided { planned, stands_on, what, .. } = decided;
         let standing = self.timeline.standing_id();
         let changed = planned.tree != self.tree;
-        let takeable = Takeable { safety, scope: planned.scope, stood_on: standing };
+        let takeable = Takeable { safety, scope: planned.scope, named: planned.named, stood_on: standing };
         let timeline = &mut self.timeline;
         match what {
             Restoring::Undo => {

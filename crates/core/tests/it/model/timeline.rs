@@ -50,6 +50,8 @@ pub(super) struct Takeable {
     /// What was there before, where it changed something.
     pub(super) safety: Option<CheckpointId>,
     pub(super) scope: Paths,
+    /// What of the scope was asked for, where directories above it had to be made.
+    pub(super) named: Paths,
     pub(super) stood_on: Option<CheckpointId>,
 }
 

@@ -16,6 +16,8 @@ pub(super) type Checked<T = ()> = Result<T, TestCaseError>;
 pub(super) struct Planned {
     pub(super) tree: Tree,
     pub(super) scope: Paths,
+    /// What of the scope was asked for, where directories above it had to be made.
+    pub(super) named: Paths,
     pub(super) conflicts: BTreeSet<Vec<u8>>,
 }
 
@@ -93,9 +95,27 @@ pub(super) fn captured(tree: &Tree) -> Tree {
     held.map(|(path, found)| (path.clone(), found.clone())).collect()
 }
 
+/// Does it hold this path, or something below it?
+fn touches(scope: &Paths, path: &[u8]) -> bool {
+    contains(scope, path) || scope.as_ref().is_none_or(|paths| paths.iter().any(|below| is_within(below, path)))
+}
+
 /// What a restore makes of what is there.
 pub(super) fn plan(present: &Tree, wanted: &Tree, scope: &Paths) -> Planned {
-    let concerned = |path: &[u8]| contains(scope, path);
+    plan_within(present, wanted, scope, &None)
+}
+
+/// What taking something back makes of what is there: of the directories that it made above what was named, nothing else
+/// is touched.
+pub(super) fn plan_within(present: &Tree, wanted: &Tree, scope: &Paths, named: &Paths) -> Planned {
+    let is_leaf = |path: &[u8]| match wanted.get(path) {
+        Some(found) => !is_directory(Some(found)),
+        None => present.contains_key(path) && !is_directory(present.get(path)),
+    };
+    let is_beside = |path: &[u8]| if is_leaf(path) { !contains(named, path) } else { !touches(named, path) };
+    let concerned =
+        |path: &[u8]| contains(scope, path) && !is_beside(path) && !above(path).any(|parent| is_beside(parent));
+    let holds_others = |path: &[u8]| present.keys().any(|other| is_within(other, path) && !concerned(other));
     let conflicts: BTreeSet<Vec<u8>> = wanted
         .iter()
         .filter(|(path, found)| concerned(path) && !is_directory(Some(found)))
@@ -105,7 +125,8 @@ pub(super) fn plan(present: &Tree, wanted: &Tree, scope: &Paths) -> Planned {
     let is_blocked = |path: &[u8]| conflicts.iter().any(|above| is_within(path, above));
     let mut tree = present.clone();
     for path in present.keys().filter(|path| concerned(path) && !is_ignored(path) && !is_blocked(path)) {
-        let stays = is_directory(present.get(path)) && (is_directory(wanted.get(path)) || holds_ignored(present, path));
+        let stays = is_directory(present.get(path))
+            && (is_directory(wanted.get(path)) || holds_ignored(present, path) || holds_others(path));
         if !stays {
             tree.remove(path);
         }
@@ -121,6 +142,13 @@ pub(super) fn plan(present: &Tree, wanted: &Tree, scope: &Paths) -> Planned {
         }
         tree.insert(path.clone(), found.clone());
     }
+    let was_named = named.clone().or(scope.clone().filter(|_| !widened.is_empty()));
+    let is_replaced = |path: &&Vec<u8>| {
+        let is_leaf = present.contains_key(*path) && !is_directory(present.get(*path));
+        is_leaf && is_directory(tree.get(*path))
+    };
+    let replaced: Vec<Vec<u8>> = present.keys().filter(is_replaced).cloned().collect();
+    let named = was_named.and_then(|paths| normal(paths.into_iter().chain(replaced).collect()));
     let scope = scope.clone().and_then(|paths| normal(paths.into_iter().chain(widened).collect()));
-    Planned { tree, scope, conflicts }
+    Planned { tree, scope, named, conflicts }
 }

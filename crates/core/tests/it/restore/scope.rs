@@ -139,3 +139,50 @@ fn files_and_state_can_be_restored_apart() {
     undo(&ws);
     assert_eq!(read(), ["two\n", "two\n", "two\n"]);
 }
+
+/// The directories above what was named are made for it, and go with it where nothing else is in them.
+#[test]
+fn undo_of_one_path_leaves_what_else_is_in_the_directories_above_it() {
+    let ws = TestWorkspace::new();
+    ws.write("d/e/x", "1\n");
+    ws.write("d/y", "1\n");
+    ws.write("f/g/x", "1\n");
+    let one = ws.save();
+    ws.remove("d");
+    ws.remove("f");
+    restore_paths(&ws, &one, &["d/e/x", "f/g/x"]);
+    ws.write("d/other.txt", "mine\n");
+    let before = ws.manifest();
+    undo(&ws);
+    assert!(!ws.exists("d/e") && !ws.exists("f"));
+    assert_eq!(ws.read("d/other.txt").unwrap(), b"mine\n");
+    ws.open().redo(ws.now()).unwrap().unwrap();
+    before.assert_same(&ws.manifest(), "redone");
+    ws.write("d/other.txt", "edited\n");
+    ws.write("d/e/more", "mine, too\n");
+    undo(&ws);
+    assert!(!ws.exists("d/e/x") && !ws.exists("f"));
+    assert_eq!(ws.read("d/other.txt").unwrap(), b"edited\n");
+    assert_eq!(ws.read("d/e/more").unwrap(), b"mine, too\n");
+}
+
+#[test]
+fn what_took_the_place_of_a_directory_that_was_made_stays() {
+    let ws = TestWorkspace::new();
+    ws.write("d/x", "1\n");
+    let one = ws.save();
+    ws.remove("d");
+    ws.write("d", "was a file\n");
+    restore_paths(&ws, &one, &["d/x"]);
+    undo(&ws);
+    assert_eq!(ws.read("d").unwrap(), b"was a file\n", "what had to give way comes back");
+    ws.remove("d");
+    restore_paths(&ws, &one, &["d/x"]);
+    ws.remove("d");
+    ws.write("d", "a file by now\n");
+    undo(&ws);
+    assert_eq!(ws.read("d").unwrap(), b"a file by now\n");
+    ws.remove("d");
+    ws.open().redo(ws.now()).unwrap().unwrap();
+    assert!(!ws.exists("d"), "it was no part of what was named");
+}
