@@ -113,8 +113,7 @@ pub(super) fn plan_within(present: &Tree, wanted: &Tree, scope: &Paths, named: &
         None => present.contains_key(path) && !is_directory(present.get(path)),
     };
     let is_beside = |path: &[u8]| if is_leaf(path) { !contains(named, path) } else { !touches(named, path) };
-    let concerned =
-        |path: &[u8]| contains(scope, path) && !is_beside(path) && !above(path).any(|parent| is_beside(parent));
+    let concerned = |path: &[u8]| contains(scope, path) && !is_beside(path) && !above(path).any(&is_beside);
     let holds_others = |path: &[u8]| present.keys().any(|other| is_within(other, path) && !concerned(other));
     let conflicts: BTreeSet<Vec<u8>> = wanted
         .iter()
