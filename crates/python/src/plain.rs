@@ -353,7 +353,7 @@ impl From<&RestoreOutcome> for PlainRestored {
             applied: done.applied,
             safety: done.safety.map(|safety| safety.to_string()),
             conflicts: all(&done.conflicts),
-            stays: Vec::new(),
+            stays: all(&done.stays),
             git: done.git.as_ref().map(PlainMoved::from),
         }
     }

@@ -78,7 +78,7 @@ def test_what_would_be_left_out_by_now_is_told(workspace: Workspace, project: Pr
     agree(command("status"), status.to_dict())
     diff = workspace.diff(paths="a")
     assert (diff.changes, diff.skipped) == ([], status.skipped)
-    agree(command("diff", "--", "a"), diff.to_dict())
+    agree(command("diff", "--", str(project.path / "a")), diff.to_dict())
     project.write("b", "1\n")
     assert workspace.diff(paths="b").skipped == []
 

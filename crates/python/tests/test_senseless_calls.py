@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import shutil
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -99,4 +100,7 @@ def test_a_workspace_that_vanishes(workspace: Workspace, project: Project, tmp_p
     assert workspace.list() == [saved.checkpoint] and workspace.read(saved, "a") == b"1" and workspace.verify().ok
     assert workspace.export(saved, tmp_path / "copy").files == 1 and (tmp_path / "copy/a").read_text() == "1"
     project.path.mkdir()
+    with pytest.raises(UsageError, match="elsewhere"):
+        workspace.restore(saved)
+    shutil.rmtree(tmp_path / "elsewhere")
     assert workspace.restore(saved).applied and project.read("a") == "1"

@@ -159,7 +159,8 @@ pub(crate) fn way_back(direction: Direction) -> &'static str {
 
 /// What people should know beside that.
 pub(crate) fn restored_warnings(done: &RestoreOutcome) -> Vec<String> {
-    conflict_warnings(&done.conflicts)
+    let stays = done.stays.iter().map(|stays| format!("{}: {}", visible(stays.path.as_bytes()), stays.reason));
+    conflict_warnings(&done.conflicts).into_iter().chain(stays).collect()
 }
 
 /// What a restore did not do, or what somebody else did meanwhile.
@@ -211,6 +212,7 @@ mod tests {
             applied: true,
             safety: None,
             conflicts,
+            stays: Vec::new(),
             unsaved: 0,
             git: None,
             taken_back: None,

@@ -169,8 +169,8 @@ pub struct RestoreJson {
     pub safety: Option<String>,
     /// What stood in the way, or changed meanwhile.
     pub conflicts: Vec<ConflictJson>,
-    /// What should go, and would stay; absent where there is nothing of the kind. After a restore it is with the
-    /// conflicts, which it is none of before: it keeps nobody from restoring.
+    /// What should go, and stays, or would; absent where there is nothing of the kind. It keeps nobody from restoring.
+    /// After a restore, only what is git's own is here, and the rest is with the conflicts.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub stays: Vec<ConflictJson>,
     /// Where the user's repository stands after it was to be moved; null where it was left alone.
@@ -216,7 +216,7 @@ impl From<&RestoreOutcome> for RestoreJson {
             applied: done.applied,
             safety: done.safety.map(|safety| safety.to_string()),
             conflicts: done.conflicts.iter().map(ConflictJson::from).collect(),
-            stays: Vec::new(),
+            stays: done.stays.iter().map(ConflictJson::from).collect(),
             git: done.git.as_ref().map(MovedJson::from),
         }
     }

@@ -85,12 +85,18 @@ pub struct RestoreOutcome {
     pub safety: Option<CheckpointId>,
     /// What stood in the way, or changed under our hands.
     pub conflicts: Vec<Conflict>,
+    /// What is git's own, and stays although the target knows nothing of it.
+    pub stays: Vec<Conflict>,
     /// How many of the paths that went had no other checkpoint than the safety one.
     pub unsaved: usize,
     /// Where the user's repository stands after it was to be moved; none where it was left alone.
     pub git: Option<GitState>,
     /// What it takes back, where it is an undo or a redo.
     pub taken_back: Option<TakenBack>,
+}
+
+fn left_to_git(plan: &RestorePlan) -> Vec<Conflict> {
+    plan.stays.iter().filter(|stays| !plan.unmet.contains(stays)).cloned().collect()
 }
 
 /// Where a restore leads and how it came about.
@@ -236,7 +242,7 @@ impl Workspace {
             Ok(conflicts) => conflicts,
             Err(error) => return Err(self.take_back_after(writer, journal, error, now)),
         };
-        conflicts.extend(plan.conflicts.iter().chain(&plan.stays).cloned());
+        conflicts.extend(plan.conflicts.iter().chain(&plan.unmet).cloned());
         conflicts.sort_by(|a, b| a.path.cmp(&b.path));
         self.finish_journal(writer, &journal, &stage, &mut conflicts, now)?;
         let target = intent.request.target;
@@ -245,6 +251,7 @@ impl Workspace {
         Ok(RestoreOutcome {
             target,
             checkpoint: writer.summary(known(&timeline, &target)?)?,
+            stays: left_to_git(&plan),
             plan: plan.hash,
             changes: plan.changes,
             applied: true,
@@ -263,6 +270,7 @@ impl Workspace {
         plan: RestorePlan,
         intent: &Intent,
     ) -> Result<RestoreOutcome> {
+        let stays = left_to_git(&plan);
         let before = timeline.current().map(|entry| entry.id);
         let after = intent.lands_on(&plan, before);
         if before != after || intent.direction != Direction::Forward {
@@ -281,11 +289,12 @@ impl Workspace {
         Ok(RestoreOutcome {
             target: intent.request.target,
             checkpoint: writer.summary(known(timeline, &intent.request.target)?)?,
+            stays,
             plan: plan.hash,
             changes: Vec::new(),
             applied: true,
             safety: None,
-            conflicts: plan.conflicts.into_iter().chain(plan.stays).collect(),
+            conflicts: plan.conflicts.into_iter().chain(plan.unmet).collect(),
             unsaved: 0,
             git: None,
             taken_back: None,

@@ -39,8 +39,10 @@ pub struct RestorePlan {
     pub changes: Vec<Change>,
     /// What stands in the way.
     pub conflicts: Vec<Conflict>,
-    /// What should go, and stays; it stands in nobody's way. A restore that was done tells it with its conflicts.
+    /// What should go, and stays; it stands in nobody's way.
     pub stays: Vec<Conflict>,
+    /// What of that a restore that was done tells with its conflicts: all but what is git's own.
+    pub(crate) unmet: Vec<Conflict>,
     pub(crate) steps: Vec<Step>,
     /// What happens to the user's repository.
     pub(crate) git: Option<GitMove>,
@@ -117,14 +119,16 @@ impl RestorePlan {
             conflicts: Vec::new(),
             widened: Vec::new(),
             replaced: Vec::new(),
-            stays: Vec::new(),
+            unmet: Vec::new(),
+            left_to_git: Vec::new(),
         };
         if intent.direction == Direction::Forward {
             builder.refuse_unknown_paths(&request.scope, &snapshot, &request.target)?;
         }
-        let git = workspace.plan_git(store, target, intent, &mut builder.stays)?;
+        let git = workspace.plan_git(store, target, intent, &mut builder.unmet)?;
         builder.root(&snapshot)?;
-        let Builder { mut steps, mut changes, mut conflicts, widened, replaced, mut stays, .. } = builder;
+        let Builder { mut steps, mut changes, mut conflicts, widened, replaced, unmet, left_to_git, .. } = builder;
+        let mut stays = [unmet.clone(), left_to_git].concat();
         steps.sort_by(|a, b| a.path.cmp(&b.path));
         changes.sort_by(|a, b| a.path.cmp(&b.path));
         conflicts.sort_by(|a, b| a.path.cmp(&b.path));
@@ -142,7 +146,7 @@ impl RestorePlan {
             }
         };
         let hash = hash_of(workspace, request, &scope, &steps, git.as_ref(), &conflicts);
-        Ok(Self { hash, changes, conflicts, stays, steps, git, recorded_scope, recorded_named })
+        Ok(Self { hash, changes, conflicts, stays, unmet, steps, git, recorded_scope, recorded_named })
     }
 
     /// Where the user's repository will stand; none where it is left alone.
@@ -248,7 +252,8 @@ struct Builder<'a> {
     widened: Vec<WorkspacePath>,
     /// Directories that a file or link gave way to.
     replaced: Vec<WorkspacePath>,
-    stays: Vec<Conflict>,
+    unmet: Vec<Conflict>,
+    left_to_git: Vec<Conflict>,
 }
 
 impl Builder<'_> {
@@ -292,7 +297,7 @@ impl Builder<'_> {
                 // Somebody wants this very path as it was, and that can't be done.
                 (&mut self.conflicts, "it can't be read, so it can't be saved first".to_owned())
             } else {
-                (&mut self.stays, format!("it is not in the checkpoint, and left out ({})", reason.as_str()))
+                (&mut self.unmet, format!("it is not in the checkpoint, and left out ({})", reason.as_str()))
             };
             told.push(Conflict { path: path.clone(), reason, kept: None });
         }
@@ -465,7 +470,7 @@ impl Builder<'_> {
             Node::Skipped(reason, _) => {
                 if reason.breaks_completeness() {
                     let reason = "it can't be read, so it stays".to_owned();
-                    self.stays.push(Conflict { path: path.clone(), reason, kept: None });
+                    self.unmet.push(Conflict { path: path.clone(), reason, kept: None });
                 }
                 Ok(Stays::Something)
             }
@@ -507,7 +512,7 @@ impl Builder<'_> {
             (Some(only), None) => (path.join(&only.name), "it is git's own, so it stays, and its directory with it"),
             (Some(_), Some(_)) => (path.clone(), "what is git's own in it stays, and the directory with it"),
         };
-        self.stays.push(Conflict { path, reason: reason.to_owned(), kept: None });
+        self.left_to_git.push(Conflict { path, reason: reason.to_owned(), kept: None });
     }
 
     fn target_left_out(&mut self, path: &WorkspacePath, present: &Node) -> Result<bool> {
@@ -609,7 +614,7 @@ impl Builder<'_> {
 
     fn is_left_to_git(&mut self, path: &WorkspacePath) -> Stays {
         let reason = "git keeps its own files there by now, so it stays".to_owned();
-        self.stays.push(Conflict { path: path.clone(), reason, kept: None });
+        self.unmet.push(Conflict { path: path.clone(), reason, kept: None });
         Stays::Something
     }
 
