@@ -338,7 +338,7 @@ impl PlainRestored {
             applied: false,
             safety: None,
             conflicts: all(&plan.conflicts),
-            stays: all(&plan.stays),
+            stays: all(&plan.stays()),
             git: plan.git().map(PlainMoved::from),
         }
     }

@@ -6,6 +6,7 @@ mod json;
 mod lock;
 mod look;
 mod plan;
+mod planner;
 mod receipts;
 mod rehearsal;
 mod toml;
@@ -18,7 +19,8 @@ mod samples;
 pub(crate) use {
     draft::Piece,
     lock::InstallLock,
-    plan::{FileChange, FilePlan, Plan, Planner},
+    plan::{FileChange, FilePlan, Plan},
+    planner::Planner,
     receipts::Receipts,
     rehearsal::{Rehearsal, rehearse},
     wanted::{Places, Program, Reach, Wanted, has_uncommitted_files, wanted},

@@ -51,7 +51,7 @@ fn in_the_way(plan: &RestorePlan) -> String {
 }
 
 fn staying(plan: &RestorePlan) -> String {
-    lines("stays", &plan.stays)
+    lines("stays", &plan.stays())
 }
 
 fn lines(word: &str, conflicts: &[Conflict]) -> String {
@@ -66,7 +66,7 @@ pub(crate) fn plan_text(plan: &RestorePlan, target: &Checkpoint, paint: Paint) -
         if !git.is_empty() {
             return git + &staying(plan);
         }
-        if !plan.stays.is_empty() {
+        if !plan.stays().is_empty() {
             return format!("restoring {} would change no file\n{}", title(target), staying(plan));
         }
         if !target.complete {

@@ -230,7 +230,7 @@ impl From<&RestorePlan> for RestoreJson {
             applied: false,
             safety: None,
             conflicts: plan.conflicts.iter().map(ConflictJson::from).collect(),
-            stays: plan.stays.iter().map(ConflictJson::from).collect(),
+            stays: plan.stays().iter().map(ConflictJson::from).collect(),
             git: plan.git().map(MovedJson::from),
         }
     }

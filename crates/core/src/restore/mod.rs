@@ -5,6 +5,7 @@
 
 mod apply;
 mod check;
+mod compare;
 mod git;
 mod kept;
 mod permitted;
@@ -93,10 +94,6 @@ pub struct RestoreOutcome {
     pub git: Option<GitState>,
     /// What it takes back, where it is an undo or a redo.
     pub taken_back: Option<TakenBack>,
-}
-
-fn left_to_git(plan: &RestorePlan) -> Vec<Conflict> {
-    plan.stays.iter().filter(|stays| !plan.unmet.contains(stays)).cloned().collect()
 }
 
 /// Where a restore leads and how it came about.
@@ -251,7 +248,7 @@ impl Workspace {
         Ok(RestoreOutcome {
             target,
             checkpoint: writer.summary(known(&timeline, &target)?)?,
-            stays: left_to_git(&plan),
+            stays: plan.left_to_git,
             plan: plan.hash,
             changes: plan.changes,
             applied: true,
@@ -270,7 +267,6 @@ impl Workspace {
         plan: RestorePlan,
         intent: &Intent,
     ) -> Result<RestoreOutcome> {
-        let stays = left_to_git(&plan);
         let before = timeline.current().map(|entry| entry.id);
         let after = intent.lands_on(&plan, before);
         if before != after || intent.direction != Direction::Forward {
@@ -289,7 +285,7 @@ impl Workspace {
         Ok(RestoreOutcome {
             target: intent.request.target,
             checkpoint: writer.summary(known(timeline, &intent.request.target)?)?,
-            stays,
+            stays: plan.left_to_git,
             plan: plan.hash,
             changes: Vec::new(),
             applied: true,

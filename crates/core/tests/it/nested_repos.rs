@@ -490,7 +490,7 @@ fn a_repository_that_was_cloned_since_leaves_its_git_and_that_is_told() {
     ];
     let request = RestoreRequest::whole(saved.id);
     let plan = ws.open().plan_restore(&request).unwrap();
-    assert_eq!((plan.conflicts.len(), told(&plan.stays)), (0, expected.map(String::from).to_vec()));
+    assert_eq!((plan.conflicts.len(), told(&plan.stays())), (0, expected.map(String::from).to_vec()));
     let done = ws.open().restore(&request, ws.now()).unwrap();
     assert_eq!((done.conflicts.len(), told(&done.stays)), (0, expected.map(String::from).to_vec()));
     assert_eq!((ws.read("new/file"), ws.read("new/inner/file")), (None, None));
@@ -499,5 +499,5 @@ fn a_repository_that_was_cloned_since_leaves_its_git_and_that_is_told() {
     assert_eq!((again.changes.len(), again.conflicts.len(), again.stays.len()), (0, 0, 0), "once is enough");
     ws.open().undo(ws.now()).unwrap();
     assert_eq!(ws.read("new/inner/file").unwrap(), b"inner\n");
-    assert_eq!(ws.open().plan_restore(&RestoreRequest::whole(ws.save().id)).unwrap().stays, []);
+    assert_eq!(ws.open().plan_restore(&RestoreRequest::whole(ws.save().id)).unwrap().stays(), []);
 }
