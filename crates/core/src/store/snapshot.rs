@@ -308,33 +308,29 @@ impl Graft<'_> {
         })
     }
 
-    /// A directory that leads to the scope keeps what else it has.
+    /// A directory that leads to the scope keeps what else it has; its bits are those that were found.
     fn above_scope(
         &mut self,
         path: &WorkspacePath,
         stored: Option<StoredNode>,
         found: Option<&mut Node>,
     ) -> Result<Option<StoredNode>, GraftProblem> {
-        let (base, mode) = match stored {
-            Some(StoredNode::Directory { snapshot, mode }) => (Some(snapshot), Some(mode)),
-            other => {
-                if !matches!(found, Some(Node::Directory(_))) {
-                    return Ok(other);
-                }
-                (None, None)
-            }
-        };
         let mut nothing = Directory::default();
-        let (partial, found_mode) = match found {
-            Some(Node::Directory(directory)) => {
-                let mode = directory.mode();
-                (directory.as_mut(), mode)
+        let (base, partial, mode) = match (stored, found) {
+            (Some(StoredNode::Directory { snapshot, .. }), Some(Node::Directory(found))) => {
+                let mode = found.mode();
+                (Some(snapshot), found.as_mut(), mode)
             }
-            _ => (&mut nothing, self.defaults.directory),
+            (_, Some(Node::Directory(found))) => {
+                let mode = found.mode();
+                (None, found.as_mut(), mode)
+            }
+            (Some(StoredNode::Directory { snapshot, mode }), _) => (Some(snapshot), &mut nothing, mode),
+            (other, _) => return Ok(other),
         };
         let ids = self.directory(path, base.as_ref(), partial)?;
         let snapshot = Snapshot { ids, defaults: *self.defaults };
-        Ok(Some(StoredNode::Directory { snapshot, mode: mode.unwrap_or(found_mode) }))
+        Ok(Some(StoredNode::Directory { snapshot, mode }))
     }
 }
 

@@ -1,5 +1,7 @@
 //! Some paths, or only the state: the rest stays as it is.
 
+use std::os::unix::fs::PermissionsExt;
+
 use backtrail::{ChangeStatus, ErrorCode, Only, RestoreRequest};
 use backtrail_testkit::TestWorkspace;
 
@@ -185,4 +187,20 @@ fn what_took_the_place_of_a_directory_that_was_made_stays() {
     ws.remove("d");
     ws.open().redo(ws.now()).unwrap().unwrap();
     assert!(!ws.exists("d"), "it was no part of what was named");
+}
+
+/// Found by the model: the safety checkpoint had the bits that the checkpoint before it knew, and a directory that was
+/// private came back open.
+#[test]
+fn a_directory_above_a_path_comes_back_with_the_bits_that_it_had() {
+    let ws = TestWorkspace::new();
+    ws.write("d/x", "1\n");
+    let one = ws.save();
+    ws.chmod("d", 0o700);
+    ws.write("d/x", "2\n");
+    restore_paths(&ws, &one, &["d/x"]);
+    ws.remove("d");
+    undo(&ws);
+    assert_eq!(ws.read("d/x").unwrap(), b"2\n");
+    assert_eq!(std::fs::metadata(ws.path("d")).unwrap().permissions().mode() & 0o7777, 0o700);
 }
