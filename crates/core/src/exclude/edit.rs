@@ -90,12 +90,18 @@ fn with_line_endings(before: &str, after: &str) -> String {
     let around = old[..old.len().min(first + 1)].iter().rev().find(|line| line.ends_with('\n'));
     let ending = if around.is_some_and(|line| line.ends_with("\r\n")) { "\r\n" } else { "\n" };
     let mut text = old[..first].concat();
+    let mut changed = &old[first..old.len() - last];
     for line in &new[first..new.len() - last] {
         if !text.is_empty() && !text.ends_with('\n') {
             text.push_str(ending);
         }
-        text.push_str(bare(line));
-        text.push_str(if line.ends_with('\n') { ending } else { "" });
+        if let Some(at) = changed.iter().position(|old| bare(old) == bare(line)) {
+            text.push_str(changed[at]);
+            changed = &changed[at + 1..];
+        } else {
+            text.push_str(bare(line));
+            text.push_str(if line.ends_with('\n') { ending } else { "" });
+        }
     }
     text + &old[old.len() - last..].concat()
 }
@@ -144,6 +150,9 @@ mod tests {
         assert_eq!(added(windows), windows.replace("\"a\"", "\"a\",\r\n  \"b\""));
         let mixed = "# one\n# two\r\n[scan]\r\nexclude = [\"a\"]\n# three\r\n# four\n";
         assert_eq!(added(mixed), mixed.replace("\"a\"", "\"a\", \"b\""));
+        let mixed = "[scan]\r\nexclude = [\r\n  \"a\"\n\n # end\r\n]\r\n";
+        let longer = "[scan]\r\nexclude = [\r\n  \"a\",\n\n # end\r\n  \"b\"\n]\r\n";
+        assert_eq!(added(mixed), longer);
         let without_list = "[state]\r\nprogress = \"p\"\r\n";
         assert_eq!(added(without_list), format!("{without_list}\r\n[scan]\r\nexclude = [\"b\"]\r\n"));
         assert_eq!(added("# x"), "# x\n\n[scan]\nexclude = [\"b\"]\n");
