@@ -2,8 +2,8 @@
 //! the contents of precious files.
 
 use backtrail::{
-    Change, Checkpoint, Precious,
-    json::{ChangeJson, CheckpointJson, start_of},
+    Change, Checkpoint, Conflict, Precious, Skipped,
+    json::{ChangeJson, CheckpointJson, ConflictJson, SkippedJson, start_of},
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -11,6 +11,8 @@ use serde::Serialize;
 /// Lists of paths in a checkpoint are cut here, by how much is told of it.
 const MAX_PATHS_IN_LIST: usize = 20;
 const MAX_PATHS_IN_FULL: usize = 500;
+/// So many paths are named with a reason.
+const MAX_REASONS: usize = 100;
 /// Texts that somebody wrote are cut here.
 const MAX_TEXT_BYTES: usize = 4_000;
 /// All paths of one list together.
@@ -104,6 +106,20 @@ pub(crate) fn changes(changes: &[Change], most: usize, precious: &Precious, note
         notes.add(format!("changes: {} more", changes.len() - before));
     }
     shown
+}
+
+/// The first of the paths that are not in a checkpoint, or can't be compared with one.
+pub(crate) fn skipped(skipped: &[Skipped], notes: &mut Notes) -> Vec<SkippedJson> {
+    let mut told: Vec<_> = skipped.iter().map(SkippedJson::from).collect();
+    notes.cut_list("skipped", &mut told, MAX_REASONS, |skipped| skipped.path.len());
+    told
+}
+
+/// The first of the paths that a restore leaves as they are; `name` is what the answer calls them.
+pub(crate) fn conflicts(name: &str, conflicts: &[Conflict], notes: &mut Notes) -> Vec<ConflictJson> {
+    let mut told: Vec<_> = conflicts.iter().map(ConflictJson::from).collect();
+    notes.cut_list(name, &mut told, MAX_REASONS, |conflict| conflict.path.len());
+    told
 }
 
 /// What an answer left out, for whoever reads it.

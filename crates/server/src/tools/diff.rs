@@ -1,6 +1,6 @@
 //! `checkpoint_diff`.
 
-use backtrail::{ChangeStatus, Diff, PatchLimits, Precious, Workspace};
+use backtrail::{ChangeStatus, Diff, PatchLimits, Precious, Workspace, json::SkippedJson};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -58,6 +58,8 @@ pub(super) struct DiffAnswer {
     patch: String,
     /// Changed paths whose contents the patch does not show: they are precious.
     hidden_files: Vec<String>,
+    /// What the older side holds and a checkpoint of the files on disk would leave out, and why.
+    skipped: Vec<SkippedJson>,
     /// What of this answer was cut; empty where all is told.
     truncated: Vec<String>,
 }
@@ -112,6 +114,7 @@ fn answer(diff: Diff, limit: usize, precious: &Precious) -> DiffAnswer {
         deleted_files,
         patch,
         hidden_files,
+        skipped: answers::skipped(&diff.uncaptured, &mut notes),
         truncated: notes.into_inner(),
     }
 }

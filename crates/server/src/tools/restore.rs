@@ -26,7 +26,6 @@ pub(super) const ABOUT_APPLY: &str = "Do what restore_plan showed, if the files 
 checkpoint is taken first, so that nothing is lost, and `undo` takes it back. Takes the `plan` of restore_plan's \
 answer; ask the user before you take back work that is not yours.";
 
-const MAX_CONFLICTS: usize = 100;
 const MAX_PLAN_BYTES: usize = 200;
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -79,6 +78,8 @@ pub(super) struct RestoreAnswer {
     safety: Option<String>,
     /// What stood in the way, or changed meanwhile.
     conflicts: Vec<ConflictJson>,
+    /// What should go, and stays, or would, such as git's own directory; it keeps nobody from restoring.
+    stays: Vec<ConflictJson>,
     /// Where the user's repository was moved to, which only `undo` of the user's own restore does; null where it was
     /// left alone.
     git: Option<MovedJson>,
@@ -103,8 +104,9 @@ pub(super) fn plan(shared: &Shared, call: &Call, args: PlanArgs) -> Result<Resto
     };
     let plan = workspace.plan_restore(&request)?;
     shared.plans.remember(&plan.hash, request);
+    let stays = plan.stays();
     let RestorePlan { hash, changes, conflicts, .. } = plan;
-    let facts = Facts { changes: &changes, conflicts: &conflicts, limit, precious: &precious };
+    let facts = Facts { changes: &changes, conflicts: &conflicts, stays: &stays, limit, precious: &precious };
     Ok(RestoreAnswer { plan: Some(hash), checkpoint: Some(target.to_string()), ..RestoreAnswer::of(&facts) })
 }
 
@@ -124,6 +126,7 @@ pub(super) fn apply(shared: &Shared, call: &Call, args: ApplyArgs) -> Result<Res
 struct Facts<'a> {
     changes: &'a [Change],
     conflicts: &'a [Conflict],
+    stays: &'a [Conflict],
     limit: usize,
     precious: &'a Precious,
 }
@@ -132,8 +135,6 @@ impl RestoreAnswer {
     fn of(facts: &Facts<'_>) -> Self {
         let mut notes = Notes::default();
         let changes = answers::changes(facts.changes, facts.limit, facts.precious, &mut notes);
-        let mut conflicts: Vec<ConflictJson> = facts.conflicts.iter().map(ConflictJson::from).collect();
-        notes.cut_list("conflicts", &mut conflicts, MAX_CONFLICTS, |conflict| conflict.path.len());
         Self {
             plan: None,
             checkpoint: None,
@@ -141,7 +142,8 @@ impl RestoreAnswer {
             changes_total: facts.changes.len() as u64,
             applied: false,
             safety: None,
-            conflicts,
+            conflicts: answers::conflicts("conflicts", facts.conflicts, &mut notes),
+            stays: answers::conflicts("stays", facts.stays, &mut notes),
             git: None,
             truncated: notes.into_inner(),
         }
@@ -149,7 +151,8 @@ impl RestoreAnswer {
 
     /// What was done.
     pub(super) fn done(done: &RestoreOutcome, precious: &Precious) -> Self {
-        let facts = Facts { changes: &done.changes, conflicts: &done.conflicts, limit: USUAL_CHANGES, precious };
+        let RestoreOutcome { changes, conflicts, stays, .. } = done;
+        let facts = Facts { changes, conflicts, stays, limit: USUAL_CHANGES, precious };
         Self {
             plan: Some(done.plan.clone()),
             checkpoint: Some(done.target.to_string()),
@@ -162,6 +165,6 @@ impl RestoreAnswer {
 
     /// There was nothing to take back.
     pub(super) fn nothing(precious: &Precious) -> Self {
-        Self::of(&Facts { changes: &[], conflicts: &[], limit: USUAL_CHANGES, precious })
+        Self::of(&Facts { changes: &[], conflicts: &[], stays: &[], limit: USUAL_CHANGES, precious })
     }
 }

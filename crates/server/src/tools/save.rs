@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use super::Shared;
 use crate::{
     access::{Purpose, limited},
-    answers::{BoundedCheckpoint, Detail, Notes},
+    answers::{self, BoundedCheckpoint, Detail, Notes},
     failure::Failure,
     running::Call,
 };
@@ -21,7 +21,6 @@ const MAX_MESSAGE_BYTES: usize = 4_000;
 const MAX_NAME_BYTES: usize = 200;
 const MAX_DESCRIPTION_BYTES: usize = 16_000;
 const MAX_METADATA_BYTES: usize = 16_000;
-const MAX_SKIPPED: usize = 100;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -83,12 +82,10 @@ pub(super) fn run(shared: &Shared, call: &Call, args: SaveArgs) -> Result<SaveAn
     };
     let saved = workspace.save(&request, call.now.timestamp())?;
     let mut notes = Notes::default();
-    let mut skipped: Vec<SkippedJson> = saved.skipped.iter().map(SkippedJson::from).collect();
-    notes.cut_list("skipped", &mut skipped, MAX_SKIPPED, |skipped| skipped.path.len());
     Ok(SaveAnswer {
         created: saved.created,
         checkpoint: BoundedCheckpoint::new(&saved.checkpoint, Detail::Full),
-        skipped,
+        skipped: answers::skipped(&saved.skipped, &mut notes),
         truncated: notes.into_inner(),
     })
 }

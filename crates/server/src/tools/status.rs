@@ -1,5 +1,6 @@
 //! `workspace_status`.
 
+use backtrail::json::SkippedJson;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -36,6 +37,8 @@ pub(super) struct StatusAnswer {
     changes: Vec<ShownChange>,
     /// How many changes there are altogether.
     changes_total: u64,
+    /// What the checkpoint holds and a new one would leave out, and why.
+    skipped: Vec<SkippedJson>,
     /// Was a restore interrupted? The next call that writes finishes it.
     interrupted_restore: bool,
     /// What of this answer was cut; empty where all is told.
@@ -53,6 +56,7 @@ pub(super) fn run(shared: &Shared, call: &Call, args: StatusArgs) -> Result<Stat
         checkpoint: status.checkpoint.map(|checkpoint| BoundedCheckpoint::new(&checkpoint, Detail::InList)),
         changes: answers::changes(&status.changes, limit, &precious, &mut notes),
         changes_total: status.changes.len() as u64,
+        skipped: answers::skipped(&status.uncaptured, &mut notes),
         interrupted_restore: workspace.has_interrupted_restore()?,
         truncated: notes.into_inner(),
     })

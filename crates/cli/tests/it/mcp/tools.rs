@@ -86,8 +86,13 @@ fn answers_are_those_of_the_command_line_and_more() {
             assert!(ours.get(key).is_some(), "{what}: {key} is missing");
         }
     };
+    // What stays when it should go, and what can't be compared any more, is told here too.
+    place.write("new/.git/HEAD", "ref: refs/heads/main\n");
+    place.write("new/file", "1\n");
+    place.write("dir/CACHEDIR.TAG", "Signature: 8a477f597d28d172789f06886806bc55\n");
     let ours = client.ok("workspace_status", json!({}));
     let theirs = place.json(["status"]);
+    assert_eq!(theirs["skipped"][0]["path"], "dir", "{theirs}");
     has_all(&ours, &theirs, "status");
     has_all(&ours["checkpoint"], &theirs["checkpoint"], "checkpoint");
     has_all(&ours["changes"][0], &theirs["changes"][0], "change");
@@ -96,7 +101,9 @@ fn answers_are_those_of_the_command_line_and_more() {
     has_all(&client.ok("checkpoint_list", json!({})), &place.json(["list"]), "list");
     has_all(&client.ok("file_history", json!({ "path": "a.txt" })), &place.json(["history", "a.txt"]), "history");
     let ours = client.ok("restore_plan", json!({ "checkpoint": "@" }));
-    has_all(&ours, &place.json(["restore", "@", "--dry-run"]), "restore");
+    let theirs = place.json(["restore", "@", "--dry-run"]);
+    assert_eq!(theirs["stays"][0]["path"], "new/.git", "{theirs}");
+    has_all(&ours, &theirs, "restore");
     schema::assert_declared(&client.tool("restore_plan")["outputSchema"], &ours, "restore_plan");
     let saved = client.ok("checkpoint_save", json!({}));
     schema::assert_declared(&client.tool("checkpoint_save")["outputSchema"], &saved, "checkpoint_save");
