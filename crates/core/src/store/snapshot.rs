@@ -316,17 +316,17 @@ impl Graft<'_> {
         found: Option<&mut Node>,
     ) -> Result<Option<StoredNode>, GraftProblem> {
         let mut nothing = Directory::default();
-        let (base, partial, mode) = match (stored, found) {
-            (Some(StoredNode::Directory { snapshot, .. }), Some(Node::Directory(found))) => {
+        let base = match stored {
+            Some(StoredNode::Directory { snapshot, .. }) => Some(snapshot),
+            _ => None,
+        };
+        let (partial, mode) = match (found, stored) {
+            (Some(Node::Directory(found)), _) => {
                 let mode = found.mode();
-                (Some(snapshot), found.as_mut(), mode)
+                (found.as_mut(), mode)
             }
-            (_, Some(Node::Directory(found))) => {
-                let mode = found.mode();
-                (None, found.as_mut(), mode)
-            }
-            (Some(StoredNode::Directory { snapshot, mode }), _) => (Some(snapshot), &mut nothing, mode),
-            (other, _) => return Ok(other),
+            (_, Some(StoredNode::Directory { mode, .. })) => (&mut nothing, mode),
+            (_, other) => return Ok(other),
         };
         let ids = self.directory(path, base.as_ref(), partial)?;
         let snapshot = Snapshot { ids, defaults: *self.defaults };
