@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::{
     error::Error,
-    files::IgnoreRules,
+    files::{IgnoreRules, Verdict},
     json::CheckpointJson,
     model::{OutsideRules, WorkspacePath},
     settings::{ScanSettings, Settings, parse_bytes, parse_duration, parse_text},
