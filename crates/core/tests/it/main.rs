@@ -30,6 +30,7 @@ mod nested_repos;
 mod open_stores;
 mod other_user;
 mod owners_of_stores;
+mod protection;
 mod rebuildable;
 mod refused;
 mod restore;
