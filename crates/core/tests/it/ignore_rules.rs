@@ -457,7 +457,7 @@ fn a_carriage_return_at_the_very_end_of_the_rules_counts_for_nothing() {
 const PIECES: [&[u8]; 40] = [
     b"a", b"b", b"A", b"ab", b"x1", b".", b"/", b"/", b"/", b"*", b"*", b"*", b"**", b"**/", b"/**", b"/**/", b"***", b"?",
     b"[ab]", b"[!a]", b"[^a-c]", b"[a-c]", b"[]a]", b"[a\\-c]", b"[\\]a]", b"[", b"]", b"\\", b"\\*", b"\\a", b"\\/", b"-",
-    b"[[:alpha:]]", b"[[:digit:]-]", b"[[:upper:]b]", b"[[:", b"[[:no:]]", b"\xff", b"[\x80-\xff]", b" ",
+    b"[[:alpha:]]", b"[[:digit:]-]", b"[[:upper:]b]", b"[[:a]", b"[[:no:]]", b"\xff", b"[\x80-\xff]", b" ",
 ];
 const NAME_PIECES: [&[u8]; 16] =
     [b"a", b"a", b"b", b"c", b"A", b"ab", b"x1", b".", b"-", b"]", b"[", b"*", b"\\", b"\xff", b"\xc3\xa9", b"!"];
