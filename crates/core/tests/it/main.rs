@@ -13,6 +13,7 @@ mod crash;
 mod crowd;
 mod damage;
 mod deep;
+mod deep_stores;
 mod diff;
 mod events;
 mod export;
