@@ -35,6 +35,7 @@ mod rebuildable;
 mod refused;
 mod restore;
 mod restore_git;
+mod restore_git_elsewhere;
 mod retention;
 mod special_files;
 mod stat_cache;
