@@ -117,7 +117,7 @@ impl Store {
             None => None,
         };
         let ids = DirectoryIds { tree: TreeId(bytes_of(&tree)), modes };
-        Ok((Snapshot { ids, defaults: record.modes }, record))
+        Ok((Snapshot::whole(ids, record.modes), record))
     }
 
     /// What a checkpoint keeps beside its files.

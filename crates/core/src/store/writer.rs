@@ -85,7 +85,7 @@ impl Writer {
             snapshot::write(root, defaults, pack, Hands::One)
         };
         let ids = ids.or_fail("write into", self.layout().objects())?;
-        Ok(Snapshot { ids, defaults: *defaults })
+        Ok(Snapshot::whole(ids, *defaults))
     }
 
     /// Puts the checkpoint itself into the pack.
@@ -187,7 +187,7 @@ impl Writer {
                 Error::Io { action: "write into", path: self.layout().objects(), source }
             }
         })?;
-        Ok(Snapshot { ids, defaults })
+        Ok(Snapshot::whole(ids, defaults))
     }
 
     /// Notes that a restore is under way, durably.

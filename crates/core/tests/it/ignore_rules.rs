@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use backtrail::{Reason, RestoreRequest, SaveRequest, Settings, settings::ScanSettings};
-use backtrail_testkit::{Found, Random, TestWorkspace, git, git_output};
+use backtrail::{Reason, RestoreRequest, SaveRequest, Settings, fuzzing::IgnoreQuestion, settings::ScanSettings};
+use backtrail_testkit::{Found, Random, TestWorkspace, git, git_output, git_output_with};
 
 /// The paths of the newest checkpoint.
 fn saved(ws: &TestWorkspace) -> Vec<String> {
@@ -456,4 +456,87 @@ fn a_carriage_return_at_the_very_end_of_the_rules_counts_for_nothing() {
     ws.git(&["init", "-q"]);
     assert_eq!(listed_by_git(&ws.root(), &[]), [b".gitignore"]);
     assert_eq!(saved(&ws), [".gitignore"]);
+}
+
+/// What patterns and names are made of, odd pieces included.
+const PIECES: [&[u8]; 40] = [
+    b"a", b"b", b"A", b"ab", b"x1", b".", b"/", b"/", b"/", b"*", b"*", b"*", b"**", b"**/", b"/**", b"/**/", b"***", b"?",
+    b"[ab]", b"[!a]", b"[^a-c]", b"[a-c]", b"[]a]", b"[a\\-c]", b"[\\]a]", b"[", b"]", b"\\", b"\\*", b"\\a", b"\\/", b"-",
+    b"[[:alpha:]]", b"[[:digit:]-]", b"[[:upper:]b]", b"[[:a]", b"[[:no:]]", b"\xff", b"[\x80-\xff]", b" ",
+];
+const NAME_PIECES: [&[u8]; 16] =
+    [b"a", b"a", b"b", b"c", b"A", b"ab", b"x1", b".", b"-", b"]", b"[", b"*", b"\\", b"\xff", b"\xc3\xa9", b"!"];
+
+fn pattern(random: &mut Random) -> Vec<u8> {
+    let start: &[u8] = random.pick(&[b"", b"", b"", b"/", b"!", b"!/"]);
+    let pieces: Vec<&[u8]> = (0..1 + random.below(7)).map(|_| random.pick(&PIECES)).collect();
+    [start, &pieces.concat()].concat()
+}
+
+fn path(random: &mut Random) -> Vec<u8> {
+    let name = |random: &mut Random| {
+        let pieces: Vec<&[u8]> = (0..1 + random.below(4)).map(|_| random.pick(&NAME_PIECES)).collect();
+        pieces.concat()
+    };
+    let names: Vec<Vec<u8>> = (0..1 + random.below(5)).map(|_| name(random)).collect();
+    names.join(&b'/')
+}
+
+/// Two rules and some paths for them: the second rule lets the first one's "do not ignore" show.
+fn question(random: &mut Random) -> (Vec<u8>, Vec<Vec<u8>>) {
+    let rules = [random.pick(&["*", "*", "a*", "#"]).as_bytes(), b"\n", &pattern(random), b"\n"].concat();
+    (rules, (0..16).map(|_| path(random)).collect())
+}
+
+/// The matcher is Backtrail's own. Git is asked about all of it in one run: each pair of rules has its own directory.
+#[test]
+fn generated_patterns_match_as_in_git() {
+    let ws = TestWorkspace::in_memory();
+    ws.git(&["init", "-q"]);
+    let mut random = Random::new(18);
+    let (mut asked, mut input) = (Vec::new(), Vec::new());
+    for number in 0..if backtrail_testkit::is_long() { 40_000 } else { 4_000 } {
+        let (rules, paths) = question(&mut random);
+        ws.write(format!("{number}/.gitignore"), &rules);
+        for path in paths {
+            // The top stands for itself: the rules below it are none.
+            let text = [&path, &b"\0"[..], &rules].concat();
+            let Some(question) = IgnoreQuestion::parse(&text) else { continue };
+            input.extend_from_slice(&[number.to_string().as_bytes(), b"/", &path, b"\0"].concat());
+            asked.push(question);
+        }
+    }
+    let arguments = ["-c", "core.ignoreCase=false", "check-ignore", "--no-index", "--stdin", "-z", "-v", "-n"];
+    let answer = git_output_with(&ws.root(), &arguments, input).stdout;
+    let fields: Vec<&[u8]> = answer.split(|byte| *byte == 0).collect();
+    let by_git: Vec<bool> =
+        fields.chunks_exact(4).map(|entry| !entry[2].is_empty() && !entry[2].starts_with(b"!")).collect();
+    assert_eq!(by_git.len(), asked.len(), "git answered all of it");
+    assert!(asked.len() > 20_000 && by_git.iter().filter(|ignored| **ignored).count() > 2_000);
+    for (question, by_git) in asked.iter().zip(by_git) {
+        assert_eq!(question.is_ignored(), by_git, "here and in git: {}", describe(question));
+    }
+}
+
+fn describe(question: &IgnoreQuestion) -> String {
+    let text = |bytes: &[u8]| bytes.escape_ascii().to_string();
+    format!("{:?} with the rules {:?}", text(&question.path), text(&question.rules[0]))
+}
+
+/// One line with `**/` thirty times did not finish against paths of forty levels, nor did `*a*a*a…b` against long names.
+#[test]
+fn rules_with_many_stars_take_no_time() {
+    let ws = TestWorkspace::new();
+    ws.write(".gitignore", format!("{}no-such-name\n{}b\n", "**/".repeat(30), "*a".repeat(30)));
+    let deep = ["a"; 40].join("/");
+    for number in 0..20 {
+        ws.write(format!("{deep}/file{number}"), "1\n");
+    }
+    ws.write("a".repeat(200), "1\n");
+    let (sender, receiver) = std::sync::mpsc::channel();
+    let workspace = ws.open();
+    let now = ws.now();
+    std::thread::spawn(move || sender.send(workspace.save(&SaveRequest::default(), now)));
+    let saved = receiver.recv_timeout(std::time::Duration::from_secs(60)).expect("a save that ends").unwrap();
+    assert_eq!(ws.paths_in_store(&saved.checkpoint.id).len(), 22);
 }
