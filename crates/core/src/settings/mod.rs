@@ -1,10 +1,12 @@
 //! What a workspace and its user may set.
 //!
 //! Two files speak: `backtrail.toml` in the workspace, which can only describe, and the user's own. Where both name a
-//! key, the workspace's wins. Nothing here looks for files: the caller says which.
+//! key, the workspace's wins, apart from limits that it can only raise. Nothing here looks for files: the caller says
+//! which.
 
 mod file;
 mod quantities;
+mod raise;
 mod read;
 
 use std::{
@@ -14,7 +16,10 @@ use std::{
 
 use self::file::{Quotes, SettingsFile};
 pub(crate) use self::quantities::is_beyond_range;
-pub use self::quantities::{parse_bytes, parse_duration};
+pub use self::{
+    quantities::{parse_bytes, parse_duration},
+    raise::{WithoutEffect, duration_text},
+};
 use crate::{
     error::{Error, Result},
     model::WorkspacePath,
@@ -38,6 +43,8 @@ pub struct Settings {
     pub stores: StoreSettings,
     /// `[pipelines]`, from the user's own file alone.
     pub pipelines: PipelineSettings,
+    /// Keys of the workspace's own file that have no effect.
+    pub without_effect: Vec<WithoutEffect>,
 }
 
 /// When checkpoints are taken by themselves.
@@ -66,6 +73,8 @@ pub struct RetentionSettings {
     pub step: u64,
     /// The last so many safety ones.
     pub safety: u64,
+    /// Safety checkpoints with contents that no other checkpoint holds stay for so long at least.
+    pub unsaved: Duration,
     /// Older ones go.
     pub max_age: Option<Duration>,
     /// The oldest go while the store is larger.
@@ -141,6 +150,7 @@ impl Default for Settings {
                 turn: 200,
                 step: 100,
                 safety: 20,
+                unsaved: Duration::from_secs(7 * 86_400),
                 max_age: None,
                 max_bytes: None,
             },
@@ -148,6 +158,7 @@ impl Default for Settings {
             state: StateSettings::default(),
             stores: StoreSettings { dir: None, cache_size: 10 },
             pipelines: PipelineSettings::default(),
+            without_effect: Vec::new(),
         }
     }
 }
@@ -171,12 +182,12 @@ impl Settings {
         Ok(self)
     }
 
-    /// These with the workspace's own file over them.
+    /// These with the workspace's own file over them. It can only raise the limits of retention.
     pub fn with_workspace(mut self, root: &Path) -> Result<Self> {
         let path = root.join(WORKSPACE_FILE);
         let Some(found) = read::in_workspace(root)? else { return Ok(self) };
         let file = file::parse_in_workspace(&found.bytes, found.quotes);
-        file.map_err(|problem| Error::Settings { file: path, problem })?.apply(&mut self);
+        file.map_err(|problem| Error::Settings { file: path, problem })?.apply_in_workspace(&mut self);
         Ok(self)
     }
 }

@@ -63,6 +63,8 @@ impl Layout {
         stage = "backtrail/stage";
         /// How many steps each session has taken.
         steps = "backtrail/steps";
+        /// What retention remembers between commands.
+        retention_notes = "backtrail/retention";
         /// What happened, for people and scripts.
         events = "backtrail/events.jsonl";
     }

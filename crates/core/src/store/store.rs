@@ -13,7 +13,7 @@ use std::{
 use gix_hash::ObjectId;
 
 use super::{
-    FoundJournal, Layout, OpenStores, Record, Timeline, Writer,
+    FoundJournal, Layout, OpenStores, Record, RetentionNotes, Timeline, Writer,
     format::{self, Format, IdentityFile},
     journal,
     objects::{ObjectKind, ObjectProblem, ObjectReader, Objects, bytes_of, object_id},
@@ -203,6 +203,11 @@ impl Store {
                 in_state(&self.state(id)?, &self.reader()).map_err(|problem| self.damaged(problem))
             }
         }
+    }
+
+    /// What retention remembers. Nothing if the file can't be read.
+    pub(crate) fn retention_notes(&self) -> RetentionNotes {
+        RetentionNotes::read(&self.layout).unwrap_or_default()
     }
 
     /// What lies where the journal lies.
