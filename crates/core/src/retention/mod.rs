@@ -281,7 +281,7 @@ impl Workspace {
     }
 
     fn when(&self, notes: &RetentionNotes, timeline: &Timeline, now: Timestamp) -> When {
-        When { now, doubt: clock::doubt(timeline, now, notes.clock.as_ref(), self.boot_time().as_ref()) }
+        When::new(timeline, now, clock::doubt(timeline, now, notes.clock.as_ref(), self.boot_time().as_ref()))
     }
 
     fn note_clock(&self, notes: &mut RetentionNotes, now: Timestamp) {

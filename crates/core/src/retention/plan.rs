@@ -38,9 +38,24 @@ impl Verdict {
 pub(super) struct When {
     pub(super) now: Timestamp,
     pub(super) doubt: Option<ClockDoubt>,
+    times: HashMap<CheckpointId, i64>,
 }
 
 impl When {
+    pub(super) fn new(timeline: &Timeline, now: Timestamp, doubt: Option<ClockDoubt>) -> Self {
+        let mut latest = i64::MIN;
+        let mut time = |entry: &TimelineEntry| {
+            latest = latest.max(entry.time);
+            (entry.id, latest)
+        };
+        Self { now, doubt, times: timeline.entries().iter().map(&mut time).collect() }
+    }
+
+    /// The time of a checkpoint. It can't be older than one that was taken before it: the clock was set back in between.
+    fn time_of(&self, entry: &TimelineEntry) -> i64 {
+        self.times.get(&entry.id).copied().unwrap_or(entry.time)
+    }
+
     /// Checkpoints before this moment are older than `max_age`, in milliseconds since 1970. Returns `None` if there is no
     /// such limit, or the clock is in doubt.
     fn oldest(&self, limits: &RetentionSettings) -> Option<i64> {
@@ -51,7 +66,7 @@ impl When {
     /// Returns whether the contents of this checkpoint are protected: it is a safety checkpoint, and not older than
     /// `unsaved`.
     pub(super) fn protects_contents_of(&self, entry: &TimelineEntry, limits: &RetentionSettings) -> bool {
-        let age = self.now.as_millisecond().saturating_sub(entry.time);
+        let age = self.now.as_millisecond().saturating_sub(self.time_of(entry));
         let is_recent = self.doubt.is_some() || age <= limits.unsaved.as_millis() as i64;
         entry.kind == Kind::Safety && !limits.unsaved.is_zero() && is_recent
     }
@@ -110,7 +125,7 @@ pub(super) fn plan(timeline: &Timeline, settings: &Settings, when: &When) -> Vec
             together += 1;
             together > settings.checkpoints.max_checkpoints
         };
-        let is_old = oldest.is_some_and(|oldest| entry.time < oldest);
+        let is_old = oldest.is_some_and(|oldest| when.time_of(entry) < oldest);
         let verdict = |keep: bool, reason: String| Verdict { id: entry.id, kind: entry.kind, keep, reason };
         verdicts.push(if let Some(reason) = protected.get(&entry.id) {
             verdict(true, (*reason).to_owned())

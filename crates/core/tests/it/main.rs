@@ -35,6 +35,7 @@ mod refused;
 mod restore;
 mod restore_git;
 mod retention;
+mod retention_oracle;
 mod special_files;
 mod stat_cache;
 mod steps;
