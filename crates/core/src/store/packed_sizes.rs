@@ -1,4 +1,4 @@
-//! How much room checkpoints take: the bytes that their objects have in the packs.
+//! How much room checkpoints take: the bytes that their objects have in the packs, and their refs.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -17,8 +17,8 @@ use crate::{
 
 /// The bytes that an index has for each object.
 const INDEX_BYTES: u64 = 28;
-/// The bytes that a pack and its index have beside their objects.
-const PACK_BYTES: u64 = 12 + 20 + 8 + 1024 + 40;
+/// The bytes that a pack and its index have beside their objects, with what a file system rounds up to.
+const PACK_BYTES: u64 = 12 + 20 + 8 + 1024 + 40 + 2 * 4096;
 
 struct Packed {
     bytes: u64,
@@ -42,13 +42,12 @@ impl<'s> PackedSizes<'s> {
     pub(crate) fn of(store: &'s Store) -> Result<Self> {
         let read = || -> io::Result<Self> {
             let mut packed = HashMap::new();
-            let mut of_packs = 0;
+            let mut of_checkpoints = private::room_of(&store.layout().checkpoint_refs())?;
             for pack in repack::own_packs(store.layout())? {
-                let index = pack.with_extension("idx");
-                of_packs += private::size(&pack)?.unwrap_or(0) + private::size(&index)?.unwrap_or(0);
+                of_checkpoints += private::room_of(&pack)? + private::room_of(&pack.with_extension("idx"))?;
                 read_pack(&pack, &mut packed);
             }
-            let bytes = private::bytes_below(store.layout().root())?.saturating_sub(of_packs) + PACK_BYTES;
+            let bytes = private::bytes_below(store.layout().root())?.saturating_sub(of_checkpoints) + PACK_BYTES;
             let kept = repack::kept_objects(store.layout())?;
             Ok(Self { store, packed, kept, counted: HashSet::new(), walk: Walk::new(store), bytes })
         };
@@ -62,6 +61,8 @@ impl<'s> PackedSizes<'s> {
         for needed in std::mem::take(&mut self.walk.found) {
             self.count(needed.id);
         }
+        let loose = self.store.layout().checkpoint_refs().join(id.to_string());
+        self.bytes += private::room_of(&loose).or_fail("measure", &loose)?;
         Ok(self.bytes)
     }
 
