@@ -9,8 +9,8 @@ use std::{
 };
 
 use backtrail::{
-    CheckpointId, Error, ErrorCode, Event, Location, OpenStores, Options, RULE_OF_SINCE, Scope, Settings, Start,
-    Workspace, WorkspacePath, locate, parse_since, problem_of_since, settings::parse_duration,
+    BootClock, CheckpointId, Error, ErrorCode, Event, Location, OpenStores, Options, RULE_OF_SINCE, Scope, Settings,
+    Start, Workspace, WorkspacePath, locate, parse_since, problem_of_since, settings::parse_duration,
 };
 use backtrail_server::{Opener, Purpose};
 use jiff::Timestamp;
@@ -195,6 +195,7 @@ impl Invocation {
             git: self.environment.git().clone(),
             patience: self.patience(),
             open_stores: Some(Arc::new(OpenStores::new(user.stores.cache_size))),
+            boot_clock: BootClock::of_system(),
         }
     }
 

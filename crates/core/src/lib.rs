@@ -78,7 +78,7 @@ mod workspace;
 
 pub use address::{Address, InvalidAddress, RULE_OF_NAMES, validate_name};
 pub use cat::StoredName;
-pub use clock::Clock;
+pub use clock::{BootClock, BootTime, Clock};
 pub use diff::{Diff, PatchLimits};
 pub use error::{Error, ErrorCode, Result};
 pub use events::{Event, Progress, TimedEvent};
@@ -93,7 +93,7 @@ pub use model::{
 pub use moment::{RULE_OF_SINCE, parse_since, problem_of_since};
 pub use precious::Precious;
 pub use restore::{Only, Recovered, Recovery, RestoreOutcome, RestorePlan, RestoreRequest, Way};
-pub use retention::{PrunePlan, Pruned, Verdict};
+pub use retention::{ClockDoubt, Loss, NotApplied, PrunePlan, Pruned, Verdict};
 pub use save::{SaveRequest, Saved, StillCaptured};
 pub use settings::Settings;
 pub use show::{ListFilter, Shown};

@@ -9,7 +9,7 @@ use std::{
 use jiff::Timestamp;
 
 use crate::{
-    clock::Clock,
+    clock::{BootClock, BootTime, Clock},
     disk::{self, private},
     error::{Error, Result, While},
     events::{Event, Progress, TimedEvent},
@@ -38,6 +38,8 @@ pub struct Options {
     pub patience: Duration,
     /// Stores that the process keeps open, shared by all workspaces that are given the same; none opens them each time.
     pub open_stores: Option<Arc<OpenStores>>,
+    /// The boot-time clock, by which a wall clock that jumped ahead is noticed.
+    pub boot_clock: BootClock,
 }
 
 impl Default for Options {
@@ -48,6 +50,7 @@ impl Default for Options {
             own_directories: Vec::new(),
             patience: Duration::from_secs(30),
             open_stores: None,
+            boot_clock: BootClock::default(),
         }
     }
 }
@@ -195,6 +198,11 @@ impl Workspace {
     /// How long to wait for another process.
     pub(crate) fn patience(&self) -> Duration {
         self.options.patience
+    }
+
+    /// The time by the boot-time clock. Returns `None` if the process has none.
+    pub(crate) fn boot_time(&self) -> Option<BootTime> {
+        self.options.boot_clock.read()
     }
 
     /// The store for reading; none where nothing was saved yet.

@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use backtrail::{Error, Location, OpenStores, Options, Result, Settings, Start, Workspace, locate};
+use backtrail::{BootClock, Error, Location, OpenStores, Options, Result, Settings, Start, Workspace, locate};
 use backtrail_cli::{Failure, settings::Environment};
 use serde_json::Value;
 
@@ -82,6 +82,7 @@ impl Opener {
             git: self.environment.git().clone(),
             patience: TRY.min(self.wait),
             open_stores: open_stores(&settings),
+            boot_clock: BootClock::of_system(),
             settings,
         };
         let mut workspace = Workspace::new(self.location.clone(), options);

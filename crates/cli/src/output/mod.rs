@@ -31,7 +31,7 @@ pub(crate) use {
     history::HistoryTable,
     housekeeping::{
         DeletedJson, ExcludedJson, ForgottenJson, PinnedJson, PruneJson, WorkspacesJson, deleted_text, kept_text,
-        verdicts_text, workspaces_text,
+        loss_lines, verdicts_text, workspaces_text,
     },
     installed::{
         AfterInstall, AgentListed, AgentsJson, InstalledJson, after_install_text, agents_text, installed_text,

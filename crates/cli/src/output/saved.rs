@@ -52,6 +52,7 @@ pub(crate) fn saved_warnings(saved: &Saved) -> Vec<String> {
         warnings
             .push(format!("this first checkpoint holds {}; what need not be kept can be left out", bytes(saved.bytes)));
     }
+    warnings.extend(saved.not_applied.iter().map(ToString::to_string));
     warnings
 }
 

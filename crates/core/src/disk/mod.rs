@@ -4,6 +4,7 @@
 //! store's own files go through `private`. Every step that changes something passes [`points`], where the crash driver
 //! can stop it.
 
+mod boot;
 mod dir;
 mod filesystem;
 pub(crate) mod git_file;
@@ -13,6 +14,7 @@ pub mod points;
 pub(crate) mod private;
 mod read;
 
+pub(crate) use boot::time_since_boot;
 pub(crate) use dir::{Dir, FileType, Listed, Openness, Rename, set_mode, set_owner};
 pub(crate) use dir::{make_directories, make_directories_as_neighbours};
 pub(crate) use filesystem::{coarse_now, free_bytes, has_reliable_directory_times, sync_filesystem};

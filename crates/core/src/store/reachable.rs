@@ -29,21 +29,28 @@ pub(super) fn reachable(store: &Store, timeline: &Timeline) -> Result<Vec<Needed
     if let Some(id) = timeline.unreadable.first() {
         return Err(ObjectProblem::Missing(object_id(id.as_bytes())));
     }
-    let mut walk = Walk { reader: store.reader(), seen: HashSet::new(), found: Vec::new() };
+    let mut walk = Walk::new(store);
     for entry in timeline.entries().iter().rev() {
         walk.commit(object_id(entry.id.as_bytes()), b"commit")?;
     }
     Ok(walk.found)
 }
 
-struct Walk {
+/// Finds what checkpoints need, each object once.
+pub(super) struct Walk {
     reader: ObjectReader,
     seen: HashSet<ObjectId>,
-    found: Vec<Needed>,
+    /// What was found so far.
+    pub(super) found: Vec<Needed>,
 }
 
 impl Walk {
-    fn commit(&mut self, id: ObjectId, name: &[u8]) -> Result<(), ObjectProblem> {
+    pub(super) fn new(store: &Store) -> Self {
+        Self { reader: store.reader(), seen: HashSet::new(), found: Vec::new() }
+    }
+
+    /// Adds what a commit needs.
+    pub(super) fn commit(&mut self, id: ObjectId, name: &[u8]) -> Result<(), ObjectProblem> {
         if !self.add(id, ObjectKind::Commit, name.to_vec()) {
             return Ok(());
         }

@@ -13,7 +13,7 @@ use std::{
 use gix_hash::ObjectId;
 
 use super::{
-    FoundJournal, Layout, OpenStores, Record, Timeline, Writer, confirmed_excludes,
+    FoundJournal, Layout, OpenStores, Record, RetentionNotes, Timeline, Writer, confirmed_excludes,
     format::{self, Format, IdentityFile},
     journal,
     objects::{ObjectKind, ObjectProblem, ObjectReader, Objects, bytes_of, object_id},
@@ -218,6 +218,11 @@ impl Store {
             journal::Area::Store { .. } => None,
         });
         Ok(in_workspace.collect())
+    }
+
+    /// What retention remembers. Nothing if the file can't be read.
+    pub(crate) fn retention_notes(&self) -> RetentionNotes {
+        RetentionNotes::read(&self.layout).unwrap_or_default()
     }
 
     /// What lies where the journal lies.

@@ -9,7 +9,8 @@ use std::{
 };
 
 use super::{
-    Area, Journal, Operation, Record, State, Store, Timeline, compact, condense, confirmed_excludes, journal,
+    Area, Journal, Operation, Record, RetentionNotes, State, Store, Timeline, compact, condense, confirmed_excludes,
+    journal,
     objects::{ObjectKind, bytes_of, object_id},
     operations,
     pack::PackWriter,
@@ -321,6 +322,11 @@ impl Writer {
     pub(crate) fn unpin(&self, id: &CheckpointId) -> Result<()> {
         self.forget_timeline();
         refs::remove(self.layout(), &[*id], Removed::Pins).or_fail("unpin in", self.layout().pinned_refs())
+    }
+
+    /// Remembers these notes for the next command. A failure only costs that command time: the notes are found out again.
+    pub(crate) fn keep_retention_notes(&self, notes: &RetentionNotes) {
+        drop(notes.write(self.layout()));
     }
 
     /// Makes checkpoints no longer exist; their traces are logged by now.

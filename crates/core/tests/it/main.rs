@@ -38,6 +38,7 @@ mod restore;
 mod restore_git;
 mod restore_git_elsewhere;
 mod retention;
+mod retention_oracle;
 mod special_files;
 mod stat_cache;
 mod steps;
