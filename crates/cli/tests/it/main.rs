@@ -28,6 +28,7 @@ mod install_samples;
 mod integrations;
 mod list;
 mod mcp;
+mod not_taken_back;
 mod overview;
 mod owners;
 mod pages;
