@@ -13,7 +13,7 @@ use crate::{
     held_pins::{HeldPin, let_go_of_abandoned},
     invocation::Invocation,
     output::{
-        moved_head_sentence, not_rolled_back_sentence, not_taken_back_sentence, restored_warnings,
+        dropped_warnings, moved_head_sentence, not_rolled_back_sentence, not_taken_back_sentence, restored_warnings,
         rolled_back_sentence, saved_warnings, stays_pinned_sentence, way_to_take_back,
     },
 };
@@ -82,9 +82,8 @@ pub(crate) fn take_automatic(
     let saved = workspace.save(&request, Timestamp::now());
     drop(progress);
     let saved = saved?;
-    if !saved.checkpoint.complete || !saved.dropped.is_empty() {
-        saved_warnings(&saved).iter().for_each(|warning| invocation.output.warn(warning));
-    }
+    let warnings = if saved.checkpoint.complete { dropped_warnings(&saved) } else { saved_warnings(&saved) };
+    warnings.iter().for_each(|warning| invocation.output.warn(warning));
     Ok(saved)
 }
 

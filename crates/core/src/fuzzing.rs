@@ -124,14 +124,14 @@ impl IgnoreQuestion {
         let mut rules = outside.below(b"", &self.rules[0]);
         assert_ne!(rules.fingerprint(), outside.fingerprint(), "every source changes the fingerprint");
         for (depth, directory) in self.directories().enumerate() {
-            if rules.judge(directory, true).is_ignored() {
+            if rules.judge(directory, true) == Verdict::Ignored {
                 return true;
             }
             if depth == 0 {
                 rules = rules.below(directory, &self.rules[1]);
             }
         }
-        rules.judge(&self.path, self.is_directory).is_ignored()
+        rules.judge(&self.path, self.is_directory) == Verdict::Ignored
     }
 }
 

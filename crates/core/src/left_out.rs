@@ -9,9 +9,9 @@ use std::{
 use crate::{
     disk::{Dir, FileType},
     error::{Result, While},
-    files::{IgnoreRules, RuleSource, Verdict, is_of_git},
-    model::{CheckpointId, Node, Reason, Scope, Skipped, WorkspacePath},
-    store::{ObjectReader, Snapshot, Store, StoredEntry, StoredNode},
+    files::{IgnoreRules, RuleSource, Verdict, is_of_git, is_rule_file},
+    model::{CheckpointId, MAX_RULE_BYTES, Node, Reason, Scope, Skipped, WorkspacePath},
+    store::{ObjectReader, Snapshot, Store, StoredNode},
     workspace::Workspace,
 };
 
@@ -51,7 +51,9 @@ impl Workspace {
         for part in path.parts() {
             let mut bytes = Vec::new();
             // What can't be read has no rules, to a scan as well.
-            let read = directory.open_file(b".gitignore").and_then(|mut file| file.read_to_end(&mut bytes));
+            let read = directory
+                .open_file(b".gitignore")
+                .and_then(|file| file.take(MAX_RULE_BYTES + 1).read_to_end(&mut bytes));
             if read.is_ok() {
                 rules = rules.below(here.as_bytes(), &bytes);
             }
@@ -85,6 +87,8 @@ pub(crate) struct LeftOut<'s> {
     reader: ObjectReader,
     snapshot: Snapshot,
     listed: Scope,
+    /// What it changed against the one before it: a path in here that it does not hold was deleted, not skipped.
+    changed: Vec<WorkspacePath>,
     /// Directories of repositories, whatever they are called: what git makes there later is git's own as well.
     git_directories: HashSet<WorkspacePath>,
     /// Named to it in spite of the rules: absent means that they were not there.
@@ -101,9 +105,12 @@ impl<'s> LeftOut<'s> {
         let (outside, settings) = state.rules(&reader).map_err(|problem| store.damaged(problem))?;
         let timeline = store.timeline()?;
         let record = timeline.get(id).and_then(|entry| entry.record());
+        let changed = record.as_ref().map(|record| record.changed.clone()).unwrap_or_default();
+        let changed = changed.or_in_state(state.changed(&reader).map_err(|problem| store.damaged(problem))?);
         let named = record.iter().flat_map(|record| record.included.iter().chain(&record.state_files)).cloned();
         Ok(Self {
             named: named.collect(),
+            changed,
             snapshot: store.snapshot(id)?,
             git_directories: skipped.iter().filter_map(git_directory_told_by).collect(),
             listed: Scope::of_paths(skipped.into_iter().map(|skipped| skipped.path).collect()),
@@ -114,12 +121,13 @@ impl<'s> LeftOut<'s> {
         })
     }
 
-    /// Did it leave this path out, or would it have?
+    /// Returns whether it skipped this path, or would have. For a directory in which it deleted something, the answer is
+    /// no: its entries have answers of their own.
     pub(crate) fn covers(&mut self, path: &WorkspacePath, is_directory: bool) -> Result<bool> {
         if self.listed.contains(path) || self.is_of_git(path, is_directory) {
             return Ok(true);
         }
-        if self.named.iter().any(|named| path.is_within(named)) {
+        if self.named.iter().any(|named| path.is_within(named)) || self.deleted(path, is_directory) {
             return Ok(false);
         }
         let mut here = WorkspacePath::root();
@@ -129,6 +137,9 @@ impl<'s> LeftOut<'s> {
             here = here.join(part);
             let is_last = parts.peek().is_none();
             let is_directory = !is_last || is_directory;
+            if is_last && is_rule_file(here.as_bytes(), is_directory) {
+                return Ok(false);
+            }
             if rules.judge(here.as_bytes(), is_directory) != Verdict::Captured
                 && !rules.is_included(here.as_bytes(), is_directory)
             {
@@ -136,6 +147,11 @@ impl<'s> LeftOut<'s> {
             }
         }
         Ok(false)
+    }
+
+    fn deleted(&self, path: &WorkspacePath, is_directory: bool) -> bool {
+        let is_it = |changed: &WorkspacePath| if is_directory { changed.is_within(path) } else { changed == path };
+        self.changed.iter().any(is_it)
     }
 
     fn is_of_git(&self, path: &WorkspacePath, is_directory: bool) -> bool {
@@ -179,59 +195,4 @@ impl<'s> LeftOut<'s> {
 fn git_directory_told_by(skipped: &Skipped) -> Option<WorkspacePath> {
     let tells = skipped.reason == Reason::Git && skipped.path.name() == b"HEAD";
     tells.then(|| skipped.path.parent()).flatten()
-}
-
-/// Which of these, left out by now, a checkpoint holds.
-pub(crate) fn of_these_held(store: &Store, id: &CheckpointId, skipped: &[Skipped]) -> Result<Vec<Skipped>> {
-    if skipped.is_empty() {
-        return Ok(Vec::new());
-    }
-    let held = HeldPaths::of(store, store.snapshot(id)?);
-    Ok(skipped.iter().filter(|skipped| held.contains(skipped.path.as_bytes())).cloned().collect())
-}
-
-/// Which paths a snapshot holds, looked up on demand.
-pub(crate) struct HeldPaths<'s> {
-    store: &'s Store,
-    snapshot: Snapshot,
-    listed: std::sync::Mutex<HashMap<Vec<u8>, Option<Vec<StoredEntry>>>>,
-}
-
-impl<'s> HeldPaths<'s> {
-    pub(crate) fn of(store: &'s Store, snapshot: Snapshot) -> Self {
-        Self { store, snapshot, listed: std::sync::Mutex::default() }
-    }
-
-    /// Does it hold this path, as a file, a link or a directory? An unreadable part counts as not held here; the plan
-    /// names it as damage.
-    pub(crate) fn contains(&self, path: &[u8]) -> bool {
-        self.find(path, |_| ()).is_some()
-    }
-
-    /// How large is the file that it holds at this path?
-    pub(crate) fn size(&self, path: &[u8]) -> Option<u64> {
-        let content = self.find(path, |node| match node {
-            StoredNode::File { content, .. } => Some(*content),
-            _ => None,
-        })??;
-        self.store.content_size(&self.store.reader(), &content).ok()
-    }
-
-    fn find<T>(&self, path: &[u8], look: impl Fn(&StoredNode) -> T) -> Option<T> {
-        let (parent, name) = match path.iter().rposition(|byte| *byte == b'/') {
-            Some(slash) => (&path[..slash], &path[slash + 1..]),
-            None => (&[][..], path),
-        };
-        let mut listed = self.listed.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let entries = listed.entry(parent.to_vec()).or_insert_with(|| self.list(parent));
-        entries.as_ref()?.iter().find(|entry| entry.name == name).map(|entry| look(&entry.node))
-    }
-
-    fn list(&self, directory: &[u8]) -> Option<Vec<StoredEntry>> {
-        let path = WorkspacePath::new(directory).ok()?;
-        match crate::cat::find_stored(self.store, self.snapshot, &path).ok()?? {
-            StoredNode::Directory { snapshot, .. } => self.store.list(&self.store.reader(), &snapshot).ok(),
-            _ => None,
-        }
-    }
 }

@@ -50,6 +50,7 @@ mod files;
 #[cfg(feature = "fuzzing")]
 #[doc(hidden)]
 pub mod fuzzing;
+mod held;
 mod history;
 mod housekeeping;
 pub mod json;
@@ -95,7 +96,7 @@ pub use moment::{RULE_OF_SINCE, parse_since, problem_of_since};
 pub use precious::Precious;
 pub use restore::{Only, Recovered, Recovery, RestoreOutcome, RestorePlan, RestoreRequest, Way};
 pub use retention::{PrunePlan, Pruned, Verdict};
-pub use save::{SaveRequest, Saved};
+pub use save::{SaveRequest, Saved, StillCaptured};
 pub use settings::Settings;
 pub use show::{ListFilter, Shown};
 pub use status::Status;

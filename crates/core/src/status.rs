@@ -3,7 +3,7 @@
 use crate::{
     diff::{LineSource, count_lines},
     error::Result,
-    left_out,
+    held,
     model::{Change, Checkpoint, CheckpointId, Scope, Skipped},
     workspace::Workspace,
 };
@@ -32,7 +32,7 @@ impl Workspace {
         let mut changes = self.changes_to_disk(store.as_ref(), from, &present)?;
         count_lines(&mut changes, &LineSource::on_disk(store.as_ref(), self.root()))?;
         let uncaptured = match (&store, from) {
-            (Some(store), Some(from)) => left_out::of_these_held(store, &from, &present.told_skipped())?,
+            (Some(store), Some(from)) => held::held_among(store, &from, &present.told_skipped())?,
             _ => Vec::new(),
         };
         Ok(Status { checkpoint, changes, uncaptured })

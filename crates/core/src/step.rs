@@ -4,7 +4,7 @@ use crate::{
     clock::Clock,
     error::Result,
     files::Scan,
-    left_out::HeldPaths,
+    held::HeldPaths,
     model::{Checkpoint, Kind, Node, Reason, Scope, WorkspacePath},
     save::{SaveRequest, Saved, Unchanged},
     store::{Timeline, Writer},

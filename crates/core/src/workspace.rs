@@ -14,12 +14,15 @@ use crate::{
     error::{Error, Result, While},
     events::{Event, Progress, TimedEvent},
     files::{Exceptions, Scan, ScanOptions, StatCache, scan},
+    held::Holders,
     locate::{Location, moved_beside},
     model::{ContentSink, OutsideRules, Scope, Unwritable, WorkspacePath},
     restore::Way,
     settings::Settings,
     store::{FoundJournal, HashOnly, IdentityFile, Layout, OpenStores, Store, Timeline, Writer},
-    user_repository::{GitEnvironment, GitPosition, LentObjects, NestedRepositories, UserRepository, global_excludes},
+    user_repository::{
+        GitEnvironment, GitPosition, LentObjects, NestedRepositories, RuleFiles, UserRepository, global_excludes,
+    },
 };
 
 /// What a workspace needs to know of the process around it.
@@ -309,11 +312,15 @@ impl Workspace {
     /// What lies around the workspace, read now.
     pub(crate) fn surroundings(&self) -> Surroundings {
         let repository = self.user_repository();
+        let files = RuleFiles::default();
         let outside = match &repository {
-            Some(repository) => repository.outside_rules(&self.options.git),
-            None => OutsideRules { global_excludes: global_excludes(&self.options.git), ..OutsideRules::default() },
+            Some(repository) => repository.outside_rules(&self.options.git, &files),
+            None => {
+                let global_excludes = global_excludes(&self.options.git, &files);
+                OutsideRules { global_excludes, ..OutsideRules::default() }
+            }
         };
-        Surroundings { repository, outside }
+        Surroundings { repository, outside, unapplied_rules: files.too_large() }
     }
 
     /// The stat cache, where the checkpoint that it rests on is still there.
@@ -324,19 +331,22 @@ impl Workspace {
 
     /// Reads the workspace, giving contents to `sink`.
     pub(crate) fn scan_into(&self, sources: &ScanSources<'_>, sink: &dyn ContentSink) -> Result<Scan> {
-        let Surroundings { repository, outside } = sources.surroundings;
+        let Surroundings { repository, outside, .. } = sources.surroundings;
         let nested = NestedRepositories::of(self.root());
         let lent = LentObjects::below(self.root());
         let is_tracked = |path: &[u8]| {
             repository.as_ref().is_some_and(|repository| repository.is_tracked(path)) || nested.is_tracked(path)
         };
+        let holders = sources.holders;
+        let mut settings = self.options.settings.scan.clone();
+        settings.confirm(sources.confirmed);
         let index = repository.as_ref().and_then(UserRepository::index_stamp);
         let index_is_cached = sources.cache.is_some_and(|cache| cache.base().index == index);
         let own = self.own_directories();
         let scanned = scan(
             self.root(),
             &ScanOptions {
-                settings: &self.options.settings.scan,
+                settings: &settings,
                 outside,
                 exceptions: Exceptions {
                     named: sources.named,
@@ -344,11 +354,12 @@ impl Workspace {
                     meet_repository: &|path| nested.meet(path),
                     is_lent: &|directory| lent.contain(directory),
                     index_is_cached: &|directory| index_is_cached && !nested.contain(directory),
-                    is_held: sources.held.map_or(&|_| false, |held| held.is_held),
-                    held_size: sources.held.map_or(&|_| None, |held| held.size),
-                    holds_anything: sources.held.is_some(),
+                    is_held: &|path| holders.contain(path),
+                    held_size: &|path| holders.size(path),
+                    cached_verdicts: holders.cached_verdicts(sources.cache.map(Arc::as_ref)),
                 },
                 own: &own,
+                staging_areas: sources.staging_areas,
                 scope: sources.scope,
                 cache: sources.cache,
                 sink,
@@ -380,8 +391,8 @@ impl Workspace {
         let timeline = store.map(Store::timeline).transpose()?.unwrap_or_default();
         let named = self.named_paths(&timeline);
         let cache = store.and_then(|store| self.stat_cache(store, &timeline));
-        let sources =
-            ScanSources { surroundings: &surroundings, named: &named, held: None, scope, cache: cache.as_ref() };
+        let known = store.map(|store| StoreKnowledge::of_current(store, &timeline)).transpose()?.unwrap_or_default();
+        let sources = known.sources(&surroundings, &named, scope, cache.as_ref());
         self.scan_into(&sources, &HashOnly)
     }
 
@@ -398,12 +409,37 @@ impl Workspace {
     }
 }
 
-/// What the checkpoints hold that a restore is about.
-pub(crate) struct Held<'a> {
-    /// Is there something at this path?
-    pub(crate) is_held: &'a (dyn Fn(&[u8]) -> bool + Sync + 'a),
-    /// How large is the file at this path?
-    pub(crate) size: &'a (dyn Fn(&[u8]) -> Option<u64> + Sync + 'a),
+/// What a store knows that decides what a scan captures.
+#[derive(Default)]
+pub(crate) struct StoreKnowledge<'s> {
+    /// The checkpoints whose paths stay captured.
+    pub(crate) holders: Holders<'s>,
+    /// Exclude patterns that the owner confirmed with `backtrail exclude`.
+    confirmed: Vec<String>,
+    staging_areas: Vec<WorkspacePath>,
+}
+
+impl<'s> StoreKnowledge<'s> {
+    /// Reads it for the checkpoint that the workspace stands on.
+    pub(crate) fn of_current(store: &'s Store, timeline: &Timeline) -> Result<Self> {
+        Ok(Self {
+            holders: Holders::of_current(store, timeline)?,
+            confirmed: store.confirmed_excludes()?,
+            staging_areas: store.staging_areas()?,
+        })
+    }
+
+    /// Adds what lies around the workspace.
+    pub(crate) fn sources<'a>(
+        &'a self,
+        surroundings: &'a Surroundings,
+        named: &'a [WorkspacePath],
+        scope: &'a Scope,
+        cache: Option<&'a Arc<StatCache>>,
+    ) -> ScanSources<'a> {
+        let Self { holders, confirmed, staging_areas } = self;
+        ScanSources { surroundings, named, holders, confirmed, staging_areas, scope, cache }
+    }
 }
 
 /// What lies around a workspace and has a say in what is captured.
@@ -412,13 +448,17 @@ pub(crate) struct Surroundings {
     pub(crate) repository: Option<UserRepository>,
     /// Ignore rules from outside the tree.
     pub(crate) outside: OutsideRules,
+    /// Files of such rules that are too large to be applied.
+    pub(crate) unapplied_rules: Vec<PathBuf>,
 }
 
 /// What decides how a scan is done, beside the settings.
 pub(crate) struct ScanSources<'a> {
     pub(crate) surroundings: &'a Surroundings,
     pub(crate) named: &'a [WorkspacePath],
-    pub(crate) held: Option<&'a Held<'a>>,
+    holders: &'a Holders<'a>,
+    confirmed: &'a [String],
+    staging_areas: &'a [WorkspacePath],
     pub(crate) scope: &'a Scope,
     pub(crate) cache: Option<&'a Arc<StatCache>>,
 }
@@ -451,9 +491,10 @@ mod tests {
         std::fs::write(place.path().join("ws/innocent"), "x").unwrap();
         let location = locate(&Start::At(place.path().join("ws")), &place.path().join("stores"), None).unwrap();
         let workspace = Workspace::new(location, Options::default());
-        let surroundings = Surroundings { repository: None, outside: OutsideRules::default() };
-        let sources =
-            ScanSources { surroundings: &surroundings, named: &[], held: None, scope: &Scope::Whole, cache: None };
+        let surroundings =
+            Surroundings { repository: None, outside: OutsideRules::default(), unapplied_rules: Vec::new() };
+        let known = StoreKnowledge::default();
+        let sources = known.sources(&surroundings, &[], &Scope::Whole, None);
         let error = workspace.scan_into(&sources, &FullDisk).unwrap_err();
         assert_eq!(error.code(), ErrorCode::NoSpace);
         let store = workspace.store_directory().display();

@@ -1,6 +1,8 @@
 //! What `save` tells people.
 
-use backtrail::{Reason, Saved, Skipped, Stepped, WorkspacePath};
+use std::{os::unix::ffi::OsStrExt, path::PathBuf};
+
+use backtrail::{Reason, Saved, Skipped, Stepped, StillCaptured, WorkspacePath};
 
 use super::{
     Paint,
@@ -48,6 +50,8 @@ pub(crate) fn stepped_sentence(stepped: &Stepped, paint: Paint) -> String {
 pub(crate) fn saved_warnings(saved: &Saved) -> Vec<String> {
     let mut warnings = dropped_warnings(saved);
     warnings.extend(left_out(saved));
+    warnings.extend(unapplied_rules(saved));
+    warnings.extend(still_captured(saved));
     if !saved.checkpoint.complete {
         let id = saved.checkpoint.id.short();
         warnings.push(format!("{id} is incomplete: it lacks what could not be read"));
@@ -94,6 +98,38 @@ pub(crate) fn exclude_commands(saved: &Saved) -> Vec<String> {
     let command =
         |(path, size): &(WorkspacePath, u64)| format!("{:>8}: backtrail {}", bytes(*size), exclude_command(path));
     saved.largest.iter().map(command).collect()
+}
+
+/// Names rule files that are too large to be applied.
+fn unapplied_rules(saved: &Saved) -> Vec<String> {
+    let line = |path: &PathBuf| {
+        let path = visible(path.as_os_str().as_bytes());
+        format!("{path} is larger than 1 MiB and is not applied: what it names is captured")
+    };
+    saved.unapplied_rules.iter().map(line).collect()
+}
+
+/// Names what is captured although a rule names it by now, and the command that ends it.
+fn still_captured(saved: &Saved) -> Option<String> {
+    let group = |group: &StillCaptured| {
+        let path = visible(group.path.as_bytes());
+        if group.is_directory { format!("{} in {path}", plural(group.files, "file")) } else { path }
+    };
+    let named: Vec<String> = saved.still_captured.iter().take(MAX_NAMED).map(group).collect();
+    let patterns = saved.still_captured.iter().take(MAX_NAMED).map(|group| plain_pattern(&group.path));
+    let command = shell_words([b"exclude".to_vec()].into_iter().chain(patterns));
+    let more = saved.still_captured.len().saturating_sub(MAX_NAMED);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    (!named.is_empty()).then(|| {
+        let named = named.join(", ");
+        format!("still captured although ignored now: {named}{more} (leave them out with: backtrail {command})")
+    })
+}
+
+/// Returns the pattern for a path as a person would type it.
+fn plain_pattern(path: &WorkspacePath) -> Vec<u8> {
+    let pattern = ignore_pattern(path.as_bytes());
+    pattern.strip_prefix(b"/").and_then(|pattern| pattern.strip_suffix(b"/")).unwrap_or(&pattern).to_vec()
 }
 
 fn exclude_command(path: &WorkspacePath) -> String {

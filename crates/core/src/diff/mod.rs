@@ -12,7 +12,7 @@ use patch::{Patch, patch};
 
 use crate::{
     error::Result,
-    left_out,
+    held,
     model::{Change, CheckpointId, Scope, Skipped, WorkspacePath},
     precious::Precious,
     show::unknown,
@@ -96,7 +96,7 @@ impl Workspace {
         let changes = self.changes_to_disk(store.as_ref(), from, &present)?;
         let (changes, patch) = written(changes, &LineSource::on_disk(store.as_ref(), self.root()), limits)?;
         let mut uncaptured = match (&store, from) {
-            (Some(store), Some(from)) => left_out::of_these_held(store, &from, &present.skipped())?,
+            (Some(store), Some(from)) => held::held_among(store, &from, &present.skipped())?,
             _ => Vec::new(),
         };
         uncaptured.retain(|left_out| scope.touches(&left_out.path));

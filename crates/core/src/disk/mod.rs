@@ -17,7 +17,7 @@ pub(crate) use dir::{Dir, FileType, Listed, Openness, Rename, set_mode, set_owne
 pub(crate) use dir::{make_directories, make_directories_as_neighbours};
 pub(crate) use filesystem::{coarse_now, free_bytes, has_reliable_directory_times, sync_filesystem};
 pub(crate) use read::{
-    birth_time, is_directory, is_regular, is_special, read_following, read_regular, stamp_following,
+    birth_time, is_directory, is_regular, is_special, read_following, read_regular, read_rules, stamp_following,
 };
 
 use crate::model::Stamp;

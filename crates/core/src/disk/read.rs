@@ -3,18 +3,28 @@
 use std::{fs::File, io, path::Path};
 
 use super::{FileType, stamp_of};
-use crate::model::Stamp;
+use crate::model::{MAX_RULE_BYTES, Stamp};
 
 /// Larger configuration files than this are not believed.
 const MAX_CONFIGURATION_BYTES: u64 = 64 << 20;
 
 /// The bytes of a regular file, links followed; none where there is no such file.
 pub(crate) fn read_following(path: &Path) -> io::Result<Option<Vec<u8>>> {
+    read_up_to(path, MAX_CONFIGURATION_BYTES)
+}
+
+/// Returns the bytes of a rule or settings file, links followed. One that is too large gives a byte more than
+/// [`MAX_RULE_BYTES`]; `None` if there is no such file.
+pub(crate) fn read_rules(path: &Path) -> io::Result<Option<Vec<u8>>> {
+    read_up_to(path, MAX_RULE_BYTES + 1)
+}
+
+fn read_up_to(path: &Path, max_bytes: u64) -> io::Result<Option<Vec<u8>>> {
     let Some(file) = open_following(path)? else { return Ok(None) };
-    let announced = file.metadata()?.len().min(MAX_CONFIGURATION_BYTES);
+    let announced = file.metadata()?.len().min(max_bytes);
     // A byte more than it has: so the end is seen without growing.
     let mut bytes = Vec::with_capacity(announced as usize + 1);
-    io::Read::read_to_end(&mut io::Read::take(file, MAX_CONFIGURATION_BYTES), &mut bytes)?;
+    io::Read::read_to_end(&mut io::Read::take(file, max_bytes), &mut bytes)?;
     Ok(Some(bytes))
 }
 

@@ -30,13 +30,17 @@ impl Workspace {
         let patterns = meant.collect::<Result<Vec<_>>>()?;
         let _alone = self.lock_settings()?;
         // A restore writes this file like any other; one that was interrupted is finished first.
-        let _writer = if self.has_store()? { Some(self.writer(now)?) } else { None };
+        let writer = if self.has_store()? { Some(self.writer(now)?.0) } else { None };
         let path = self.root().join(WORKSPACE_FILE);
         let problem = |problem: String| Error::Settings { file: path.clone(), problem };
         let before = self.read_settings_text()?;
         let (after, all) = with_patterns(&before, &patterns).map_err(problem)?;
         if after != before {
             self.write_settings_text(&after)?;
+        }
+        // Last: in the file alone, a pattern ends the capture of nothing.
+        if let Some(writer) = writer {
+            writer.confirm_excludes(&patterns)?;
         }
         Ok((path, all))
     }

@@ -9,23 +9,26 @@ use std::sync::Arc;
 use bstr::{BStr, ByteSlice};
 use gix_glob::{Pattern, pattern::Case, wildmatch};
 
-use crate::{model::OutsideRules, settings::ScanSettings};
+use crate::{
+    model::{MAX_RULE_BYTES, OutsideRules},
+    settings::{ScanSettings, WORKSPACE_FILE},
+};
 
 /// What the rules say of one name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// Nothing leaves it out.
+    /// No rule names it.
     Captured,
-    /// A rule leaves it out that a snapshot will hold, or that is kept with it.
+    /// A rule names it.
     Ignored,
-    /// The rule stands in an ignore file that is itself left out.
-    IgnoredByUncaptured,
 }
 
-impl Verdict {
-    pub(crate) fn is_ignored(self) -> bool {
-        self != Self::Captured
-    }
+/// Returns whether a path is a rule file: a `.gitignore` at any level, or the workspace's own settings.
+///
+/// Rule files are captured even if a rule names them: a rule that hides itself could not be taken back.
+pub(crate) fn is_rule_file(path: &[u8], is_directory: bool) -> bool {
+    let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or(path);
+    !is_directory && (name == b".gitignore" || path == WORKSPACE_FILE.as_bytes())
 }
 
 /// Where a rule stands.
@@ -77,6 +80,8 @@ struct Outside {
     lists: Vec<PatternList>,
     /// `[scan] exclude`: the workspace is what its own settings speak of, wherever it lies in the repository.
     exclude: PatternList,
+    /// The patterns among them that the owner of the workspace decided on: they also apply to captured paths.
+    exclude_by_owner: PatternList,
     prefix: Vec<u8>,
     include: Vec<Pattern>,
     precious: Vec<Pattern>,
@@ -86,7 +91,6 @@ struct Outside {
 struct Frame {
     parent: Option<Arc<Frame>>,
     list: PatternList,
-    is_captured: bool,
 }
 
 /// How a file of UTF-8 may begin.
@@ -171,7 +175,8 @@ impl IgnoreRules {
             fingerprint.add(base);
             fingerprint.add(bytes);
         }
-        for patterns in [&settings.exclude, &settings.include, &settings.precious] {
+        let by_owner = settings.exclude_by_owner();
+        for patterns in [&settings.exclude, &by_owner, &settings.include, &settings.precious] {
             fingerprint.add(&lines(patterns));
         }
         fingerprint.add(&settings.max_file_bytes.to_le_bytes());
@@ -180,6 +185,7 @@ impl IgnoreRules {
         let outside = Outside {
             lists,
             exclude: PatternList::parse(prefix.clone(), &lines(&settings.exclude)),
+            exclude_by_owner: PatternList::parse(prefix.clone(), &lines(&by_owner)),
             prefix,
             include: parse(&settings.include),
             precious: parse(&settings.precious),
@@ -187,29 +193,29 @@ impl IgnoreRules {
         Self { outside: Arc::new(outside), frame: None, fingerprint: fingerprint.finish() }
     }
 
-    /// The rules below a directory that has this ignore file.
+    /// Returns the rules below a directory that has this ignore file. A file that is too large is not applied.
     pub(crate) fn below(&self, directory: &[u8], bytes: &[u8]) -> Self {
+        if bytes.len() as u64 > MAX_RULE_BYTES {
+            return self.clone();
+        }
         let mut base = self.full(directory);
         if !directory.is_empty() {
             base.push(b'/');
         }
         let list = PatternList::parse(base, bytes);
-        let file = join(directory, b".gitignore");
-        let is_ignored = list.decide(&self.full(&file), false).unwrap_or_else(|| self.judge(&file, false).is_ignored());
-        let is_captured = !is_ignored || self.is_precious(&file);
         let mut fingerprint = Fingerprint(self.fingerprint);
         fingerprint.add(directory);
         fingerprint.add(bytes);
         Self {
             outside: Arc::clone(&self.outside),
-            frame: Some(Arc::new(Frame { parent: self.frame.clone(), list, is_captured })),
+            frame: Some(Arc::new(Frame { parent: self.frame.clone(), list })),
             fingerprint: fingerprint.finish(),
         }
     }
 
-    /// Does the innermost ignore file leave itself out?
-    pub(crate) fn innermost_is_left_out(&self) -> bool {
-        self.frame.as_ref().is_some_and(|frame| !frame.is_captured)
+    /// Returns whether the owner of the workspace excluded a path. Such a path is skipped even if `@` holds it.
+    pub(crate) fn is_excluded_by_owner(&self, path: &[u8], is_directory: bool) -> bool {
+        self.outside.exclude_by_owner.decide(&self.full(path), is_directory) == Some(true)
     }
 
     /// What git's rules and `exclude` say of a path in this directory; its parents were judged before.
@@ -223,8 +229,7 @@ impl IgnoreRules {
         let mut frame = self.frame.as_deref();
         while let Some(present) = frame {
             match present.list.decide(&path, is_directory) {
-                Some(true) if present.is_captured => return Verdict::Ignored,
-                Some(true) => return Verdict::IgnoredByUncaptured,
+                Some(true) => return Verdict::Ignored,
                 Some(false) => return Verdict::Captured,
                 None => frame = present.parent.as_deref(),
             }
@@ -295,10 +300,6 @@ impl IgnoreRules {
     }
 }
 
-fn join(directory: &[u8], name: &[u8]) -> Vec<u8> {
-    if directory.is_empty() { name.to_vec() } else { [directory, b"/", name].concat() }
-}
-
 #[derive(Default, Clone, Copy)]
 struct Fingerprint(u64);
 
@@ -362,10 +363,22 @@ mod tests {
     }
 
     #[test]
-    fn an_ignore_file_that_ignores_itself_is_known() {
-        let below = rules(&ScanSettings::default()).below(b"cache", b"*\n");
-        assert!(below.innermost_is_left_out());
-        assert_eq!(below.judge(b"cache/x", false), Verdict::IgnoredByUncaptured);
+    fn a_pattern_that_only_the_workspace_has_is_not_the_owners() {
+        let settings = ScanSettings {
+            exclude: vec!["*.log".into(), "dist/".into()],
+            exclude_by_workspace: vec!["dist/".into()],
+            ..ScanSettings::default()
+        };
+        let rules = rules(&settings);
+        assert_eq!(rules.judge(b"dist", true), Verdict::Ignored);
+        assert!(!rules.is_excluded_by_owner(b"dist", true));
+        assert!(rules.is_excluded_by_owner(b"a.log", false));
+    }
+
+    #[test]
+    fn an_ignore_file_that_is_too_large_is_not_applied() {
+        let large = b"*.dat\n".repeat(1 << 20);
+        assert_eq!(rules(&ScanSettings::default()).below(b"", &large).judge(b"a.dat", false), Verdict::Captured);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use rayon::prelude::*;
 use super::{
     IgnoreRules, StatCache,
     place::Place,
-    scan::{Failure, Pending, Walker, join},
+    scan::{Failure, Pending, Subdirectory, Walker, join},
     stat_cache::{CachedEntry, CachedNode, Record},
 };
 use crate::{
@@ -91,8 +91,16 @@ impl Walker<'_> {
             return self.look_again(parent, path, rules, place, *position, known);
         };
         let name = known.name.to_bytes();
-        let record = self.record_of(Some(known));
-        let node = self.subdirectory(parent, directory, name, &join(path, name), rules, place.below(), record)?;
+        let path = join(path, name);
+        let found = Subdirectory {
+            parent,
+            name,
+            path: &path,
+            place: place.below(),
+            record: self.record_of(Some(known)),
+            is_certainly_unheld: false,
+        };
+        let node = self.subdirectory(directory, &found, rules)?;
         if let (Some(Node::Directory(read)), CachedNode::Directory(place)) = (&node, known.node)
             && read.place() == Some(place)
         {

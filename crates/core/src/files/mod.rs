@@ -16,8 +16,8 @@ mod stat_cache;
 mod survey;
 
 pub(crate) use git_directory::{is_of_git, is_repository};
-pub(crate) use ignore::{IgnoreRules, PatternSet, RuleSource, Verdict};
-pub(crate) use scan::{Exceptions, MAX_DEPTH, ScanOptions, scan};
+pub(crate) use ignore::{IgnoreRules, PatternSet, RuleSource, Verdict, is_rule_file};
+pub(crate) use scan::{CachedVerdicts, Exceptions, MAX_DEPTH, ScanOptions, scan};
 pub(crate) use scanned::Scan;
 pub(crate) use staging_area::{is_mark, is_marked, mark, new_staging_area};
 pub(crate) use stat_cache::{CacheBase, StatCache};

@@ -16,10 +16,10 @@ use rayon::prelude::*;
 use super::{
     IgnoreRules, Scan, StatCache, Verdict,
     git_directory::{holds_objects, is_git_directory, is_of_git},
+    is_rule_file,
     place::Place,
     read,
     rebuildable::is_rebuildable,
-    staging_area::is_staging_area,
     stat_cache::{CachedEntry, CachedNode, Record},
 };
 use crate::{
@@ -27,8 +27,8 @@ use crate::{
     error::{Error, Result},
     events::Progress,
     model::{
-        ContentSink, Directory, Entry, Exception, Node, OutsideRules, Reason, Scope, Stamp, WorkspacePath,
-        is_safe_name, is_shortage,
+        ContentSink, Directory, Entry, Exception, MAX_RULE_BYTES, Node, OutsideRules, Reason, Scope, Stamp,
+        WorkspacePath, is_safe_name, is_shortage,
     },
     settings::ScanSettings,
     threads,
@@ -41,6 +41,8 @@ pub(crate) struct ScanOptions<'a> {
     pub(crate) exceptions: Exceptions<'a>,
     /// Directories of the program itself, by device and inode.
     pub(crate) own: &'a [(u64, u64)],
+    /// Staging areas of the program itself, inside the workspace.
+    pub(crate) staging_areas: &'a [WorkspacePath],
     pub(crate) scope: &'a Scope,
     pub(crate) cache: Option<&'a Arc<StatCache>>,
     pub(crate) sink: &'a dyn ContentSink,
@@ -60,18 +62,30 @@ pub(crate) struct Exceptions<'a> {
     pub(crate) is_lent: &'a (dyn Fn(&Stamp) -> bool + Sync),
     /// Is what tells about the names in this directory the index that the cache was made with?
     pub(crate) index_is_cached: &'a (dyn Fn(&[u8]) -> bool + Sync),
-    /// Does the checkpoint that is being restored hold this path?
+    /// Returns whether a checkpoint holds this path: the one that the workspace stands on, or one that is being restored.
     pub(crate) is_held: &'a (dyn Fn(&[u8]) -> bool + Sync),
-    /// How large is the file that it holds at this path?
+    /// Returns the size of the largest file that one of them holds at this path.
     pub(crate) held_size: &'a (dyn Fn(&[u8]) -> Option<u64> + Sync),
-    /// Does anything hold: without it the cached verdicts on ignored names stand.
-    pub(crate) holds_anything: bool,
+    /// Tells how much the cached verdicts know of what is held.
+    pub(crate) cached_verdicts: CachedVerdicts,
+}
+
+/// How much the verdicts in the stat cache know of the paths that checkpoints hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum CachedVerdicts {
+    /// They were made for the checkpoint that the workspace stands on, and no other one counts: a name that was skipped
+    /// is not held, and a name that was captured because it is held still is.
+    Final,
+    /// They were made for the checkpoint that the workspace stands on, but another one counts as well.
+    OfCurrent,
+    /// They were made for another checkpoint.
+    Stale,
 }
 
 /// Reads the workspace, or the part of it that the scope names.
 pub(crate) fn scan(root: &Path, options: &ScanOptions<'_>) -> Result<Scan> {
     let started = disk::coarse_now();
-    let walker = Walker { options, is_reliable: Mutex::default() };
+    let walker = Walker { options, is_reliable: Mutex::default(), unapplied_rules: Mutex::default() };
     let fail = |source: Failure| {
         if options.progress.is_stopped() {
             return Error::Stopped;
@@ -86,7 +100,9 @@ pub(crate) fn scan(root: &Path, options: &ScanOptions<'_>) -> Result<Scan> {
         walker.directory(&directory, stamp, b"", &rules, Place::Ordinary, cached)
     };
     let root = threads::for_trees(walk).map_err(fail)?;
-    Ok(Scan { root, started, scope: options.scope.clone(), cache: options.cache.cloned() })
+    let mut unapplied_rules = walker.unapplied_rules.into_inner().unwrap_or_else(PoisonError::into_inner);
+    unapplied_rules.sort();
+    Ok(Scan { root, started, scope: options.scope.clone(), cache: options.cache.cloned(), unapplied_rules })
 }
 
 pub(super) struct Failure {
@@ -109,6 +125,8 @@ pub(super) struct Walker<'a> {
     pub(super) options: &'a ScanOptions<'a>,
     /// Per device: do directory times tell every change?
     is_reliable: Mutex<HashMap<u64, bool>>,
+    /// Ignore files that are too large to be applied.
+    unapplied_rules: Mutex<Vec<WorkspacePath>>,
 }
 
 /// A name in a directory on its way to becoming an entry.
@@ -174,7 +192,6 @@ impl<'a> Walker<'a> {
         let entries = self.entries(directory, path, &rules, place, pending)?;
         let mut read = Directory::default().with_entries(entries);
         read.stamp = stamp;
-        read.rules_left_out = rules.innermost_is_left_out();
         read.fingerprint = fingerprint;
         Ok(read)
     }
@@ -193,11 +210,17 @@ impl<'a> Walker<'a> {
                 _ => return Ok(None),
             }
             let mut bytes = Vec::new();
-            io::Read::read_to_end(&mut directory.open_file(b".gitignore")?, &mut bytes)?;
+            directory.open_file(b".gitignore")?.take(MAX_RULE_BYTES + 1).read_to_end(&mut bytes)?;
             Ok(Some(bytes))
         };
         match read() {
-            Ok(Some(bytes)) => Ok(above.below(path, &bytes)),
+            Ok(Some(bytes)) => {
+                if bytes.len() as u64 > MAX_RULE_BYTES {
+                    let file = WorkspacePath::new(join(path, b".gitignore")).unwrap_or_default();
+                    self.unapplied_rules.lock().unwrap_or_else(PoisonError::into_inner).push(file);
+                }
+                Ok(above.below(path, &bytes))
+            }
             Ok(None) => Ok(above.clone()),
             Err(error) if is_shortage(&error) => Err(Failure::new("read the ignore rules of", path, error)),
             // Unreadable rules are no rules, to git as well; the file itself is reported as unreadable.
@@ -236,11 +259,11 @@ impl<'a> Walker<'a> {
         let exceptions = &self.options.exceptions;
         let path = || join(path, entry.name.to_bytes());
         match (entry.exception, &entry.node) {
-            (Some(Exception::Held), _) => false,
+            (Some(Exception::Held), _) => exceptions.cached_verdicts != CachedVerdicts::Stale,
             (Some(Exception::Tracked), _) => index_is_cached || (exceptions.is_tracked)(&path()),
             (None, CachedNode::Skipped(Reason::Ignored | Reason::Rebuildable, _)) => {
                 (index_is_cached || !(exceptions.is_tracked)(&path()))
-                    && (!exceptions.holds_anything || !(exceptions.is_held)(&path()))
+                    && (exceptions.cached_verdicts == CachedVerdicts::Final || !(exceptions.is_held)(&path()))
             }
             _ => true,
         }
@@ -304,7 +327,10 @@ impl<'a> Walker<'a> {
                         None => return Ok(None),
                         // Something else may have taken the name since it was listed.
                         Some(Node::Skipped(..)) => {}
-                        Some(node) => return with(node, exception, name),
+                        Some(node) => {
+                            let exception = self.exception_for_size(exception, &node, &child);
+                            return with(node, exception, name);
+                        }
                     }
                 }
                 _ => {}
@@ -338,17 +364,51 @@ impl<'a> Walker<'a> {
             FileType::Special => Some(Node::Skipped(Reason::Special, stamp)),
             FileType::Directory => match directory.open_dir(&name) {
                 Ok(opened) => {
-                    let record = self.record_of(pending.cached.as_ref());
-                    self.subdirectory(directory, opened, &name, &child, rules, place_below, record)?
+                    let found = Subdirectory {
+                        parent: directory,
+                        name: &name,
+                        path: &child,
+                        place: place_below,
+                        record: self.record_of(pending.cached.as_ref()),
+                        is_certainly_unheld: self.is_certainly_unheld(pending.cached.as_ref()),
+                    };
+                    self.subdirectory(opened, &found, rules)?
                 }
                 Err(error) if error.kind() == io::ErrorKind::NotFound => None,
                 Err(error) => Some(read::refusal(directory, &name, error).map_err(fail)?),
             },
         };
         match node {
-            Some(node) => with(node, exception, name),
+            Some(node) => {
+                let exception = self.exception_for_size(exception, &node, &child);
+                with(node, exception, name)
+            }
             None => Ok(None),
         }
+    }
+
+    /// Marks a file over the limit as captured because it is held: without that it would be skipped.
+    fn exception_for_size(&self, exception: Option<Exception>, node: &Node, path: &[u8]) -> Option<Exception> {
+        match node {
+            Node::File(file) if self.is_over_limit(file.stamp.size, path) => exception.or(Some(Exception::Held)),
+            _ => exception,
+        }
+    }
+
+    /// Returns whether a file is larger than the settings allow. The limit does not apply to rule files that are applied.
+    fn is_over_limit(&self, size: u64, path: &[u8]) -> bool {
+        size > self.options.settings.max_file_bytes && !(size <= MAX_RULE_BYTES && is_rule_file(path, false))
+    }
+
+    /// Returns whether a checkpoint holds a file at this path that is at least as large.
+    fn is_held_as_large(&self, size: u64, path: &[u8]) -> bool {
+        (self.options.exceptions.held_size)(path).is_some_and(|held| held >= size)
+    }
+
+    /// Returns whether the stat cache alone proves that no checkpoint that counts holds a name.
+    pub(super) fn is_certainly_unheld(&self, cached: Option<&CachedEntry<'_>>) -> bool {
+        self.options.exceptions.cached_verdicts == CachedVerdicts::Final
+            && matches!(cached, Some(CachedEntry { node: CachedNode::Skipped(..), .. }))
     }
 
     fn file(
@@ -362,6 +422,9 @@ impl<'a> Walker<'a> {
         if let Some(CachedEntry { node: CachedNode::File(file, true), .. }) = cached
             && file.stamp == stamp
         {
+            if self.is_over_limit(stamp.size, path) && !self.is_held_as_large(stamp.size, path) {
+                return Ok(Some(Node::Skipped(Reason::TooLarge, stamp)));
+            }
             return Ok(Some(Node::File(*file)));
         }
         self.contents(directory, name, path)
@@ -370,9 +433,9 @@ impl<'a> Walker<'a> {
     fn contents(&self, directory: &Dir, name: &[u8], path: &[u8]) -> io::Result<Option<Node>> {
         let read = |max_bytes| read::read_file(directory, name, max_bytes, self.options.sink);
         let mut node = read(self.options.settings.max_file_bytes)?;
-        // What a restore brought, or is to bring, may be larger than the limit of today.
+        // The limit may have been lowered since the file was captured, or since the checkpoint that is being restored.
         if let Some(Node::Skipped(Reason::TooLarge, stamp)) = &node
-            && (self.options.exceptions.held_size)(path) == Some(stamp.size)
+            && (!self.is_over_limit(stamp.size, path) || self.is_held_as_large(stamp.size, path))
         {
             node = read(stamp.size)?;
         }
@@ -405,32 +468,22 @@ impl<'a> Walker<'a> {
         }
     }
 
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "what a directory is read with; a struct would be built for one call"
-    )]
     pub(super) fn subdirectory(
         &self,
-        parent: &Dir,
         directory: Dir,
-        name: &[u8],
-        path: &[u8],
+        found: &Subdirectory<'_>,
         rules: &IgnoreRules,
-        mut place: Place,
-        record: Option<Record<'_>>,
     ) -> Result<Option<Node>, Failure> {
+        let Subdirectory { parent, name, path, mut place, record, .. } = *found;
         let fail = |source: io::Error| Failure::new("read", path, source);
         let stamp = directory.stamp().map_err(fail)?;
-        if self.options.own.contains(&(stamp.device, stamp.inode)) || is_staging_area(name, &directory) {
+        if self.is_own(path, &stamp) {
             return Ok(Some(Node::Skipped(Reason::Own, stamp)));
         }
         if path.find_iter("/").count() >= MAX_DEPTH {
             return Ok(Some(Node::Skipped(Reason::Deep, stamp)));
         }
         let is_known = || record.is_some_and(|record| self.is_intact(&directory, &stamp, &record));
-        if !is_known() && is_store(&directory) {
-            return Ok(Some(Node::Skipped(Reason::Own, stamp)));
-        }
         if is_git_directory(&directory, record.filter(|_| is_known())) && !(self.options.exceptions.is_tracked)(path) {
             place = place.of_git();
         }
@@ -447,7 +500,7 @@ impl<'a> Walker<'a> {
                 found => found.unwrap_or(false),
             }
         {
-            match self.exception(path, true, rules) {
+            match self.exception(path, true, rules, found.is_certainly_unheld) {
                 Some(Exception::Named) if self.is_named(path) => place = Place::Named,
                 Some(_) => place = Place::Ignored(Reason::Rebuildable),
                 None => return Ok(Some(Node::Skipped(Reason::Rebuildable, stamp))),
@@ -463,6 +516,12 @@ impl<'a> Walker<'a> {
         }
     }
 
+    /// Returns whether a directory is the program's own. Its location decides, never what it looks like.
+    fn is_own(&self, path: &[u8], stamp: &Stamp) -> bool {
+        self.options.own.contains(&(stamp.device, stamp.inode))
+            || self.options.staging_areas.iter().any(|area| area.as_bytes() == path)
+    }
+
     fn judge(&self, path: &[u8], file_type: FileType, rules: &IgnoreRules, place: Place) -> Judged {
         let captured = |place_below, exception| Judged::Captured { place_below, exception };
         let is_directory = file_type == FileType::Directory;
@@ -473,9 +532,12 @@ impl<'a> Walker<'a> {
         let reason = match place {
             Place::Named => return captured(Place::Named, Some(Exception::Named)),
             Place::Ignored(reason) => reason,
+            Place::Ordinary | Place::GitDirectory(_) if is_rule_file(path, is_directory) => {
+                return captured(Place::Ordinary, None);
+            }
             Place::Ordinary | Place::GitDirectory(_) => match rules.judge(path, is_directory) {
                 Verdict::Captured => return captured(Place::Ordinary, None),
-                Verdict::Ignored | Verdict::IgnoredByUncaptured => Reason::Ignored,
+                Verdict::Ignored => Reason::Ignored,
             },
         };
         if place == Place::Ordinary && !is_directory && rules.is_precious(path) {
@@ -484,7 +546,7 @@ impl<'a> Walker<'a> {
         if self.is_named(path) || rules.is_included(path, is_directory) {
             return captured(Place::Named, Some(Exception::Named));
         }
-        match self.exception(path, is_directory, rules) {
+        match self.exception(path, is_directory, rules, false) {
             Some(exception) => captured(Place::Ignored(reason), Some(exception)),
             None => Judged::LeftOut(reason),
         }
@@ -495,7 +557,13 @@ impl<'a> Walker<'a> {
     }
 
     /// What brings in a path that a rule leaves out, or something below it.
-    fn exception(&self, path: &[u8], is_directory: bool, rules: &IgnoreRules) -> Option<Exception> {
+    fn exception(
+        &self,
+        path: &[u8],
+        is_directory: bool,
+        rules: &IgnoreRules,
+        is_certainly_unheld: bool,
+    ) -> Option<Exception> {
         let exceptions = &self.options.exceptions;
         let is_above_named = || {
             let here = WorkspacePath::new(path).unwrap_or_default();
@@ -507,7 +575,9 @@ impl<'a> Walker<'a> {
         if (exceptions.is_tracked)(path) {
             return Some(Exception::Tracked);
         }
-        (exceptions.holds_anything && (exceptions.is_held)(path)).then_some(Exception::Held)
+        let is_held =
+            !is_certainly_unheld && (exceptions.is_held)(path) && !rules.is_excluded_by_owner(path, is_directory);
+        is_held.then_some(Exception::Held)
     }
 
     fn is_named(&self, path: &[u8]) -> bool {
@@ -517,6 +587,18 @@ impl<'a> Walker<'a> {
             named.iter().any(|named| here.is_within(named))
         }
     }
+}
+
+/// A directory on its way to becoming a node.
+pub(super) struct Subdirectory<'a> {
+    pub(super) parent: &'a Dir,
+    pub(super) name: &'a [u8],
+    pub(super) path: &'a [u8],
+    pub(super) place: Place,
+    /// What the stat cache has of it.
+    pub(super) record: Option<Record<'a>>,
+    /// The stat cache proves that no checkpoint that counts holds it.
+    pub(super) is_certainly_unheld: bool,
 }
 
 /// The part of a directory that the scope wants.
@@ -539,18 +621,6 @@ impl<'c> Pending<'c> {
             (None, None) => true,
         }
     }
-}
-
-/// A store, of whatever workspace: restoring it would take checkpoints away, and it changes with every save.
-fn is_store(directory: &Dir) -> bool {
-    let says_so = |own: Dir| {
-        let mut says = [0; b"backtrail store ".len()];
-        let is_file = own.stamp_at(b"format").is_ok_and(|stamp| FileType::of(&stamp) == FileType::File);
-        is_file
-            && own.open_file(b"format").and_then(|mut file| file.read_exact(&mut says)).is_ok()
-            && says == *b"backtrail store "
-    };
-    directory.stamp_at(b"objects").is_ok() && directory.open_dir(b"backtrail").is_ok_and(says_so)
 }
 
 fn named_salt(named: &[WorkspacePath]) -> u64 {

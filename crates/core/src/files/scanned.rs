@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::StatCache;
-use crate::model::{Directory, ModeDefaults, Node, Reason, Scope, Skipped, WorkspacePath};
+use crate::model::{Directory, Exception, ModeDefaults, Node, Reason, Scope, Skipped, WorkspacePath};
 
 /// The workspace as it was read.
 #[derive(Debug)]
@@ -15,6 +15,8 @@ pub(crate) struct Scan {
     pub(crate) scope: Scope,
     /// What it was done with.
     pub(crate) cache: Option<Arc<StatCache>>,
+    /// Ignore files that are too large to be applied.
+    pub(crate) unapplied_rules: Vec<WorkspacePath>,
 }
 
 impl Scan {
@@ -38,16 +40,50 @@ impl Scan {
     }
 }
 
+impl Scan {
+    /// Returns the files and links that were captured only because a checkpoint holds them, each behind the path that the
+    /// rule names: itself, or a directory above it.
+    pub(crate) fn held(&self) -> Vec<(WorkspacePath, WorkspacePath)> {
+        let mut held = Vec::new();
+        collect_held(&self.root, &WorkspacePath::root(), None, &mut held);
+        held
+    }
+}
+
+fn collect_held(
+    directory: &Directory,
+    path: &WorkspacePath,
+    named: Option<&WorkspacePath>,
+    out: &mut Vec<(WorkspacePath, WorkspacePath)>,
+) {
+    if directory.place().is_some() && !directory.summary().has_held {
+        return;
+    }
+    for entry in directory.entries() {
+        let here = path.join(&entry.name);
+        let is_held = entry.exception == Some(Exception::Held);
+        match &entry.node {
+            Node::Directory(child) => {
+                let named = named.or(is_held.then_some(&here));
+                collect_held(child, &here, named, out);
+            }
+            Node::File(_) | Node::Symlink(_) if is_held => {
+                out.push((named.unwrap_or(&here).clone(), here));
+            }
+            _ => {}
+        }
+    }
+}
+
 fn collect_skipped(directory: &Directory, path: &WorkspacePath, list_ignored: bool, out: &mut Vec<Skipped>) {
-    let mut list_ignored = list_ignored || directory.rules_left_out;
     if directory.place().is_some() {
         let summary = directory.summary();
         if !(summary.has_skipped || summary.has_ignored && list_ignored) {
             return;
         }
     }
-    // Also where it is no rule that leaves them out.
-    list_ignored |= matches!(directory.get(b".gitignore"), Some(Node::Skipped(..)));
+    // A rule file that could not be captured: the snapshot can't tell what it said.
+    let list_ignored = list_ignored || matches!(directory.get(b".gitignore"), Some(Node::Skipped(..)));
     for entry in directory.entries() {
         match &entry.node {
             Node::Skipped(Reason::Git, _) if entry.name == ".git" => {}

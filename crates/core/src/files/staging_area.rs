@@ -1,4 +1,6 @@
 //! The directory that a restore makes in the workspace for its files, where the store lies out of a rename's reach.
+//!
+//! A scan skips it by its location, which the store notes. A directory that only looks like one is captured.
 
 use std::{
     hash::{BuildHasher, Hasher, RandomState},
@@ -8,7 +10,6 @@ use std::{
 use crate::disk::{Dir, FileType};
 
 const PREFIX: &str = ".backtrail-";
-const HEX_DIGITS: usize = 16;
 
 /// What tells it from a directory of the user's; and their own git must not see it either.
 const MARK_FILE: &[u8] = b".gitignore";
@@ -17,14 +18,6 @@ const MARK: &[u8] = b"# Made by Backtrail for a restore, and removed after it.\n
 /// A name that no other restore has: neither one of this workspace, nor one of which a copy brought the directory along.
 pub(crate) fn new_staging_area() -> String {
     format!("{PREFIX}{:016x}", RandomState::new().build_hasher().finish())
-}
-
-/// Is it one, by its name and the mark in it?
-pub(crate) fn is_staging_area(name: &[u8], directory: &Dir) -> bool {
-    let is_name = name
-        .strip_prefix(PREFIX.as_bytes())
-        .is_some_and(|digits| digits.len() == HEX_DIGITS && digits.iter().all(u8::is_ascii_hexdigit));
-    is_name && is_marked(directory)
 }
 
 /// Has it the mark, as far as a crash let that be written?

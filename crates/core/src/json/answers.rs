@@ -23,6 +23,8 @@ pub struct SavedJson {
     pub checkpoint: CheckpointJson,
     /// What was left out, ignored paths aside.
     pub skipped: Vec<SkippedJson>,
+    /// Paths that the checkpoint before it held, that are still on disk, and that are not captured any more.
+    pub dropped: Vec<SkippedJson>,
 }
 
 impl From<&Saved> for SavedJson {
@@ -31,6 +33,7 @@ impl From<&Saved> for SavedJson {
             created: saved.created,
             checkpoint: CheckpointJson::from(&saved.checkpoint),
             skipped: saved.skipped.iter().map(SkippedJson::from).collect(),
+            dropped: saved.dropped.iter().map(SkippedJson::from).collect(),
         }
     }
 }
@@ -44,6 +47,8 @@ pub struct SteppedJson {
     pub created: bool,
     /// That checkpoint.
     pub checkpoint: Option<CheckpointJson>,
+    /// Paths that the checkpoint before it held, that are still on disk, and that are not captured any more.
+    pub dropped: Vec<SkippedJson>,
 }
 
 impl From<&Stepped> for SteppedJson {
@@ -52,6 +57,7 @@ impl From<&Stepped> for SteppedJson {
             step: stepped.step,
             created: stepped.saved.is_some(),
             checkpoint: stepped.checkpoint().map(CheckpointJson::from),
+            dropped: stepped.saved.iter().flat_map(|saved| &saved.dropped).map(SkippedJson::from).collect(),
         }
     }
 }

@@ -58,6 +58,8 @@ pub struct CheckpointJson {
     pub pinned: bool,
     /// Does it hold everything that should be in it?
     pub complete: bool,
+    /// The number of paths that its parent held, that were still on disk, and that it could not capture.
+    pub dropped: u64,
     /// The paths that a safety checkpoint covers; null for the whole workspace.
     pub scope: Option<Vec<String>>,
 }
@@ -96,6 +98,7 @@ impl From<&Checkpoint> for CheckpointJson {
             metadata: checkpoint.metadata.clone(),
             pinned: checkpoint.pinned,
             complete: checkpoint.complete,
+            dropped: checkpoint.dropped,
             scope: checkpoint.scope.paths().map(texts),
         }
     }

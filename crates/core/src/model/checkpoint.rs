@@ -180,6 +180,8 @@ pub struct Checkpoint {
     pub pinned: bool,
     /// Does it hold everything that should be in it?
     pub complete: bool,
+    /// The number of paths that the one before it held, that were still on disk, and that it could not capture.
+    pub dropped: u64,
     /// What a safety checkpoint covers.
     pub scope: Scope,
 }

@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use bstr::BString;
 
-use super::{ContentId, ModesId, Side, TreeId, WorkspacePath};
+use super::{CheckpointId, ContentId, ModesId, Side, TreeId, WorkspacePath};
 
 /// Permission bits, with setuid, setgid and sticky.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
@@ -133,6 +133,17 @@ pub struct Skipped {
     pub reason: Reason,
 }
 
+/// A path that an earlier checkpoint held, that is still on disk, and that is not captured any more.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub(crate) struct Dropped {
+    /// The path.
+    pub path: WorkspacePath,
+    /// Why it is not captured.
+    pub reason: Reason,
+    /// The last checkpoint that held it.
+    pub held_by: CheckpointId,
+}
+
 /// A captured file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct FileEntry {
@@ -162,7 +173,7 @@ pub(crate) enum Exception {
     Named,
     /// The user's own repository tracks it.
     Tracked,
-    /// The checkpoint that is being restored holds it.
+    /// The checkpoint that the workspace stands on, or one that is being restored, holds it.
     Held,
 }
 
@@ -197,13 +208,16 @@ pub(crate) struct Summary {
     pub has_skipped: bool,
     /// Was something left out by an ignore rule?
     pub has_ignored: bool,
+    /// Set if a path below was captured only because a checkpoint holds it.
+    pub has_held: bool,
 }
 
 impl Summary {
     /// What the entries of one directory come to; `of_child` has it for the directories among them.
-    pub(crate) fn of(entries: &[Entry], rules_left_out: bool, mut of_child: impl FnMut(&Directory) -> Self) -> Self {
+    pub(crate) fn of(entries: &[Entry], mut of_child: impl FnMut(&Directory) -> Self) -> Self {
         let mut summary = Self { is_captured: entries.is_empty(), ..Self::default() };
         for entry in entries {
+            summary.has_held |= entry.exception == Some(Exception::Held);
             match &entry.node {
                 Node::File(file) => {
                     summary.bytes += file.stamp.size;
@@ -216,6 +230,7 @@ impl Summary {
                     summary.is_captured |= below.is_captured;
                     summary.has_skipped |= below.has_skipped;
                     summary.has_ignored |= below.has_ignored;
+                    summary.has_held |= below.has_held;
                 }
                 // Left out by its name, whoever looks.
                 Node::Skipped(Reason::Git, _) if entry.name == ".git" => {}
@@ -223,7 +238,6 @@ impl Summary {
                 Node::Skipped(..) => summary.has_skipped = true,
             }
         }
-        summary.has_skipped |= summary.has_ignored && rules_left_out;
         summary
     }
 }
@@ -241,8 +255,6 @@ pub(crate) struct Directory {
     pub stamp: Stamp,
     /// Known where it, with everything below it, is as it was at the last save.
     pub ids: Option<DirectoryIds>,
-    /// Its ignore file is itself left out, so that the snapshot can't tell what it said.
-    pub rules_left_out: bool,
     /// What decided about the names in it, besides the names: rules and settings, hashed.
     pub fingerprint: u64,
     listing: Listing,
@@ -319,7 +331,7 @@ impl Directory {
     /// What can be said of it and everything below it.
     pub(crate) fn summary(&self) -> Summary {
         match &self.listing {
-            Listing::Read(entries) => Summary::of(entries, self.rules_left_out, Self::summary),
+            Listing::Read(entries) => Summary::of(entries, Self::summary),
             Listing::Remembered { summary, .. } => *summary,
         }
     }
@@ -340,6 +352,19 @@ impl Directory {
             node = directory.get(part)?;
         }
         Some(node)
+    }
+
+    /// Returns why a path is skipped, or why a directory above it is. `None` if it is captured, or not on disk.
+    pub(crate) fn skipped_at(&self, path: &WorkspacePath) -> Option<Reason> {
+        let mut directory = self;
+        for part in path.parts() {
+            match directory.get(part)? {
+                Node::Skipped(reason, _) => return Some(*reason),
+                Node::Directory(below) => directory = below,
+                Node::File(_) | Node::Symlink(_) => return None,
+            }
+        }
+        None
     }
 
     /// Calls `visit` for everything below it with its path, parents first.

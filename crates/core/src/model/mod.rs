@@ -17,6 +17,7 @@ pub(crate) use checkpoint::GitChanges;
 pub use checkpoint::{Attachment, Checkpoint, Context, FeatureState, GitState, Kind, UnknownKind};
 pub use conflict::Conflict;
 pub(crate) use contents::{ContentSink, Contents, Unreadable, Unwritable, is_shortage};
+pub(crate) use entry::Dropped;
 pub(crate) use entry::{
     Directory, DirectoryIds, Entry, Exception, FileEntry, Memory, ModeDefaults, Node, Stamp, Summary,
 };
@@ -25,5 +26,5 @@ pub use ids::{CheckpointId, ContentId, InvalidId};
 pub(crate) use ids::{ModesId, TreeId};
 pub(crate) use path::is_safe_name;
 pub use path::{InvalidPath, WorkspacePath};
-pub(crate) use rules::OutsideRules;
+pub(crate) use rules::{MAX_RULE_BYTES, OutsideRules};
 pub use scope::Scope;

@@ -1,5 +1,8 @@
 //! Ignore rules from outside the tree.
 
+/// The largest rule or settings file that is applied. A larger one is reported, and everything is captured.
+pub(crate) const MAX_RULE_BYTES: u64 = 1 << 20;
+
 /// Rules that lie outside the tree; they are kept with a checkpoint, so that it can judge by them later.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct OutsideRules {

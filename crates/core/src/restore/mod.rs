@@ -27,12 +27,12 @@ use crate::{
     error::{Error, Result},
     events::Event,
     files::Scan,
-    left_out::HeldPaths,
+    held::HeldPaths,
     model::{Change, Checkpoint, CheckpointId, Conflict, ContentSink, GitState, Scope},
-    show::known,
+    show::known as on_timeline,
     store::{Direction, FoundJournal, HashOnly, Journal, Operation, Restored, Store, Timeline, Writer},
     undo::TakenBack,
-    workspace::{Held, ScanSources, Surroundings, Workspace},
+    workspace::{StoreKnowledge, Surroundings, Workspace},
 };
 
 /// What to restore, and how.
@@ -247,7 +247,7 @@ impl Workspace {
         writer.tidy()?;
         Ok(RestoreOutcome {
             target,
-            checkpoint: writer.summary(known(&timeline, &target)?)?,
+            checkpoint: writer.summary(on_timeline(&timeline, &target)?)?,
             stays: plan.left_to_git,
             plan: plan.hash,
             changes: plan.changes,
@@ -284,7 +284,7 @@ impl Workspace {
         }
         Ok(RestoreOutcome {
             target: intent.request.target,
-            checkpoint: writer.summary(known(timeline, &intent.request.target)?)?,
+            checkpoint: writer.summary(on_timeline(timeline, &intent.request.target)?)?,
             stays: plan.left_to_git,
             plan: plan.hash,
             changes: Vec::new(),
@@ -306,25 +306,16 @@ impl Workspace {
         surroundings: &Surroundings,
         sink: &dyn ContentSink,
     ) -> Result<Scan> {
-        let target = known(timeline, &intent.request.target)?;
-        let held = HeldPaths::of(store, store.snapshot(&target.id)?);
-        let made = intent.made_by.filter(|id| timeline.get(id).is_some());
-        let made = made.map(|id| store.snapshot(&id)).transpose()?.map(|snapshot| HeldPaths::of(store, snapshot));
-        let is_held = |path: &[u8]| held.contains(path) || made.as_ref().is_some_and(|made| made.contains(path));
-        let size = |path: &[u8]| held.size(path).or_else(|| made.as_ref()?.size(path));
+        let target = on_timeline(timeline, &intent.request.target)?;
+        let mut known = StoreKnowledge::of_current(store, timeline)?;
+        known.holders = known.holders.and(HeldPaths::of(store, store.snapshot(&target.id)?));
+        if let Some(made) = intent.made_by.filter(|id| timeline.get(id).is_some()) {
+            known.holders = known.holders.and(HeldPaths::of(store, store.snapshot(&made)?));
+        }
         let named = self.named_paths(timeline);
         let scope = plan::effective_scope(self, timeline, &intent.request);
         // A few files are read sooner than what is known of thirty thousand.
         let cache = if self.names_directory(&scope) { self.stat_cache(store, timeline) } else { None };
-        self.scan_into(
-            &ScanSources {
-                surroundings,
-                named: &named,
-                held: Some(&Held { is_held: &is_held, size: &size }),
-                scope: &scope,
-                cache: cache.as_ref(),
-            },
-            sink,
-        )
+        self.scan_into(&known.sources(surroundings, &named, &scope, cache.as_ref()), sink)
     }
 }

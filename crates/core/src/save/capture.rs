@@ -1,6 +1,6 @@
 //! The workspace as a checkpoint will hold it: what was read, what was left out, and how the user's repository stands.
 
-use std::sync::OnceLock;
+use std::{path::PathBuf, sync::OnceLock};
 
 use crate::{
     diff::Comparison,
@@ -10,7 +10,7 @@ use crate::{
     model::{GitChanges, GitState, ModeDefaults, Node, Reason, Scope, Skipped, Stamp, WorkspacePath},
     store::{PackWriter, Store, Timeline, TimelineEntry, Writer},
     user_repository::UserRepository,
-    workspace::{ScanSources, Surroundings, Workspace},
+    workspace::{StoreKnowledge, Surroundings, Workspace},
 };
 
 /// So many files are worth looking up what is known of all.
@@ -142,16 +142,9 @@ impl Workspace {
         named.extend(include.iter().cloned());
         named.sort();
         named.dedup();
-        let scan = self.scan_into(
-            &ScanSources {
-                surroundings: &surroundings,
-                named: &named,
-                held: None,
-                scope: &Scope::Whole,
-                cache: cache.as_ref(),
-            },
-            pack,
-        )?;
+        let known = StoreKnowledge::of_current(writer, timeline)?;
+        let sources = known.sources(&surroundings, &named, &Scope::Whole, cache.as_ref());
+        let scan = self.scan_into(&sources, pack)?;
         self.capture_of(writer, timeline, scan, surroundings, include)
     }
 
@@ -208,6 +201,13 @@ impl Workspace {
 
     fn stamp_on_disk(&self, path: &WorkspacePath) -> std::io::Result<Option<Stamp>> {
         Dir::open_parent(self.root(), path)?.try_stamp_at(path.name())
+    }
+
+    /// Returns the rule and settings files that were too large to be applied.
+    pub(super) fn unapplied_rules(&self, capture: &Capture) -> Vec<PathBuf> {
+        let inside = capture.scan.unapplied_rules.iter().map(|path| self.root().join(path.to_text().as_ref()));
+        let outside = capture.surroundings.unapplied_rules.iter().chain(&self.settings().unapplied).cloned();
+        inside.chain(outside).collect()
     }
 
     /// Writes the stat cache; the ids in it are those of `entry`.

@@ -61,6 +61,9 @@ impl Workspace {
         record.included = capture.included.clone();
         record.state_files = self.settings().state.paths();
         let skipped = capture.skipped(store, current.map(|entry| entry.id), found)?;
+        let dropped = capture.dropped(store, current, found)?;
+        record.unprotected = dropped.len() as u64;
+        record.dropped = dropped.iter().filter(|dropped| Some(dropped.held_by) == record.parent).count() as u64;
         record.complete = !skipped.iter().any(|skipped| skipped.reason.breaks_completeness());
         let (recorded, changed) = RecordedPaths::split(changes.iter().map(|change| change.path.clone()).collect());
         record.changed = recorded;
@@ -70,6 +73,7 @@ impl Workspace {
             settings: self.settings().scan.clone(),
             changed,
             dirty,
+            dropped,
             attachments: new_attachments(store, request, timeline),
             git: Vec::new(),
         };

@@ -2,10 +2,14 @@
 
 mod capture;
 mod describe;
+mod dropped;
+
+use std::path::PathBuf;
 
 use jiff::Timestamp;
 
 pub(crate) use capture::Capture;
+pub use dropped::StillCaptured;
 
 use crate::{
     address::validate_name,
@@ -13,7 +17,7 @@ use crate::{
     diff::{Comparison, LineSource, Tree, compare, count_lines},
     error::{Error, Result, While},
     events::Event,
-    model::{Checkpoint, Context, Kind, Skipped, WorkspacePath},
+    model::{Checkpoint, Context, Dropped, Kind, Skipped, WorkspacePath},
     store::{PackWriter, Snapshot, TimelineEntry, Writer},
     threads,
     workspace::Workspace,
@@ -76,8 +80,13 @@ pub struct Saved {
     pub checkpoint: Checkpoint,
     /// What was left out, ignored paths aside.
     pub skipped: Vec<Skipped>,
-    /// Those among them that the checkpoint before it holds.
+    /// Paths that the checkpoint before it held, that are still on disk, and that are not captured any more although
+    /// their owner did not exclude them.
     pub dropped: Vec<Skipped>,
+    /// Files that a rule names by now, and that are captured because the checkpoint before it held them.
+    pub still_captured: Vec<StillCaptured>,
+    /// Rule and settings files that are too large to be applied: everything that they name is captured.
+    pub unapplied_rules: Vec<PathBuf>,
     /// The files among them that are too large, with their bytes.
     pub oversized: Vec<(WorkspacePath, u64)>,
     /// Is it the first of this workspace?
@@ -147,10 +156,9 @@ impl Workspace {
         let id = writer.publish(unpublished)?;
 
         let skipped = capture.reported();
-        let dropped = match current {
-            Some(current) => crate::left_out::of_these_held(writer, &current.id, &skipped).unwrap_or_default(),
-            None => Vec::new(),
-        };
+        let is_new = |dropped: &&Dropped| Some(dropped.held_by) == current.map(|entry| entry.id);
+        let dropped = state.dropped.iter().filter(is_new);
+        let dropped = dropped.map(|dropped| Skipped { path: dropped.path.clone(), reason: dropped.reason }).collect();
         let timeline = writer.timeline()?;
         let entry = timeline.get(&id).ok_or_else(|| Error::Internal("a published checkpoint is not there".into()))?;
         self.remember_scan(writer, &capture, entry)?;
@@ -169,6 +177,8 @@ impl Workspace {
             largest: if current.is_none() { capture.largest_directories() } else { Vec::new() },
             bytes: capture.bytes(),
             oversized: capture.oversized(),
+            still_captured: capture.still_captured(self.settings().scan.max_file_bytes),
+            unapplied_rules: self.unapplied_rules(&capture),
             dropped,
             skipped,
             checkpoint,
@@ -185,6 +195,8 @@ impl Workspace {
             bytes: capture.bytes(),
             oversized: capture.oversized(),
             dropped: Vec::new(),
+            still_captured: capture.still_captured(self.settings().scan.max_file_bytes),
+            unapplied_rules: self.unapplied_rules(&capture),
             skipped: capture.reported(),
         })
     }

@@ -17,7 +17,7 @@ pub(crate) use self::quantities::is_beyond_range;
 pub use self::quantities::{parse_bytes, parse_duration};
 use crate::{
     error::{Error, Result},
-    model::WorkspacePath,
+    model::{MAX_RULE_BYTES, WorkspacePath},
 };
 
 /// The name of the workspace's own settings file.
@@ -38,6 +38,8 @@ pub struct Settings {
     pub stores: StoreSettings,
     /// `[pipelines]`, from the user's own file alone.
     pub pipelines: PipelineSettings,
+    /// Settings files that are too large to be applied.
+    pub unapplied: Vec<PathBuf>,
 }
 
 /// When checkpoints are taken by themselves.
@@ -85,6 +87,23 @@ pub struct ScanSettings {
     pub capture_rebuildable: bool,
     /// Larger files are left out.
     pub max_file_bytes: u64,
+    /// Patterns of `exclude` that only the workspace's own file has. They do not end the capture of a path that `@`
+    /// holds: anything that writes into the workspace could have added them.
+    #[serde(skip)]
+    pub exclude_by_workspace: Vec<String>,
+}
+
+impl ScanSettings {
+    /// Returns the patterns of `exclude` that the owner of the workspace decided on.
+    pub fn exclude_by_owner(&self) -> Vec<String> {
+        let is_owners = |pattern: &&String| !self.exclude_by_workspace.contains(pattern);
+        self.exclude.iter().filter(is_owners).cloned().collect()
+    }
+
+    /// Counts workspace patterns that the owner confirmed with `backtrail exclude` as the owner's.
+    pub(crate) fn confirm(&mut self, confirmed: &[String]) {
+        self.exclude_by_workspace.retain(|pattern| !confirmed.contains(pattern));
+    }
 }
 
 impl Default for ScanSettings {
@@ -95,6 +114,7 @@ impl Default for ScanSettings {
             precious: [".env", ".env.*", ".envrc"].map(String::from).to_vec(),
             capture_rebuildable: false,
             max_file_bytes: 100 << 20,
+            exclude_by_workspace: Vec::new(),
         }
     }
 }
@@ -148,6 +168,7 @@ impl Default for Settings {
             state: StateSettings::default(),
             stores: StoreSettings { dir: None, cache_size: 10 },
             pipelines: PipelineSettings::default(),
+            unapplied: Vec::new(),
         }
     }
 }
@@ -156,10 +177,11 @@ impl Settings {
     /// The defaults with the user's own file over them.
     pub fn of_user(user_file: Option<&Path>) -> Result<Self> {
         let mut settings = Self::default();
-        if let Some(path) = user_file
-            && let Some(bytes) = read::of_user(path)?
-        {
-            parse(path, &bytes)?.apply(&mut settings);
+        let Some(path) = user_file else { return Ok(settings) };
+        match read::of_user(path)? {
+            None => {}
+            Some(bytes) if is_too_large(&bytes) => settings.unapplied.push(path.to_owned()),
+            Some(bytes) => parse(path, &bytes)?.apply(&mut settings),
         }
         Ok(settings)
     }
@@ -175,10 +197,21 @@ impl Settings {
     pub fn with_workspace(mut self, root: &Path) -> Result<Self> {
         let path = root.join(WORKSPACE_FILE);
         let Some(found) = read::in_workspace(root)? else { return Ok(self) };
+        if is_too_large(&found.bytes) {
+            self.unapplied.push(path);
+            return Ok(self);
+        }
         let file = file::parse_in_workspace(&found.bytes, found.quotes);
+        let by_owner = self.scan.exclude.clone();
         file.map_err(|problem| Error::Settings { file: path, problem })?.apply(&mut self);
+        let is_new = |pattern: &&String| !by_owner.contains(pattern);
+        self.scan.exclude_by_workspace = self.scan.exclude.iter().filter(is_new).cloned().collect();
         Ok(self)
     }
+}
+
+fn is_too_large(bytes: &[u8]) -> bool {
+    bytes.len() as u64 > MAX_RULE_BYTES
 }
 
 /// The defaults with the values of this text over them.

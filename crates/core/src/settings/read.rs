@@ -10,6 +10,7 @@ use super::{WORKSPACE_FILE, file::Quotes};
 use crate::{
     disk::{self, Dir, FileType},
     error::{Error, Result, While},
+    model::MAX_RULE_BYTES,
 };
 
 /// What a settings file holds.
@@ -42,7 +43,7 @@ fn in_directory(directory: &Dir, name: &[u8], file: &Path) -> Result<Option<Foun
         None => return Ok(None),
         Some(FileType::File) => {
             let mut bytes = Vec::new();
-            let read = directory.open_file(name).and_then(|mut file| file.read_to_end(&mut bytes));
+            let read = directory.open_file(name).and_then(|file| file.take(MAX_RULE_BYTES + 1).read_to_end(&mut bytes));
             return match read {
                 Ok(_) => Ok(Some(Found { bytes, quotes: Quotes::Allowed })),
                 Err(error) => Err(unreadable(file, &error)),
@@ -71,7 +72,7 @@ fn behind_link(link: &Path) -> Result<Result<Vec<u8>, &'static str>> {
     Ok(match stamp.as_ref().map(FileType::of) {
         None => Err(nowhere),
         Some(FileType::Directory) => Err("it is a link to a directory"),
-        Some(FileType::File) => disk::read_following(link).map_err(|error| unreadable(link, &error))?.ok_or(nowhere),
+        Some(FileType::File) => disk::read_rules(link).map_err(|error| unreadable(link, &error))?.ok_or(nowhere),
         Some(_) => Err("it is a link to no regular file"),
     })
 }

@@ -63,6 +63,8 @@ impl Layout {
         stage = "backtrail/stage";
         /// How many steps each session has taken.
         steps = "backtrail/steps";
+        /// Exclude patterns that the owner of the workspace decided on.
+        confirmed_excludes = "backtrail/excludes";
         /// What happened, for people and scripts.
         events = "backtrail/events.jsonl";
     }

@@ -7,6 +7,7 @@ mod attachments;
 mod compact;
 mod compress;
 mod condense;
+mod confirmed_excludes;
 mod delta;
 mod exact;
 mod format;

@@ -59,6 +59,12 @@ pub(crate) struct Record {
     pub(crate) deletions: u64,
     #[serde(default)]
     pub(crate) changed: RecordedPaths,
+    /// How many paths that the one before it held were not captured although they are still on disk.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub(crate) dropped: u64,
+    /// How many paths the state lists as dropped by this checkpoint or earlier ones and not captured again since.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub(crate) unprotected: u64,
     /// Paths that were asked for although a rule leaves them out; later checkpoints go on capturing them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) included: Vec<WorkspacePath>,
@@ -138,6 +144,10 @@ fn is_yes(value: &bool) -> bool {
     *value
 }
 
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
 fn is_whole(scope: &Scope) -> bool {
     *scope == Scope::Whole
 }
@@ -170,6 +180,8 @@ impl Record {
             insertions: 0,
             deletions: 0,
             changed: RecordedPaths::default(),
+            dropped: 0,
+            unprotected: 0,
             included: Vec::new(),
             state_files: Vec::new(),
             modes: ModeDefaults::default(),
@@ -235,6 +247,7 @@ impl Record {
             metadata: self.metadata,
             pinned,
             complete: self.complete,
+            dropped: self.dropped,
             scope: self.scope,
         }
     }

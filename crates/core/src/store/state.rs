@@ -14,7 +14,7 @@ use super::{
     snapshot::{TreeLine, put_tree},
 };
 use crate::{
-    model::{ModesId, OutsideRules, Skipped, WorkspacePath},
+    model::{Dropped, ModesId, OutsideRules, Skipped, WorkspacePath},
     settings::ScanSettings,
 };
 
@@ -31,6 +31,8 @@ pub(crate) struct State {
     pub(crate) changed: Vec<WorkspacePath>,
     /// The dirty files of the user's repository, where they are too many for the record.
     pub(crate) dirty: Vec<WorkspacePath>,
+    /// Paths that this checkpoint or earlier ones dropped and that are not captured again since.
+    pub(crate) dropped: Vec<Dropped>,
     /// What was handed over.
     pub(crate) attachments: Vec<NewAttachment>,
     /// What a restore needs to move the user's repository, and to move it back.
@@ -66,6 +68,9 @@ impl State {
         }
         if !self.dirty.is_empty() {
             lines.push(TreeLine::new(EntryKind::Blob, b"dirty", put_json_lines(&self.dirty, sink)?));
+        }
+        if !self.dropped.is_empty() {
+            lines.push(TreeLine::new(EntryKind::Blob, b"dropped", put_json_lines(&self.dropped, sink)?));
         }
         if !self.git.is_empty() {
             let mut files = Vec::new();
@@ -121,6 +126,7 @@ pub(crate) struct StoredState {
     attachments: Option<ObjectId>,
     changed: Option<ObjectId>,
     dirty: Option<ObjectId>,
+    dropped: Option<ObjectId>,
     git: Option<ObjectId>,
     rules: Option<ObjectId>,
     skipped: Option<ObjectId>,
@@ -139,6 +145,7 @@ impl StoredState {
                 b"attachments" => state.attachments = Some(id),
                 b"changed" => state.changed = Some(id),
                 b"dirty" => state.dirty = Some(id),
+                b"dropped" => state.dropped = Some(id),
                 b"git" => state.git = Some(id),
                 b"rules" => state.rules = Some(id),
                 b"skipped" => state.skipped = Some(id),
@@ -159,6 +166,10 @@ impl StoredState {
 
     pub(crate) fn dirty(&self, reader: &ObjectReader) -> Result<Vec<WorkspacePath>, ObjectProblem> {
         read_json_lines(reader, self.dirty)
+    }
+
+    pub(crate) fn dropped(&self, reader: &ObjectReader) -> Result<Vec<Dropped>, ObjectProblem> {
+        read_json_lines(reader, self.dropped)
     }
 
     pub(crate) fn rules(&self, reader: &ObjectReader) -> Result<(OutsideRules, ScanSettings), ObjectProblem> {

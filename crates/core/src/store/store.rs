@@ -13,7 +13,7 @@ use std::{
 use gix_hash::ObjectId;
 
 use super::{
-    FoundJournal, Layout, OpenStores, Record, Timeline, Writer,
+    FoundJournal, Layout, OpenStores, Record, Timeline, Writer, confirmed_excludes,
     format::{self, Format, IdentityFile},
     journal,
     objects::{ObjectKind, ObjectProblem, ObjectReader, Objects, bytes_of, object_id},
@@ -203,6 +203,21 @@ impl Store {
                 in_state(&self.state(id)?, &self.reader()).map_err(|problem| self.damaged(problem))
             }
         }
+    }
+
+    /// Returns the exclude patterns that the owner of the workspace decided on.
+    pub(crate) fn confirmed_excludes(&self) -> Result<Vec<String>> {
+        confirmed_excludes::read(&self.layout).or_fail("read", self.layout.confirmed_excludes())
+    }
+
+    /// Returns the staging areas inside the workspace that restores made and did not remove yet.
+    pub(crate) fn staging_areas(&self) -> Result<Vec<WorkspacePath>> {
+        let noted = journal::noted_areas(&self.layout).or_fail("read", self.layout.staging_note())?;
+        let in_workspace = noted.into_iter().filter_map(|area| match area {
+            journal::Area::Workspace { parent, name } => Some(parent.join(name.as_bytes())),
+            journal::Area::Store { .. } => None,
+        });
+        Ok(in_workspace.collect())
     }
 
     /// What lies where the journal lies.

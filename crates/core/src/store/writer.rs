@@ -9,7 +9,7 @@ use std::{
 };
 
 use super::{
-    Area, Journal, Operation, Record, State, Store, Timeline, compact, condense, journal,
+    Area, Journal, Operation, Record, State, Store, Timeline, compact, condense, confirmed_excludes, journal,
     objects::{ObjectKind, bytes_of, object_id},
     operations,
     pack::PackWriter,
@@ -154,6 +154,11 @@ impl Writer {
         operations::append(self.layout(), operations).or_fail("append to", self.layout().operations())?;
         self.keep_timeline(known, |timeline| timeline.operations.entries.extend_from_slice(operations));
         Ok(())
+    }
+
+    /// Remembers that the owner of the workspace excluded these patterns.
+    pub(crate) fn confirm_excludes(&self, patterns: &[String]) -> Result<()> {
+        confirmed_excludes::add(self.layout(), patterns).or_fail("write", self.layout().confirmed_excludes())
     }
 
     /// Counts one more step of a session that took `at_least` so many; gives its number, from 1.

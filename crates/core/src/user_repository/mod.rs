@@ -18,4 +18,4 @@ pub(crate) use lent::LentObjects;
 pub(crate) use nested::NestedRepositories;
 pub(crate) use position::{Destination, GitMove, Position};
 pub use repository::{GitEnvironment, GitPosition};
-pub(crate) use repository::{UserRepository, global_excludes};
+pub(crate) use repository::{RuleFiles, UserRepository, global_excludes};

@@ -1,6 +1,7 @@
 //! A repository around the workspace, found and read from its files.
 
 use std::{
+    cell::RefCell,
     io,
     path::{Path, PathBuf},
     sync::{Arc, OnceLock},
@@ -16,7 +17,7 @@ use super::{
 use crate::{
     disk,
     files::{IgnoreRules, Verdict},
-    model::{GitChanges, GitState, OutsideRules, Stamp},
+    model::{GitChanges, GitState, MAX_RULE_BYTES, OutsideRules, Stamp},
     settings::ScanSettings,
 };
 
@@ -142,12 +143,12 @@ impl UserRepository {
     }
 
     /// The ignore rules outside the workspace.
-    pub(crate) fn outside_rules(&self, environment: &GitEnvironment) -> OutsideRules {
-        let read = |path: PathBuf| disk::read_following(&path).ok().flatten().unwrap_or_default();
+    pub(crate) fn outside_rules(&self, environment: &GitEnvironment, files: &RuleFiles) -> OutsideRules {
+        let read = |path: PathBuf| files.read(path);
         let local = self.local_config().and_then(|config| config.string("core.excludesFile"));
         let global_excludes = match local {
             Some(named) => expand(&named, environment.home.as_deref(), &self.top).map(read).unwrap_or_default(),
-            None => global_excludes(environment),
+            None => global_excludes(environment, files),
         };
         let mut rules = OutsideRules {
             info_exclude: read(self.common_dir.join("info/exclude")),
@@ -248,13 +249,36 @@ impl UserRepository {
 }
 
 /// The excludes file of the user's own configuration, or the default one.
-pub(crate) fn global_excludes(environment: &GitEnvironment) -> Vec<u8> {
+pub(crate) fn global_excludes(environment: &GitEnvironment, files: &RuleFiles) -> Vec<u8> {
     let named = global_config(environment).and_then(|config| config.string("core.excludesFile"));
     let path = match named {
         Some(named) => expand(&named, environment.home.as_deref(), Path::new("/")),
         None => environment.default_excludes.clone(),
     };
-    path.and_then(|path| disk::read_following(&path).ok().flatten()).unwrap_or_default()
+    path.map(|path| files.read(path)).unwrap_or_default()
+}
+
+/// Reads files of ignore rules outside the workspace, and remembers those that are too large.
+#[derive(Debug, Default)]
+pub(crate) struct RuleFiles {
+    too_large: RefCell<Vec<PathBuf>>,
+}
+
+impl RuleFiles {
+    /// Returns the rules in a file: none if there is no such file, if it can't be read, or if it is too large.
+    fn read(&self, path: PathBuf) -> Vec<u8> {
+        let bytes = disk::read_rules(&path).ok().flatten().unwrap_or_default();
+        if bytes.len() as u64 <= MAX_RULE_BYTES {
+            return bytes;
+        }
+        self.too_large.borrow_mut().push(path);
+        Vec::new()
+    }
+
+    /// Returns the files that were too large.
+    pub(crate) fn too_large(self) -> Vec<PathBuf> {
+        self.too_large.into_inner()
+    }
 }
 
 fn global_config(environment: &GitEnvironment) -> Option<gix_config::File> {

@@ -20,7 +20,7 @@ use crate::{
     model::{CheckpointId, Entry, GitChanges, Memory, Mode, ModeDefaults, Stamp, WorkspacePath},
 };
 
-const MAGIC: &[u8; 8] = b"BTSTAT\x00\x04";
+const MAGIC: &[u8; 8] = b"BTSTAT\x00\x05";
 const HEADER_BYTES: usize = 4096;
 /// More pieces than this are made one.
 const MAX_SEGMENTS: usize = 200;

@@ -27,7 +27,8 @@ const HAS_MODES: u16 = 1 << 2;
 const IS_CAPTURED: u16 = 1 << 3;
 const HAS_SKIPPED: u16 = 1 << 4;
 const HAS_IGNORED: u16 = 1 << 5;
-const RULES_LEFT_OUT: u16 = 1 << 6;
+/// Something in it or below it was captured only because a checkpoint holds it.
+const HAS_HELD: u16 = 1 << 6;
 /// One of its names is that of an ignore file.
 const HAS_IGNORE_FILE: u16 = 1 << 7;
 /// One of its names may mark a directory that can be rebuilt.
@@ -125,11 +126,11 @@ impl<'a> Record<'a> {
             is_captured: self.is_captured(),
             has_skipped: self.flags & HAS_SKIPPED != 0,
             has_ignored: self.flags & HAS_IGNORED != 0,
+            has_held: self.flags & HAS_HELD != 0,
         };
         let mut directory = Directory::remembered(Arc::clone(cache) as _, self.place, summary);
         directory.stamp = self.stamp;
         directory.ids = self.ids;
-        directory.rules_left_out = self.flags & RULES_LEFT_OUT != 0;
         directory.fingerprint = self.fingerprint;
         directory
     }
@@ -186,7 +187,7 @@ fn flags_of(directory: &Directory, summary: &Summary, started: i64) -> u16 {
         (IS_CAPTURED, summary.is_captured),
         (HAS_SKIPPED, summary.has_skipped),
         (HAS_IGNORED, summary.has_ignored),
-        (RULES_LEFT_OUT, directory.rules_left_out),
+        (HAS_HELD, summary.has_held),
         (HAS_IGNORE_FILE, has_name(b".gitignore")),
         (HAS_MARK, has_name(b"pyvenv.cfg") || has_name(b"CACHEDIR.TAG")),
         (HAS_VERDICTS, entries.iter().any(has_verdict)),

@@ -113,7 +113,7 @@ impl Encoder {
         }
         let mut below = below.into_iter();
         let of_child = |_: &Directory| below.next().unwrap_or_default();
-        let summary = Summary::of(directory.entries(), directory.rules_left_out, of_child);
+        let summary = Summary::of(directory.entries(), of_child);
         let place = self.start + self.out.len() as u64;
         push_record(&mut self.out, directory, &summary, &children, self.started);
         (place, summary)

@@ -1,0 +1,33 @@
+//! Exclude patterns that the owner of the workspace added with `backtrail exclude`.
+//!
+//! A pattern in `backtrail.toml` alone does not end the capture of a path: an agent could have written it. It does once
+//! it is listed here as well.
+
+use std::io;
+
+use super::{
+    Layout,
+    lines::{self, Lines},
+};
+use crate::disk::private::{self, Durability};
+
+/// Returns the patterns. A damaged line is left out: then the paths that it names stay captured.
+pub(super) fn read(layout: &Layout) -> io::Result<Vec<String>> {
+    let bytes = private::read(&layout.confirmed_excludes())?.unwrap_or_default();
+    Ok(Lines::of(&bytes).sound.into_iter().filter_map(|line| serde_json::from_str(line).ok()).collect())
+}
+
+/// Adds patterns.
+pub(super) fn add(layout: &Layout, patterns: &[String]) -> io::Result<()> {
+    let mut all = read(layout)?;
+    let known = all.len();
+    all.extend(patterns.iter().filter(|pattern| !all.contains(pattern)).cloned().collect::<Vec<_>>());
+    if all.len() == known {
+        return Ok(());
+    }
+    let mut text = String::new();
+    for pattern in &all {
+        text.push_str(&lines::seal(&serde_json::to_string(pattern)?));
+    }
+    private::replace(&layout.confirmed_excludes(), text.as_bytes(), Durability::Synced)
+}
