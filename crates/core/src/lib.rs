@@ -89,7 +89,7 @@ pub use housekeeping::{WorkspaceEntry, forget, workspaces};
 pub use left_out::IgnoringRule;
 pub use locate::{Location, Start, locate};
 pub use model::{
-    Attachment, Change, ChangeStatus, Checkpoint, CheckpointId, Conflict, ContentId, Context, FeatureState, GitState,
+    Attachment, Change, ChangeStatus, Checkpoint, CheckpointId, Conflict, ContentId, Context, Dropped, FeatureState, GitState,
     InvalidId, InvalidPath, Kind, Mode, Reason, Scope, Side, Skipped, UnknownKind, WorkspacePath,
 };
 pub use moment::{RULE_OF_SINCE, parse_since, problem_of_since};

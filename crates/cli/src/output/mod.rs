@@ -41,7 +41,7 @@ pub(crate) use {
     overview::{Overview, overview},
     pipeline::{PipelineJson, pipeline_plan_text},
     restored::{
-        ExportJson, RecoverJson, Restore, conflict_warnings, plan_text, restored_text, restored_warnings, way_back,
+        ExportJson, RecoverJson, Restore, conflict_warnings, lacking_warnings, plan_text, restored_text, restored_warnings, way_back,
     },
     saved::{capture_larger, dropped_warnings, exclude_commands, saved_sentence, saved_warnings, stepped_sentence, uncaptured_warnings},
     shown::shown,

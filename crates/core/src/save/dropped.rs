@@ -30,6 +30,17 @@ impl Workspace {
         Ok(found)
     }
 
+    /// Returns the paths on disk that a restore of this checkpoint can't bring back: the checkpoint, or one before it,
+    /// dropped them.
+    pub fn unprotected_at(&self, id: &CheckpointId) -> Result<Vec<Dropped>> {
+        let Some(store) = self.store()? else { return Ok(Vec::new()) };
+        let timeline = store.timeline()?;
+        let Some(entry) = timeline.get(id) else { return Ok(Vec::new()) };
+        let mut dropped = dropped_by(&store, entry)?;
+        dropped.retain(|dropped| self.is_on_disk(&dropped.path));
+        Ok(dropped)
+    }
+
     /// Returns the paths that these checkpoints dropped: the one before held them, and the checkpoint could not capture
     /// them. Checkpoints that were deleted have none.
     pub fn dropped_by(&self, ids: &[CheckpointId]) -> Result<Vec<Skipped>> {
