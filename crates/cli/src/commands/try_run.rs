@@ -24,7 +24,7 @@ const CHECK_FAILED: u8 = 1;
 /// command's own: 127 where it can't be started, 128+N where signal N ended it, 124 where it took too long, 1 where only
 /// the check failed. It stays so where the restore itself fails, which is said, and the checkpoint is kept. Should this
 /// process itself be killed, the checkpoint is there: its id is the first thing on stderr. It is pinned until the next
-/// try or prune.
+/// try or prune. Skipped files that the command changed, such as ignored ones, are named and not taken back.
 #[derive(Debug, Args)]
 pub(crate) struct TryArgs {
     /// What the checkpoint is; without a message, the command
