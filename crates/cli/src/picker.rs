@@ -47,7 +47,8 @@ pub(crate) fn choose(workspace: &Workspace, invocation: &Invocation) -> Result<O
         };
         let plan = workspace.plan_restore(&RestoreRequest::whole(chosen))?;
         let target = workspace.get(&chosen)?;
-        output.text(&plan_text(&plan, &target, output.paint))?;
+        let lacking = workspace.unprotected_at(&chosen)?;
+        output.text(&plan_text(&plan, &lacking, &target, output.paint))?;
         let question = format!("restore {}? (y/n, q to leave) ", title(&target));
         let answer = ask(&question, invocation)?;
         if is_yes(answer.as_deref()) {

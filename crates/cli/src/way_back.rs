@@ -1,6 +1,11 @@
 //! A checkpoint to go back to while something risky is done.
 
-use backtrail::{Checkpoint, CheckpointId, Kind, RestoreRequest, SaveRequest, Workspace, json::ConflictJson};
+use std::collections::BTreeSet;
+
+use backtrail::{
+    CheckpointId, GitPosition, Kind, RestoreOutcome, RestoreRequest, SaveRequest, Saved, Skipped, Survey, Workspace,
+    WorkspacePath, json::ConflictJson,
+};
 use jiff::Timestamp;
 
 use crate::{
@@ -8,8 +13,8 @@ use crate::{
     held_pins::{HeldPin, let_go_of_abandoned},
     invocation::Invocation,
     output::{
-        not_rolled_back_sentence, restored_warnings, rolled_back_sentence, saved_warnings, stays_pinned_sentence,
-        way_to_take_back,
+        dropped_warnings, moved_head_sentence, not_rolled_back_sentence, not_taken_back_sentence, restored_warnings,
+        rolled_back_sentence, saved_warnings, stays_pinned_sentence, way_to_take_back,
     },
 };
 
@@ -20,8 +25,14 @@ pub(crate) struct WayBack<'w> {
     workspace: &'w Workspace,
     invocation: &'w Invocation,
     pub(crate) checkpoint: CheckpointId,
+    /// Paths that the checkpoint before it held, that are still on disk, and that it could not capture.
+    pub(crate) dropped: Vec<Skipped>,
     /// Does it hold everything that was there?
     is_complete: bool,
+    /// Everything on disk before the command, captured or not.
+    survey: Survey,
+    /// The position of the user's repository before the command.
+    git: Option<GitPosition>,
     /// Somebody else wants to keep it, too.
     was_pinned: bool,
     held: Option<HeldPin>,
@@ -30,10 +41,19 @@ pub(crate) struct WayBack<'w> {
 /// What became of going back.
 #[must_use = "a command whose work could not be taken back must not pass for one that left no trace"]
 pub(crate) enum RolledBack {
-    /// The workspace is as it was, apart from these.
-    Done(Vec<ConflictJson>),
+    /// The workspace is as it was, apart from what this names.
+    Done(Remains),
     /// What the command did is still there, and that was said.
     Failed(Failure),
+}
+
+/// The changes of a command that are still there after a rollback.
+#[derive(Debug, Default)]
+pub(crate) struct Remains {
+    /// What stood in the way of the restore.
+    pub(crate) conflicts: Vec<ConflictJson>,
+    /// Every path that is not as before, conflicts included.
+    pub(crate) not_taken_back: Vec<WorkspacePath>,
 }
 
 /// Is a checkpoint made where the workspace stands on one with the same files?
@@ -51,7 +71,7 @@ pub(crate) fn take_automatic(
     invocation: &Invocation,
     message: String,
     repeat: Repeat,
-) -> Result<Checkpoint, Failure> {
+) -> Result<Saved, Failure> {
     let request = SaveRequest {
         message: Some(message),
         kind: Some(Kind::Automatic),
@@ -62,10 +82,9 @@ pub(crate) fn take_automatic(
     let saved = workspace.save(&request, Timestamp::now());
     drop(progress);
     let saved = saved?;
-    if !saved.checkpoint.complete {
-        saved_warnings(&saved).iter().for_each(|warning| invocation.output.warn(warning));
-    }
-    Ok(saved.checkpoint)
+    let warnings = if saved.checkpoint.complete { dropped_warnings(&saved) } else { saved_warnings(&saved) };
+    warnings.iter().for_each(|warning| invocation.output.warn(warning));
+    Ok(saved)
 }
 
 impl<'w> WayBack<'w> {
@@ -75,7 +94,11 @@ impl<'w> WayBack<'w> {
         message: String,
         repeat: Repeat,
     ) -> Result<Self, Failure> {
-        let checkpoint = take_automatic(workspace, invocation, message, repeat)?;
+        let Saved { checkpoint, dropped, .. } = take_automatic(workspace, invocation, message, repeat)?;
+        let progress = invocation.output.progress(workspace, "looking at skipped files");
+        let survey = workspace.survey();
+        drop(progress);
+        let survey = survey?;
         let mut held = None;
         if !checkpoint.pinned {
             held = HeldPin::note(workspace, &checkpoint.id, invocation);
@@ -85,6 +108,9 @@ impl<'w> WayBack<'w> {
             workspace,
             invocation,
             checkpoint: checkpoint.id,
+            dropped,
+            survey,
+            git: workspace.git_position(),
             is_complete: checkpoint.complete,
             was_pinned: checkpoint.pinned,
             held,
@@ -95,9 +121,9 @@ impl<'w> WayBack<'w> {
     /// what the work of the command can still be taken back with.
     pub(crate) fn roll_back(self) -> RolledBack {
         match self.go_back() {
-            Ok(conflicts) => {
+            Ok(remains) => {
                 self.let_go();
-                RolledBack::Done(conflicts)
+                RolledBack::Done(remains)
             }
             Err(failure) => {
                 let failure = failure.with_hint(way_to_take_back(self.checkpoint));
@@ -113,8 +139,8 @@ impl<'w> WayBack<'w> {
         }
     }
 
-    /// Gives what could not be brought back.
-    fn go_back(&self) -> Result<Vec<ConflictJson>, Failure> {
+    /// Returns what could not be brought back.
+    fn go_back(&self) -> Result<Remains, Failure> {
         // What seems new may be what could not be read back then, under another name: it stays.
         let request = RestoreRequest { skip_conflicts: true, ..RestoreRequest::whole(self.checkpoint) };
         let output = &self.invocation.output;
@@ -128,7 +154,26 @@ impl<'w> WayBack<'w> {
         if !self.is_complete {
             output.warn("what could not be read before is as the command left it, and nothing new was removed");
         }
-        Ok(done.conflicts.iter().map(ConflictJson::from).collect())
+        Ok(self.remains(&done))
+    }
+
+    /// Looks for changes that the restore did not take back, and warns about them.
+    fn remains(&self, done: &RestoreOutcome) -> Remains {
+        let output = &self.invocation.output;
+        let found = self.workspace.not_taken_back(&self.survey, &self.checkpoint).unwrap_or_else(|error| {
+            output.warn(&format!("the command may have changed files that no checkpoint holds: {error}"));
+            // Nothing is known to be as before.
+            vec![WorkspacePath::root()]
+        });
+        let conflicts = done.conflicts.iter().map(|conflict| conflict.path.clone());
+        let not_taken_back: BTreeSet<WorkspacePath> = found.into_iter().chain(conflicts).collect();
+        let not_taken_back: Vec<WorkspacePath> = not_taken_back.into_iter().collect();
+        not_taken_back_sentence(&not_taken_back).iter().for_each(|sentence| output.warn(sentence));
+        let git = self.workspace.git_position();
+        moved_head_sentence(self.git.as_ref(), git.as_ref(), self.checkpoint)
+            .iter()
+            .for_each(|sentence| output.warn(sentence));
+        Remains { conflicts: done.conflicts.iter().map(ConflictJson::from).collect(), not_taken_back }
     }
 
     /// The command may have removed the workspace itself. Where it can't be made again the restore says so.

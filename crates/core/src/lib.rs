@@ -58,6 +58,7 @@ mod left_out;
 mod locate;
 mod model;
 mod moment;
+mod not_taken_back;
 pub mod own_files;
 mod precious;
 mod restore;
@@ -82,12 +83,13 @@ pub use clock::{BootClock, BootTime, Clock};
 pub use diff::{Diff, PatchLimits};
 pub use error::{Error, ErrorCode, Result};
 pub use events::{Event, Progress, TimedEvent};
+pub use files::Survey;
 pub use history::{OnDisk, Version};
 pub use housekeeping::{WorkspaceEntry, forget, workspaces};
 pub use left_out::IgnoringRule;
 pub use locate::{Location, Start, locate};
 pub use model::{
-    Attachment, Change, ChangeStatus, Checkpoint, CheckpointId, Conflict, ContentId, Context, FeatureState, GitState,
+    Attachment, Change, ChangeStatus, Checkpoint, CheckpointId, Conflict, ContentId, Context, Dropped, FeatureState, GitState,
     InvalidId, InvalidPath, Kind, Mode, Reason, Scope, Side, Skipped, UnknownKind, WorkspacePath,
 };
 pub use moment::{RULE_OF_SINCE, parse_since, problem_of_since};

@@ -387,7 +387,7 @@ impl Workspace {
         }
     }
 
-    fn own_directories(&self) -> Vec<(u64, u64)> {
+    pub(crate) fn own_directories(&self) -> Vec<(u64, u64)> {
         let directories = self.options.own_directories.iter().map(PathBuf::as_path).chain([self.store_directory()]);
         let stamps = directories.filter_map(|path| disk::stamp_following(path).ok().flatten());
         stamps.map(|stamp| (stamp.device, stamp.inode)).collect()

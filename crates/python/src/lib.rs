@@ -22,7 +22,7 @@ mod _native {
         call::Call,
         command::run_command,
         stores::{forget_store, stores_directory, workspaces},
-        workspace::NativeWorkspace,
+        workspace::{NativeSurvey, NativeWorkspace},
     };
 
     /// The version of the package.

@@ -16,7 +16,7 @@ fn path(path: &WorkspacePath) -> OsString {
     OsString::from_vec(path.as_bytes().to_vec())
 }
 
-fn paths(list: &[WorkspacePath]) -> Vec<OsString> {
+pub(crate) fn paths(list: &[WorkspacePath]) -> Vec<OsString> {
     list.iter().map(path).collect()
 }
 
@@ -54,6 +54,7 @@ pub(crate) struct PlainCheckpoint {
     metadata: JsonObject,
     pinned: bool,
     complete: bool,
+    dropped: u64,
     scope: Option<Vec<OsString>>,
 }
 
@@ -123,6 +124,7 @@ impl From<&Checkpoint> for PlainCheckpoint {
             metadata: JsonObject(checkpoint.metadata.clone()),
             pinned: checkpoint.pinned,
             complete: checkpoint.complete,
+            dropped: checkpoint.dropped,
             scope: checkpoint.scope.paths().map(paths),
         }
     }
@@ -170,6 +172,7 @@ pub(crate) struct PlainSaved {
     created: bool,
     checkpoint: PlainCheckpoint,
     skipped: Vec<PlainSkipped>,
+    dropped: Vec<PlainSkipped>,
 }
 
 impl From<&Saved> for PlainSaved {
@@ -178,6 +181,7 @@ impl From<&Saved> for PlainSaved {
             created: saved.created,
             checkpoint: PlainCheckpoint::from(&saved.checkpoint),
             skipped: all(&saved.skipped),
+            dropped: all(&saved.dropped),
         }
     }
 }
@@ -187,12 +191,14 @@ pub(crate) struct PlainStepped {
     step: u64,
     created: bool,
     checkpoint: Option<PlainCheckpoint>,
+    dropped: Vec<PlainSkipped>,
 }
 
 impl From<&Stepped> for PlainStepped {
     fn from(stepped: &Stepped) -> Self {
         let checkpoint = stepped.checkpoint().map(PlainCheckpoint::from);
-        Self { step: stepped.step, created: checkpoint.is_some(), checkpoint }
+        let dropped = stepped.saved.as_ref().map(|saved| all(&saved.dropped)).unwrap_or_default();
+        Self { step: stepped.step, created: checkpoint.is_some(), checkpoint, dropped }
     }
 }
 

@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use backtrail::{Error, PatchLimits, Result, Scope, Workspace};
+use backtrail::{Error, PatchLimits, Result, Scope, Survey, Workspace};
 use backtrail_cli::settings::Environment;
 use jiff::Timestamp;
 use pyo3::{
@@ -22,13 +22,19 @@ use crate::{
     opener::{Access, Opener, find},
     plain::{
         PlainCheckpoint, PlainDiff, PlainPruned, PlainRestored, PlainSaved, PlainShown, PlainStatus, PlainStepped,
-        PlainVerdict, PlainVerification, PlainVersion, file,
+        PlainVerdict, PlainVerification, PlainVersion, file, paths,
     },
     request::{
         ListWords, RestoreWords, SaveWords, StepWords, id_or_resolve, inside, kind, resolve, scope, usage, wanted,
     },
     work,
 };
+
+/// The names, sizes and times of everything in a workspace at one moment.
+#[pyclass(frozen, module = "backtrail._native")]
+pub(crate) struct NativeSurvey {
+    survey: Arc<Survey>,
+}
 
 /// A directory under protection, with its store.
 #[pyclass(frozen, module = "backtrail._native")]
@@ -214,6 +220,24 @@ impl NativeWorkspace {
         let words = RestoreWords::of(words)?;
         let restore = move |workspace: &Workspace| workspace.restore(&words.request(workspace)?, Timestamp::now());
         Ok(PlainRestored::from(&self.operate(py, Access::Files, call, restore)?))
+    }
+
+    fn survey(&self, py: Python<'_>, call: &Call) -> PyResult<NativeSurvey> {
+        let survey = self.operate(py, Access::Files, call, Workspace::survey)?;
+        Ok(NativeSurvey { survey: Arc::new(survey) })
+    }
+
+    /// Returns what differs from an earlier survey although the workspace was restored to a checkpoint.
+    fn not_taken_back(
+        &self,
+        py: Python<'_>,
+        survey: &NativeSurvey,
+        word: String,
+        call: &Call,
+    ) -> PyResult<Vec<OsString>> {
+        let survey = Arc::clone(&survey.survey);
+        let compare = move |workspace: &Workspace| workspace.not_taken_back(&survey, &resolve(workspace, &word)?);
+        Ok(paths(&self.operate(py, Access::Files, call, compare)?))
     }
 
     fn undo(&self, py: Python<'_>, call: &Call) -> PyResult<PlainRestored> {

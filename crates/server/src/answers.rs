@@ -108,10 +108,10 @@ pub(crate) fn changes(changes: &[Change], most: usize, precious: &Precious, note
     shown
 }
 
-/// The first of the paths that are not in a checkpoint, or can't be compared with one.
-pub(crate) fn skipped(skipped: &[Skipped], notes: &mut Notes) -> Vec<SkippedJson> {
+/// Returns the first of the paths that are not in a checkpoint; `name` is what the answer calls them.
+pub(crate) fn skipped(name: &str, skipped: &[Skipped], notes: &mut Notes) -> Vec<SkippedJson> {
     let mut told: Vec<_> = skipped.iter().map(SkippedJson::from).collect();
-    notes.cut_list("skipped", &mut told, MAX_REASONS, |skipped| skipped.path.len());
+    notes.cut_list(name, &mut told, MAX_REASONS, |skipped| skipped.path.len());
     told
 }
 

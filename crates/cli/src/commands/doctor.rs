@@ -20,6 +20,9 @@ use crate::{
 /// No more paths than this are named for one reason.
 const MAX_NAMED: usize = 5;
 
+/// No more unprotected paths than this are named.
+const MAX_UNPROTECTED: usize = 20;
+
 /// Explain the set-up: where the store is, what is left out and why, what is wrong
 #[derive(Debug, Args)]
 pub(crate) struct DoctorArgs {}
@@ -58,15 +61,30 @@ fn checks(survey: &Survey, invocation: &Invocation) -> Vec<Check> {
 }
 
 /// What is captured and what is not.
-fn files(workspace: &Workspace, invocation: &Invocation) -> [Check; 2] {
+fn files(workspace: &Workspace, invocation: &Invocation) -> [Check; 3] {
     let progress = invocation.output.progress(workspace, "looking");
     let left_out = workspace.left_out();
     let entries = workspace.progress().entries();
     let changes = captured(workspace, entries, invocation);
+    let unprotected = workspace.unprotected();
     drop(progress);
     let max_file_bytes = workspace.settings().scan.max_file_bytes;
     let left_out = left_out.map(|left_out| (is_readable(&left_out), by_reason(&left_out, max_file_bytes)));
-    [found("captured", changes), found("left out", left_out)]
+    let unprotected = unprotected.map(|unprotected| (unprotected.is_empty(), unprotected_text(&unprotected)));
+    [found("captured", changes), found("protected", unprotected), found("left out", left_out)]
+}
+
+/// Names the paths that checkpoints held once and can't hold now.
+fn unprotected_text(unprotected: &[Skipped]) -> String {
+    if unprotected.is_empty() {
+        return "everything that was captured once and is still on disk".to_owned();
+    }
+    let line = |skipped: &Skipped| {
+        format!("not protected: {} ({})", visible(skipped.path.as_bytes()), skipped.reason.as_str())
+    };
+    let more = unprotected.len().saturating_sub(MAX_UNPROTECTED);
+    let rest = (more > 0).then(|| format!("and {more} more"));
+    unprotected.iter().take(MAX_UNPROTECTED).map(line).chain(rest).collect::<Vec<_>>().join("\n")
 }
 
 /// What was found, or why it could not be.

@@ -3,7 +3,7 @@
 use std::{path::PathBuf, process::ExitCode};
 
 use backtrail::{
-    CheckpointId, Direction, Error, ErrorCode, Only, Reason, RestoreOutcome, RestoreRequest, TakenBack, Workspace,
+    CheckpointId, Direction, Dropped, Error, ErrorCode, Only, Reason, RestoreOutcome, RestoreRequest, TakenBack, Workspace,
     json::RestoreJson,
 };
 use clap::{Args, ValueEnum};
@@ -17,7 +17,7 @@ use crate::{
     },
     invocation::Invocation,
     output::{
-        Restore, WithConversation, conversation_text, plan_text, restored_text, restored_warnings, shell_path, title,
+        Restore, WithConversation, conversation_text, lacking_warnings, plan_text, restored_text, restored_warnings, shell_path, title,
         way_back,
     },
     picker,
@@ -107,12 +107,13 @@ pub(crate) fn run(args: &RestoreArgs, invocation: &Invocation) -> Result<ExitCod
     if args.dry_run {
         return preview(&workspace, &request, fork.as_ref(), invocation).map_err(explained);
     }
+    let lacking = lacking(&workspace, &request)?;
     let done = restore_with(&workspace, &request, fork.as_ref(), invocation).map_err(explained)?;
     if is_pointless && fork.is_none() && !invocation.output.is_json() {
         invocation.output.done(nothing_concerned(args))?;
         return Ok(ExitCode::SUCCESS);
     }
-    tell_with(&workspace, &done, Direction::Forward, fork.as_ref(), invocation)
+    tell_with(&workspace, &done, &lacking, Direction::Forward, fork.as_ref(), invocation)
 }
 
 /// Why a request that concerns nothing does so.
@@ -165,11 +166,12 @@ pub(crate) fn preview(
     invocation: &Invocation,
 ) -> Result<ExitCode, Failure> {
     let plan = workspace.plan_restore(request)?;
+    let lacking = lacking(workspace, request)?;
     let output = &invocation.output;
     if output.is_json() {
-        output.json(&WithConversation::new(RestoreJson::from(&plan), fork))?;
+        output.json(&WithConversation::new(RestoreJson::from(&plan).without(&lacking), fork))?;
     } else {
-        output.text(&plan_text(&plan, &workspace.get(&request.target)?, output.paint))?;
+        output.text(&plan_text(&plan, &lacking, &workspace.get(&request.target)?, output.paint))?;
         if let Some(path) = fork.and_then(|fork| fork.copy.as_ref()).map(|copy| &copy.path) {
             output.note(&format!(
                 "the conversation would come back in a session of its own, below {}",
@@ -178,7 +180,15 @@ pub(crate) fn preview(
         }
         output.note(&format!("do just this with: --plan {}", plan.hash));
     }
+    lacking_warnings(&lacking).iter().for_each(|warning| output.warn(warning));
     Ok(ExitCode::SUCCESS)
+}
+
+/// Returns the paths of the request that its checkpoint could not hold, and that stay as they are.
+pub(crate) fn lacking(workspace: &Workspace, request: &RestoreRequest) -> Result<Vec<Dropped>, Failure> {
+    let mut lacking = workspace.unprotected_at(&request.target)?;
+    lacking.retain(|dropped| request.scope.contains(&dropped.path));
+    Ok(lacking)
 }
 
 /// Restores, with the conversation where one was asked for.
@@ -260,23 +270,24 @@ pub(crate) fn tell(
     direction: Direction,
     invocation: &Invocation,
 ) -> Result<ExitCode, Failure> {
-    tell_with(workspace, done, direction, None, invocation)
+    tell_with(workspace, done, &[], direction, None, invocation)
 }
 
 /// Tells what a restore did, and how to go on with the conversation that came back with it.
 pub(crate) fn tell_with(
     workspace: &Workspace,
     done: &RestoreOutcome,
+    lacking: &[Dropped],
     direction: Direction,
     fork: Option<&Fork>,
     invocation: &Invocation,
 ) -> Result<ExitCode, Failure> {
     let output = &invocation.output;
     if output.is_json() {
-        output.json(&WithConversation::new(RestoreJson::from(done), fork))?;
+        output.json(&WithConversation::new(RestoreJson::from(done).without(lacking), fork))?;
     } else {
         let taken_back = done.taken_back.map(|taken_back| named(workspace, taken_back).said(&invocation.now));
-        output.done(&restored_text(done, direction, &done.checkpoint, taken_back, output.paint))?;
+        output.done(&restored_text(done, lacking, direction, &done.checkpoint, taken_back, output.paint))?;
         if let Some(fork) = fork {
             output.text(&conversation_text(fork))?;
         }
@@ -284,6 +295,6 @@ pub(crate) fn tell_with(
             output.note(way_back(direction));
         }
     }
-    restored_warnings(done).iter().for_each(|warning| output.warn(warning));
+    restored_warnings(done).iter().chain(&lacking_warnings(lacking)).for_each(|warning| output.warn(warning));
     Ok(ExitCode::SUCCESS)
 }

@@ -6,7 +6,7 @@ use backtrail::{Checkpoint, Direction, Error, RestoreRequest, Workspace};
 use clap::Args;
 
 use crate::{
-    commands::restore::{conversation, preview, restore_with, tell_with},
+    commands::restore::{conversation, lacking, preview, restore_with, tell_with},
     failure::Failure,
     hooks,
     invocation::Invocation,
@@ -49,12 +49,14 @@ pub(crate) fn run(args: &RewindArgs, invocation: &Invocation) -> Result<ExitCode
         return preview(&workspace, &RestoreRequest::whole(target), fork.as_ref(), invocation);
     }
     let stood = workspace.resolve("@", &invocation.now).ok();
-    let done = restore_with(&workspace, &RestoreRequest::whole(target), fork.as_ref(), invocation)?;
+    let request = RestoreRequest::whole(target);
+    let lacking = lacking(&workspace, &request)?;
+    let done = restore_with(&workspace, &request, fork.as_ref(), invocation)?;
     if let (Some(safety), true) = (done.safety, done.unsaved > 0) {
         invocation.output.note(&format!("unsaved changes were set aside in {}", safety.short()));
     }
-    let told = tell_with(&workspace, &done, Direction::Forward, fork.as_ref(), invocation)?;
-    if args.turn && done.changes.is_empty() && late.is_none() {
+    let told = tell_with(&workspace, &done, &lacking, Direction::Forward, fork.as_ref(), invocation)?;
+    if args.turn && done.changes.is_empty() && late.is_none() && lacking.is_empty() {
         note_way_further(&workspace, args.steps, stood == Some(target), invocation);
     }
     Ok(told)

@@ -22,7 +22,8 @@ pub(crate) fn run(args: &ShowArgs, invocation: &Invocation) -> Result<ExitCode, 
     if output.is_json() {
         output.json(&ShownJson::from(&found))?;
     } else {
-        output.paged(&shown(&found, &invocation.now, output.paint))?;
+        let dropped = workspace.dropped_by(&[found.checkpoint.id])?;
+        output.paged(&shown(&found, &dropped, &invocation.now, output.paint))?;
     }
     Ok(ExitCode::SUCCESS)
 }

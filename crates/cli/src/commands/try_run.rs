@@ -2,6 +2,7 @@
 
 use std::{ffi::OsString, process::Command, process::ExitCode, time::Duration};
 
+use backtrail::json::SkippedJson;
 use clap::Args;
 
 use crate::{
@@ -10,7 +11,7 @@ use crate::{
     failure::Failure,
     invocation::{Invocation, Protection},
     output::{RollbackErrorJson, TriedJson, shell_words},
-    way_back::{Repeat, RolledBack, WayBack},
+    way_back::{Remains, Repeat, RolledBack, WayBack},
 };
 
 /// The exit status where the command did well and the check did not.
@@ -23,7 +24,7 @@ const CHECK_FAILED: u8 = 1;
 /// command's own: 127 where it can't be started, 128+N where signal N ended it, 124 where it took too long, 1 where only
 /// the check failed. It stays so where the restore itself fails, which is said, and the checkpoint is kept. Should this
 /// process itself be killed, the checkpoint is there: its id is the first thing on stderr. It is pinned until the next
-/// try or prune.
+/// try or prune. Skipped files that the command changed, such as ignored ones, are named and not taken back.
 #[derive(Debug, Args)]
 pub(crate) struct TryArgs {
     /// What the checkpoint is; without a message, the command
@@ -54,21 +55,28 @@ pub(crate) fn run(args: &TryArgs, invocation: &Invocation) -> Result<ExitCode, F
     let (id, short) = (way_back.checkpoint.to_string(), way_back.checkpoint.short());
     let note = format!("checkpoint {short}; should this be killed, go back with: backtrail restore {short}");
     invocation.output.note(&note);
+    let dropped = way_back.dropped.iter().map(SkippedJson::from).collect();
     let tried = Tried::run(args, &signals);
     tried.tell_problem(args, invocation);
-    let (rolled_back, conflicts, failure) = if tried.is_success() || !tried.has_run() || args.keep_on_fail {
+    let (rolled_back, remains, failure) = if tried.is_success() || !tried.has_run() || args.keep_on_fail {
         way_back.let_go();
-        (false, Vec::new(), None)
+        (false, Remains::default(), None)
     } else {
         match way_back.roll_back() {
-            RolledBack::Done(conflicts) => (true, conflicts, None),
-            RolledBack::Failed(failure) => (false, Vec::new(), Some(failure)),
+            RolledBack::Done(remains) => (true, remains, None),
+            RolledBack::Failed(failure) => (false, Remains::default(), Some(failure)),
         }
     };
     if invocation.output.is_json() {
-        let rollback_error = failure.as_ref().map(RollbackErrorJson::from);
-        let exit_code = tried.exit_code();
-        let answer = TriedJson { checkpoint: id, exit_code, rolled_back, conflicts, rollback_error };
+        let answer = TriedJson {
+            checkpoint: id,
+            exit_code: tried.exit_code(),
+            rolled_back,
+            dropped,
+            not_taken_back: remains.not_taken_back.iter().map(ToString::to_string).collect(),
+            conflicts: remains.conflicts,
+            rollback_error: failure.as_ref().map(RollbackErrorJson::from),
+        };
         // The command may have left its last line open.
         invocation.output.text("\n")?;
         invocation.output.json(&answer)?;

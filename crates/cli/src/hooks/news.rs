@@ -1,6 +1,6 @@
-//! Tells an agent, with its next prompt, that files are no longer as it left them.
+//! Tells an agent, with its next prompt, that files are no longer as it left them, or no longer protected.
 
-use backtrail::{CheckpointId, Event, TimedEvent, Workspace};
+use backtrail::{CheckpointId, Event, Skipped, TimedEvent, Workspace};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -41,7 +41,7 @@ pub(super) struct News {
     pub(super) last: Option<EventMark>,
 }
 
-/// What an agent should know about restores that it was not told about.
+/// What an agent should know about restores and dropped paths that it was not told about.
 pub(super) fn since(workspace: &Workspace, agent: Agent, moment: &Moment, told: &Told) -> News {
     let event = match agent {
         Agent::Claude | Agent::Codex | Agent::Qwen => "UserPromptSubmit",
@@ -55,13 +55,14 @@ pub(super) fn since(workspace: &Workspace, agent: Agent, moment: &Moment, told: 
     }
     let Ok(events) = workspace.events() else { return News::default() };
     let last = Some(events.last().map_or(EventMark::START, |line| EventMark::of(line)));
-    let restores = unheard_restores(&events, told);
+    let unheard = Unheard::of(&events, told);
     if !is_prompt {
         // A session that begins knows of all that was before; what it does not know is told with its prompt.
-        return News { text: None, last: last.filter(|_| restores.is_empty()) };
+        let has_news = !unheard.restores.is_empty() || !unheard.dropped(workspace).is_empty();
+        return News { text: None, last: last.filter(|_| !has_news) };
     }
     let is_to_be_told = workspace.settings().checkpoints.tell_agent;
-    let text = is_to_be_told.then(|| text(workspace, &restores)).flatten().map(|text| {
+    let text = is_to_be_told.then(|| unheard.text(workspace)).flatten().map(|text| {
         let answer: Value = match agent {
             Agent::Cline => json!({ "cancel": false, "contextModification": text }),
             _ => json!({ "hookSpecificOutput": { "hookEventName": event, "additionalContext": text } }),
@@ -71,25 +72,66 @@ pub(super) fn since(workspace: &Workspace, agent: Agent, moment: &Moment, told: 
     News { text, last }
 }
 
-/// Restores that the agent was not told about, oldest first: to what, and the safety checkpoint.
-fn unheard_restores(events: &[String], told: &Told) -> Vec<(CheckpointId, CheckpointId)> {
-    let position = match told.event {
-        Some(EventMark::START) => Some(0),
-        Some(mark) => events.iter().rposition(|line| EventMark::of(line) == mark).map(|position| position + 1),
-        None => None,
-    };
-    let events =
-        events[position.unwrap_or(0)..].iter().filter_map(|line| serde_json::from_str::<TimedEvent>(line).ok());
-    events
-        .filter(|event| position.is_some() || event.time > told.time)
-        .filter_map(|event| match event.event {
-            Event::CheckpointRestored { checkpoint, safety: Some(safety) } => Some((checkpoint, safety)),
-            _ => None,
-        })
-        .collect()
+/// What happened since the agent was told last, oldest first.
+struct Unheard {
+    /// The target of each restore, and its safety checkpoint.
+    restores: Vec<(CheckpointId, CheckpointId)>,
+    /// The checkpoints that were taken.
+    taken: Vec<CheckpointId>,
 }
 
-fn text(workspace: &Workspace, restores: &[(CheckpointId, CheckpointId)]) -> Option<String> {
+impl Unheard {
+    fn of(events: &[String], told: &Told) -> Self {
+        let position = match told.event {
+            Some(EventMark::START) => Some(0),
+            Some(mark) => events.iter().rposition(|line| EventMark::of(line) == mark).map(|position| position + 1),
+            None => None,
+        };
+        let events =
+            events[position.unwrap_or(0)..].iter().filter_map(|line| serde_json::from_str::<TimedEvent>(line).ok());
+        let mut unheard = Self { restores: Vec::new(), taken: Vec::new() };
+        for event in events.filter(|event| position.is_some() || event.time > told.time) {
+            match event.event {
+                Event::CheckpointRestored { checkpoint, safety: Some(safety) } => {
+                    unheard.restores.push((checkpoint, safety));
+                }
+                Event::CheckpointCreated { checkpoint, .. } => unheard.taken.push(checkpoint),
+                _ => {}
+            }
+        }
+        unheard
+    }
+
+    /// Returns the paths that these checkpoints dropped. A store that can't be read has none; a hook must not fail by it.
+    fn dropped(&self, workspace: &Workspace) -> Vec<Skipped> {
+        workspace.dropped_by(&self.taken).unwrap_or_default()
+    }
+
+    fn text(&self, workspace: &Workspace) -> Option<String> {
+        let parts = [restored_text(workspace, &self.restores), dropped_text(&self.dropped(workspace))];
+        let parts: Vec<String> = parts.into_iter().flatten().collect();
+        (!parts.is_empty()).then(|| parts.join(" "))
+    }
+}
+
+/// Tells that paths are not protected any more; `None` if there are none.
+fn dropped_text(dropped: &[Skipped]) -> Option<String> {
+    if dropped.is_empty() {
+        return None;
+    }
+    let path = |skipped: &Skipped| format!("{:?} ({})", skipped.path.to_text(), skipped.reason.as_str());
+    let mut words: Vec<String> = dropped.iter().take(MAX_NAMED).map(path).collect();
+    if dropped.len() > MAX_NAMED {
+        words.push(format!("and {} more", dropped.len() - MAX_NAMED));
+    }
+    Some(format!(
+        "These files of this workspace are not in checkpoints any more, so that a change to them can't be taken back: {}. \
+         Tell the user before you change or delete them.",
+        words.join(", ")
+    ))
+}
+
+fn restored_text(workspace: &Workspace, restores: &[(CheckpointId, CheckpointId)]) -> Option<String> {
     let (target, _) = restores.last()?;
     let mut paths: Vec<String> = Vec::new();
     let mut all_named = true;

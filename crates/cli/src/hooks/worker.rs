@@ -6,7 +6,7 @@ use std::{
     time::Instant,
 };
 
-use backtrail::{Kind, SaveRequest, StepRequest, Workspace, WorkspacePath, json::start_of};
+use backtrail::{Kind, SaveRequest, Saved, StepRequest, Workspace, WorkspacePath, json::start_of};
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
@@ -22,7 +22,7 @@ use crate::{
     cli::{ColorWhen, GlobalOptions},
     failure::Failure,
     invocation::Invocation,
-    output,
+    output::{self, dropped_warnings},
     settings::Environment,
 };
 
@@ -112,8 +112,21 @@ impl Worker<'_> {
         if matches!(event.moment, Moment::SessionStart { .. } | Moment::Prompt(_)) {
             self.tell_of_spoilt_settings(&assignment.root)?;
         }
-        let created = workspace.settings().checkpoints.auto && self.take(event, assignment, &workspace)?;
+        let saved = match workspace.settings().checkpoints.auto {
+            true => self.take(event, assignment, &workspace)?,
+            false => None,
+        };
+        saved.iter().for_each(|saved| self.tell_of_dropped(saved));
+        let created = saved.is_some_and(|saved| saved.created);
         Ok(Done { created, news: news::since(&workspace, event.agent, &event.moment, &assignment.told) })
+    }
+
+    /// Reports the paths that a checkpoint could not capture any more, on stderr and in the log.
+    fn tell_of_dropped(&self, saved: &Saved) {
+        for warning in dropped_warnings(saved) {
+            (self.problem)(&warning);
+            output::talk_of_hook(&format!("backtrail: {warning}"));
+        }
     }
 
     /// Says why the workspace's own settings do not count, where they do not.
@@ -126,19 +139,19 @@ impl Worker<'_> {
         Ok(())
     }
 
-    /// Takes the checkpoint; says whether one was made.
-    fn take(&self, event: &HookEvent, assignment: &Assignment, workspace: &Workspace) -> Result<bool, Failure> {
+    /// Takes the checkpoint that an event asks for. Returns `None` if it asks for none.
+    fn take(&self, event: &HookEvent, assignment: &Assignment, workspace: &Workspace) -> Result<Option<Saved>, Failure> {
         // The time is asked for when nobody else has the workspace any more, however long that takes.
         let clock = Timestamp::now;
         Ok(match &event.moment {
-            Moment::SessionStart { source } if source.as_deref() == Some("compact") => false,
+            Moment::SessionStart { source } if source.as_deref() == Some("compact") => None,
             Moment::SessionStart { source } => {
                 let message = match source {
                     Some(source) => format!("a session of {} begins ({source})", event.agent.title()),
                     None => format!("a session of {} begins", event.agent.title()),
                 };
                 let request = self.request(event, assignment, Kind::Session, message);
-                workspace.save(&SaveRequest { turn: None, prompt: None, ..request }, clock)?.created
+                Some(workspace.save(&SaveRequest { turn: None, prompt: None, ..request }, clock)?)
             }
             Moment::Prompt(text) => {
                 let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or("a prompt without words");
@@ -148,15 +161,15 @@ impl Worker<'_> {
                     None
                 });
                 let attachments = conversation.into_iter().collect();
-                workspace.save(&SaveRequest { attachments, ..request }, clock)?.created
+                Some(workspace.save(&SaveRequest { attachments, ..request }, clock)?)
             }
             Moment::BeforeTool(call) if tools::may_change_files(call) => {
-                workspace.step(&self.step(event, assignment, call, workspace), clock)?.saved.is_some()
+                workspace.step(&self.step(event, assignment, call, workspace), clock)?.saved
             }
             Moment::AfterTool(call) if tools::may_change_files(call) => {
-                workspace.step_done(&self.step(event, assignment, call, workspace), clock)?.is_some()
+                workspace.step_done(&self.step(event, assignment, call, workspace), clock)?
             }
-            Moment::BeforeTool(_) | Moment::AfterTool(_) | Moment::SubagentStart => false,
+            Moment::BeforeTool(_) | Moment::AfterTool(_) | Moment::SubagentStart => None,
             Moment::SubagentEnd | Moment::TurnEnd | Moment::SessionEnd => {
                 let request = StepRequest {
                     session: Some(assignment.session.clone()),
@@ -166,7 +179,7 @@ impl Worker<'_> {
                     metadata: metadata(event),
                     ..StepRequest::default()
                 };
-                workspace.step_done(&request, clock)?.is_some()
+                workspace.step_done(&request, clock)?
             }
         })
     }

@@ -41,14 +41,14 @@ pub(crate) use {
     overview::{Overview, overview},
     pipeline::{PipelineJson, pipeline_plan_text},
     restored::{
-        ExportJson, RecoverJson, Restore, conflict_warnings, plan_text, restored_text, restored_warnings, way_back,
+        ExportJson, RecoverJson, Restore, conflict_warnings, lacking_warnings, plan_text, restored_text, restored_warnings, way_back,
     },
-    saved::{capture_larger, exclude_commands, saved_sentence, saved_warnings, stepped_sentence, uncaptured_warnings},
+    saved::{capture_larger, dropped_warnings, exclude_commands, saved_sentence, saved_warnings, stepped_sentence, uncaptured_warnings},
     shown::shown,
     style::Paint,
     timeline::{Timeline, turns},
     tried::{
-        RollbackErrorJson, TriedJson, not_rolled_back_sentence, rolled_back_sentence, stays_pinned_sentence,
+        RollbackErrorJson, TriedJson, moved_head_sentence, not_taken_back_sentence, not_rolled_back_sentence, rolled_back_sentence, stays_pinned_sentence,
         way_to_take_back,
     },
     visible::{columns, cut, first_line, pad, visible, visible_path},

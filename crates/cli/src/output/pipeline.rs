@@ -1,6 +1,6 @@
 //! What `pipeline` tells people and programs.
 
-use backtrail::json::ConflictJson;
+use backtrail::json::{ConflictJson, SkippedJson};
 use serde::Serialize;
 
 use super::{
@@ -23,6 +23,8 @@ struct StepJson {
     checkpoint: Option<String>,
     exit_code: Option<u8>,
     seconds: f64,
+    dropped: Vec<SkippedJson>,
+    not_taken_back: Vec<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     conflicts: Vec<ConflictJson>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -37,7 +39,9 @@ impl From<&[Outcome]> for PipelineJson {
             checkpoint: outcome.checkpoint.map(|id| id.to_string()),
             exit_code: outcome.exit_code,
             seconds: (outcome.time.as_secs_f64() * 1000.0).round() / 1000.0,
-            conflicts: outcome.conflicts.clone(),
+            dropped: outcome.dropped.iter().map(SkippedJson::from).collect(),
+            not_taken_back: outcome.remains.not_taken_back.iter().map(ToString::to_string).collect(),
+            conflicts: outcome.remains.conflicts.clone(),
             rollback_error: outcome.rollback_error.clone(),
         };
         Self { steps: outcomes.iter().map(step).collect() }

@@ -1,7 +1,7 @@
 //! What restores tell people and programs.
 
 use backtrail::{
-    Change, ChangeStatus, Checkpoint, Conflict, Direction, GitState, RestoreOutcome, RestorePlan, json::ConflictJson,
+    Change, ChangeStatus, Checkpoint, Conflict, Direction, Dropped, GitState, RestoreOutcome, RestorePlan, json::ConflictJson,
 };
 use jiff::{Timestamp, Zoned};
 use serde::Serialize;
@@ -60,7 +60,7 @@ fn lines(word: &str, conflicts: &[Conflict]) -> String {
 }
 
 /// What would happen.
-pub(crate) fn plan_text(plan: &RestorePlan, target: &Checkpoint, paint: Paint) -> String {
+pub(crate) fn plan_text(plan: &RestorePlan, lacking: &[Dropped], target: &Checkpoint, paint: Paint) -> String {
     let git = plan.git().map(|git| format!("git would stand on {}\n", standing(git))).unwrap_or_default();
     if plan.changes.is_empty() && plan.conflicts.is_empty() {
         if !git.is_empty() {
@@ -71,6 +71,9 @@ pub(crate) fn plan_text(plan: &RestorePlan, target: &Checkpoint, paint: Paint) -
         }
         if !target.complete {
             return format!("nothing to bring back; {}\n", removes_nothing(target, "would be"));
+        }
+        if !lacking.is_empty() {
+            return format!("nothing that {} holds would change\n", title(target));
         }
         return format!("nothing to do: the files are those of {}\n", title(target));
     }
@@ -96,6 +99,7 @@ fn removed(changes: &[Change]) -> usize {
 /// What was done, in a sentence, with the paths where they are few.
 pub(crate) fn restored_text(
     done: &RestoreOutcome,
+    lacking: &[Dropped],
     direction: Direction,
     target: &Checkpoint,
     taken_back: Option<String>,
@@ -114,6 +118,7 @@ pub(crate) fn restored_text(
             Direction::Forward if !target.complete => {
                 format!("nothing to bring back; {}", removes_nothing(target, "was"))
             }
+            Direction::Forward if !lacking.is_empty() => format!("nothing that {named} holds had to change"),
             Direction::Forward => format!("nothing to do: the files are those of {named}"),
             Direction::Undo => format!("took back {said}: no file had to change"),
             Direction::Redo => format!("took back the undo of {said}: no file had to change"),
@@ -161,6 +166,17 @@ pub(crate) fn way_back(direction: Direction) -> &'static str {
 pub(crate) fn restored_warnings(done: &RestoreOutcome) -> Vec<String> {
     let stays = done.stays.iter().map(|stays| format!("{}: {}", visible(stays.path.as_bytes()), stays.reason));
     conflict_warnings(&done.conflicts).into_iter().chain(stays).collect()
+}
+
+/// Names the paths that a restore can't bring back, because the checkpoint could not hold them.
+pub(crate) fn lacking_warnings(lacking: &[Dropped]) -> Vec<String> {
+    let line = |dropped: &Dropped| {
+        let (path, reason) = (visible(dropped.path.as_bytes()), dropped.reason.as_str());
+        format!("can't come back: {path} ({reason}); the last checkpoint with it is {}", dropped.held_by.short())
+    };
+    let more = lacking.len().saturating_sub(FIRST_NAMED);
+    let rest = (more > 0).then(|| format!("and {more} more can't come back (all of them with --json)"));
+    lacking.iter().take(FIRST_NAMED).map(line).chain(rest).collect()
 }
 
 /// What a restore did not do, or what somebody else did meanwhile.
@@ -217,7 +233,7 @@ mod tests {
             git: None,
             taken_back: None,
         };
-        restored_text(&done, Direction::Forward, &target, None, Paint::plain())
+        restored_text(&done, &[], Direction::Forward, &target, None, Paint::plain())
     }
 
     #[test]

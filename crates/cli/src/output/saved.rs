@@ -16,6 +16,9 @@ const MUCH_BYTES: u64 = 200_000_000;
 /// No more paths than this are named one by one.
 const MAX_NAMED: usize = 5;
 
+/// No more dropped paths than this are named one by one.
+const MAX_DROPPED: usize = 3;
+
 /// What was done, in a sentence.
 pub(crate) fn saved_sentence(saved: &Saved, paint: Paint) -> String {
     let checkpoint = &saved.checkpoint;
@@ -24,11 +27,15 @@ pub(crate) fn saved_sentence(saved: &Saved, paint: Paint) -> String {
         return format!("nothing changed since {named}: no new checkpoint");
     }
     let counts = match checkpoint.files_changed.len() {
-        0 if saved.is_first => "no files".to_owned(),
-        0 => "nothing changed".to_owned(),
-        files => format!("{}, {}", plural(files, "file"), lines(checkpoint.insertions, checkpoint.deletions)),
+        0 if saved.is_first => Some("no files".to_owned()),
+        0 if saved.dropped.is_empty() => Some("nothing changed".to_owned()),
+        0 => None,
+        files => Some(format!("{}, {}", plural(files, "file"), lines(checkpoint.insertions, checkpoint.deletions))),
     };
-    format!("saved {named} ({})", counts.trim_end_matches([',', ' ']))
+    let dropped = (!saved.dropped.is_empty()).then(|| format!("{} not protected any more", saved.dropped.len()));
+    let counts = counts.map(|counts| counts.trim_end_matches([',', ' ']).to_owned());
+    let facts: Vec<String> = counts.into_iter().chain(dropped).collect();
+    format!("saved {named} ({})", facts.join(", "))
 }
 
 /// What a step did, in a sentence.
@@ -41,7 +48,8 @@ pub(crate) fn stepped_sentence(stepped: &Stepped, paint: Paint) -> String {
 
 /// What people should know about it beside that.
 pub(crate) fn saved_warnings(saved: &Saved) -> Vec<String> {
-    let mut warnings = left_out(saved);
+    let mut warnings = dropped_warnings(saved);
+    warnings.extend(left_out(saved));
     warnings.extend(unapplied_rules(saved));
     warnings.extend(still_captured(saved));
     if !saved.checkpoint.complete {
@@ -54,6 +62,24 @@ pub(crate) fn saved_warnings(saved: &Saved) -> Vec<String> {
     }
     warnings.extend(saved.not_applied.iter().map(ToString::to_string));
     warnings
+}
+
+/// Names the paths that were captured so far, are still on disk, and could not be captured any more.
+pub(crate) fn dropped_warnings(saved: &Saved) -> Vec<String> {
+    let line = |skipped: &Skipped| {
+        let path = visible(skipped.path.as_bytes());
+        let size = size_of(saved, skipped).map(|size| format!(", {size}")).unwrap_or_default();
+        format!("not protected any more: {path} ({}{size})", skipped.reason.as_str())
+    };
+    let named = saved.dropped.iter().take(MAX_DROPPED).map(line);
+    let more = saved.dropped.len().saturating_sub(MAX_DROPPED);
+    named.chain((more > 0).then(|| format!("and {more} more are not protected any more (all of them with --json)"))).collect()
+}
+
+/// Returns the size of a file that is too large; `None` for other paths.
+fn size_of(saved: &Saved, skipped: &Skipped) -> Option<String> {
+    let (_, size) = saved.oversized.iter().find(|(path, _)| *path == skipped.path)?;
+    Some(bytes(*size))
 }
 
 /// What was saved and would be left out now, where it is compared with what is on disk.
@@ -121,13 +147,17 @@ pub(crate) fn capture_larger(saved: &Saved, max_file_bytes: u64) -> Option<Strin
 
 fn left_out(saved: &Saved) -> Vec<String> {
     // Directories that can be rebuilt are left out every time: once is enough to hear of it.
-    let is_new = |skipped: &Skipped| saved.is_first || saved.dropped.contains(skipped);
-    let told = saved.skipped.iter().filter(|skipped| skipped.reason != Reason::Rebuildable || is_new(skipped));
-    let lines: Vec<String> = told
+    let is_told = |skipped: &&Skipped| {
+        (skipped.reason != Reason::Rebuildable || saved.is_first) && !saved.dropped.contains(skipped)
+    };
+    let lines: Vec<String> = saved
+        .skipped
+        .iter()
+        .filter(is_told)
         .map(|skipped| {
-            let size = saved.oversized.iter().find(|(path, _)| *path == skipped.path);
-            let size = size.map(|(_, size)| format!(" ({})", bytes(*size))).unwrap_or_default();
-            format!("left out {}: {}{size}", visible(skipped.path.as_bytes()), skipped.reason.as_str())
+            let path = visible(skipped.path.as_bytes());
+            let size = size_of(saved, skipped).map(|size| format!(" ({size})")).unwrap_or_default();
+            format!("left out {path}: {}{size}", skipped.reason.as_str())
         })
         .collect();
     let more = lines.len().saturating_sub(MAX_NAMED);

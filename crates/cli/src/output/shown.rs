@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-use backtrail::{Checkpoint, GitState, Shown};
+use backtrail::{Checkpoint, GitState, Shown, Skipped};
 use jiff::Zoned;
 
 use super::{
@@ -13,11 +13,14 @@ use super::{
 };
 use crate::hooks;
 
-/// Tells about a checkpoint and its changes.
-pub(crate) fn shown(shown: &Shown, now: &Zoned, paint: Paint) -> String {
+/// No more dropped paths than this are named.
+const MAX_NAMED: usize = 20;
+
+/// Tells about a checkpoint, its changes, and the paths that it dropped.
+pub(crate) fn shown(shown: &Shown, dropped: &[Skipped], now: &Zoned, paint: Paint) -> String {
     let checkpoint = &shown.checkpoint;
     let mut out = format!("{} {}\n", paint.heading("checkpoint"), paint.id(checkpoint.id));
-    for (label, value) in facts(checkpoint, now) {
+    for (label, value) in facts(checkpoint, now).into_iter().chain(not_protected(checkpoint, dropped)) {
         out.push_str(&format!("{}{value}\n", paint.faint(pad(label, 13))));
     }
     for text in [Some(&checkpoint.message), checkpoint.description.as_ref()].into_iter().flatten() {
@@ -71,6 +74,21 @@ fn facts(checkpoint: &Checkpoint, now: &Zoned) -> Vec<(&'static str, String)> {
     add("incomplete", (!checkpoint.complete).then(|| "something in it could not be read".to_owned()));
     add("late", hooks::is_late(checkpoint).then(|| hooks::MEANING_OF_LATE.to_owned()));
     facts
+}
+
+/// Names the paths that a checkpoint dropped, or counts them if their list can't be read.
+fn not_protected(checkpoint: &Checkpoint, dropped: &[Skipped]) -> Vec<(&'static str, String)> {
+    const LABEL: &str = "unprotected";
+    let line = |skipped: &Skipped| {
+        (LABEL, format!("{} ({}) from here on", visible(skipped.path.as_bytes()), skipped.reason.as_str()))
+    };
+    if dropped.is_empty() && checkpoint.dropped > 0 {
+        let count = usize::try_from(checkpoint.dropped).unwrap_or(usize::MAX);
+        return vec![(LABEL, format!("{} from here on", plural(count, "path")))];
+    }
+    let more = dropped.len().saturating_sub(MAX_NAMED);
+    let rest = (more > 0).then(|| (LABEL, format!("and {more} more")));
+    dropped.iter().take(MAX_NAMED).map(line).chain(rest).collect()
 }
 
 fn text(value: &Option<impl Display>) -> Option<String> {

@@ -169,7 +169,8 @@ fn text(checkpoint: &Checkpoint) -> String {
         (hooks::is_late(checkpoint), "(late)"),
     ];
     let marks = marks.into_iter().filter(|(applies, _)| *applies).map(|(_, mark)| mark.to_owned());
-    name.into_iter().chain(marks).chain([words]).filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
+    let dropped = (checkpoint.dropped > 0).then(|| format!("({} not protected)", checkpoint.dropped));
+    name.into_iter().chain(marks).chain(dropped).chain([words]).filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
 fn counts(checkpoint: &Checkpoint) -> String {
@@ -218,6 +219,7 @@ mod tests {
             metadata: serde_json::Map::new(),
             pinned: false,
             complete: true,
+            dropped: 0,
             scope: Scope::Whole,
         }
     }

@@ -1,9 +1,12 @@
 //! What `try` tells people and programs.
 
-use backtrail::{CheckpointId, RestoreOutcome, json::ConflictJson};
+use backtrail::{
+    CheckpointId, GitPosition, RestoreOutcome, WorkspacePath,
+    json::{ConflictJson, SkippedJson},
+};
 use serde::Serialize;
 
-use super::changes::summary;
+use super::{changes::summary, visible::visible};
 use crate::failure::Failure;
 
 /// What became of a failed command's work, in a sentence.
@@ -12,6 +15,48 @@ pub(crate) fn rolled_back_sentence(done: &RestoreOutcome) -> String {
         return "rolled back: no file had to change".to_owned();
     }
     format!("rolled back: {}; bring it back with: backtrail undo", summary(&done.changes))
+}
+
+/// No more paths than this are named one by one.
+const MAX_NAMED: usize = 5;
+
+/// Names the changes of a command that a rollback left; `None` if there are none.
+pub(crate) fn not_taken_back_sentence(paths: &[WorkspacePath]) -> Option<String> {
+    if paths.is_empty() {
+        return None;
+    }
+    let name = |path: &WorkspacePath| if path.is_root() { ".".into() } else { visible(path.as_bytes()) };
+    let named: Vec<String> = paths.iter().take(MAX_NAMED).map(name).collect();
+    let more = match paths.len() - named.len() {
+        0 => String::new(),
+        more => format!(", and {more} more (all of them with --json)"),
+    };
+    Some(format!("not taken back, because no checkpoint holds it: {}{more}", named.join(", ")))
+}
+
+/// Tells that a command moved HEAD of the user's repository; `None` if it did not.
+pub(crate) fn moved_head_sentence(
+    before: Option<&GitPosition>,
+    after: Option<&GitPosition>,
+    checkpoint: CheckpointId,
+) -> Option<String> {
+    let (before, after) = (before?, after?);
+    if before == after || before.top != after.top {
+        return None;
+    }
+    let (from, to) = (position_words(before), position_words(after));
+    let back = format!("backtrail restore --git {}", checkpoint.short());
+    Some(format!("HEAD of your git repository moved from {from} to {to}, and stays there; to move it back: {back}"))
+}
+
+fn position_words(position: &GitPosition) -> String {
+    let commit = position.commit.as_deref().map(|commit| &commit[..commit.len().min(8)]);
+    match (position.branch.as_deref(), commit) {
+        (Some(branch), Some(commit)) => format!("{} ({commit})", visible(branch)),
+        (Some(branch), None) => format!("{} (no commit)", visible(branch)),
+        (None, Some(commit)) => commit.to_owned(),
+        (None, None) => "no commit".to_owned(),
+    }
 }
 
 /// The next step, where a failed command's work is still there.
@@ -51,7 +96,11 @@ pub(crate) struct TriedJson {
     pub(crate) checkpoint: String,
     pub(crate) exit_code: u8,
     pub(crate) rolled_back: bool,
-    /// What could not be taken back.
+    /// What the checkpoint could not capture any more.
+    pub(crate) dropped: Vec<SkippedJson>,
+    /// What the command changed and the rollback left; empty without a rollback.
+    pub(crate) not_taken_back: Vec<String>,
+    /// What stood in the way of the rollback.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) conflicts: Vec<ConflictJson>,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use backtrail::{CheckpointId, Kind, SaveRequest, Workspace, json::ConflictJson};
+use backtrail::{CheckpointId, Kind, SaveRequest, Saved, Skipped, Workspace};
 use jiff::Timestamp;
 
 use super::{
@@ -18,8 +18,8 @@ use crate::{
     child::{self, Ended, HeldSignals, Limit},
     failure::Failure,
     invocation::Invocation,
-    output::RollbackErrorJson,
-    way_back::{Repeat, RolledBack, WayBack, take_automatic},
+    output::{RollbackErrorJson, dropped_warnings},
+    way_back::{Remains, Repeat, RolledBack, WayBack, take_automatic},
 };
 
 /// The start of the message of a step's checkpoint, by which other tools find it.
@@ -61,8 +61,10 @@ pub(crate) struct Outcome {
     pub(crate) checkpoint: Option<CheckpointId>,
     pub(crate) exit_code: Option<u8>,
     pub(crate) time: Duration,
-    /// What could not be taken back, where it was rolled back.
-    pub(crate) conflicts: Vec<ConflictJson>,
+    /// Paths that its checkpoints could not capture any more.
+    pub(crate) dropped: Vec<Skipped>,
+    /// What a rollback left.
+    pub(crate) remains: Remains,
     /// Why it was not rolled back, where it should have been.
     pub(crate) rollback_error: Option<RollbackErrorJson>,
 }
@@ -76,7 +78,8 @@ impl Outcome {
             checkpoint: None,
             exit_code: None,
             time: Duration::ZERO,
-            conflicts: Vec::new(),
+            dropped: Vec::new(),
+            remains: Remains::default(),
             rollback_error: None,
         }
     }
@@ -141,32 +144,41 @@ impl Runner<'_> {
                 output.note("skipped: its condition does not hold");
                 return Ok(Outcome::of_none(step, Status::Skipped));
             }
-            Err(attempt) => return Ok(self.failed(step, &attempt, None, began)),
+            Err(attempt) => return Ok(self.failed(step, &attempt, Before::default(), began)),
         }
-        let way_back = self.checkpoint_before(index, step)?;
+        let mut before = self.checkpoint_before(index, step)?;
         let attempt = self.attempt(step, variables);
         if !attempt.is_success() {
-            return Ok(self.failed(step, &attempt, way_back, began));
+            return Ok(self.failed(step, &attempt, before, began));
         }
-        let checkpoint = step.checkpoint.then(|| self.checkpoint_after(step)).transpose();
+        let saved = step.checkpoint.then(|| self.checkpoint_after(step)).transpose();
         let time = began.elapsed();
-        if let Some(way_back) = way_back {
+        if let Some(way_back) = before.way_back.take() {
             way_back.let_go();
         }
-        Ok(Outcome { checkpoint: checkpoint?, exit_code: Some(0), time, ..Outcome::of_none(step, Status::Success) })
+        let saved = saved?;
+        before.dropped.extend(saved.iter().flat_map(|saved| saved.dropped.iter().cloned()));
+        Ok(Outcome {
+            checkpoint: saved.map(|saved| saved.checkpoint.id),
+            dropped: before.dropped,
+            exit_code: Some(0),
+            time,
+            ..Outcome::of_none(step, Status::Success)
+        })
     }
 
-    fn failed(&self, step: &Step, attempt: &Attempt, way_back: Option<WayBack<'_>>, began: Instant) -> Outcome {
+    fn failed(&self, step: &Step, attempt: &Attempt, before: Before<'_>, began: Instant) -> Outcome {
         self.invocation.output.warn(&format!("step {:?}: {}", step.name, attempt.describe()));
         let mut outcome = Outcome {
             exit_code: Some(attempt.exit_code()),
+            dropped: before.dropped,
             time: began.elapsed(),
             ..Outcome::of_none(step, Status::Failed)
         };
-        match way_back.map(WayBack::roll_back) {
+        match before.way_back.map(WayBack::roll_back) {
             None => {}
-            Some(RolledBack::Done(conflicts)) => {
-                outcome.conflicts = conflicts;
+            Some(RolledBack::Done(remains)) => {
+                outcome.remains = remains;
                 outcome.status = Status::RolledBack;
             }
             Some(RolledBack::Failed(failure)) => outcome.rollback_error = Some(RollbackErrorJson::from(&failure)),
@@ -174,21 +186,23 @@ impl Runner<'_> {
         outcome
     }
 
-    /// Takes the automatic checkpoint where one is due; gives it where the step may have to be taken back.
-    fn checkpoint_before(&self, index: usize, step: &Step) -> Result<Option<WayBack<'_>>, Failure> {
+    /// Takes the automatic checkpoint if one is due. It becomes a way back if the step may have to be taken back.
+    fn checkpoint_before(&self, index: usize, step: &Step) -> Result<Before<'_>, Failure> {
         let message = format!("before step {:?} of {}", step.name, self.pipeline.name);
         if step.on_failure == OnFailure::Rollback {
-            return WayBack::take(self.workspace, self.invocation, message, Repeat::No).map(Some);
+            let way_back = WayBack::take(self.workspace, self.invocation, message, Repeat::No)?;
+            return Ok(Before { dropped: way_back.dropped.clone(), way_back: Some(way_back) });
         }
         let steps_done = (index - self.pipeline.first) as u64;
         if self.pipeline.every_n_steps.is_some_and(|every| steps_done.is_multiple_of(every)) {
-            take_automatic(self.workspace, self.invocation, message, Repeat::No)?;
+            let saved = take_automatic(self.workspace, self.invocation, message, Repeat::No)?;
+            return Ok(Before { dropped: saved.dropped, way_back: None });
         }
-        Ok(None)
+        Ok(Before::default())
     }
 
     /// The checkpoint that a step asks for, when it has done well.
-    fn checkpoint_after(&self, step: &Step) -> Result<CheckpointId, Failure> {
+    fn checkpoint_after(&self, step: &Step) -> Result<Saved, Failure> {
         let request = SaveRequest {
             message: Some(format!("{MESSAGE_PREFIX}{}", step.name)),
             name: Some(step.name.clone()),
@@ -199,9 +213,11 @@ impl Runner<'_> {
         let progress = self.invocation.output.progress(self.workspace, "saving");
         let saved = self.workspace.save(&request, Timestamp::now());
         drop(progress);
-        let id = saved?.checkpoint.id;
-        self.invocation.output.note(&format!("checkpoint {} {:?}", id.short(), step.name));
-        Ok(id)
+        let saved = saved?;
+        let id = saved.checkpoint.id.short();
+        self.invocation.output.note(&format!("checkpoint {id} {:?}", step.name));
+        dropped_warnings(&saved).iter().for_each(|warning| self.invocation.output.warn(warning));
+        Ok(saved)
     }
 
     fn is_wanted(&self, step: &Step, variables: &Variables) -> Result<bool, Attempt> {
@@ -276,6 +292,15 @@ fn value_of(said: Vec<u8>) -> Result<String, Trouble> {
         return Err(Trouble::Output("it said a NUL, which no variable can hold".into()));
     }
     Ok(text.trim_end_matches(['\n', '\r']).to_owned())
+}
+
+/// The state of the workspace before a step.
+#[derive(Default)]
+struct Before<'r> {
+    /// Paths that the checkpoint before the step could not capture any more.
+    dropped: Vec<Skipped>,
+    /// Set if the step is taken back when it fails.
+    way_back: Option<WayBack<'r>>,
 }
 
 /// How far a step came.

@@ -385,6 +385,7 @@ fn schemas_allow_nothing_that_they_do_not_name() {
         "rollback_error",
         "skipped",
         "stays",
+        "not_restored",
     ];
     fn walk(schema: &Value, place: &str) {
         match schema {

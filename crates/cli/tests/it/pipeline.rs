@@ -85,7 +85,7 @@ fn the_answer_has_exactly_these_keys() {
     let steps = steps(&place, "steps: [{run: echo on stdout}, {run: 'true'}]", &[], 0);
     assert_eq!(
         steps[0].as_object().unwrap().keys().collect::<Vec<_>>(),
-        ["name", "status", "checkpoint", "exit_code", "seconds"]
+        ["name", "status", "checkpoint", "exit_code", "seconds", "dropped", "not_taken_back"]
     );
     assert_eq!((&steps[0]["name"], &steps[1]["name"]), (&"step-1".into(), &"step-2".into()));
 }

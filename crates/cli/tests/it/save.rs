@@ -74,9 +74,10 @@ fn json_has_exactly_these_keys() {
     place.write("a.txt", "one\n");
     let answer = place.json(["save", "first"]);
     let keys = |value: &serde_json::Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>().join(" ");
-    assert_eq!(keys(&answer), "created checkpoint skipped");
+    assert_eq!(keys(&answer), "created checkpoint skipped dropped");
     let expected = "id short_id name message description kind timestamp parent files_changed insertions deletions step \
-                    session agent turn prompt tool git feature_state context attachments metadata pinned complete scope";
+                    session agent turn prompt tool git feature_state context attachments metadata pinned complete \
+                    dropped scope";
     assert_eq!(keys(&answer["checkpoint"]), expected);
     let time = answer["checkpoint"]["timestamp"].as_str().unwrap();
     assert!(time.len() == 24 && time.ends_with('Z') && &time[19..20] == ".", "{time}");

@@ -32,12 +32,12 @@ fn json_has_exactly_these_keys() {
     place.write("a.txt", "one\n");
     let words = ["step", "--agent", "claude", "--turn", "2", "--prompt", "p", "--tool", "Edit", "--meta", "k=v"];
     let answer = place.json(words);
-    assert_eq!(answer.as_object().unwrap().keys().collect::<Vec<_>>(), ["step", "created", "checkpoint"]);
+    assert_eq!(answer.as_object().unwrap().keys().collect::<Vec<_>>(), ["step", "created", "checkpoint", "dropped"]);
     let made = &answer["checkpoint"];
     assert_eq!((&made["agent"], &made["turn"], &made["prompt"]), (&"claude".into(), &2.into(), &"p".into()));
     assert_eq!((&made["tool"], &made["metadata"]["k"], &made["kind"]), (&"Edit".into(), &"v".into(), &"step".into()));
     let answer = place.json(["step"]);
-    assert_eq!(answer.to_string(), r#"{"step":2,"created":false,"checkpoint":null}"#);
+    assert_eq!(answer.to_string(), r#"{"step":2,"created":false,"checkpoint":null,"dropped":[]}"#);
 }
 
 #[test]

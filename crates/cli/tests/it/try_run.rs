@@ -136,7 +136,7 @@ fn the_answer_has_a_line_of_its_own() {
     let place = Place::saved();
     let (run, answer) = attempt(&place, &[], "printf 'no newline'");
     assert!(run.text().starts_with("no newline\n{"), "{}", run.text());
-    let keys = ["checkpoint", "exit_code", "rolled_back"];
+    let keys = ["checkpoint", "exit_code", "rolled_back", "dropped", "not_taken_back"];
     assert_eq!(answer.as_object().unwrap().keys().collect::<Vec<_>>(), keys);
 }
 

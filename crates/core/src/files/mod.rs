@@ -14,6 +14,7 @@ mod scan;
 mod scanned;
 mod staging_area;
 mod stat_cache;
+mod survey;
 
 pub(crate) use git_directory::{is_of_git, is_repository};
 pub(crate) use ignore::{IgnoreRules, PatternSet, RuleSource, Verdict, is_rule_file};
@@ -21,3 +22,5 @@ pub(crate) use scan::{CachedVerdicts, Exceptions, MAX_DEPTH, ScanOptions, scan};
 pub(crate) use scanned::Scan;
 pub(crate) use staging_area::{is_mark, is_marked, mark, new_staging_area};
 pub(crate) use stat_cache::{CacheBase, StatCache};
+pub use survey::Survey;
+pub(crate) use survey::{Seen, SeenNode, SurveyOptions, survey};

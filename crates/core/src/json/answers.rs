@@ -6,7 +6,7 @@ use super::{ChangeJson, CheckpointJson, SkippedJson};
 use crate::{
     diff::Diff,
     history::Version,
-    model::{Change, ChangeStatus, Checkpoint, Conflict, GitState, WorkspacePath},
+    model::{Change, ChangeStatus, Checkpoint, Conflict, Dropped, GitState, Skipped, WorkspacePath},
     restore::{RestoreOutcome, RestorePlan},
     save::Saved,
     show::Shown,
@@ -47,6 +47,8 @@ pub struct SteppedJson {
     pub created: bool,
     /// That checkpoint.
     pub checkpoint: Option<CheckpointJson>,
+    /// Paths that the checkpoint before it held, that are still on disk, and that are not captured any more.
+    pub dropped: Vec<SkippedJson>,
 }
 
 impl From<&Stepped> for SteppedJson {
@@ -55,6 +57,7 @@ impl From<&Stepped> for SteppedJson {
             step: stepped.step,
             created: stepped.saved.is_some(),
             checkpoint: stepped.checkpoint().map(CheckpointJson::from),
+            dropped: stepped.saved.iter().flat_map(|saved| &saved.dropped).map(SkippedJson::from).collect(),
         }
     }
 }
@@ -176,6 +179,10 @@ pub struct RestoreJson {
     /// After a restore, only what is git's own is here, and the rest is with the conflicts.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub stays: Vec<ConflictJson>,
+    /// Paths on disk that could not be captured by the time of the checkpoint, and are left as they are; absent if there
+    /// are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub not_restored: Vec<SkippedJson>,
     /// Where the user's repository stands after it was to be moved; null where it was left alone.
     pub git: Option<MovedJson>,
 }
@@ -206,8 +213,18 @@ impl RestoreJson {
             safety: None,
             conflicts: Vec::new(),
             stays: Vec::new(),
+            not_restored: Vec::new(),
             git: None,
         }
+    }
+}
+
+impl RestoreJson {
+    /// Adds the paths that the checkpoint could not hold.
+    pub fn without(self, dropped: &[Dropped]) -> Self {
+        let skipped = |dropped: &Dropped| Skipped { path: dropped.path.clone(), reason: dropped.reason };
+        let not_restored = dropped.iter().map(|dropped| SkippedJson::from(&skipped(dropped))).collect();
+        Self { not_restored, ..self }
     }
 }
 
@@ -220,6 +237,7 @@ impl From<&RestoreOutcome> for RestoreJson {
             safety: done.safety.map(|safety| safety.to_string()),
             conflicts: done.conflicts.iter().map(ConflictJson::from).collect(),
             stays: done.stays.iter().map(ConflictJson::from).collect(),
+            not_restored: Vec::new(),
             git: done.git.as_ref().map(MovedJson::from),
         }
     }
@@ -234,6 +252,7 @@ impl From<&RestorePlan> for RestoreJson {
             safety: None,
             conflicts: plan.conflicts.iter().map(ConflictJson::from).collect(),
             stays: plan.stays().iter().map(ConflictJson::from).collect(),
+            not_restored: Vec::new(),
             git: plan.git().map(MovedJson::from),
         }
     }

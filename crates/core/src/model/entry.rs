@@ -135,7 +135,7 @@ pub struct Skipped {
 
 /// A path that an earlier checkpoint held, that is still on disk, and that is not captured any more.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub(crate) struct Dropped {
+pub struct Dropped {
     /// The path.
     pub path: WorkspacePath,
     /// Why it is not captured.

@@ -17,11 +17,10 @@ pub(crate) use checkpoint::GitChanges;
 pub use checkpoint::{Attachment, Checkpoint, Context, FeatureState, GitState, Kind, UnknownKind};
 pub use conflict::Conflict;
 pub(crate) use contents::{ContentSink, Contents, Unreadable, Unwritable, is_shortage};
-pub(crate) use entry::Dropped;
 pub(crate) use entry::{
     Directory, DirectoryIds, Entry, Exception, FileEntry, Memory, ModeDefaults, Node, Stamp, Summary,
 };
-pub use entry::{Mode, Reason, Skipped};
+pub use entry::{Dropped, Mode, Reason, Skipped};
 pub use ids::{CheckpointId, ContentId, InvalidId};
 pub(crate) use ids::{ModesId, TreeId};
 pub(crate) use path::is_safe_name;

@@ -7,7 +7,7 @@ use crate::{
     diff::Comparison,
     disk::Dir,
     error::{Result, While},
-    model::{Attachment, Change, FeatureState, GitState, Kind, Node, WorkspacePath},
+    model::{Attachment, Change, Dropped, FeatureState, GitState, Kind, Node, WorkspacePath},
     store::{NewAttachment, Pieces, Record, RecordedGit, RecordedPaths, State, Store, Timeline, TimelineEntry},
     workspace::Workspace,
 };
@@ -64,6 +64,9 @@ impl Workspace {
         let dropped = capture.dropped(store, current, found)?;
         record.unprotected = dropped.len() as u64;
         record.dropped = dropped.iter().filter(|dropped| Some(dropped.held_by) == record.parent).count() as u64;
+        if request.message.is_none() && changes.is_empty() && record.dropped > 0 {
+            record.message = message_of_dropped(&dropped, &record);
+        }
         record.complete = !skipped.iter().any(|skipped| skipped.reason.breaks_completeness());
         let (recorded, changed) = RecordedPaths::split(changes.iter().map(|change| change.path.clone()).collect());
         record.changed = recorded;
@@ -122,28 +125,33 @@ fn earlier_attachment(store: &Store, timeline: &Timeline, name: &str, session: O
 
 /// A message for a checkpoint that nobody described.
 fn message_of(changes: &[Change]) -> String {
-    const NAMED: usize = 3;
-    const LONGEST: usize = 60;
     if changes.is_empty() {
         return "no changes".into();
     }
-    let mut names: Vec<String> = changes
-        .iter()
-        .take(NAMED)
-        .map(|change| {
-            let path = change.display_path();
-            let plain: String = path.chars().map(|c| if c.is_control() { '?' } else { c }).collect();
-            let count = plain.chars().count();
-            // The end of a path tells more than its start.
-            if count <= LONGEST {
-                plain
-            } else {
-                format!("…{}", plain.chars().skip(count - LONGEST).collect::<String>())
-            }
-        })
-        .collect();
-    if changes.len() > NAMED {
-        names.push(format!("and {} more", changes.len() - NAMED));
+    first_names(changes.iter().map(Change::display_path))
+}
+
+/// Names the paths that a checkpoint dropped, for one that changed nothing else.
+fn message_of_dropped(dropped: &[Dropped], record: &Record) -> String {
+    let new = dropped.iter().filter(|dropped| Some(dropped.held_by) == record.parent);
+    format!("not protected any more: {}", first_names(new.map(|dropped| dropped.path.to_text().into_owned())))
+}
+
+/// Names the first of these paths, and counts the others.
+fn first_names(paths: impl Iterator<Item = String>) -> String {
+    const NAMED: usize = 3;
+    const LONGEST: usize = 60;
+    let short = |path: String| {
+        let plain: String = path.chars().map(|c| if c.is_control() { '?' } else { c }).collect();
+        let count = plain.chars().count();
+        // The end of a path tells more than its start.
+        if count <= LONGEST { plain } else { format!("…{}", plain.chars().skip(count - LONGEST).collect::<String>()) }
+    };
+    let mut paths = paths.fuse();
+    let mut names: Vec<String> = paths.by_ref().take(NAMED).map(short).collect();
+    let more = paths.count();
+    if more > 0 {
+        names.push(format!("and {more} more"));
     }
     names.join(", ")
 }

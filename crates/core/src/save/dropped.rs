@@ -5,7 +5,7 @@ use crate::{
     diff::Comparison,
     error::Result,
     held::{dropped_by, held_among},
-    model::{Dropped, Node, Reason, Scope, Skipped, WorkspacePath},
+    model::{CheckpointId, Dropped, Node, Reason, Scope, Skipped, WorkspacePath},
     store::{Store, TimelineEntry},
     workspace::Workspace,
 };
@@ -27,6 +27,31 @@ impl Workspace {
         found.extend(earlier);
         found.sort_by(|a, b| a.path.cmp(&b.path));
         found.dedup_by(|a, b| a.path == b.path);
+        Ok(found)
+    }
+
+    /// Returns the paths on disk that a restore of this checkpoint can't bring back: the checkpoint, or one before it,
+    /// dropped them.
+    pub fn unprotected_at(&self, id: &CheckpointId) -> Result<Vec<Dropped>> {
+        let Some(store) = self.store()? else { return Ok(Vec::new()) };
+        let timeline = store.timeline()?;
+        let Some(entry) = timeline.get(id) else { return Ok(Vec::new()) };
+        let mut dropped = dropped_by(&store, entry)?;
+        dropped.retain(|dropped| self.is_on_disk(&dropped.path));
+        Ok(dropped)
+    }
+
+    /// Returns the paths that these checkpoints dropped: the one before held them, and the checkpoint could not capture
+    /// them. Checkpoints that were deleted have none.
+    pub fn dropped_by(&self, ids: &[CheckpointId]) -> Result<Vec<Skipped>> {
+        let Some(store) = self.store()? else { return Ok(Vec::new()) };
+        let timeline = store.timeline()?;
+        let mut found = Vec::new();
+        for entry in ids.iter().filter_map(|id| timeline.get(id)) {
+            let Some(record) = entry.record().filter(|record| record.dropped > 0) else { continue };
+            let new = dropped_by(&store, entry)?.into_iter().filter(|dropped| Some(dropped.held_by) == record.parent);
+            found.extend(new.map(|dropped| Skipped { path: dropped.path, reason: dropped.reason }));
+        }
         Ok(found)
     }
 }

@@ -28,6 +28,7 @@ mod model;
 mod modes;
 mod names;
 mod nested_repos;
+mod not_taken_back;
 mod open_stores;
 mod other_user;
 mod owners_of_stores;

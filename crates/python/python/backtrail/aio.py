@@ -17,7 +17,7 @@ from types import TracebackType
 from typing import Any, List, ParamSpec, TypeVar
 
 from . import workspace as blocking
-from ._native import Call
+from ._native import Call, NativeSurvey
 from .errors import NotFoundError, UsageError
 from .results import (
     Checkpoint,
@@ -30,6 +30,7 @@ from .results import (
     Restored,
     Saved,
     Shown,
+    Skipped,
     Status,
     Stepped,
     Verdict,
@@ -423,7 +424,12 @@ class Guard:
         self.message = message
         self.restored: Restored | None = None
         """What rolling back did; none as long as nothing was rolled back."""
+        self.not_taken_back: List[str] = []
+        """What rolling back left as the block made it. See `backtrail.Guard`."""
+        self.dropped: List[Skipped] = []
+        """Paths that the checkpoint could not capture any more. See `backtrail.Guard`."""
         self._checkpoint: Checkpoint | None = None
+        self._survey: NativeSurvey | None = None
 
     @property
     def checkpoint(self) -> Checkpoint:
@@ -439,12 +445,18 @@ class Guard:
     async def rollback(self) -> Restored:
         """Brings the workspace back to the beginning of the block, without an exception."""
         self.restored = await self.workspace.restore(self.checkpoint)
+        if self._survey is not None:
+            self.not_taken_back = await run(
+                self.workspace._blocking._not_taken_back, self._survey, self.restored
+            )
         return self.restored
 
     async def __aenter__(self) -> Guard:
         saved = await self.workspace.save(self.message, kind="automatic", allow_empty=True)
         self._checkpoint = saved.checkpoint
+        self.dropped = saved.dropped
         try:
+            self._survey = await run(self.workspace._blocking._survey)
             # Only the last few automatic checkpoints are kept, and the block may take more than that.
             self._checkpoint = await self.workspace.pin(saved)
         except BaseException:

@@ -8,8 +8,9 @@ from collections.abc import Awaitable, Callable
 from types import TracebackType
 from typing import Any, ParamSpec, TypeVar, cast, overload
 
+from ._native import NativeSurvey
 from .errors import NotFoundError, UsageError
-from .results import Checkpoint, Restored
+from .results import Checkpoint, Restored, Skipped
 from .workspace import StrPath, Workspace
 
 _Parameters = ParamSpec("_Parameters")
@@ -27,7 +28,13 @@ class Guard:
         self.message = message
         self.restored: Restored | None = None
         """What rolling back did; none as long as nothing was rolled back."""
+        self.not_taken_back: list[str] = []
+        """What the block changed, created or removed and no checkpoint holds, so that it is still there after rolling
+        back; a new or removed directory is one path. Empty as long as nothing was rolled back."""
+        self.dropped: list[Skipped] = []
+        """Paths that the checkpoint could not capture any more, although the one before it held them."""
         self._checkpoint: Checkpoint | None = None
+        self._survey: NativeSurvey | None = None
 
     @property
     def checkpoint(self) -> Checkpoint:
@@ -43,12 +50,16 @@ class Guard:
     def rollback(self) -> Restored:
         """Brings the workspace back to the beginning of the block, without an exception."""
         self.restored = self.workspace.restore(self.checkpoint)
+        if self._survey is not None:
+            self.not_taken_back = self.workspace._not_taken_back(self._survey, self.restored)
         return self.restored
 
     def __enter__(self) -> Guard:
         saved = self.workspace.save(self.message, kind="automatic", allow_empty=True)
         self._checkpoint = saved.checkpoint
+        self.dropped = saved.dropped
         try:
+            self._survey = self.workspace._survey()
             # Only the last few automatic checkpoints are kept, and the block may take more than that.
             self._checkpoint = self.workspace.pin(saved)
         except BaseException:

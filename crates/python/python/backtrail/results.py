@@ -120,6 +120,8 @@ class Checkpoint:
     metadata: dict[str, Any]
     pinned: bool
     complete: bool
+    dropped: int
+    """How many paths the one before it held, were still on disk, and could not be captured."""
     scope: list[str] | None
 
     def __hash__(self) -> int:
@@ -151,6 +153,7 @@ class Checkpoint:
             "metadata": dict(self.metadata),
             "pinned": self.pinned,
             "complete": self.complete,
+            "dropped": self.dropped,
             "scope": None if self.scope is None else _texts(self.scope),
         }
 
@@ -212,6 +215,8 @@ class Saved:
     """Was one made? Otherwise nothing had changed, and the checkpoint is the one that the workspace stands on."""
     checkpoint: Checkpoint
     skipped: list[Skipped]
+    dropped: list[Skipped] = field(default_factory=list)
+    """Paths that the checkpoint before it held, that are still on disk, and that are not captured any more."""
 
     @property
     def id(self) -> str:
@@ -223,11 +228,13 @@ class Saved:
             "created": self.created,
             "checkpoint": self.checkpoint.to_dict(),
             "skipped": [skipped.to_dict() for skipped in self.skipped],
+            "dropped": [skipped.to_dict() for skipped in self.dropped],
         }
 
     @staticmethod
     def _of(plain: dict[str, Any]) -> Saved:
-        return Saved(plain["created"], Checkpoint._of(plain["checkpoint"]), _skipped(plain["skipped"]))
+        checkpoint = Checkpoint._of(plain["checkpoint"])
+        return Saved(plain["created"], checkpoint, _skipped(plain["skipped"]), _skipped(plain["dropped"]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,15 +246,18 @@ class Stepped:
     created: bool
     checkpoint: Checkpoint | None
     """The checkpoint that was taken; none where none was due, or nothing had changed."""
+    dropped: list[Skipped] = field(default_factory=list)
+    """Paths that the checkpoint before it held, that are still on disk, and that are not captured any more."""
 
     def to_dict(self) -> dict[str, Any]:
         checkpoint = self.checkpoint.to_dict() if self.checkpoint else None
-        return {"step": self.step, "created": self.created, "checkpoint": checkpoint}
+        dropped = [skipped.to_dict() for skipped in self.dropped]
+        return {"step": self.step, "created": self.created, "checkpoint": checkpoint, "dropped": dropped}
 
     @staticmethod
     def _of(plain: dict[str, Any]) -> Stepped:
         checkpoint = Checkpoint._of(plain["checkpoint"]) if plain["checkpoint"] else None
-        return Stepped(plain["step"], plain["created"], checkpoint)
+        return Stepped(plain["step"], plain["created"], checkpoint, _skipped(plain["dropped"]))
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, List, Literal, TypeVar, get_args
 
 from . import _given as given
 from . import conversation as conversations
-from ._native import Call, NativeWorkspace, forget_store, stores_directory, workspaces
+from ._native import Call, NativeSurvey, NativeWorkspace, forget_store, stores_directory, workspaces
 from ._given import CheckpointRef as CheckpointRef
 from ._given import StrPath as StrPath
 from .errors import BacktrailError, CallbackError, UsageError
@@ -391,6 +391,19 @@ class Workspace:
         from .guard import Guard
 
         return Guard(self, message)
+
+    def _survey(self) -> NativeSurvey:
+        """The names, sizes and times of everything in the workspace, captured or not."""
+        return self._run(lambda survey: survey, self._native.survey)
+
+    def _not_taken_back(self, survey: NativeSurvey, restored: Restored) -> List[str]:
+        """What differs from a survey although the workspace was restored; conflicts included."""
+        try:
+            found = self._run(lambda paths: paths, self._native.not_taken_back, survey, restored.checkpoint)
+        except BacktrailError:
+            # The rollback is done; nothing else is known to be as before.
+            found = ["."]
+        return sorted({*found, *(conflict.path for conflict in restored.conflicts)})
 
     # Looking after the store
 

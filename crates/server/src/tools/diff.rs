@@ -114,7 +114,7 @@ fn answer(diff: Diff, limit: usize, precious: &Precious) -> DiffAnswer {
         deleted_files,
         patch,
         hidden_files,
-        skipped: answers::skipped(&diff.uncaptured, &mut notes),
+        skipped: answers::skipped("skipped", &diff.uncaptured, &mut notes),
         truncated: notes.into_inner(),
     }
 }

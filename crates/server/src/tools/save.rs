@@ -59,6 +59,9 @@ pub(super) struct SaveAnswer {
     checkpoint: BoundedCheckpoint,
     /// What was left out, ignored paths aside.
     skipped: Vec<SkippedJson>,
+    /// Paths that were captured so far, that are still on disk, and that this checkpoint could not capture: changes to
+    /// them can't be taken back. Tell the user.
+    dropped: Vec<SkippedJson>,
     /// What of this answer was cut; empty where all is told.
     truncated: Vec<String>,
 }
@@ -85,7 +88,8 @@ pub(super) fn run(shared: &Shared, call: &Call, args: SaveArgs) -> Result<SaveAn
     Ok(SaveAnswer {
         created: saved.created,
         checkpoint: BoundedCheckpoint::new(&saved.checkpoint, Detail::Full),
-        skipped: answers::skipped(&saved.skipped, &mut notes),
+        skipped: answers::skipped("skipped", &saved.skipped, &mut notes),
+        dropped: answers::skipped("dropped", &saved.dropped, &mut notes),
         truncated: notes.into_inner(),
     })
 }

@@ -39,6 +39,9 @@ pub(super) struct StatusAnswer {
     changes_total: u64,
     /// What the checkpoint holds and a new one would leave out, and why.
     skipped: Vec<SkippedJson>,
+    /// Paths that were captured once, that are still on disk, and that no checkpoint can capture now: changes to them
+    /// can't be taken back.
+    unprotected: Vec<SkippedJson>,
     /// Was a restore interrupted? The next call that writes finishes it.
     interrupted_restore: bool,
     /// What of this answer was cut; empty where all is told.
@@ -56,7 +59,8 @@ pub(super) fn run(shared: &Shared, call: &Call, args: StatusArgs) -> Result<Stat
         checkpoint: status.checkpoint.map(|checkpoint| BoundedCheckpoint::new(&checkpoint, Detail::InList)),
         changes: answers::changes(&status.changes, limit, &precious, &mut notes),
         changes_total: status.changes.len() as u64,
-        skipped: answers::skipped(&status.uncaptured, &mut notes),
+        skipped: answers::skipped("skipped", &status.uncaptured, &mut notes),
+        unprotected: answers::skipped("unprotected", &workspace.unprotected()?, &mut notes),
         interrupted_restore: workspace.has_interrupted_restore()?,
         truncated: notes.into_inner(),
     })

@@ -1,6 +1,7 @@
 //! `mcp`, spoken to as an agent speaks to it.
 
 mod client;
+mod dropped;
 mod hostile;
 mod http;
 mod precious;
