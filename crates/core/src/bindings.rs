@@ -19,6 +19,23 @@ pub struct Former {
     pub path: PathBuf,
 }
 
+impl Former {
+    /// Tells the owner of a directory without a history where an older one is, and how to continue it.
+    pub fn notice(&self, root: &Path) -> String {
+        let (root_text, adopt) =
+            (root.display(), format!("`backtrail workspaces --adopt {}` there", self.store.display()));
+        match self.path == root {
+            true => format!(
+                "{root_text} is another directory than the one that had this path before; {adopt} continues the older history"
+            ),
+            false => format!(
+                "{root_text} has no history yet; if it is what was {}, {adopt} continues that history",
+                self.path.display()
+            ),
+        }
+    }
+}
+
 /// All stores, and whose they are.
 pub(crate) struct Stores<'a> {
     directory: &'a Path,

@@ -30,8 +30,8 @@ pub(crate) use {
     doctor::{Check, DoctorJson, checks_text, settings_text},
     history::HistoryTable,
     housekeeping::{
-        DeletedJson, ExcludedJson, ForgottenJson, PinnedJson, PruneJson, WorkspacesJson, deleted_text, kept_text,
-        verdicts_text, workspaces_text,
+        AdoptedJson, DeletedJson, ExcludedJson, ForgottenJson, PinnedJson, PruneJson, WorkspacesJson, deleted_text,
+        kept_text, verdicts_text, workspaces_text,
     },
     installed::{
         AfterInstall, AgentListed, AgentsJson, InstalledJson, after_install_text, agents_text, installed_text,
