@@ -13,7 +13,7 @@ use crate::{
     commands::install::read_receipts,
     failure::Failure,
     hooks::{Agent, Checkup, Log, Sessions},
-    invocation::{Invocation, Survey},
+    invocation::{Invocation, Survey, is_skipped},
     output::{Check, DoctorJson, bytes, checks_text, plural, set_bytes, settings_text, title, visible, when},
 };
 
@@ -46,7 +46,7 @@ pub(crate) fn run(_: &DoctorArgs, invocation: &Invocation) -> Result<ExitCode, F
 fn checks(survey: &Survey, invocation: &Invocation) -> Vec<Check> {
     let workspace = &survey.workspace;
     let places = [("workspace files", workspace.root()), ("store files", workspace.store_directory())];
-    let mut checks = vec![place(survey), store(workspace)];
+    let mut checks = vec![place(survey, invocation), store(workspace)];
     checks.extend(places.map(|(name, path)| file_system(name, path)));
     checks.push(settings(survey, invocation));
     checks.extend(without_effect(workspace, invocation));
@@ -95,15 +95,30 @@ fn found(name: &'static str, outcome: Result<(bool, String), Error>) -> Check {
     }
 }
 
-fn place(survey: &Survey) -> Check {
-    let mut detail = survey.location.root.display().to_string();
-    if let Some(repository) = &survey.location.nearer_repository {
-        detail.push_str(&format!("\n{} has a .git of its own; to keep it apart: -w . there", repository.display()));
+fn place(survey: &Survey, invocation: &Invocation) -> Check {
+    let (location, workspace) = (&survey.location, &survey.workspace);
+    let mut problems = Vec::new();
+    if let Some(repository) = &location.nearer_repository {
+        problems.push(format!("{} has a .git of its own; to keep it apart: -w . there", repository.display()));
     }
     if let Some(refusal) = &survey.protected {
-        detail.push_str(&format!("\n{refusal}: a checkpoint of it needs --force"));
+        problems.push(format!("{refusal}: a checkpoint of it needs --force"));
     }
-    Check { name: "workspace", ok: survey.protected.is_none() && survey.location.nearer_repository.is_none(), detail }
+    if let Err(refusal @ Error::FolderOfProjects { .. }) = workspace.refuse_folder_of_projects() {
+        problems.push(format!("not protected: {refusal}"));
+    }
+    let here = invocation.environment().current_directory().ok();
+    if let Some(here) = here.filter(|here| is_skipped(workspace, here)) {
+        problems.push(format!("not protected: {} is skipped, no checkpoint captures it", here.display()));
+    }
+    problems.extend(location.former.as_ref().map(|former| former.notice(&location.root)));
+    let mut lines = vec![location.root.display().to_string()];
+    if workspace.is_known_by_path_alone().unwrap_or(false) {
+        lines.push("known by its path alone: its file system has no stable numbers for a directory".to_owned());
+    }
+    let ok = problems.is_empty();
+    lines.extend(problems);
+    Check { name: "workspace", ok, detail: lines.join("\n") }
 }
 
 fn store(workspace: &Workspace) -> Check {

@@ -184,6 +184,19 @@ impl ForgottenJson {
     }
 }
 
+/// What adopting a store answers.
+#[derive(Serialize)]
+pub(crate) struct AdoptedJson {
+    workspace: String,
+    store: String,
+}
+
+impl AdoptedJson {
+    pub(crate) fn new(workspace: &Path, store: &Path) -> Self {
+        Self { workspace: path_text(workspace), store: path_text(store) }
+    }
+}
+
 fn path_text(path: &Path) -> String {
     path.to_string_lossy().into_owned()
 }
@@ -277,6 +290,7 @@ pub(crate) fn workspaces_text(entries: &[WorkspaceEntry], now: &Zoned, paint: Pa
     let line = |(entry, [size, count, newest]): (&WorkspaceEntry, &[String; 3])| {
         let state = match &entry.moved_to {
             _ if entry.exists => String::new(),
+            _ if entry.is_kept => format!("  {}", paint.warning(format!("(kept: {})", visible_path(&entry.store)))),
             Some(moved) => format!("  {}", paint.warning(format!("(moved to {})", visible_path(moved)))),
             None if entry.is_gone => format!("  {}", paint.removed("(gone)")),
             None => format!("  {}", paint.warning("(not there now)")),

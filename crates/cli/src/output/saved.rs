@@ -73,7 +73,9 @@ pub(crate) fn dropped_warnings(saved: &Saved) -> Vec<String> {
     };
     let named = saved.dropped.iter().take(MAX_DROPPED).map(line);
     let more = saved.dropped.len().saturating_sub(MAX_DROPPED);
-    named.chain((more > 0).then(|| format!("and {more} more are not protected any more (all of them with --json)"))).collect()
+    named
+        .chain((more > 0).then(|| format!("and {more} more are not protected any more (all of them with --json)")))
+        .collect()
 }
 
 /// Returns the size of a file that is too large; `None` for other paths.

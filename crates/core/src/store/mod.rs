@@ -14,6 +14,7 @@ mod exact;
 mod format;
 #[cfg(feature = "fuzzing")]
 pub(crate) mod fuzzing;
+mod identity;
 mod journal;
 mod layout;
 mod lines;
@@ -41,7 +42,8 @@ mod writer;
 pub(crate) use attachments::{NewAttachment, Pieces};
 pub(crate) use contents::{HeldContents, is_held_nearby};
 pub(crate) use exact::ExactText;
-pub(crate) use format::{IdentityFile, is_store};
+pub(crate) use format::is_store;
+pub(crate) use identity::{FoundDirectory, IdentityFile, Likeness};
 pub(crate) use journal::{Area, Found as FoundJournal, GitStep, Journal, Step};
 pub(crate) use layout::Layout;
 pub(crate) use objects::{HashOnly, ObjectReader, content_id};

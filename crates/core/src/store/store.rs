@@ -14,7 +14,8 @@ use gix_hash::ObjectId;
 
 use super::{
     FoundJournal, Layout, OpenStores, Record, RetentionNotes, Timeline, Writer, confirmed_excludes,
-    format::{self, Format, IdentityFile},
+    format::{self, Format},
+    identity::IdentityFile,
     journal,
     objects::{ObjectKind, ObjectProblem, ObjectReader, Objects, bytes_of, object_id},
     record::RecordedPaths,
