@@ -18,11 +18,11 @@ use crate::{
 /// The checkpoints whose paths stay captured during a scan.
 #[derive(Default)]
 pub(crate) struct Holders<'s> {
-    current: Option<CheckpointId>,
-    snapshots: Vec<HeldPaths<'s>>,
+    /// The checkpoint that the workspace stands on.
+    current: Option<(CheckpointId, HeldPaths<'s>)>,
     dropped: Vec<DroppedPath<'s>>,
-    /// Set if a checkpoint beside the current one counts.
-    has_others: bool,
+    /// Checkpoints that a restore is about.
+    others: Vec<HeldPaths<'s>>,
 }
 
 /// A path that is not captured at the moment, and is captured again as soon as that is possible.
@@ -41,36 +41,41 @@ impl<'s> Holders<'s> {
             path: dropped.path,
         });
         Ok(Self {
-            current: Some(entry.id),
-            snapshots: vec![HeldPaths::of_checkpoint(store, entry.id)],
+            current: Some((entry.id, HeldPaths::of_checkpoint(store, entry.id))),
             dropped: dropped.collect(),
-            has_others: false,
+            others: Vec::new(),
         })
     }
 
-    /// Adds what another checkpoint holds.
+    /// Adds what a checkpoint holds that a restore is about.
     pub(crate) fn and(mut self, other: HeldPaths<'s>) -> Self {
-        self.snapshots.push(other);
-        self.has_others = true;
+        self.others.push(other);
         self
     }
 
-    /// Returns whether one of the checkpoints holds this path, or something below it.
-    pub(crate) fn contain(&self, path: &[u8]) -> bool {
-        self.snapshots.iter().any(|held| held.contains(path)) || self.have_dropped(path)
+    /// Returns whether the checkpoint that the workspace stands on holds this path, or dropped it.
+    pub(crate) fn current_contains(&self, path: &[u8]) -> bool {
+        self.current.as_ref().is_some_and(|(_, held)| held.contains(path)) || self.have_dropped(path)
     }
 
-    /// Returns the size of the largest file that one of them holds at this path.
+    /// Returns whether one of the checkpoints that a restore is about holds this path.
+    pub(crate) fn others_contain(&self, path: &[u8]) -> bool {
+        self.others.iter().any(|held| held.contains(path))
+    }
+
+    /// Returns the size of the largest file that one of all checkpoints holds at this path.
     pub(crate) fn size(&self, path: &[u8]) -> Option<u64> {
-        self.snapshots.iter().filter_map(|held| held.size(path)).max()
+        let current = self.current.iter().map(|(_, held)| held);
+        current.chain(&self.others).filter_map(|held| held.size(path)).max()
     }
 
     /// Returns how much the verdicts in a stat cache know of these checkpoints.
     pub(crate) fn cached_verdicts(&self, cache: Option<&StatCache>) -> CachedVerdicts {
-        let is_of_current = cache.is_some_and(|cache| Some(cache.base().checkpoint) == self.current);
-        match (is_of_current, self.has_others) {
-            (true, false) => CachedVerdicts::Final,
-            (true, true) => CachedVerdicts::OfCurrent,
+        let current = self.current.as_ref().map(|(id, _)| *id);
+        let is_of_current = cache.is_some_and(|cache| Some(cache.base().checkpoint) == current);
+        match (is_of_current, self.others.is_empty()) {
+            (true, true) => CachedVerdicts::Final,
+            (true, false) => CachedVerdicts::OfCurrent,
             (false, _) => CachedVerdicts::Stale,
         }
     }

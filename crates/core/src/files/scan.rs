@@ -62,8 +62,11 @@ pub(crate) struct Exceptions<'a> {
     pub(crate) is_lent: &'a (dyn Fn(&Stamp) -> bool + Sync),
     /// Is what tells about the names in this directory the index that the cache was made with?
     pub(crate) index_is_cached: &'a (dyn Fn(&[u8]) -> bool + Sync),
-    /// Returns whether a checkpoint holds this path: the one that the workspace stands on, or one that is being restored.
+    /// Returns whether the checkpoint that the workspace stands on holds this path.
     pub(crate) is_held: &'a (dyn Fn(&[u8]) -> bool + Sync),
+    /// Returns whether a checkpoint that is being restored holds this path: the safety checkpoint then needs it, even if
+    /// the owner excluded it.
+    pub(crate) is_restored: &'a (dyn Fn(&[u8]) -> bool + Sync),
     /// Returns the size of the largest file that one of them holds at this path.
     pub(crate) held_size: &'a (dyn Fn(&[u8]) -> Option<u64> + Sync),
     /// Tells how much the cached verdicts know of what is held.
@@ -263,7 +266,7 @@ impl<'a> Walker<'a> {
             (Some(Exception::Tracked), _) => index_is_cached || (exceptions.is_tracked)(&path()),
             (None, CachedNode::Skipped(Reason::Ignored | Reason::Rebuildable, _)) => {
                 (index_is_cached || !(exceptions.is_tracked)(&path()))
-                    && (exceptions.cached_verdicts == CachedVerdicts::Final || !(exceptions.is_held)(&path()))
+                    && (exceptions.cached_verdicts == CachedVerdicts::Final || !self.is_held(&path()))
             }
             _ => true,
         }
@@ -575,9 +578,15 @@ impl<'a> Walker<'a> {
         if (exceptions.is_tracked)(path) {
             return Some(Exception::Tracked);
         }
-        let is_held =
-            !is_certainly_unheld && (exceptions.is_held)(path) && !rules.is_excluded_by_owner(path, is_directory);
-        is_held.then_some(Exception::Held)
+        let is_held = || {
+            (exceptions.is_restored)(path)
+                || (exceptions.is_held)(path) && !rules.is_excluded_by_owner(path, is_directory)
+        };
+        (!is_certainly_unheld && is_held()).then_some(Exception::Held)
+    }
+
+    fn is_held(&self, path: &[u8]) -> bool {
+        (self.options.exceptions.is_restored)(path) || (self.options.exceptions.is_held)(path)
     }
 
     fn is_named(&self, path: &[u8]) -> bool {

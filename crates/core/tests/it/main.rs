@@ -33,6 +33,7 @@ mod open_stores;
 mod other_user;
 mod owners_of_stores;
 mod protection;
+mod protection_model;
 mod rebuildable;
 mod refused;
 mod restore;
