@@ -10,7 +10,7 @@ use clap::{
 
 use crate::{
     cli::{Cli, ColorWhen},
-    output::{Output, OutputError, shell_words},
+    output::{Output, OutputError, shell_path, shell_words},
     pipeline::Problem,
 };
 
@@ -260,6 +260,11 @@ fn hint_at(error: &Error) -> Option<String> {
         Error::StoreTooNew { .. } => "update backtrail to the version that wrote it",
         Error::NotAStore { .. } => "name a store, or a directory that is new or empty, with --store DIR",
         Error::StoreOfAnother { .. } => "name another place with --store DIR",
+        Error::AnotherDirectory { store, .. } | Error::StoreSetAside { store, .. } => {
+            return Some(format!("bind it to this directory with: backtrail workspaces --adopt {}", shell_path(store)));
+        }
+        Error::OwnerIsThere { .. } => "work there, or move that directory away first",
+        Error::FolderOfProjects { .. } => "go to one of the projects, or name it with -w DIR",
         Error::Busy { .. } => "try again, or wait longer with --wait SECONDS",
         Error::NoLocks { .. } => "keep the store on a local disk with --store DIR",
         Error::Io { source, .. } if source.kind() == std::io::ErrorKind::FileTooLarge => {

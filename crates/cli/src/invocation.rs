@@ -9,8 +9,8 @@ use std::{
 };
 
 use backtrail::{
-    CheckpointId, Error, ErrorCode, Event, Location, OpenStores, Options, RULE_OF_SINCE, Scope, Settings, Start,
-    Workspace, WorkspacePath, locate, parse_since, problem_of_since, settings::parse_duration,
+    BootClock, CheckpointId, Error, ErrorCode, Event, Location, OpenStores, Options, OptionsOf, RULE_OF_SINCE, Scope,
+    Settings, Start, Workspace, WorkspacePath, locate, parse_since, problem_of_since, settings::parse_duration,
 };
 use backtrail_server::{Opener, Purpose};
 use jiff::Timestamp;
@@ -97,6 +97,7 @@ impl Invocation {
     /// The workspace, for looking at.
     pub(crate) fn workspace(&self) -> Result<Workspace, Failure> {
         let (location, settings) = self.locate()?;
+        self.tell_of_former(&location);
         let workspace = self.open(location, settings, Mistakes::Told)?;
         workspace.refuse_foreign_directory()?;
         if workspace.has_interrupted_restore()? {
@@ -121,6 +122,17 @@ impl Invocation {
 
     /// The workspace, for a command that writes: says which one it is where that is not plain.
     pub(crate) fn workspace_to_write(&self, protection: Protection) -> Result<Workspace, Failure> {
+        let workspace = self.workspace_for_writing(protection, Mistakes::Refused)?;
+        if let Err(Error::FolderOfProjects { path }) = workspace.refuse_folder_of_projects() {
+            let path = path.display();
+            let apart = "to keep them apart, save in each of them";
+            self.output.warn(&format!("{path} holds several projects, and all of them become one workspace; {apart}"));
+        }
+        Ok(workspace)
+    }
+
+    /// The workspace, for making its store: a folder of projects, too, where its owner says so.
+    pub(crate) fn workspace_to_make(&self, protection: Protection) -> Result<Workspace, Failure> {
         self.workspace_for_writing(protection, Mistakes::Refused)
     }
 
@@ -133,8 +145,11 @@ impl Invocation {
     /// it has. One that has none yet waits until the file is mended.
     pub(crate) fn workspace_to_protect(&self) -> Result<Workspace, Failure> {
         let workspace = self.workspace_for_writing(Protection::Kept, Mistakes::Told)?;
-        let mistakes = if workspace.has_store()? { Mistakes::Told } else { Mistakes::Refused };
-        self.workspace_for_writing(Protection::Kept, mistakes)
+        workspace.refuse_folder_of_projects()?;
+        if workspace.has_store()? {
+            return Ok(workspace);
+        }
+        self.workspace_for_writing(Protection::Kept, Mistakes::Refused)
     }
 
     fn workspace_for_writing(&self, protection: Protection, mistakes: Mistakes) -> Result<Workspace, Failure> {
@@ -146,7 +161,7 @@ impl Invocation {
                 _ => error.into(),
             })?;
         }
-        self.tell_where(&location);
+        self.tell_where(&location, &workspace);
         let output = self.output.clone();
         workspace.observe(move |event| {
             if let Event::Recovered { outcome, conflicts } = &event.event {
@@ -160,6 +175,7 @@ impl Invocation {
     /// Opens the workspace again and again, for a command that stays: the same one, with its settings as they are then.
     pub(crate) fn opener(&self) -> Result<Opener, Failure> {
         let (location, settings) = self.locate()?;
+        self.tell_of_former(&location);
         let this = self.clone();
         Ok(Arc::new(move |purpose| {
             let mistakes = if purpose == Purpose::Save { Mistakes::Refused } else { Mistakes::Told };
@@ -195,6 +211,7 @@ impl Invocation {
             git: self.environment.git().clone(),
             patience: self.patience(),
             open_stores: Some(Arc::new(OpenStores::new(user.stores.cache_size))),
+            boot_clock: BootClock::of_system(),
         }
     }
 
@@ -204,7 +221,15 @@ impl Invocation {
     }
 
     fn locate_with(&self, settings: &Settings) -> Result<Location, Failure> {
-        let start = self.start()?;
+        let options = |root: &Path| {
+            // Mistakes in it are told by whoever opens that workspace.
+            let own = settings.clone().with_workspace(root).unwrap_or_else(|_| settings.clone());
+            self.workspace_options(settings, own)
+        };
+        let start = match &self.options.workspace {
+            Some(named) => Start::At(self.environment.absolute(named)?),
+            None => Start::Around(self.environment.current_directory()?.to_owned(), OptionsOf(&options)),
+        };
         let store = self.options.store.as_ref().map(|store| self.environment.absolute(store)).transpose()?;
         let stores = match &store {
             Some(_) => PathBuf::new(),
@@ -232,12 +257,17 @@ impl Invocation {
         Ok(Survey { workspace, location, defaults, user, problems, protected })
     }
 
-    /// Where to look for the workspace.
-    pub(crate) fn start(&self) -> Result<Start, Failure> {
-        Ok(match &self.options.workspace {
-            Some(named) => Start::At(self.environment.absolute(named)?),
-            None => Start::Around(self.environment.current_directory()?.to_owned()),
-        })
+    /// The workspace and its store, whether they are usable or not.
+    pub(crate) fn location(&self) -> Result<Location, Failure> {
+        Ok(self.locate()?.0)
+    }
+
+    /// The directory that is named with `-w`, else the current one, as a workspace whatever lies around it.
+    pub(crate) fn workspace_right_here(&self) -> Result<Workspace, Failure> {
+        let named = self.options.workspace.clone().unwrap_or_else(|| PathBuf::from("."));
+        let here = Self { options: GlobalOptions { workspace: Some(named), ..self.options.clone() }, ..self.clone() };
+        let (location, settings) = here.locate()?;
+        Ok(self.open(location, settings, Mistakes::Told)?)
     }
 
     /// The directory that holds the stores.
@@ -275,16 +305,28 @@ impl Invocation {
         self.environment.settings_file()
     }
 
-    fn tell_where(&self, location: &Location) {
-        if self.environment.current_directory().ok() != Some(&location.root) {
+    fn tell_where(&self, location: &Location, workspace: &Workspace) {
+        self.tell_of_former(location);
+        let Ok(here) = self.environment.current_directory() else { return };
+        if here != location.root {
             self.output.note(&format!("in {}", location.root.display()));
         }
-        if let Some(repository) = &location.nearer_repository {
+        let root = location.root.display();
+        if self.options.workspace.is_none() && is_skipped(workspace, here) {
+            self.output
+                .warn(&format!("{} is skipped by the workspace {root}: no checkpoint captures it", here.display()));
+        } else if let Some(repository) = &location.nearer_repository {
+            let repository = repository.display();
             self.output.warn(&format!(
-                "{} has a .git of its own, but belongs to the workspace {}; to keep it apart, use -w . there",
-                repository.display(),
-                location.root.display()
+                "{repository} has a .git of its own, but belongs to the workspace {root}; to keep it apart, use -w . there"
             ));
+        }
+    }
+
+    /// Says where an older history is, while the workspace has none.
+    fn tell_of_former(&self, location: &Location) {
+        if let Some(former) = &location.former {
+            self.output.warn(&former.notice(&location.root));
         }
     }
 
@@ -385,6 +427,12 @@ impl Invocation {
     pub(crate) fn file(&self, named: &Path) -> Result<PathBuf, Failure> {
         self.environment.absolute(named)
     }
+}
+
+/// Tells whether checkpoints of the workspace skip a directory in it; what can't be found out is not worth a warning.
+pub(crate) fn is_skipped(workspace: &Workspace, directory: &Path) -> bool {
+    let inside = workspace.path_from(Path::new("/"), directory);
+    inside.and_then(|path| workspace.skips(&path)).unwrap_or(false)
 }
 
 /// What to do where there is no checkpoint yet.

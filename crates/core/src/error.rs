@@ -296,6 +296,36 @@ pub enum Error {
         /// Whose it is.
         owner: PathBuf,
     },
+    /// Another directory has the path of the one that the store belongs to.
+    #[error("{} is another directory than the one that the store {} belongs to", path.display(), store.display())]
+    AnotherDirectory {
+        /// The store.
+        store: PathBuf,
+        /// The path of both.
+        path: PathBuf,
+    },
+    /// The directory of the store has another store by now.
+    #[error("the store {} is only kept: {} has another one now", store.display(), path.display())]
+    StoreSetAside {
+        /// The store.
+        store: PathBuf,
+        /// Its directory.
+        path: PathBuf,
+    },
+    /// A store can't be bound to a directory while the one that it belongs to is there.
+    #[error("the store {} belongs to {}, which is still there", store.display(), owner.display())]
+    OwnerIsThere {
+        /// The store.
+        store: PathBuf,
+        /// Its directory.
+        owner: PathBuf,
+    },
+    /// A folder that merely holds projects becomes a workspace only by its owner's word.
+    #[error("{} holds several projects; `backtrail init` there makes it one workspace", path.display())]
+    FolderOfProjects {
+        /// The folder.
+        path: PathBuf,
+    },
     /// The files are not what the previewed plan saw.
     #[error("the files changed since the plan was made")]
     PlanChanged,
@@ -380,9 +410,12 @@ impl Error {
                 ErrorCode::UnknownPath
             }
             Self::PathOutsideWorkspace { .. } | Self::InvalidPath(_) => ErrorCode::PathOutsideWorkspace,
-            Self::ProtectedDirectory { .. } => ErrorCode::ProtectedDirectory,
+            Self::ProtectedDirectory { .. } | Self::OwnerIsThere { .. } | Self::FolderOfProjects { .. } => {
+                ErrorCode::ProtectedDirectory
+            }
             Self::FeatureCheckpoint { .. } => ErrorCode::FeatureCheckpoint,
-            Self::InvalidName { .. } | Self::Usage(_) | Self::NotAStore { .. } | Self::StoreOfAnother { .. } => {
+            Self::InvalidName { .. } | Self::Usage(_) | Self::NotAStore { .. } => ErrorCode::Usage,
+            Self::StoreOfAnother { .. } | Self::AnotherDirectory { .. } | Self::StoreSetAside { .. } => {
                 ErrorCode::Usage
             }
             Self::Unfinished { source } => source.code(),

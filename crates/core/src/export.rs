@@ -11,6 +11,7 @@ use crate::{
     model::{CheckpointId, ContentId, Mode, Scope, Stamp, WorkspacePath},
     show::{known, scope_of},
     store::{ObjectReader, Snapshot, Store, StoredEntry, StoredNode},
+    threads,
     workspace::{Workspace, normalize},
 };
 
@@ -132,7 +133,7 @@ impl Export<'_> {
                     if there.is_some() {
                         below.set_own_mode(Mode(0o700)).or_fail("set the mode of", &full)?;
                     }
-                    self.directory(&below, &path, &snapshot)?;
+                    threads::with_room(usize::from(snapshot.depth), || self.directory(&below, &path, &snapshot))?;
                     below.set_own_mode(mode).or_fail("set the mode of", &full)?;
                 }
                 StoredNode::Symlink { target } => {

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::{
     error::Error,
-    files::IgnoreRules,
+    files::{IgnoreRules, Verdict},
     json::CheckpointJson,
     model::{OutsideRules, WorkspacePath},
     settings::{ScanSettings, Settings, parse_bytes, parse_duration, parse_text},
@@ -109,7 +109,7 @@ impl IgnoreQuestion {
         let rules = [parts.next()?.to_vec(), parts.next().unwrap_or_default().to_vec()];
         let is_asked = path.len() < 400
             && checked.parts().all(|name| is_usual(name))
-            && !rules.iter().any(|rules| has_open_class(rules) || has_lone_blanks(rules));
+            && !rules.iter().any(|rules| has_lone_blanks(rules));
         is_asked.then(|| Self { path: path.to_vec(), is_directory, rules })
     }
 
@@ -139,13 +139,4 @@ impl IgnoreQuestion {
 fn has_lone_blanks(rules: &[u8]) -> bool {
     let is_odd = |line: &[u8]| line.trim_ascii().is_empty() && line.iter().any(|byte| *byte != b' ');
     rules.split(|byte| *byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line)).any(is_odd)
-}
-
-/// Is there a `[:` that no `:]` closes? Git then takes it for plain characters, and the matcher here for no pattern.
-fn has_open_class(rules: &[u8]) -> bool {
-    let starts = rules.windows(2).enumerate().filter(|(_, pair)| *pair == b"[:").map(|(start, _)| start + 2);
-    starts.into_iter().any(|start| {
-        let end = rules[start..].iter().position(|byte| *byte == b']');
-        end.is_none_or(|end| end == 0 || rules[start + end - 1] != b':')
-    })
 }

@@ -8,10 +8,10 @@ use std::{
 use jiff::Timestamp;
 
 use crate::{
+    bindings::{is_absent, moved_beside},
     disk::{self, private},
     error::{Error, Result, While},
-    locate::{is_moved_away, moved_beside},
-    store::{IdentityFile, Layout, Store},
+    store::{FoundDirectory, IdentityFile, Layout, Store},
 };
 
 /// A workspace that has a store.
@@ -23,6 +23,8 @@ pub struct WorkspaceEntry {
     pub exists: bool,
     /// Is it gone for good, rather than on a disk that is not mounted?
     pub is_gone: bool,
+    /// Has its directory adopted another store, so that this one is only kept?
+    pub is_kept: bool,
     /// Where it is by now, if it was renamed where it lay.
     pub moved_to: Option<PathBuf>,
     /// Its store.
@@ -46,10 +48,11 @@ pub fn workspaces(stores: &Path) -> Result<Vec<WorkspaceEntry>> {
         let store = Store::open(&directory, None).ok().flatten();
         let timeline = store.as_ref().and_then(|store| store.timeline().ok());
         let newest = timeline.as_ref().and_then(|timeline| timeline.entries().last()).map(|entry| entry.time);
-        let exists = disk::is_directory(&path) && !is_moved_away(&identity);
-        let moved_to = if exists { None } else { moved_beside(&identity) };
+        let exists = !identity.is_released() && !is_absent(&identity);
+        let moved_to = if exists || identity.is_released() { None } else { moved_beside(&identity) };
         found.push(WorkspaceEntry {
-            is_gone: !exists && moved_to.is_none() && is_gone_for_good(&path, identity.device),
+            is_gone: !exists && moved_to.is_none() && is_gone_for_good(&path, &identity),
+            is_kept: identity.is_released(),
             moved_to,
             exists,
             path,
@@ -63,10 +66,11 @@ pub fn workspaces(stores: &Path) -> Result<Vec<WorkspaceEntry>> {
     Ok(found)
 }
 
-/// Its parent is there, on the disk that it was on: then it was deleted. A disk that is not mounted is not gone.
-fn is_gone_for_good(path: &Path, device: u64) -> bool {
-    let parent = path.parent().and_then(|parent| disk::stamp_following(parent).ok().flatten());
-    !private::exists(path) && parent.is_some_and(|parent| parent.device == device)
+/// Tells whether a directory was deleted: its parent is there, seen through the mount that it was on. A disk that is not
+/// mounted is not gone, nor is what another container sees at the same path.
+fn is_gone_for_good(path: &Path, known: &IdentityFile) -> bool {
+    let parent = path.parent().and_then(|parent| FoundDirectory::of(parent).ok().flatten());
+    !private::exists(path) && parent.is_some_and(|parent| known.is_seen_from(&parent))
 }
 
 /// Removes a store with everything in it. The workspace itself is not touched; `workspace` is where it is, if the caller
@@ -91,7 +95,7 @@ fn refuse_half_restored(layout: &Layout, workspace: Option<&Path>) -> Result<()>
     }
     let known = IdentityFile::read(layout).and_then(|identity| Some((identity.path.to_path()?, identity)));
     let is_gone = |path: &Path, identity: &IdentityFile| {
-        !disk::is_directory(path) && moved_beside(identity).is_none() && is_gone_for_good(path, identity.device)
+        !disk::is_directory(path) && moved_beside(identity).is_none() && is_gone_for_good(path, identity)
     };
     match (workspace.filter(|path| disk::is_directory(path)), known) {
         (Some(workspace), _) => Err(Error::HalfRestored { path: workspace.to_owned() }),

@@ -35,6 +35,7 @@
 //! ```
 
 mod address;
+mod bindings;
 mod cat;
 mod clock;
 mod diff;
@@ -60,12 +61,14 @@ mod model;
 mod moment;
 mod not_taken_back;
 pub mod own_files;
+mod ownership;
 mod precious;
 mod restore;
 mod retention;
 mod save;
 pub mod settings;
 mod show;
+mod skips;
 mod status;
 mod step;
 mod store;
@@ -78,8 +81,9 @@ mod verify;
 mod workspace;
 
 pub use address::{Address, InvalidAddress, RULE_OF_NAMES, validate_name};
+pub use bindings::Former;
 pub use cat::StoredName;
-pub use clock::Clock;
+pub use clock::{BootClock, BootTime, Clock};
 pub use diff::{Diff, PatchLimits};
 pub use error::{Error, ErrorCode, Result};
 pub use events::{Event, Progress, TimedEvent};
@@ -87,15 +91,16 @@ pub use files::Survey;
 pub use history::{OnDisk, Version};
 pub use housekeeping::{WorkspaceEntry, forget, workspaces};
 pub use left_out::IgnoringRule;
-pub use locate::{Location, Start, locate};
+pub use locate::{Location, OptionsOf, Start, locate};
 pub use model::{
-    Attachment, Change, ChangeStatus, Checkpoint, CheckpointId, Conflict, ContentId, Context, Dropped, FeatureState, GitState,
-    InvalidId, InvalidPath, Kind, Mode, Reason, Scope, Side, Skipped, UnknownKind, WorkspacePath,
+    Attachment, Change, ChangeStatus, Checkpoint, CheckpointId, Conflict, ContentId, Context, Dropped, FeatureState,
+    GitState, InvalidId, InvalidPath, Kind, Mode, Reason, Scope, Side, Skipped, UnknownKind, WorkspacePath,
 };
 pub use moment::{RULE_OF_SINCE, parse_since, problem_of_since};
+pub use ownership::Adopted;
 pub use precious::Precious;
 pub use restore::{Only, Recovered, Recovery, RestoreOutcome, RestorePlan, RestoreRequest, Way};
-pub use retention::{PrunePlan, Pruned, Verdict};
+pub use retention::{ClockDoubt, Loss, NotApplied, PrunePlan, Pruned, Verdict};
 pub use save::{SaveRequest, Saved, StillCaptured};
 pub use settings::Settings;
 pub use show::{ListFilter, Shown};

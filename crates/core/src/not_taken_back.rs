@@ -129,7 +129,10 @@ fn compare_one(
         (SeenNode::Entry(old), SeenNode::Entry(new)) => {
             old == new || FileType::of(old) == FileType::of(new) && held.contains(&was.name)?
         }
-        (SeenNode::Directory { mode: old, entries: before, .. }, SeenNode::Directory { mode: new, entries: after, .. }) => {
+        (
+            SeenNode::Directory { mode: old, entries: before, .. },
+            SeenNode::Directory { mode: new, entries: after, .. },
+        ) => {
             compare(before, after, path, &held.below(&was.name)?, found)?;
             old == new || held.contains(&was.name)?
         }

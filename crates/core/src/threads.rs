@@ -72,6 +72,15 @@ pub(crate) fn beside<A, B: Send>(act: impl FnOnce() -> A, other: impl FnOnce() -
     })
 }
 
+/// Levels of a tree that any thread's stack has room for.
+const LEVELS_ANYWHERE: usize = 100;
+
+/// Acts on a stack with room for the deepest tree, once a walk has gone as deep as any other stack allows. Each level of
+/// a walk that calls itself passes its number, counted from the top.
+pub(crate) fn with_room<T: Send>(level: usize, act: impl FnOnce() -> T + Send) -> T {
+    if level == LEVELS_ANYWHERE { beside(|| (), act).1 } else { act() }
+}
+
 /// Does something that waits for the disk to each item, many side by side.
 pub(crate) fn wait_for_each<T: Sync>(items: &[T], act: impl Fn(&T) -> Result<()> + Sync) -> Result<()> {
     let next = AtomicUsize::new(0);

@@ -9,13 +9,13 @@ use std::{
 use jiff::Timestamp;
 
 use crate::{
-    clock::Clock,
+    clock::{BootClock, BootTime, Clock},
     disk::{self, private},
     error::{Error, Result, While},
     events::{Event, Progress, TimedEvent},
     files::{Exceptions, Scan, ScanOptions, StatCache, scan},
     held::Holders,
-    locate::{Location, moved_beside},
+    locate::Location,
     model::{ContentSink, OutsideRules, Scope, Unwritable, WorkspacePath},
     restore::Way,
     settings::Settings,
@@ -38,6 +38,8 @@ pub struct Options {
     pub patience: Duration,
     /// Stores that the process keeps open, shared by all workspaces that are given the same; none opens them each time.
     pub open_stores: Option<Arc<OpenStores>>,
+    /// The boot-time clock, by which a wall clock that jumped ahead is noticed.
+    pub boot_clock: BootClock,
 }
 
 impl Default for Options {
@@ -48,6 +50,7 @@ impl Default for Options {
             own_directories: Vec::new(),
             patience: Duration::from_secs(30),
             open_stores: None,
+            boot_clock: BootClock::default(),
         }
     }
 }
@@ -113,7 +116,7 @@ impl Workspace {
             return private::check_writable(directory).or_fail("write to", directory);
         };
         if let Some(known) = IdentityFile::read(store.layout()) {
-            self.refuse_other_owner(&known, &self.identity()?)?;
+            self.refuse_other_owner(&known, &self.found()?)?;
         }
         store.check_writable()
     }
@@ -192,9 +195,19 @@ pub(crate) fn normalize(path: &Path) -> Option<PathBuf> {
 
 /// What operations share.
 impl Workspace {
+    /// What it was opened with.
+    pub(crate) fn options(&self) -> &Options {
+        &self.options
+    }
+
     /// How long to wait for another process.
     pub(crate) fn patience(&self) -> Duration {
         self.options.patience
+    }
+
+    /// The time by the boot-time clock. Returns `None` if the process has none.
+    pub(crate) fn boot_time(&self) -> Option<BootTime> {
+        self.options.boot_clock.read()
     }
 
     /// The store for reading; none where nothing was saved yet.
@@ -232,19 +245,16 @@ impl Workspace {
         self.refuse_foreign_directory()?;
         let lock = Store::lock(self.store_directory(), self.root(), self.options.patience)?;
         let now = clock.now();
-        let identity = self.identity()?;
-        let (writer, created) = lock.open_or_create(&identity, self.options.open_stores.as_deref())?;
-        match IdentityFile::read(writer.layout()) {
-            Some(known) if known == identity => {}
-            Some(known) if !created => self.refuse_other_owner(&known, &identity)?,
-            _ => {}
-        }
-        let is_pending = matches!(writer.journal()?, FoundJournal::Journal(_));
-        if IdentityFile::read(writer.layout()).as_ref() != Some(&identity)
-            && !(is_pending && self.is_another_directory(&writer)?)
-        {
-            // It was moved, or made anew under the same path: the history is the same.
-            identity.write(writer.layout())?;
+        let own = self.found()?;
+        let (writer, created) = lock.open_or_create(&own.identity, self.options.open_stores.as_deref())?;
+        let known = IdentityFile::read(writer.layout()).filter(|_| !created);
+        if known.as_ref() != Some(&own.identity) {
+            known.as_ref().map_or(Ok(()), |known| self.refuse_other_owner(known, &own))?;
+            let is_pending = matches!(writer.journal()?, FoundJournal::Journal(_));
+            if !(is_pending && self.is_another_directory(&writer)?) {
+                // It was moved, or made anew under the same path: the history is the same.
+                own.identity.write(writer.layout())?;
+            }
         }
         if created {
             self.emit(&writer, Event::Initialized, now)?;
@@ -252,20 +262,9 @@ impl Workspace {
         Ok(((writer, created), now))
     }
 
-    /// Has another directory taken the path of the one that the store was last used for?
-    pub(crate) fn is_another_directory(&self, writer: &Writer) -> Result<bool> {
-        let identity = self.identity()?;
-        Ok(IdentityFile::read(writer.layout()).is_some_and(|known| known.is_another_directory(&identity)))
-    }
-
-    pub(crate) fn identity(&self) -> Result<IdentityFile> {
-        let identity = IdentityFile::of(self.root()).or_fail("read", self.root())?;
-        identity.ok_or_else(|| Error::NotADirectory { path: self.root().to_owned() })
-    }
-
     /// The stores themselves are no workspace: restoring them would take checkpoints away from everybody else. Nor is a
     /// repository's own directory: restoring it would take commits away.
-    fn refuse_own_directory(&self) -> Result<()> {
+    pub(crate) fn refuse_own_directory(&self) -> Result<()> {
         let mut own = self.options.own_directories.iter().filter_map(|path| private::canonical(path).ok());
         let is_git = || {
             self.root().iter().any(|part| part == ".git")
@@ -278,26 +277,6 @@ impl Workspace {
             return Err(Error::ProtectedDirectory { path: self.root().to_owned() });
         }
         Ok(())
-    }
-
-    /// Two workspaces can't share a store: each would see the other's files as its own changes.
-    fn refuse_other_owner(&self, known: &IdentityFile, own: &IdentityFile) -> Result<()> {
-        let Some(owner) = known.path.to_path() else { return Ok(()) };
-        let of_another = |owner| {
-            // A link that has taken the workspace's place is called one: it has no store of its own.
-            disk::Dir::open_resolved(self.root()).or_fail("open", self.root())?;
-            Err(Error::StoreOfAnother { store: self.store_directory().to_owned(), owner })
-        };
-        match IdentityFile::of(&owner).ok().flatten().filter(|_| known.path != own.path) {
-            Some(there) => {
-                // Seen through two paths, it is on one device; in a snapshot it is not.
-                let is_same = there.device == own.device && there.is_same_directory(own);
-                let is_moved = known.is_same_directory(own) && !known.is_same_directory(&there);
-                if is_same || is_moved { Ok(()) } else { of_another(owner) }
-            }
-            None if known.is_another_directory(own) => moved_beside(known).map_or(Ok(()), of_another),
-            None => Ok(()),
-        }
     }
 
     /// Where the user's own repository around the workspace is and stands; none where there is none.

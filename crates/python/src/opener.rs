@@ -6,7 +6,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use backtrail::{Error, Location, OpenStores, Options, Result, Settings, Start, Workspace, locate};
+use backtrail::{
+    BootClock, Error, Location, OpenStores, Options, OptionsOf, Result, Settings, Start, Workspace, locate,
+};
 use backtrail_cli::{Failure, settings::Environment};
 use serde_json::Value;
 
@@ -82,14 +84,28 @@ impl Opener {
             git: self.environment.git().clone(),
             patience: TRY.min(self.wait),
             open_stores: open_stores(&settings),
+            boot_clock: BootClock::of_system(),
             settings,
         };
         let mut workspace = Workspace::new(self.location.clone(), options);
         if access == Access::Save && !self.force {
             workspace.refuse_protected(&self.environment.protected_places())?;
         }
+        if access == Access::Save && !workspace.has_store()? {
+            self.tell_of_first_save(&workspace, watch);
+        }
         watch.over(&mut workspace);
         Ok(workspace)
+    }
+
+    /// Says what the owner of a workspace has to know before it gets its store.
+    fn tell_of_first_save(&self, workspace: &Workspace, watch: &Watch) {
+        if let Some(former) = &self.location.former {
+            watch.note_problem(former.notice(&self.location.root));
+        }
+        if let Err(problem @ Error::FolderOfProjects { .. }) = workspace.refuse_folder_of_projects() {
+            watch.note_problem(problem.to_string());
+        }
     }
 
     fn prepared(&self, of_user: Settings) -> Result<Arc<Prepared>, Failure> {
@@ -149,8 +165,15 @@ pub(crate) fn find(
     values: &Value,
 ) -> Result<Location, Failure> {
     let path = environment.absolute(path)?;
-    let start = if around { Start::Around(path) } else { Start::At(path) };
     let settings = environment.user_settings()?.with_values(values.clone())?;
+    let options = |root: &Path| Options {
+        own_directories: environment.own_directories(&settings),
+        git: environment.git().clone(),
+        // Mistakes in it are told when that workspace is opened.
+        settings: settings.clone().with_workspace(root).unwrap_or_else(|_| settings.clone()),
+        ..Options::default()
+    };
+    let start = if around { Start::Around(path, OptionsOf(&options)) } else { Start::At(path) };
     let store = store.map(|store| environment.absolute(store)).transpose()?;
     let stores = match &store {
         Some(_) => PathBuf::new(),

@@ -5,8 +5,8 @@
 use std::{ffi::OsString, os::unix::ffi::OsStringExt, path::Path};
 
 use backtrail::{
-    Change, Checkpoint, Conflict, Diff, GitState, Pruned, RestoreOutcome, RestorePlan, Saved, Shown, Skipped, Status,
-    Stepped, Verdict, Verification, Version, WorkspaceEntry, WorkspacePath,
+    Change, Checkpoint, Conflict, Diff, GitState, NotApplied, Pruned, RestoreOutcome, RestorePlan, Saved, Shown,
+    Skipped, Status, Stepped, Verdict, Verification, Version, WorkspaceEntry, WorkspacePath,
 };
 use pyo3::IntoPyObject;
 
@@ -371,6 +371,19 @@ pub(crate) struct PlainPruned {
     kept: usize,
     bytes_before: u64,
     bytes_after: u64,
+    not_applied: Vec<PlainNotApplied>,
+}
+
+#[derive(IntoPyObject)]
+pub(crate) struct PlainNotApplied {
+    key: &'static str,
+    reason: String,
+}
+
+impl From<&NotApplied> for PlainNotApplied {
+    fn from(limit: &NotApplied) -> Self {
+        Self { key: limit.key(), reason: limit.to_string() }
+    }
 }
 
 impl From<&Pruned> for PlainPruned {
@@ -380,6 +393,7 @@ impl From<&Pruned> for PlainPruned {
             kept: pruned.kept,
             bytes_before: pruned.bytes_before,
             bytes_after: pruned.bytes_after,
+            not_applied: pruned.not_applied.iter().map(PlainNotApplied::from).collect(),
         }
     }
 }

@@ -94,6 +94,15 @@ impl TestWorkspace {
         self.stores.clone()
     }
 
+    /// Writes the user's own settings file, which [`open`](Self::open) reads.
+    pub fn write_user_settings(&self, text: &str) {
+        std::fs::write(self.user_settings_file(), text).unwrap();
+    }
+
+    fn user_settings_file(&self) -> PathBuf {
+        self.home().join("config.toml")
+    }
+
     /// Opens the workspace as a front end would, with the settings in its own file.
     pub fn open(&self) -> Workspace {
         self.open_at(&self.root())
@@ -101,7 +110,8 @@ impl TestWorkspace {
 
     /// Opens another directory as a workspace.
     pub fn open_at(&self, root: &Path) -> Workspace {
-        let settings = Settings::default().with_workspace(root).unwrap();
+        let user = Settings::of_user(Some(&self.user_settings_file())).unwrap();
+        let settings = user.with_workspace(root).unwrap();
         self.open_with(root, settings)
     }
 

@@ -9,7 +9,7 @@ use crate::{
     cli::{kind, text},
     failure::Failure,
     invocation::{Invocation, Protection},
-    output::{DeletedJson, deleted_text, plural},
+    output::{DeletedJson, deleted_text, loss_lines, plural},
     question::{ask, can_be_asked, is_yes},
 };
 
@@ -49,6 +49,9 @@ pub(crate) fn run(args: &DeleteArgs, invocation: &Invocation) -> Result<ExitCode
         return Err(Error::FeatureCheckpoint { id: feature.id }.into());
     }
     let output = &invocation.output;
+    if args.older_than.is_some() {
+        warn_of_age(&workspace, &deleted, invocation)?;
+    }
     let is_asked = args.older_than.is_some() && !args.dry_run && !args.yes && !deleted.is_empty();
     if is_asked && can_be_asked(invocation) {
         output.text(&format!("{}\n", deleted_text(&checkpoints, "going to delete", &invocation.now, output.paint)))?;
@@ -84,6 +87,19 @@ pub(crate) fn run(args: &DeleteArgs, invocation: &Invocation) -> Result<ExitCode
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Says what is lost for good, and whether ages are to be trusted.
+fn warn_of_age(workspace: &Workspace, going: &[CheckpointId], invocation: &Invocation) -> Result<(), Failure> {
+    if going.is_empty() {
+        return Ok(());
+    }
+    let output = &invocation.output;
+    if let Some(doubt) = workspace.clock_doubt(invocation.now.timestamp())? {
+        output.warn(&format!("the age of checkpoints may be wrong: {doubt}"));
+    }
+    loss_lines(&workspace.losses_without(going)?).iter().for_each(|line| output.warn(line));
+    Ok(())
 }
 
 fn wanted(args: &DeleteArgs, workspace: &Workspace, invocation: &Invocation) -> Result<Vec<CheckpointId>, Failure> {

@@ -2,7 +2,10 @@
 
 use std::{fs, path::Path, process::ExitCode};
 
-use backtrail::{Error, Reason, Skipped, Workspace, settings::WORKSPACE_FILE};
+use backtrail::{
+    Error, Reason, Skipped, Workspace,
+    settings::{WORKSPACE_FILE, WithoutEffect},
+};
 use clap::Args;
 use rustix::fs::{FlockOperation, flock, fstatfs, fstatvfs};
 
@@ -10,7 +13,7 @@ use crate::{
     commands::install::read_receipts,
     failure::Failure,
     hooks::{Agent, Checkup, Log, Sessions},
-    invocation::{Invocation, Survey},
+    invocation::{Invocation, Survey, is_skipped},
     output::{Check, DoctorJson, bytes, checks_text, plural, set_bytes, settings_text, title, visible, when},
 };
 
@@ -43,9 +46,10 @@ pub(crate) fn run(_: &DoctorArgs, invocation: &Invocation) -> Result<ExitCode, F
 fn checks(survey: &Survey, invocation: &Invocation) -> Vec<Check> {
     let workspace = &survey.workspace;
     let places = [("workspace files", workspace.root()), ("store files", workspace.store_directory())];
-    let mut checks = vec![place(survey), store(workspace, invocation)];
+    let mut checks = vec![place(survey, invocation), store(workspace)];
     checks.extend(places.map(|(name, path)| file_system(name, path)));
     checks.push(settings(survey, invocation));
+    checks.extend(without_effect(workspace, invocation));
     // Nobody means it, and reading all of it takes long.
     if survey.protected.is_none() || workspace.has_store().unwrap_or(true) {
         checks.extend(files(workspace, invocation));
@@ -91,24 +95,39 @@ fn found(name: &'static str, outcome: Result<(bool, String), Error>) -> Check {
     }
 }
 
-fn place(survey: &Survey) -> Check {
-    let mut detail = survey.location.root.display().to_string();
-    if let Some(repository) = &survey.location.nearer_repository {
-        detail.push_str(&format!("\n{} has a .git of its own; to keep it apart: -w . there", repository.display()));
+fn place(survey: &Survey, invocation: &Invocation) -> Check {
+    let (location, workspace) = (&survey.location, &survey.workspace);
+    let mut problems = Vec::new();
+    if let Some(repository) = &location.nearer_repository {
+        problems.push(format!("{} has a .git of its own; to keep it apart: -w . there", repository.display()));
     }
     if let Some(refusal) = &survey.protected {
-        detail.push_str(&format!("\n{refusal}: a checkpoint of it needs --force"));
+        problems.push(format!("{refusal}: a checkpoint of it needs --force"));
     }
-    Check { name: "workspace", ok: survey.protected.is_none() && survey.location.nearer_repository.is_none(), detail }
+    if let Err(refusal @ Error::FolderOfProjects { .. }) = workspace.refuse_folder_of_projects() {
+        problems.push(format!("not protected: {refusal}"));
+    }
+    let here = invocation.environment().current_directory().ok();
+    if let Some(here) = here.filter(|here| is_skipped(workspace, here)) {
+        problems.push(format!("not protected: {} is skipped, no checkpoint captures it", here.display()));
+    }
+    problems.extend(location.former.as_ref().map(|former| former.notice(&location.root)));
+    let mut lines = vec![location.root.display().to_string()];
+    if workspace.is_known_by_path_alone().unwrap_or(false) {
+        lines.push("known by its path alone: its file system has no stable numbers for a directory".to_owned());
+    }
+    let ok = problems.is_empty();
+    lines.extend(problems);
+    Check { name: "workspace", ok, detail: lines.join("\n") }
 }
 
-fn store(workspace: &Workspace, invocation: &Invocation) -> Check {
+fn store(workspace: &Workspace) -> Check {
     let directory = workspace.store_directory().display();
     let look = || -> Result<(bool, String), Error> {
         let writable = workspace.check_store();
         let state = if workspace.has_store()? {
             let count = plural(workspace.list(&backtrail::ListFilter::default())?.len(), "checkpoint");
-            let size = bytes(workspace.plan_prune(invocation.now.timestamp())?.bytes);
+            let size = bytes(workspace.store_bytes()?);
             format!("{count}, {size}; check all of it with: backtrail verify")
         } else {
             "not made yet: the first save makes it".to_owned()
@@ -175,6 +194,22 @@ fn settings(survey: &Survey, invocation: &Invocation) -> Check {
     }
     lines.push(settings_text(&survey.defaults, &survey.user, workspace.settings()));
     Check { name: "settings", ok: survey.problems.is_empty(), detail: lines.join("\n") }
+}
+
+/// Keys of the workspace's own file that would keep less than the user's settings do; none where there are none.
+fn without_effect(workspace: &Workspace, invocation: &Invocation) -> Option<Check> {
+    let keys = &workspace.settings().without_effect;
+    let file = workspace.root().join(WORKSPACE_FILE);
+    let line = |found: &WithoutEffect| {
+        let WithoutEffect { key, value, in_force } = found;
+        format!("{}: {key} = {value} has no effect; in force is {in_force}", file.display())
+    };
+    let mut lines: Vec<String> = keys.iter().map(line).collect();
+    let own = invocation.user_settings_file().map(|file| format!(": {}", file.display())).unwrap_or_default();
+    lines.push(format!(
+        "a workspace's file can only keep more checkpoints; to keep fewer, use your own settings file{own}"
+    ));
+    (!keys.is_empty()).then(|| Check { name: "no effect", ok: false, detail: lines.join("\n") })
 }
 
 fn captured(workspace: &Workspace, entries: u64, invocation: &Invocation) -> Result<(bool, String), Error> {

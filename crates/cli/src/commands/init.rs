@@ -21,7 +21,7 @@ pub(crate) struct InitArgs {
 }
 
 pub(crate) fn run(args: &InitArgs, invocation: &Invocation) -> Result<ExitCode, Failure> {
-    let workspace = invocation.workspace_to_write(Protection::unless(args.force))?;
+    let workspace = invocation.workspace_to_make(Protection::unless(args.force))?;
     let created = workspace.init(invocation.now.timestamp())?;
     let store = workspace.store_directory();
     let shown = visible_path(store);

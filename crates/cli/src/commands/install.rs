@@ -98,7 +98,7 @@ pub(crate) fn install(args: &InstallArgs, invocation: &Invocation) -> Result<Exi
     drop(alone);
     let after = AfterInstall {
         checkpoint: first_checkpoint(agent, invocation).unwrap_or_else(|problem| {
-            plan.notes.push(format!("no first checkpoint here: {}", problem.message()));
+            plan.notes.push(why_no_checkpoint(&problem));
             None
         }),
         rehearsal: rehearse(agent, &setting.program.hook(agent), invocation)?,
@@ -110,7 +110,8 @@ pub(crate) fn install(args: &InstallArgs, invocation: &Invocation) -> Result<Exi
 
 /// Takes a checkpoint where the workspace has none: what the agent does first can be taken back as well.
 fn first_checkpoint(agent: Agent, invocation: &Invocation) -> Result<Option<CheckpointId>, Failure> {
-    let workspace = invocation.workspace_to_write(Protection::Kept)?;
+    let workspace = invocation.workspace_to_make(Protection::Kept)?;
+    workspace.refuse_folder_of_projects()?;
     if workspace.current()?.is_some() {
         return Ok(None);
     }
@@ -120,6 +121,13 @@ fn first_checkpoint(agent: Agent, invocation: &Invocation) -> Result<Option<Chec
     let saved = workspace.save(&request, invocation.now.timestamp());
     drop(progress);
     Ok(Some(saved?.checkpoint.id))
+}
+
+fn why_no_checkpoint(problem: &Failure) -> String {
+    match problem {
+        Failure::Operation(Error::FolderOfProjects { .. }) => format!("not protected: {}", problem.message()),
+        _ => format!("no first checkpoint here: {}", problem.message()),
+    }
 }
 
 /// What the agent itself still has to be told.

@@ -9,13 +9,14 @@ use crate::{
     failure::Failure,
     held_pins::let_go_of_abandoned,
     invocation::{Invocation, Protection},
-    output::{PruneJson, bytes, kept_text, plural, verdicts_text},
+    output::{PruneJson, bytes, kept_text, loss_lines, plural, verdicts_text},
 };
 
 /// Forget the checkpoints that need not be kept, and reclaim space
 ///
-/// How many of each kind are kept is set under retention in backtrail.toml. Never taken: manual, feature and pinned ones,
-/// and the one that the workspace stands on.
+/// How many of each kind are kept is set under [retention] in your own settings file; backtrail.toml can only raise it.
+/// Never taken: manual, feature and pinned ones, the one that the workspace stands on, and for 7 days safety checkpoints
+/// with contents that no other checkpoint has.
 #[derive(Debug, Args)]
 pub(crate) struct PruneArgs {
     /// Show what would go and how much would stay, with the reasons, and do nothing
@@ -47,6 +48,8 @@ fn preview(verbose: bool, invocation: &Invocation) -> Result<ExitCode, Failure> 
     let gone = plan.verdicts.iter().filter(|verdict| !verdict.keep).count();
     let kept = plan.verdicts.len() - gone;
     let each = if verbose || kept == 0 { "" } else { "; name each with --verbose" };
+    loss_lines(&plan.losses).iter().for_each(|line| output.warn(&format!("would be lost: {line}")));
+    plan.not_applied.iter().for_each(|limit| output.warn(&limit.to_string()));
     output.note(&format!("would delete {gone} and keep {kept}; the store takes {}{each}", bytes(plan.bytes)));
     Ok(ExitCode::SUCCESS)
 }
@@ -69,6 +72,7 @@ fn prune(invocation: &Invocation) -> Result<ExitCode, Failure> {
             bytes(pruned.bytes_after),
             bytes(pruned.bytes_before)
         ))?;
+        pruned.not_applied.iter().for_each(|limit| output.warn(&limit.to_string()));
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -3,8 +3,8 @@
 use std::{path::PathBuf, process::ExitCode};
 
 use backtrail::{
-    CheckpointId, Direction, Dropped, Error, ErrorCode, Only, Reason, RestoreOutcome, RestoreRequest, TakenBack, Workspace,
-    json::RestoreJson,
+    CheckpointId, Direction, Dropped, Error, ErrorCode, Only, Reason, RestoreOutcome, RestoreRequest, TakenBack,
+    Workspace, json::RestoreJson,
 };
 use clap::{Args, ValueEnum};
 
@@ -17,8 +17,8 @@ use crate::{
     },
     invocation::Invocation,
     output::{
-        Restore, WithConversation, conversation_text, lacking_warnings, plan_text, restored_text, restored_warnings, shell_path, title,
-        way_back,
+        Restore, WithConversation, conversation_text, lacking_warnings, plan_text, restored_text, restored_warnings,
+        shell_path, title, way_back,
     },
     picker,
 };

@@ -11,7 +11,7 @@ use clap::Args;
 use crate::{
     failure::Failure,
     invocation::Invocation,
-    output::{ForgottenJson, WorkspacesJson, bytes, plural, shell_path, visible_path, workspaces_text},
+    output::{AdoptedJson, ForgottenJson, WorkspacesJson, bytes, plural, shell_path, visible_path, workspaces_text},
     question::{ask, can_be_asked, is_yes},
 };
 
@@ -19,11 +19,17 @@ use crate::{
 #[derive(Debug, Args)]
 pub(crate) struct WorkspacesArgs {
     /// Remove the stores of workspaces that are gone for good; one on a disk that is not mounted is not gone
-    #[arg(long, conflicts_with = "forget")]
+    #[arg(long, conflicts_with_all = ["forget", "adopt"])]
     prune: bool,
-    /// Remove the store of this workspace, with all its checkpoints, which takes --yes; the workspace itself is not touched
+    /// Remove the store of this workspace, or this store, with all its checkpoints, which takes --yes; the workspace itself is not touched
     #[arg(long, value_name = "DIR")]
     forget: Option<PathBuf>,
+    /// Bind this store to the current directory, or to that of -w: for a workspace that was moved to another disk or made anew
+    ///
+    /// Its history goes on there. Refused while the directory that it belongs to is still there; a store that the directory
+    /// has already is kept.
+    #[arg(long, value_name = "STORE", conflicts_with = "forget")]
+    adopt: Option<PathBuf>,
     /// Yes, remove it: --forget does so only with this, --prune does not ask then
     #[arg(long)]
     yes: bool,
@@ -46,11 +52,14 @@ pub(crate) fn run(args: &WorkspacesArgs, invocation: &Invocation) -> Result<Exit
     if let Some(directory) = &args.forget {
         return forget_one(directory, args.yes, invocation);
     }
+    if let Some(store) = &args.adopt {
+        return adopt(store, invocation);
+    }
     if args.yes && !args.prune {
         return Err(Failure::usage("--yes says yes to nothing here", Some("it goes with --prune or --forget DIR")));
     }
     let mut found = backtrail::workspaces(&invocation.stores()?)?;
-    note_where_one_stands(&mut found, invocation)?;
+    note_where_one_stands(&mut found, invocation);
     if args.prune && may_forget_gone(&found, args.yes, invocation)? {
         forget_gone(&mut found, invocation)?;
     }
@@ -70,16 +79,37 @@ pub(crate) fn run(args: &WorkspacesArgs, invocation: &Invocation) -> Result<Exit
 }
 
 /// A workspace that was moved far is not seen from its old place: but where one stands, it is.
-fn note_where_one_stands(found: &mut [WorkspaceEntry], invocation: &Invocation) -> Result<(), Failure> {
-    let stores = invocation.stores()?;
-    let Some(location) = invocation.start().ok().and_then(|start| locate(&start, &stores, None).ok()) else {
-        return Ok(());
-    };
+fn note_where_one_stands(found: &mut [WorkspaceEntry], invocation: &Invocation) {
+    let Ok(location) = invocation.location() else { return };
     if let Some(entry) = found.iter_mut().find(|entry| entry.store == location.store && !entry.exists) {
         entry.is_gone = false;
         entry.moved_to = Some(location.root);
     }
-    Ok(())
+}
+
+/// Binds a store to the current directory.
+fn adopt(store: &Path, invocation: &Invocation) -> Result<ExitCode, Failure> {
+    let workspace = invocation.workspace_right_here()?;
+    let adopted = workspace.adopt(&store_named(store, invocation)?, invocation.now.timestamp())?;
+    let output = &invocation.output;
+    if output.is_json() {
+        output.json(&AdoptedJson::new(workspace.root(), &adopted.store))?;
+    } else {
+        let (root, store) = (visible_path(workspace.root()), visible_path(&adopted.store));
+        output.done(&format!("{root} has the history in {store} now; see it with: backtrail list"))?;
+    }
+    if let Some(kept) = adopted.kept {
+        let adopt = format!("backtrail workspaces --adopt {}", shell_path(&kept));
+        output.tell(&format!("the store that it had before is kept: {}; go back to it with: {adopt}", kept.display()));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The store that a word names: a path, or the name of one where the stores are.
+fn store_named(store: &Path, invocation: &Invocation) -> Result<PathBuf, Failure> {
+    let path = invocation.file(store)?;
+    let is_name = store.components().count() == 1 && !path.exists();
+    Ok(if is_name { invocation.stores()?.join(store) } else { path })
 }
 
 pub(crate) fn forget(args: &ForgetArgs, invocation: &Invocation) -> Result<ExitCode, Failure> {
@@ -143,7 +173,9 @@ fn find(directory: &Path, invocation: &Invocation) -> Result<WorkspaceEntry, Fai
     // A path that another directory has by now names that one; a path that nobody has, whoever had it last.
     let by_path =
         || entries.iter().filter(|entry| !path.is_dir() && entry.path == path).min_by_key(|entry| !entry.is_gone);
-    let found = entries.iter().find(|entry| Some(&entry.store) == store.as_ref()).or_else(by_path);
+    // The store itself may be named: nothing else tells apart those that one path had.
+    let is_named = |entry: &&WorkspaceEntry| one_spelling(&entry.store) == path || Some(&entry.store) == store.as_ref();
+    let found = entries.iter().find(is_named).or_else(by_path);
     found.cloned().ok_or_else(|| {
         let message = format!("{} is no workspace that has a store", path.display());
         Failure::usage(message, Some("see them with: backtrail workspaces"))

@@ -21,7 +21,10 @@ const LAST_RESORT: Duration = Duration::from_secs(60);
 
 /// What is known once an event is taken on.
 pub(super) struct Assignment {
+    /// The workspace in which the session began.
     pub(super) root: PathBuf,
+    /// The workspace inside of it in which the event took place, where there is one.
+    pub(super) inner: Option<PathBuf>,
     /// The session that the event counts for.
     pub(super) session: String,
     /// Tells the event from others.
@@ -74,7 +77,10 @@ impl Worker<'_> {
             });
             dead.iter().for_each(|problem| (self.problem)(&format!("no checkpoint was taken: {problem}")));
             match claim {
-                Claim::Taken(assignment) => return Ok(Some(assignment)),
+                Claim::Taken(assignment) => {
+                    let inner = self.inner(event, &assignment.root);
+                    return Ok(Some(Assignment { inner, ..assignment }));
+                }
                 Claim::Known => return Ok(None),
                 Claim::NotYet => {}
             }
@@ -141,6 +147,7 @@ impl Worker<'_> {
         }
         Claim::Taken(Assignment {
             root: root.to_owned(),
+            inner: None,
             session: state.session.clone(),
             key,
             is_perhaps_known: novelty == Novelty::PerhapsKnown,
@@ -165,6 +172,13 @@ impl Worker<'_> {
             // Of a session that is known, it was moved, perhaps to where the agent stands now.
             None => self.root_around(event),
         }
+    }
+
+    /// The workspace around the directory in which the agent stands, where it lies inside that of the session.
+    fn inner(&self, event: &HookEvent, root: &Path) -> Option<PathBuf> {
+        let stands_in_root = event.directory.as_ref().is_none_or(|directory| directory == root);
+        let around = if stands_in_root { None } else { self.root_around(event).ok() };
+        around.filter(|inner| inner != root && inner.starts_with(root))
     }
 
     /// The workspace around the directory in which the agent stands.

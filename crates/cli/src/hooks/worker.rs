@@ -1,4 +1,5 @@
-//! Does what an event asks for: takes the checkpoint, in the workspace that the session began in.
+//! Does what an event asks for: takes the checkpoint, in the workspace that the session began in, and in the one inside of
+//! it in which the event took place.
 
 use std::{
     fs, io,
@@ -6,7 +7,7 @@ use std::{
     time::Instant,
 };
 
-use backtrail::{Kind, SaveRequest, Saved, StepRequest, Workspace, WorkspacePath, json::start_of};
+use backtrail::{Error, Kind, SaveRequest, Saved, StepRequest, Workspace, WorkspacePath, json::start_of};
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
@@ -107,10 +108,34 @@ impl Worker<'_> {
         GlobalOptions { workspace, store: None, json: false, quiet: true, wait, color: ColorWhen::Never }
     }
 
+    /// Takes the checkpoint in the workspace in which the event took place, and in that of the session.
     fn work(&self, event: &HookEvent, assignment: &Assignment) -> Result<Done, Failure> {
-        let workspace = self.invocation(&assignment.root).workspace_to_protect()?;
+        let inner = assignment.inner.as_deref().map(|inner| self.work_in(inner, event, assignment));
+        let outer = self.work_in(&assignment.root, event, assignment);
+        let Some(inner) = inner else { return outer };
+        match (outer, inner) {
+            (Ok(outer), Ok(inner)) => Ok(Done { created: outer.created || inner.created, ..outer }),
+            // The folder around the projects has no checkpoints to tell of, and the project itself has one.
+            (Err(Failure::Operation(Error::FolderOfProjects { .. })), Ok(inner)) => {
+                Ok(Done { news: News::default(), ..inner })
+            }
+            (Err(outer), Err(inner)) => {
+                self.report(&format!("not protected: {}", inner.message()));
+                Err(outer)
+            }
+            (Err(failure), _) | (_, Err(failure)) => Err(failure),
+        }
+    }
+
+    fn work_in(&self, root: &Path, event: &HookEvent, assignment: &Assignment) -> Result<Done, Failure> {
+        let workspace = self.invocation(root).workspace_to_protect()?;
         if matches!(event.moment, Moment::SessionStart { .. } | Moment::Prompt(_)) {
-            self.tell_of_spoilt_settings(&assignment.root)?;
+            self.tell_of_spoilt_settings(root)?;
+        }
+        if !workspace.has_store()?
+            && let Some(former) = self.invocation(root).location()?.former
+        {
+            self.report(&former.notice(root));
         }
         let saved = match workspace.settings().checkpoints.auto {
             true => self.take(event, assignment, &workspace)?,
@@ -123,24 +148,31 @@ impl Worker<'_> {
 
     /// Reports the paths that a checkpoint could not capture any more, on stderr and in the log.
     fn tell_of_dropped(&self, saved: &Saved) {
-        for warning in dropped_warnings(saved) {
-            (self.problem)(&warning);
-            output::talk_of_hook(&format!("backtrail: {warning}"));
-        }
+        dropped_warnings(saved).iter().for_each(|warning| self.report(warning));
+    }
+
+    /// Says something that the user has to know although there is a checkpoint.
+    fn report(&self, message: &str) {
+        (self.problem)(message);
+        output::talk_of_hook(&format!("backtrail: {message}"));
     }
 
     /// Says why the workspace's own settings do not count, where they do not.
     fn tell_of_spoilt_settings(&self, root: &Path) -> Result<(), Failure> {
         for problem in self.invocation(root).survey()?.problems {
             let message = format!("{}; the file counts for nothing until that is mended", problem.message());
-            (self.problem)(&message);
-            output::talk_of_hook(&format!("backtrail: {message}"));
+            self.report(&message);
         }
         Ok(())
     }
 
     /// Takes the checkpoint that an event asks for. Returns `None` if it asks for none.
-    fn take(&self, event: &HookEvent, assignment: &Assignment, workspace: &Workspace) -> Result<Option<Saved>, Failure> {
+    fn take(
+        &self,
+        event: &HookEvent,
+        assignment: &Assignment,
+        workspace: &Workspace,
+    ) -> Result<Option<Saved>, Failure> {
         // The time is asked for when nobody else has the workspace any more, however long that takes.
         let clock = Timestamp::now;
         Ok(match &event.moment {
@@ -211,16 +243,20 @@ impl Worker<'_> {
             metadata: metadata(event),
             is_perhaps_counted: assignment.is_perhaps_known,
             metadata_once_read: late::may_be_late(&event.moment).then_some(late::words),
-            paths: touched(event, call, workspace),
+            paths: touched(event, call, workspace, assignment.inner.as_deref()),
         }
     }
 }
 
-/// The files that a call names, as far as they lie in the workspace. A directory is not captured for being named.
-fn touched(event: &HookEvent, call: &ToolCall, workspace: &Workspace) -> Vec<WorkspacePath> {
+/// The files that a call names, as far as they lie in the workspace and in no other one inside of it. A directory is not
+/// captured for being named.
+fn touched(event: &HookEvent, call: &ToolCall, workspace: &Workspace, inner: Option<&Path>) -> Vec<WorkspacePath> {
     let start = event.directory.as_deref().unwrap_or(workspace.root());
+    let inner = inner.and_then(|inner| workspace.path_from(inner, inner).ok()).filter(|inner| !inner.is_root());
+    let is_inner = |path: &WorkspacePath| inner.as_ref().is_some_and(|inner| path.is_within(inner));
     let named = tools::named_files(call).into_iter().filter(|path| !start.join(path).is_dir());
-    named.filter_map(|path| workspace.path_from(start, &path).ok()).filter(|path| !path.is_root()).collect()
+    let inside = named.filter_map(|path| workspace.path_from(start, &path).ok());
+    inside.filter(|path| !path.is_root() && !is_inner(path)).collect()
 }
 
 fn metadata(event: &HookEvent) -> Map<String, Value> {

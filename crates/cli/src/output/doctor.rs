@@ -1,6 +1,6 @@
 //! What `doctor` tells people and programs.
 
-use backtrail::Settings;
+use backtrail::{Settings, settings::duration_text};
 use serde::Serialize;
 
 use super::{
@@ -66,7 +66,8 @@ const SETTINGS: &[Setting] = &[
     Setting { name: "retention.turn", value: |settings| settings.retention.turn.to_string() },
     Setting { name: "retention.step", value: |settings| settings.retention.step.to_string() },
     Setting { name: "retention.safety", value: |settings| settings.retention.safety.to_string() },
-    Setting { name: "retention.max_age", value: |settings| or_none(settings.retention.max_age.map(duration)) },
+    Setting { name: "retention.unsaved", value: |settings| duration_text(settings.retention.unsaved) },
+    Setting { name: "retention.max_age", value: |settings| or_none(settings.retention.max_age.map(duration_text)) },
     Setting { name: "retention.max_bytes", value: |settings| or_none(settings.retention.max_bytes.map(set_bytes)) },
     Setting { name: "scan.exclude", value: |settings| list(&settings.scan.exclude) },
     Setting { name: "scan.include", value: |settings| list(&settings.scan.include) },
@@ -113,14 +114,6 @@ fn or_none(value: Option<String>) -> String {
 
 fn list(words: &[String]) -> String {
     format!("{words:?}")
-}
-
-/// In the largest unit that leaves nothing over.
-fn duration(duration: std::time::Duration) -> String {
-    let seconds = duration.as_secs();
-    let units = [(86_400, "d"), (3_600, "h"), (60, "m")];
-    let fitting = units.into_iter().find(|(length, _)| seconds > 0 && seconds.is_multiple_of(*length));
-    fitting.map_or_else(|| format!("{seconds}s"), |(length, unit)| format!("{}{unit}", seconds / length))
 }
 
 #[cfg(test)]

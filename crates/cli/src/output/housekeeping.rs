@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use backtrail::{
-    Checkpoint, CheckpointId, PrunePlan, Pruned, Verdict, WorkspaceEntry,
+    Checkpoint, CheckpointId, Loss, NotApplied, PrunePlan, Pruned, Verdict, WorkspaceEntry, WorkspacePath,
     json::{CheckpointJson, timestamp},
 };
 use jiff::Zoned;
@@ -17,6 +17,9 @@ use super::{
 
 /// No more checkpoints than this are named one by one after the fact.
 const MAX_NAMED: usize = 20;
+
+/// No more paths than this are named for one checkpoint.
+const MAX_PATHS: usize = 5;
 
 /// What `delete` answers.
 #[derive(Serialize)]
@@ -39,6 +42,29 @@ pub(crate) struct PruneJson<'a> {
     bytes_after: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     verdicts: Option<Vec<VerdictJson<'a>>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    would_lose: Option<Vec<LossJson<'a>>>,
+    not_applied: Vec<NotAppliedJson>,
+}
+
+/// Contents that exist nowhere else once a checkpoint is gone.
+#[derive(Serialize)]
+struct LossJson<'a> {
+    id: String,
+    paths: &'a [WorkspacePath],
+}
+
+/// A limit that is set and was not applied.
+#[derive(Serialize)]
+struct NotAppliedJson {
+    key: &'static str,
+    reason: String,
+}
+
+impl From<&NotApplied> for NotAppliedJson {
+    fn from(limit: &NotApplied) -> Self {
+        Self { key: limit.key(), reason: limit.to_string() }
+    }
 }
 
 #[derive(Serialize)]
@@ -57,12 +83,15 @@ impl<'a> From<&'a PrunePlan> for PruneJson<'a> {
             keep: verdict.keep,
             reason: &verdict.reason,
         };
+        let loss = |loss: &'a Loss| LossJson { id: loss.id.to_string(), paths: &loss.paths };
         Self {
             kept: plan.verdicts.len() - deleted.len(),
             deleted,
             bytes_before: plan.bytes,
             bytes_after: plan.bytes,
             verdicts: Some(plan.verdicts.iter().map(verdict).collect()),
+            would_lose: Some(plan.losses.iter().map(loss).collect()),
+            not_applied: plan.not_applied.iter().map(NotAppliedJson::from).collect(),
         }
     }
 }
@@ -75,6 +104,8 @@ impl From<&Pruned> for PruneJson<'_> {
             bytes_before: pruned.bytes_before,
             bytes_after: pruned.bytes_after,
             verdicts: None,
+            would_lose: None,
+            not_applied: pruned.not_applied.iter().map(NotAppliedJson::from).collect(),
         }
     }
 }
@@ -153,6 +184,19 @@ impl ForgottenJson {
     }
 }
 
+/// What adopting a store answers.
+#[derive(Serialize)]
+pub(crate) struct AdoptedJson {
+    workspace: String,
+    store: String,
+}
+
+impl AdoptedJson {
+    pub(crate) fn new(workspace: &Path, store: &Path) -> Self {
+        Self { workspace: path_text(workspace), store: path_text(store) }
+    }
+}
+
 fn path_text(path: &Path) -> String {
     path.to_string_lossy().into_owned()
 }
@@ -208,6 +252,17 @@ pub(crate) fn verdicts_text(verdicts: &[(&Verdict, Checkpoint)], width: usize, p
     verdicts.iter().map(line).collect()
 }
 
+/// A line for each checkpoint with contents that exist nowhere else once it is gone, with the first paths.
+pub(crate) fn loss_lines(losses: &[Loss]) -> Vec<String> {
+    let line = |loss: &Loss| {
+        let named: Vec<String> = loss.paths.iter().take(MAX_PATHS).map(|path| visible(path.as_bytes())).collect();
+        let more = loss.paths.len() - named.len();
+        let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
+        format!("{} has the only copy of {}{rest}", loss.id.short(), named.join(", "))
+    };
+    losses.iter().map(line).collect()
+}
+
 /// How many stay, and why.
 pub(crate) fn kept_text(verdicts: &[Verdict], width: usize, paint: Paint) -> String {
     let reasons = counted(verdicts.iter().filter(|verdict| verdict.keep).map(|verdict| verdict.reason.as_str()));
@@ -235,6 +290,7 @@ pub(crate) fn workspaces_text(entries: &[WorkspaceEntry], now: &Zoned, paint: Pa
     let line = |(entry, [size, count, newest]): (&WorkspaceEntry, &[String; 3])| {
         let state = match &entry.moved_to {
             _ if entry.exists => String::new(),
+            _ if entry.is_kept => format!("  {}", paint.warning(format!("(kept: {})", visible_path(&entry.store)))),
             Some(moved) => format!("  {}", paint.warning(format!("(moved to {})", visible_path(moved)))),
             None if entry.is_gone => format!("  {}", paint.removed("(gone)")),
             None => format!("  {}", paint.warning("(not there now)")),

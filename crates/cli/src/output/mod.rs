@@ -30,8 +30,8 @@ pub(crate) use {
     doctor::{Check, DoctorJson, checks_text, settings_text},
     history::HistoryTable,
     housekeeping::{
-        DeletedJson, ExcludedJson, ForgottenJson, PinnedJson, PruneJson, WorkspacesJson, deleted_text, kept_text,
-        verdicts_text, workspaces_text,
+        AdoptedJson, DeletedJson, ExcludedJson, ForgottenJson, PinnedJson, PruneJson, WorkspacesJson, deleted_text,
+        kept_text, loss_lines, verdicts_text, workspaces_text,
     },
     installed::{
         AfterInstall, AgentListed, AgentsJson, InstalledJson, after_install_text, agents_text, installed_text,
@@ -41,15 +41,19 @@ pub(crate) use {
     overview::{Overview, overview},
     pipeline::{PipelineJson, pipeline_plan_text},
     restored::{
-        ExportJson, RecoverJson, Restore, conflict_warnings, lacking_warnings, plan_text, restored_text, restored_warnings, way_back,
+        ExportJson, RecoverJson, Restore, conflict_warnings, lacking_warnings, plan_text, restored_text,
+        restored_warnings, way_back,
     },
-    saved::{capture_larger, dropped_warnings, exclude_commands, saved_sentence, saved_warnings, stepped_sentence, uncaptured_warnings},
+    saved::{
+        capture_larger, dropped_warnings, exclude_commands, saved_sentence, saved_warnings, stepped_sentence,
+        uncaptured_warnings,
+    },
     shown::shown,
     style::Paint,
     timeline::{Timeline, turns},
     tried::{
-        RollbackErrorJson, TriedJson, moved_head_sentence, not_taken_back_sentence, not_rolled_back_sentence, rolled_back_sentence, stays_pinned_sentence,
-        way_to_take_back,
+        RollbackErrorJson, TriedJson, moved_head_sentence, not_rolled_back_sentence, not_taken_back_sentence,
+        rolled_back_sentence, stays_pinned_sentence, way_to_take_back,
     },
     visible::{columns, cut, first_line, pad, visible, visible_path},
     wording::{bytes, plural, set_bytes, shell_path, shell_words, title, title_words, when},

@@ -1,7 +1,8 @@
 //! What restores tell people and programs.
 
 use backtrail::{
-    Change, ChangeStatus, Checkpoint, Conflict, Direction, Dropped, GitState, RestoreOutcome, RestorePlan, json::ConflictJson,
+    Change, ChangeStatus, Checkpoint, Conflict, Direction, Dropped, GitState, RestoreOutcome, RestorePlan,
+    json::ConflictJson,
 };
 use jiff::{Timestamp, Zoned};
 use serde::Serialize;

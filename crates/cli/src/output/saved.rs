@@ -60,6 +60,7 @@ pub(crate) fn saved_warnings(saved: &Saved) -> Vec<String> {
         warnings
             .push(format!("this first checkpoint holds {}; what need not be kept can be left out", bytes(saved.bytes)));
     }
+    warnings.extend(saved.not_applied.iter().map(ToString::to_string));
     warnings
 }
 
@@ -72,7 +73,9 @@ pub(crate) fn dropped_warnings(saved: &Saved) -> Vec<String> {
     };
     let named = saved.dropped.iter().take(MAX_DROPPED).map(line);
     let more = saved.dropped.len().saturating_sub(MAX_DROPPED);
-    named.chain((more > 0).then(|| format!("and {more} more are not protected any more (all of them with --json)"))).collect()
+    named
+        .chain((more > 0).then(|| format!("and {more} more are not protected any more (all of them with --json)")))
+        .collect()
 }
 
 /// Returns the size of a file that is too large; `None` for other paths.

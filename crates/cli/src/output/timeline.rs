@@ -170,7 +170,13 @@ fn text(checkpoint: &Checkpoint) -> String {
     ];
     let marks = marks.into_iter().filter(|(applies, _)| *applies).map(|(_, mark)| mark.to_owned());
     let dropped = (checkpoint.dropped > 0).then(|| format!("({} not protected)", checkpoint.dropped));
-    name.into_iter().chain(marks).chain(dropped).chain([words]).filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
+    name.into_iter()
+        .chain(marks)
+        .chain(dropped)
+        .chain([words])
+        .filter(|part| !part.is_empty())
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 fn counts(checkpoint: &Checkpoint) -> String {

@@ -124,3 +124,21 @@ fn before_the_first_checkpoint_nothing_is_made() {
     assert_eq!(place.run(["delete", "@", "--json"]).error().0, 3);
     assert!(!place.path("home/backtrail").exists());
 }
+
+#[test]
+fn by_age_says_which_contents_are_lost() {
+    let place = Place::saved();
+    for text in ["unsaved work\n", "newer\n"] {
+        place.write("work.txt", text);
+        place.ok(["restore", "@"]);
+    }
+    let safety = place.json(["list", "--kind", "safety"])["checkpoints"][1]["id"].as_str().unwrap().to_owned();
+    std::thread::sleep(std::time::Duration::from_millis(5));
+    for words in [&["--dry-run"][..], &["--yes"]] {
+        let words = ["delete", "--older-than", "0s", "--kind", "safety"].iter().chain(words);
+        let run = place.run(words.copied());
+        let line = format!("{} has the only copy of work.txt", &safety[..8]);
+        assert!(run.code == 0 && run.stderr.contains(&line), "{}", run.shown());
+    }
+    assert!(place.run(["show", &safety, "--json"]).error().0 == 3);
+}

@@ -87,6 +87,31 @@ fn settings_say_where_they_come_from() {
 }
 
 #[test]
+fn limits_that_a_workspace_cannot_lower_are_named() {
+    let place = Place::saved();
+    let names = || -> Vec<String> {
+        let answer = place.json(["doctor"]);
+        answer["checks"].as_array().unwrap().iter().map(|check| check["name"].as_str().unwrap().into()).collect()
+    };
+    place.write("backtrail.toml", "[retention]\nstep = 500\n");
+    assert!(!names().contains(&"no effect".to_owned()), "{:?}", names());
+    place.write("backtrail.toml", "[retention]\nautomatic = 1\nmax_age = \"1s\"\nmax_bytes = \"1KiB\"\n");
+    let (ok, detail) = check(&place, "no effect");
+    assert!(!ok);
+    let file = place.path("ws/backtrail.toml").display().to_string();
+    for line in [
+        "[retention] automatic = 1 has no effect; in force is 5",
+        "[retention] max_age = 1s has no effect; in force is none",
+        "[retention] max_bytes = 1024 has no effect; in force is none",
+    ] {
+        assert!(detail.contains(&format!("{file}: {line}")), "{detail}");
+    }
+    assert!(detail.contains("use your own settings file: "), "{detail}");
+    assert!(check(&place, "settings").0, "they are no mistake");
+    place.ok(["save"]);
+}
+
+#[test]
 fn settings_that_cannot_be_read_are_explained() {
     let place = Place::saved();
     place.write("backtrail.toml", "[scan\n");

@@ -83,7 +83,8 @@ fn a_moved_head_gets_one_sentence() {
     place.git(&["init", "-q", "-b", "main"]);
     place.git(&["add", "-A"]);
     place.git(&["commit", "-q", "-m", "base"]);
-    let (run, answer) = attempt(&place, &[], "git -c user.name=t -c user.email=t@t commit -q --allow-empty -m more; exit 1");
+    let (run, answer) =
+        attempt(&place, &[], "git -c user.name=t -c user.email=t@t commit -q --allow-empty -m more; exit 1");
     let lines: Vec<&str> = run.stderr.lines().filter(|line| line.contains("HEAD")).collect();
     assert_eq!(lines.len(), 1, "{}", run.stderr);
     assert!(lines[0].starts_with("warning: HEAD of your git repository moved from main ("), "{}", lines[0]);

@@ -73,6 +73,13 @@ impl Place {
         self.variables.retain(|(known, _)| known != name);
     }
 
+    /// Writes the user's own settings file.
+    pub(crate) fn user_settings(&self, text: &str) {
+        let directory = self.path("home/.config/backtrail");
+        fs::create_dir_all(&directory).unwrap();
+        fs::write(directory.join("config.toml"), text).unwrap();
+    }
+
     /// Writes a file of the workspace.
     pub(crate) fn write(&self, name: impl AsRef<OsStr>, content: impl AsRef<[u8]>) {
         let path = self.path("ws").join(name.as_ref());

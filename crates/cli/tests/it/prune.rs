@@ -9,7 +9,7 @@ fn place_to_prune() -> Place {
         place.write("a.txt", format!("{number}\n"));
         place.ok(["save", "--kind", "automatic", &format!("number {number}")]);
     }
-    place.write("backtrail.toml", "[retention]\nautomatic = 1\n");
+    place.user_settings("[retention]\nautomatic = 1\n");
     place
 }
 
@@ -44,7 +44,7 @@ fn a_dry_run_for_programs() {
     let [newest, middle] = [place.id("@"), place.id("@~1")];
     let answer = place.json(["prune", "--dry-run"]);
     let keys: Vec<_> = answer.as_object().unwrap().keys().cloned().collect();
-    assert_eq!(keys, ["deleted", "kept", "bytes_before", "bytes_after", "verdicts"]);
+    assert_eq!(keys, ["deleted", "kept", "bytes_before", "bytes_after", "verdicts", "would_lose", "not_applied"]);
     assert_eq!((&answer["kept"], answer["deleted"].as_array().unwrap().len()), (&2.into(), 2));
     assert!(answer["deleted"].as_array().unwrap().contains(&middle.into()));
     assert!(answer["bytes_before"].as_u64().unwrap() > 0);
@@ -61,7 +61,7 @@ fn what_need_not_be_kept_goes() {
     assert!(run.text().starts_with("deleted 2 checkpoints, kept 2; the store takes "), "{}", run.shown());
     let answer = place.json(["prune"]);
     let keys: Vec<_> = answer.as_object().unwrap().keys().cloned().collect();
-    assert_eq!(keys, ["deleted", "kept", "bytes_before", "bytes_after"]);
+    assert_eq!(keys, ["deleted", "kept", "bytes_before", "bytes_after", "not_applied"]);
     assert_eq!((&answer["deleted"], &answer["kept"]), (&serde_json::json!([]), &2.into()));
     assert_eq!(place.json(["verify"])["ok"], true);
 }
@@ -79,4 +79,53 @@ deleted 0 checkpoints, kept 0; the store takes 0 B, before 0 B
     );
     place.ok(["prune", "--dry-run"]);
     assert!(!place.path("home/backtrail").exists());
+}
+
+/// Two safety checkpoints, the older with the only copy of some work.
+fn place_with_unsaved_work() -> (Place, String) {
+    let place = Place::saved();
+    for text in ["unsaved work\n", "newer\n"] {
+        place.write("work.txt", text);
+        place.ok(["restore", "@"]);
+    }
+    let safety = place.json(["list", "--kind", "safety"])["checkpoints"][1]["id"].as_str().unwrap().to_owned();
+    (place, safety)
+}
+
+#[test]
+fn unsaved_work_stays_whatever_the_counts_say() {
+    let (place, safety) = place_with_unsaved_work();
+    place.user_settings("[retention]\nsafety = 0\nmax_age = \"0s\"\n[checkpoints]\nmax_checkpoints = 0\n");
+    let shown = place.ok(["prune", "--dry-run"]);
+    assert!(shown.contains("no other checkpoint has all of its contents; it stays for 7d at least"), "{shown}");
+    assert_eq!(place.json(["prune"])["deleted"], serde_json::json!([]));
+    assert_eq!(place.ok(["cat", &safety, "work.txt"]), "unsaved work\n");
+}
+
+#[test]
+fn a_dry_run_names_what_would_be_lost() {
+    let (place, safety) = place_with_unsaved_work();
+    place.user_settings("[retention]\nsafety = 0\nunsaved = \"0s\"\n");
+    let run = place.run(["prune", "--dry-run"]);
+    let line = format!("would be lost: {} has the only copy of work.txt", &safety[..8]);
+    assert!(run.stderr.contains(&line), "{}", run.shown());
+    let answer = place.json(["prune", "--dry-run"]);
+    assert_eq!(answer["would_lose"], serde_json::json!([{ "id": safety, "paths": ["work.txt"] }]));
+    assert_eq!(place.json(["prune"])["deleted"], serde_json::json!([safety]));
+}
+
+#[test]
+fn a_limit_that_cannot_be_kept_to_is_told_once() {
+    let place = Place::saved();
+    place.user_settings("[retention]\nmax_bytes = 1\n");
+    place.write("a.txt", "changed\n");
+    let saved = place.run(["save", "--kind", "step"]);
+    assert_eq!(saved.code, 0, "{}", saved.shown());
+    assert_eq!(saved.stderr.matches("max_bytes is 1 bytes").count(), 1, "{}", saved.shown());
+    let pruned = place.run(["prune"]);
+    assert_eq!(pruned.stderr.matches("max_bytes is 1 bytes").count(), 1, "{}", pruned.shown());
+    let answer = place.json(["prune"]);
+    assert_eq!((&answer["deleted"], &answer["not_applied"][0]["key"]), (&serde_json::json!([]), &"max_bytes".into()));
+    let answer = place.json(["prune", "--dry-run"]);
+    assert_eq!(answer["not_applied"][0]["key"], "max_bytes");
 }

@@ -179,14 +179,12 @@ fn the_choice_of_a_checkpoint_can_be_left() {
 fn narrow_terminals_break_no_line_by_themselves() {
     let mut place = changed();
     place.unset("TERM");
-    place.write("backtrail.toml", "[retention]\nautomatic = 1\n");
     for number in 0..3 {
         place.write("a.txt", format!("{number}\n"));
         let message = format!("number {number}, said with many more words than a narrow terminal has room for");
         place.ok(["save", "--kind", "automatic", &message]);
-        place.write("backtrail.toml", "[retention]\nautomatic = 9\n");
     }
-    place.write("backtrail.toml", "[retention]\nautomatic = 1\n");
+    place.user_settings("[retention]\nautomatic = 1\n");
     for words in [&["history", "a.txt"][..], &["prune", "--dry-run"], &["prune", "--dry-run", "--verbose"], &["list"]] {
         let words = words.iter().copied().chain(["--quiet"]).collect::<Vec<_>>();
         let shown = typed(&place, 60, "", &words);

@@ -8,6 +8,7 @@ use crate::{
     error::Result,
     model::{Change, Directory, Mode, ModeDefaults, Node, Scope, Side, WorkspacePath},
     store::{ObjectReader, Snapshot, Store, StoredEntry, StoredNode},
+    threads,
 };
 
 /// One side of a comparison.
@@ -63,6 +64,10 @@ impl Walk<'_> {
         if is_same(&old, &new) {
             return Ok(());
         }
+        threads::with_room(depth(&old).max(depth(&new)), || self.differing_directories(path, old, new))
+    }
+
+    fn differing_directories(&mut self, path: &WorkspacePath, old: Tree<'_>, new: Tree<'_>) -> Result<()> {
         let old_entries = self.stored_entries(&old)?;
         let new_entries = self.stored_entries(&new)?;
         let mut old = items(&old, &old_entries);
@@ -167,6 +172,14 @@ impl Walk<'_> {
     fn push(&mut self, path: &WorkspacePath, old: Option<Side>, new: Option<Side>) {
         // A file that became a link is one change; a file that became a directory is two.
         self.found.changes.push(Change::between(path.clone(), old, new));
+    }
+}
+
+/// The number of directories above a stored tree. What was scanned lies no deeper than any stack has room for.
+fn depth(tree: &Tree<'_>) -> usize {
+    match tree {
+        Tree::Stored(snapshot) => usize::from(snapshot.depth),
+        Tree::Empty | Tree::Scanned(..) => 0,
     }
 }
 

@@ -8,9 +8,9 @@ use std::{
     path::{Component, Path},
 };
 
-use bstr::BString;
+use bstr::{BString, ByteSlice};
 use rustix::{
-    fs::{AtFlags, CWD, IFlags, OFlags, RenameFlags, StatxAttributes, StatxFlags},
+    fs::{AtFlags, CWD, IFlags, OFlags, RenameFlags, ResolveFlags, StatxAttributes, StatxFlags},
     io::Errno,
 };
 
@@ -80,6 +80,12 @@ pub(crate) enum Rename {
     Exchange,
 }
 
+/// Up to so many levels are opened one by one.
+const FEW_LEVELS: usize = 16;
+
+/// The longest path that the system takes in one call.
+const MAX_PIECE_BYTES: usize = 4_000;
+
 const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
 impl Dir {
@@ -124,11 +130,35 @@ impl Dir {
 
     /// The directory of the workspace at `root` in which this path lies; no link is followed on the way.
     pub(crate) fn open_parent(root: &Path, path: &WorkspacePath) -> io::Result<Self> {
-        let mut directory = Self::open_resolved(root)?;
-        for part in path.parent().iter().flat_map(WorkspacePath::parts) {
-            directory = directory.open_dir(part)?;
+        Self::open_resolved(root)?.open_below(path.parent_bytes())
+    }
+
+    /// Opens the directory at a path below this one, reached through real directories alone.
+    pub(crate) fn open_below(self, path: &[u8]) -> io::Result<Self> {
+        if path.find_iter(b"/").nth(FEW_LEVELS).is_some()
+            && let Ok(found) = self.open_far_below(path)
+        {
+            return Ok(found);
         }
-        Ok(directory)
+        // One by one: where something is in the way, the error is that of its own name.
+        path.split_str("/").filter(|part| !part.is_empty()).try_fold(self, |directory, part| directory.open_dir(part))
+    }
+
+    /// The same for a long path, with as few calls as possible: one call for each level would add up, as each of many
+    /// paths that lie in each other is reached anew.
+    fn open_far_below(&self, path: &[u8]) -> io::Result<Self> {
+        let (mut directory, mut rest) = (None, path);
+        while !rest.is_empty() {
+            let piece = match rest.get(..MAX_PIECE_BYTES) {
+                Some(most) => &rest[..most.rfind_byte(b'/').ok_or(io::ErrorKind::InvalidFilename)?],
+                None => rest,
+            };
+            let above = directory.as_ref().unwrap_or(&self.0);
+            let resolve = ResolveFlags::NO_SYMLINKS;
+            directory = Some(rustix::fs::openat2(above, piece, DIRECTORY, rustix::fs::Mode::empty(), resolve)?);
+            rest = rest[piece.len()..].strip_prefix(b"/").unwrap_or_default();
+        }
+        directory.map(Self).ok_or_else(|| io::ErrorKind::InvalidFilename.into())
     }
 
     /// A second handle of the same directory.

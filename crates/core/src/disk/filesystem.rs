@@ -2,13 +2,14 @@
 
 use std::{io, os::fd::AsFd};
 
-const EXT: i64 = 0xef53;
-const XFS: i64 = 0x5846_5342;
-const BTRFS: i64 = 0x9123_683e;
-const TMPFS: i64 = 0x0102_1994;
-const F2FS: i64 = 0xf2f5_2010;
-const ZFS: i64 = 0x2fc1_2fc1;
-const BCACHEFS: i64 = 0xca45_1a4e_u32 as i64;
+pub(super) const EXT: i64 = 0xef53;
+pub(super) const XFS: i64 = 0x5846_5342;
+pub(super) const BTRFS: i64 = 0x9123_683e;
+pub(super) const TMPFS: i64 = 0x0102_1994;
+pub(super) const F2FS: i64 = 0xf2f5_2010;
+pub(super) const ZFS: i64 = 0x2fc1_2fc1;
+pub(super) const BCACHEFS: i64 = 0xca45_1a4e_u32 as i64;
+pub(super) const OVERLAY: i64 = 0x794c_7630;
 
 /// Does a change of a name always change the directory's own times here?
 ///

@@ -4,20 +4,25 @@
 //! store's own files go through `private`. Every step that changes something passes [`points`], where the crash driver
 //! can stop it.
 
+mod boot;
 mod dir;
 mod filesystem;
 pub(crate) mod git_file;
 pub(crate) mod lock;
 mod made;
+mod numbers;
 pub mod points;
 pub(crate) mod private;
 mod read;
 
+pub(crate) use boot::time_since_boot;
 pub(crate) use dir::{Dir, FileType, Listed, Openness, Rename, set_mode, set_owner};
 pub(crate) use dir::{make_directories, make_directories_as_neighbours};
 pub(crate) use filesystem::{coarse_now, free_bytes, has_reliable_directory_times, sync_filesystem};
+pub(crate) use numbers::{DirectoryNumbers, Trust, count_repositories_in, is_empty, mount_top, numbers_of};
 pub(crate) use read::{
-    birth_time, is_directory, is_regular, is_special, read_following, read_regular, read_rules, stamp_following,
+    birth_time, is_directory, is_regular, is_special, is_symlink, read_following, read_regular, read_rules,
+    stamp_following,
 };
 
 use crate::model::Stamp;

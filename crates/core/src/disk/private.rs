@@ -375,15 +375,29 @@ pub(crate) fn age(path: &Path) -> io::Result<std::time::Duration> {
     Ok(written.elapsed().unwrap_or_default())
 }
 
+/// How much room a file takes, or everything below a directory; nothing where there is none.
+pub(crate) fn room_of(path: &Path) -> io::Result<u64> {
+    match std::fs::symlink_metadata(path) {
+        Ok(metadata) if metadata.is_dir() => bytes_below(path),
+        Ok(metadata) => Ok(room_by(&metadata)),
+        Err(error) if is_absence(&error) => Ok(0),
+        Err(error) => Err(error),
+    }
+}
+
+fn room_by(metadata: &std::fs::Metadata) -> u64 {
+    use std::os::unix::fs::MetadataExt;
+    metadata.blocks() * 512
+}
+
 /// How much room everything below a directory takes.
 pub(crate) fn bytes_below(path: &Path) -> io::Result<u64> {
-    use std::os::unix::fs::MetadataExt;
     let mut total = 0;
     for name in names(path)? {
         let child = path.join(name);
         match std::fs::symlink_metadata(&child) {
             Ok(metadata) if metadata.is_dir() => total += bytes_below(&child)?,
-            Ok(metadata) => total += metadata.blocks() * 512,
+            Ok(metadata) => total += room_by(&metadata),
             // Somebody else tidied up in between.
             Err(error) if is_absence(&error) => {}
             Err(error) => return Err(error),

@@ -83,6 +83,11 @@ pub(crate) fn is_directory(path: &Path) -> bool {
     path.is_dir()
 }
 
+/// Returns `true` if the name itself is a symbolic link.
+pub(crate) fn is_symlink(path: &Path) -> bool {
+    path.is_symlink()
+}
+
 /// The stamp of a file, links followed; none where there is none, also behind a link that leads back to itself.
 pub(crate) fn stamp_following(path: &Path) -> io::Result<Option<Stamp>> {
     match rustix::fs::stat(path) {

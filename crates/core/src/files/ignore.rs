@@ -1,14 +1,18 @@
 //! Git's ignore rules, evaluated name by name on the way down.
 //!
-//! The patterns themselves are parsed and matched by gitoxide; here is only their order: `[scan] exclude` first, then the
+//! The patterns are parsed by gitoxide and matched by [`glob`]; here is only their order: `[scan] exclude` first, then the
 //! deepest `.gitignore` and those above it, `.git/info/exclude` and the user's global excludes, and in each the last
 //! line that fits.
 
 use std::sync::Arc;
 
 use bstr::{BStr, ByteSlice};
-use gix_glob::{Pattern, pattern::Case, wildmatch};
+use gix_glob::{
+    Pattern,
+    pattern::{Case, Mode},
+};
 
+use super::glob;
 use crate::{
     model::{MAX_RULE_BYTES, OutsideRules},
     settings::{ScanSettings, WORKSPACE_FILE},
@@ -129,30 +133,52 @@ fn fits(pattern: &Pattern, path: &BStr, is_directory: bool) -> bool {
     fits_in(pattern, path, is_directory, Case::Sensitive)
 }
 
+/// Returns `true` if the pattern names this path. One without a slash names the last part of it.
 fn fits_in(pattern: &Pattern, path: &BStr, is_directory: bool, case: Case) -> bool {
-    let name_start = path.rfind_byte(b'/').map(|slash| slash + 1);
-    let mode = wildmatch::Mode::NO_MATCH_SLASH_LITERAL;
-    if let Some((plain, stars)) = split_before_stars(pattern) {
-        let is_kind = is_directory || !pattern.mode.contains(gix_glob::pattern::Mode::MUST_BE_DIR);
-        let (start, mode) = match case {
-            Case::Sensitive => (path.starts_with(plain), mode),
-            Case::Fold => {
-                let start = path.get(..plain.len()).is_some_and(|start| start.eq_ignore_ascii_case(plain));
-                (start, mode | wildmatch::Mode::IGNORE_CASE)
-            }
-        };
-        return is_kind && start && gix_glob::wildmatch(stars, path[plain.len()..].as_bstr(), mode);
+    if !is_directory && pattern.mode.contains(Mode::MUST_BE_DIR) {
+        return false;
     }
-    pattern.matches_repo_relative_path(path, name_start, Some(is_directory), case, mode)
+    let is_name = pattern.mode.contains(Mode::NO_SUB_DIR) && !pattern.mode.contains(Mode::ABSOLUTE);
+    let text = if is_name { name_of(path) } else { path };
+    let Some((plain, stars)) = split_before_glob(pattern) else { return is_same(text, &pattern.text, case) };
+    if is_name && pattern.mode.contains(Mode::ENDS_WITH) {
+        let start = text.len().checked_sub(pattern.text.len() - 1);
+        return start.is_some_and(|start| is_same(&text[start..], &pattern.text[1..], case));
+    }
+    let starts = text.get(..plain.len()).is_some_and(|start| is_same(start, plain, case));
+    starts && glob::matches(stars, &text[plain.len()..], case)
 }
 
-/// Git compares what is in front of the first special character by itself, and so the stars of `foo**/bar` stand at the
-/// beginning of a pattern, where they mean any number of directories. The matcher here would take them for one star.
-fn split_before_stars(pattern: &Pattern) -> Option<(&[u8], &BStr)> {
-    let is_path = !pattern.mode.contains(gix_glob::pattern::Mode::NO_SUB_DIR);
-    let at = pattern.first_wildcard_pos.filter(|at| is_path && *at > 0)?;
-    let (plain, stars) = pattern.text.split_at(at);
-    (stars.starts_with(b"**") && !plain.ends_with(b"/")).then_some((plain, stars.as_bstr()))
+/// Splits a pattern in front of its first special character. Returns `None` if it has none.
+///
+/// Git compares what is in front by itself, and so the stars of `foo**/bar` stand at the beginning of a glob, where they
+/// mean any number of directories.
+fn split_before_glob(pattern: &Pattern) -> Option<(&[u8], &[u8])> {
+    Some(pattern.text.split_at(pattern.first_wildcard_pos?))
+}
+
+fn name_of(path: &BStr) -> &BStr {
+    path.rfind_byte(b'/').map_or(path, |slash| path[slash + 1..].as_bstr())
+}
+
+fn is_same(one: &[u8], other: &[u8], case: Case) -> bool {
+    match case {
+        Case::Sensitive => one == other,
+        Case::Fold => one.eq_ignore_ascii_case(other),
+    }
+}
+
+/// Returns `true` if a path below this directory could fit, judged name by name up to the first `**`.
+fn may_fit_below(pattern: &Pattern, directory: &[u8]) -> bool {
+    let mut parts = pattern.text.split_str("/");
+    for name in directory.split_str("/") {
+        match parts.next() {
+            Some(b"**") => return pattern.text.contains(&b'/'),
+            Some(part) if glob::matches(part, name, Case::Sensitive) => {}
+            _ => return false,
+        }
+    }
+    parts.next().is_some()
 }
 
 impl IgnoreRules {
@@ -278,16 +304,7 @@ impl IgnoreRules {
     ///
     /// Only patterns with a slash can: one without would mean a walk through every ignored directory.
     pub(crate) fn may_include_below(&self, directory: &[u8]) -> bool {
-        let depth = directory.split_str("/").count();
-        self.outside.include.iter().any(|pattern| {
-            let parts: Vec<&[u8]> = pattern.text.split_str("/").collect();
-            parts.len() > 1
-                && parts.iter().zip(directory.split_str("/")).enumerate().all(|(number, (part, name))| {
-                    parts[..=number].iter().any(|part| *part == b"**")
-                        || gix_glob::wildmatch(part.as_bstr(), name.as_bstr(), wildmatch::Mode::NO_MATCH_SLASH_LITERAL)
-                })
-                && (parts.len() > depth || parts.iter().any(|part| *part == b"**"))
-        })
+        self.outside.include.iter().any(|pattern| may_fit_below(pattern, directory))
     }
 
     /// What decided, as a number that changes when any source does.

@@ -4,6 +4,7 @@
 //! Knows nothing of the store: contents go to a [`ContentSink`](crate::model::ContentSink).
 
 mod git_directory;
+mod glob;
 mod ignore;
 mod known;
 mod place;

@@ -109,13 +109,7 @@ struct Walker<'a> {
 }
 
 impl Walker<'_> {
-    fn entries(
-        &self,
-        directory: &Dir,
-        path: &[u8],
-        reach: Reach,
-        before: Option<&[Seen]>,
-    ) -> io::Result<Vec<Seen>> {
+    fn entries(&self, directory: &Dir, path: &[u8], reach: Reach, before: Option<&[Seen]>) -> io::Result<Vec<Seen>> {
         if self.options.progress.is_stopped() {
             return Err(io::ErrorKind::Interrupted.into());
         }

@@ -57,9 +57,19 @@ impl WorkspacePath {
         Some(Self(self.0[..end].into()))
     }
 
+    /// The path of the directory that holds it; empty for what lies in the root, and for the root itself.
+    pub(crate) fn parent_bytes(&self) -> &[u8] {
+        &self.0[..self.0.rfind_byte(b'/').unwrap_or(0)]
+    }
+
     /// The directories that hold it, nearest first, the root left out.
     pub fn ancestors(&self) -> impl Iterator<Item = Self> {
-        std::iter::successors(self.parent(), Self::parent).filter(|path| !path.is_root())
+        self.ancestors_bytes().map(|path| Self(path.into()))
+    }
+
+    /// The same as plain bytes, which costs no copy of each.
+    pub(crate) fn ancestors_bytes(&self) -> impl Iterator<Item = &[u8]> {
+        self.0.rfind_iter("/").map(|slash| &self.0[..slash])
     }
 
     /// Its last name; empty for the root.

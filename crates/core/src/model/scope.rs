@@ -21,7 +21,7 @@ impl Scope {
         if paths.first().is_some_and(WorkspacePath::is_root) {
             return Self::Whole;
         }
-        let is_below_another = |path: &WorkspacePath| path.ancestors().any(|above| paths.binary_search(&above).is_ok());
+        let is_below_another = |path: &WorkspacePath| path.ancestors_bytes().any(|above| has(&paths, above));
         Self::Paths(paths.iter().filter(|path| !is_below_another(path)).cloned().collect())
     }
 
@@ -30,7 +30,8 @@ impl Scope {
         match self {
             Self::Whole => true,
             Self::Paths(paths) => {
-                paths.binary_search(path).is_ok() || path.ancestors().any(|above| paths.binary_search(&above).is_ok())
+                !paths.is_empty()
+                    && (has(paths, path.as_bytes()) || path.ancestors_bytes().any(|above| has(paths, above)))
             }
         }
     }
@@ -50,6 +51,10 @@ impl Scope {
             Self::Paths(paths) => Some(paths),
         }
     }
+}
+
+fn has(sorted: &[WorkspacePath], path: &[u8]) -> bool {
+    sorted.binary_search_by(|other| other.as_bytes().cmp(path)).is_ok()
 }
 
 impl From<Option<Vec<WorkspacePath>>> for Scope {

@@ -149,11 +149,7 @@ impl Run<'_> {
 
     /// The directory that holds a path, reached from the root through real directories alone.
     fn parent(&self, path: &WorkspacePath) -> io::Result<Dir> {
-        let mut directory = self.root.try_clone()?;
-        for part in path.parent().unwrap_or_default().parts() {
-            directory = directory.open_dir(part)?;
-        }
-        Ok(directory)
+        self.root.try_clone()?.open_below(path.parent_bytes())
     }
 
     /// A directory that its owner closed is opened up while names in it change, or while it goes. One that comes may be

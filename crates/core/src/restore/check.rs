@@ -46,15 +46,11 @@ impl Workspace {
 
     /// The directory at a path; none where there is none yet, or something else.
     pub(super) fn open_existing(&self, path: &WorkspacePath) -> Result<Option<Dir>> {
-        let mut directory = Dir::open_resolved(self.root()).or_fail("open", self.root())?;
-        for part in path.parts() {
-            match directory.open_dir(part) {
-                Ok(below) => directory = below,
-                Err(error) if is_absence(&error) => return Ok(None),
-                Err(error) => return Err(error).or_fail("open", self.root().join(path.to_text().as_ref())),
-            }
+        let root = Dir::open_resolved(self.root()).or_fail("open", self.root())?;
+        match root.open_below(path.as_bytes()) {
+            Err(error) if is_absence(&error) => Ok(None),
+            opened => opened.map(Some).or_fail("open", self.root().join(path.to_text().as_ref())),
         }
-        Ok(Some(directory))
     }
 
     fn check_room(&self, store: &Store, plan: &RestorePlan) -> Result<()> {

@@ -11,6 +11,7 @@ use crate::{
     left_out::LeftOut,
     model::{Change, CheckpointId, Conflict, Directory, Mode, Node, Reason, Scope, Side, WorkspacePath},
     store::{ObjectReader, Snapshot, Step, Store, StoredEntry, StoredNode},
+    threads,
 };
 
 /// Longer names than this can't be made, and a restore must not find that out half-way.
@@ -189,9 +190,12 @@ impl Comparison<'_> {
             (present, Some(StoredNode::Directory { snapshot, mode })) => {
                 let before = self.steps.len();
                 let (changes, widened, replaced) = (self.changes.len(), self.widened.len(), self.replaced.len());
-                for entry in self.store.list(&self.reader, snapshot)? {
-                    self.name(&path.join(&entry.name), None, Some(&entry.node))?;
-                }
+                let entries = self.store.list(&self.reader, snapshot)?;
+                threads::with_room(usize::from(snapshot.depth), || {
+                    entries
+                        .iter()
+                        .try_for_each(|entry| self.name(&path.join(&entry.name), None, Some(&entry.node)).map(drop))
+                })?;
                 if self.steps.len() == before {
                     return Ok(if present.is_some() { Stays::Something } else { Stays::Nothing });
                 }
@@ -252,7 +256,9 @@ impl Comparison<'_> {
         if entries.is_empty() {
             self.changes.push(Change::between(path.clone(), None, Some(new)));
         }
-        entries.iter().try_for_each(|entry| self.appears(&path.join(&entry.name), &entry.node))
+        threads::with_room(usize::from(snapshot.depth), || {
+            entries.iter().try_for_each(|entry| self.appears(&path.join(&entry.name), &entry.node))
+        })
     }
 
     /// The target has nothing here. What it left out stays, and so does what was not captured.

@@ -28,7 +28,7 @@ const POSITION: &str = "position";
 const INDEX: &str = "index";
 
 /// Why a move was not made.
-const GONE: &str = "the git repository is gone, and was not moved";
+const GONE: &str = "the git repository is gone, or is another directory's, and was not moved";
 const HELD_BACK: &str = "left as it was, as what goes before it could not be changed";
 
 impl Workspace {
@@ -53,7 +53,7 @@ impl Workspace {
             // The operation that is taken back left the repository alone.
             let Some(position) = position else { return Ok(None) };
             // Only one whose top is the workspace is ever moved: the one around it is another.
-            let Some(repository) = self.repository_to_move()? else {
+            let Some(repository) = self.repository_to_move()?.filter(UserRepository::is_own) else {
                 let path = WorkspacePath::new(b".git").unwrap_or_default();
                 stays.push(Conflict { path, reason: GONE.to_owned(), kept: None });
                 return Ok(None);
@@ -91,7 +91,7 @@ impl Workspace {
         };
         for step in &journal.git {
             let path = place(&step.path)?;
-            let repository = repository.as_ref().map(|found| found.as_ref().filter(|found| found.has_place_for(&path)));
+            let repository = repository.as_ref().map(|found| found.as_ref().filter(|found| found.may_change(&path)));
             // Commits are kept before their branch leaves them, and the index follows HEAD; on the way back, a commit is
             // let go once its branch has it again.
             let is_held_back = is_short && (!journal.taken_back || step.new.is_none());
@@ -112,8 +112,8 @@ impl Workspace {
             is_short |= step.new.is_some();
             conflicts.push(self.git_conflict(&path, reason));
         }
-        if conflicts.is_empty() {
-            self.note_in_logs(journal, now);
+        if let (true, Ok(Some(repository))) = (conflicts.is_empty(), &repository) {
+            note_in_logs(repository, journal, now);
         }
         Ok(conflicts)
     }
@@ -138,18 +138,18 @@ impl Workspace {
     fn repository_to_move(&self) -> Result<Option<UserRepository>> {
         UserRepository::at(self.root()).or_fail("read", self.root().join(".git"))
     }
+}
 
-    /// Adds to the logs of refs, as git does. They are a convenience: a log that can't be written stops nothing.
-    fn note_in_logs(&self, journal: &Journal, now: Timestamp) {
-        let what = if journal.taken_back { "taken back" } else { "restore" };
-        for (path, old, new) in &journal.git_logs {
-            let (old, new) = if journal.taken_back { (new, old) } else { (old, new) };
-            let Ok(path) = place(path) else { continue };
-            let seconds = now.as_second();
-            let who = "Backtrail <backtrail@localhost>";
-            let line = format!("{old} {new} {who} {seconds} +0000\tbacktrail: {what} {}\n", journal.target.short());
-            drop(git_file::append_line(&path, &line));
-        }
+/// Adds to the logs of refs, as git does. They are a convenience: a log that can't be written stops nothing.
+fn note_in_logs(repository: &UserRepository, journal: &Journal, now: Timestamp) {
+    let what = if journal.taken_back { "taken back" } else { "restore" };
+    for (path, old, new) in &journal.git_logs {
+        let (old, new) = if journal.taken_back { (new, old) } else { (old, new) };
+        let Some(path) = place(path).ok().filter(|path| repository.may_change(path)) else { continue };
+        let seconds = now.as_second();
+        let who = "Backtrail <backtrail@localhost>";
+        let line = format!("{old} {new} {who} {seconds} +0000\tbacktrail: {what} {}\n", journal.target.short());
+        drop(git_file::append_line(&path, &line));
     }
 }
 

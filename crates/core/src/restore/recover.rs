@@ -111,8 +111,7 @@ impl Workspace {
             }
         };
         if self.is_another_directory(writer)? {
-            let conflicts = self.abandon(writer, &journal, now)?;
-            return self.tell_recovery(writer, Recovered { outcome: Recovery::SetAside, conflicts }, now);
+            return self.set_aside(writer, &journal, now);
         }
         // Once it is in the log it is done but for the cleaning up: taking it back now would contradict the log.
         let is_over = journal.taken_back || is_noted(writer, &journal)?;
@@ -128,6 +127,12 @@ impl Workspace {
         Ok(recovered)
     }
 
+    /// Puts a restore of another directory out of the way, and tells of it.
+    pub(crate) fn set_aside(&self, writer: &Writer, journal: &Journal, now: Timestamp) -> Result<Recovered> {
+        let conflicts = self.abandon(writer, journal, now)?;
+        self.tell_recovery(writer, Recovered { outcome: Recovery::SetAside, conflicts }, now)
+    }
+
     /// The directory that was being restored is gone, and another has its path by now: it gets none of those files. What
     /// somebody wrote into the old one meanwhile is kept.
     fn abandon(&self, writer: &Writer, journal: &Journal, now: Timestamp) -> Result<Vec<Conflict>> {
@@ -141,7 +146,7 @@ impl Workspace {
         }
         writer.close_journal()?;
         self.clear_stage(writer, &areas)?;
-        self.identity()?.write(writer.layout())?;
+        self.found()?.identity.write(writer.layout())?;
         Ok(conflicts)
     }
 

@@ -18,6 +18,7 @@ use crate::{
     error::{Error, Result, While},
     events::Event,
     model::{Checkpoint, Context, Dropped, Kind, Skipped, WorkspacePath},
+    retention::NotApplied,
     store::{PackWriter, Snapshot, TimelineEntry, Writer},
     threads,
     workspace::Workspace,
@@ -95,6 +96,8 @@ pub struct Saved {
     pub largest: Vec<(WorkspacePath, u64)>,
     /// How many bytes the captured files have together.
     pub bytes: u64,
+    /// Limits of retention that were not applied, and why.
+    pub not_applied: Vec<NotApplied>,
 }
 
 impl Workspace {
@@ -169,10 +172,11 @@ impl Workspace {
             message: checkpoint.message.clone(),
         };
         self.emit(writer, created, now)?;
-        self.retain(writer, now)?;
+        let not_applied = self.retain(writer, now)?;
         writer.tidy()?;
         Ok(Saved {
             created: true,
+            not_applied,
             is_first: current.is_none(),
             largest: if current.is_none() { capture.largest_directories() } else { Vec::new() },
             bytes: capture.bytes(),
@@ -189,6 +193,7 @@ impl Workspace {
         writer.tidy()?;
         Ok(Saved {
             created: false,
+            not_applied: Vec::new(),
             checkpoint: writer.checkpoint(entry)?,
             is_first: false,
             largest: Vec::new(),

@@ -8,6 +8,7 @@ use serde_path_to_error::{Path as KeyPath, Segment};
 use super::{
     Settings,
     quantities::{parse_bytes, parse_duration},
+    raise,
 };
 use crate::model::{InvalidPath, WorkspacePath};
 
@@ -112,8 +113,8 @@ fn in_plain_words(message: &str) -> String {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct SettingsFile {
-    checkpoints: Option<CheckpointsTable>,
-    retention: Option<RetentionTable>,
+    pub(super) checkpoints: Option<CheckpointsTable>,
+    pub(super) retention: Option<RetentionTable>,
     scan: Option<ScanTable>,
     state: Option<StateTable>,
     stores: Option<StoresTable>,
@@ -128,23 +129,24 @@ struct PipelinesTable {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a table")]
-struct CheckpointsTable {
+pub(super) struct CheckpointsTable {
     auto: Option<bool>,
     every_n_steps: Option<EveryNSteps>,
-    max_checkpoints: Option<u64>,
+    pub(super) max_checkpoints: Option<u64>,
     tell_agent: Option<bool>,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a table")]
-struct RetentionTable {
-    automatic: Option<u64>,
-    session: Option<u64>,
-    turn: Option<u64>,
-    step: Option<u64>,
-    safety: Option<u64>,
-    max_age: Option<Age>,
-    max_bytes: Option<Bytes>,
+pub(super) struct RetentionTable {
+    pub(super) automatic: Option<u64>,
+    pub(super) session: Option<u64>,
+    pub(super) turn: Option<u64>,
+    pub(super) step: Option<u64>,
+    pub(super) safety: Option<u64>,
+    pub(super) unsaved: Option<Age>,
+    pub(super) max_age: Option<Age>,
+    pub(super) max_bytes: Option<Bytes>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -172,6 +174,12 @@ struct StoresTable {
 }
 
 impl SettingsFile {
+    /// Puts a workspace's own file over these settings, apart from the keys that would keep fewer checkpoints.
+    pub(super) fn apply_in_workspace(mut self, settings: &mut Settings) {
+        settings.without_effect = raise::remove_lower(&mut self, settings);
+        self.apply(settings);
+    }
+
     /// Puts what it says over these.
     pub(super) fn apply(self, settings: &mut Settings) {
         fn set<T>(place: &mut T, value: Option<T>) {
@@ -192,6 +200,7 @@ impl SettingsFile {
             set(&mut retention.turn, table.turn);
             set(&mut retention.step, table.step);
             set(&mut retention.safety, table.safety);
+            set(&mut retention.unsaved, table.unsaved.map(|unsaved| unsaved.0));
             set(&mut retention.max_age, table.max_age.map(|age| Some(age.0)));
             set(&mut retention.max_bytes, table.max_bytes.map(|bytes| Some(bytes.0)));
         }
@@ -274,11 +283,11 @@ impl TryFrom<u64> for EveryNSteps {
 
 #[derive(Debug, Deserialize)]
 #[serde(try_from = "NumberOrText")]
-struct Bytes(u64);
+pub(super) struct Bytes(pub(super) u64);
 
 #[derive(Debug, Deserialize)]
 #[serde(try_from = "DurationText")]
-struct Age(Duration);
+pub(super) struct Age(pub(super) Duration);
 
 #[derive(Debug, Deserialize)]
 #[serde(untagged, expecting = "a size is a number of bytes, 0 or more, or text like \"100MiB\"")]

@@ -1,10 +1,12 @@
 //! What a workspace and its user may set.
 //!
 //! Two files speak: `backtrail.toml` in the workspace, which can only describe, and the user's own. Where both name a
-//! key, the workspace's wins. Nothing here looks for files: the caller says which.
+//! key, the workspace's wins, apart from limits that it can only raise. Nothing here looks for files: the caller says
+//! which.
 
 mod file;
 mod quantities;
+mod raise;
 mod read;
 
 use std::{
@@ -14,7 +16,10 @@ use std::{
 
 use self::file::{Quotes, SettingsFile};
 pub(crate) use self::quantities::is_beyond_range;
-pub use self::quantities::{parse_bytes, parse_duration};
+pub use self::{
+    quantities::{parse_bytes, parse_duration},
+    raise::{WithoutEffect, duration_text},
+};
 use crate::{
     error::{Error, Result},
     model::{MAX_RULE_BYTES, WorkspacePath},
@@ -40,6 +45,8 @@ pub struct Settings {
     pub pipelines: PipelineSettings,
     /// Settings files that are too large to be applied.
     pub unapplied: Vec<PathBuf>,
+    /// Keys of the workspace's own file that have no effect.
+    pub without_effect: Vec<WithoutEffect>,
 }
 
 /// When checkpoints are taken by themselves.
@@ -68,6 +75,8 @@ pub struct RetentionSettings {
     pub step: u64,
     /// The last so many safety ones.
     pub safety: u64,
+    /// Safety checkpoints with contents that no other checkpoint holds stay for so long at least.
+    pub unsaved: Duration,
     /// Older ones go.
     pub max_age: Option<Duration>,
     /// The oldest go while the store is larger.
@@ -161,6 +170,7 @@ impl Default for Settings {
                 turn: 200,
                 step: 100,
                 safety: 20,
+                unsaved: Duration::from_secs(7 * 86_400),
                 max_age: None,
                 max_bytes: None,
             },
@@ -169,6 +179,7 @@ impl Default for Settings {
             stores: StoreSettings { dir: None, cache_size: 10 },
             pipelines: PipelineSettings::default(),
             unapplied: Vec::new(),
+            without_effect: Vec::new(),
         }
     }
 }
@@ -193,7 +204,7 @@ impl Settings {
         Ok(self)
     }
 
-    /// These with the workspace's own file over them.
+    /// These with the workspace's own file over them. It can only raise the limits of retention.
     pub fn with_workspace(mut self, root: &Path) -> Result<Self> {
         let path = root.join(WORKSPACE_FILE);
         let Some(found) = read::in_workspace(root)? else { return Ok(self) };
@@ -203,7 +214,7 @@ impl Settings {
         }
         let file = file::parse_in_workspace(&found.bytes, found.quotes);
         let by_owner = self.scan.exclude.clone();
-        file.map_err(|problem| Error::Settings { file: path, problem })?.apply(&mut self);
+        file.map_err(|problem| Error::Settings { file: path, problem })?.apply_in_workspace(&mut self);
         let is_new = |pattern: &&String| !by_owner.contains(pattern);
         self.scan.exclude_by_workspace = self.scan.exclude.iter().filter(is_new).cloned().collect();
         Ok(self)
@@ -310,6 +321,88 @@ mod tests {
         ] {
             let error = with(values).unwrap_err().to_string();
             assert!(error.contains(culprit), "{error}");
+        }
+    }
+
+    /// The keys that a settings file may have, by the tables that they are in.
+    fn keys() -> Vec<(String, String)> {
+        let expected = |text: &str| -> Vec<String> {
+            let problem = problem(text);
+            let list = problem.split("expected").nth(1).unwrap_or_else(|| panic!("{problem}")).to_owned();
+            let list = list.split(" (in ").next().unwrap_or_default().to_owned();
+            list.split('`').skip(1).step_by(2).map(str::to_owned).collect()
+        };
+        let of_table = |table: String| {
+            let keys = expected(&format!("[{table}]\nno_such_key = 1\n"));
+            keys.into_iter().map(move |key| (table.clone(), key))
+        };
+        expected("[no_such_table]\n").into_iter().flat_map(of_table).collect()
+    }
+
+    /// The cells of the rows of `docs/settings.md` that are about a key.
+    fn rows() -> Vec<(String, String, String, String)> {
+        let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/settings.md");
+        let page = std::fs::read_to_string(page).unwrap();
+        let cells = |line: &str| -> Option<(String, String, String, String)> {
+            let cells: Vec<&str> = line.strip_prefix("| `[")?.split(" | ").map(str::trim).collect();
+            let (table, key) = cells[0].trim_end_matches('`').split_once("] ")?;
+            let [default, says] = [cells[1], cells[3]].map(|cell| cell.trim_matches(['`', ' ', '|']).to_owned());
+            Some((table.to_owned(), key.to_owned(), default, says))
+        };
+        page.lines().filter_map(cells).collect()
+    }
+
+    #[test]
+    fn the_page_of_settings_has_every_key() {
+        let mut named: Vec<_> = rows().into_iter().map(|(table, key, _, _)| (table, key)).collect();
+        let mut known = keys();
+        named.sort();
+        known.sort();
+        assert!(known.len() > 20, "{known:?}");
+        assert_eq!(named, known);
+    }
+
+    #[test]
+    fn the_page_of_settings_has_the_defaults_and_who_may_set_them() {
+        let in_workspace = |text: &str| -> Result<Settings, String> {
+            let mut settings = Settings::default();
+            file::parse_in_workspace(text.as_bytes(), Quotes::Allowed)?.apply_in_workspace(&mut settings);
+            Ok(settings)
+        };
+        for (table, key, default, says) in rows() {
+            let of_user = |value: &str| {
+                let mut settings = Settings::default();
+                parse(Path::new("x"), format!("[{table}]\n{key} = {value}\n").as_bytes()).unwrap().apply(&mut settings);
+                settings
+            };
+            let value = match (default.as_str(), key.as_str()) {
+                ("none", "max_age") => "\"1d\"",
+                ("none", "max_bytes") => "1",
+                ("none", "dir") => "\"/x\"",
+                ("none", _) => "\"x\"",
+                (default, _) => default,
+            };
+            assert_eq!(of_user(value) == Settings::default(), default != "none", "[{table}] {key}: {default}");
+            let outcome = in_workspace(&format!("[{table}]\n{key} = {value}\n"));
+            let [lower, higher] = if value.starts_with('"') { ["\"0s\"", "\"99d\""] } else { ["0", "999"] };
+            let given = |value: &str| in_workspace(&format!("[{table}]\n{key} = {value}\n")).unwrap();
+            let named = format!("[{table}] {key}");
+            let is_named = |settings: &Settings| settings.without_effect.iter().any(|found| found.key == named);
+            let limits = |settings: &Settings| (settings.checkpoints.clone(), settings.retention.clone());
+            match says.as_str() {
+                "sets" => assert!(!is_named(&outcome.unwrap()), "{named}"),
+                "refused" => assert!(outcome.unwrap_err().contains("belongs in the user's own"), "{named}"),
+                "no effect" => {
+                    let outcome = outcome.unwrap();
+                    assert!(is_named(&outcome) && limits(&outcome) == limits(&Settings::default()), "{named}");
+                }
+                "raises" => {
+                    let (lower, higher) = (given(lower), given(higher));
+                    assert!(is_named(&lower) && limits(&lower) == limits(&Settings::default()), "{named}");
+                    assert!(!is_named(&higher) && limits(&higher) != limits(&Settings::default()), "{named}");
+                }
+                other => panic!("{named}: {other:?}"),
+            }
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::{ExactText, Layout, refs};
+use super::{IdentityFile, Layout, refs};
 use crate::{
     disk::private::{self, Durability},
     error::{Error, Result, While},
@@ -130,51 +130,4 @@ pub(super) fn mend(layout: &Layout) -> Result<()> {
             .is_ok_and(|config| matches!(config.boolean("core.bare"), Ok(Some(true))))
     })?;
     mend(layout.head(), HEAD, &|bytes| bytes.starts_with(b"ref: refs/") || bytes.len() == 41)
-}
-
-/// Whose store this is.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub(crate) struct IdentityFile {
-    /// The workspace's path.
-    pub(crate) path: ExactText,
-    /// Its directory, however it is called.
-    pub(crate) device: u64,
-    /// Its directory, however it is called.
-    pub(crate) inode: u64,
-    /// When that directory was made, in nanoseconds: an inode number is given to another one day.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) born: Option<i64>,
-}
-
-impl IdentityFile {
-    /// Is this the very directory that the other one means, whatever it is called by now? A device's number may change
-    /// when it is mounted again; a snapshot of the file system has a directory that is the same in all but that.
-    pub(crate) fn is_same_directory(&self, other: &Self) -> bool {
-        self.inode == other.inode && self.born.is_some() && self.born == other.born
-    }
-
-    /// Is the other one certainly another directory, made or put where this one was?
-    pub(crate) fn is_another_directory(&self, other: &Self) -> bool {
-        self.born.is_some() && other.born.is_some() && (self.inode, self.born) != (other.inode, other.born)
-    }
-
-    /// The identity of a directory; none where there is none.
-    pub(crate) fn of(root: &std::path::Path) -> std::io::Result<Option<Self>> {
-        let Some(stamp) = crate::disk::stamp_following(root)? else { return Ok(None) };
-        let born = crate::disk::birth_time(root)?;
-        Ok(Some(Self { path: ExactText::of_path(root), device: stamp.device, inode: stamp.inode, born }))
-    }
-
-    /// Reads it; none where it is missing or damaged.
-    pub(crate) fn read(layout: &Layout) -> Option<Self> {
-        let bytes = private::read(&layout.identity()).ok()??;
-        serde_json::from_slice(&bytes).ok()
-    }
-
-    /// Writes it, durably.
-    pub(crate) fn write(&self, layout: &Layout) -> Result<()> {
-        let path = layout.identity();
-        let text = serde_json::to_string(self).map_err(|error| Error::Internal(error.to_string()))?;
-        private::replace(&path, format!("{text}\n").as_bytes(), Durability::Synced).or_fail("write", path)
-    }
 }

@@ -82,7 +82,7 @@ pub(crate) fn tree(bytes: &[u8]) -> Vec<Vec<u8>> {
 
 fn stored(tree: ObjectId) -> Snapshot {
     let ids = DirectoryIds { tree: TreeId(super::objects::bytes_of(&tree)), modes: None };
-    Snapshot { ids, defaults: ModeDefaults::default() }
+    Snapshot::whole(ids, ModeDefaults::default())
 }
 
 /// What is written again holds the same, but for the modes below, which a test has nowhere to keep.
@@ -91,7 +91,7 @@ fn write_and_read(nodes: &[(BString, StoredNode)]) {
     let ids = snapshot::write_nodes(nodes, &ModeDefaults::default(), &kept);
     let ids = ids.unwrap_or_else(|error| panic!("not written: {error}"));
     let objects = kept.0.lock().unwrap_or_else(PoisonError::into_inner);
-    let snapshot = Snapshot { ids, defaults: ModeDefaults::default() };
+    let snapshot = Snapshot::whole(ids, ModeDefaults::default());
     let list = objects.values().filter(|(kind, _)| *kind == ObjectKind::Blob).map(|(_, bytes)| bytes).next();
     let modes = Modes::of_list(list.map_or(&[][..], Vec::as_slice)).unwrap_or_else(|| panic!("unreadable modes"));
     let bytes = &objects[&object_id(ids.tree.as_bytes())].1;

@@ -65,6 +65,8 @@ impl Layout {
         steps = "backtrail/steps";
         /// Exclude patterns that the owner of the workspace decided on.
         confirmed_excludes = "backtrail/excludes";
+        /// What retention remembers between commands.
+        retention_notes = "backtrail/retention";
         /// What happened, for people and scripts.
         events = "backtrail/events.jsonl";
     }

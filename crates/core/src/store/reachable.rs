@@ -8,7 +8,12 @@ use gix_object::tree::EntryKind;
 use super::{
     Store, Timeline,
     objects::{ObjectKind, ObjectProblem, ObjectReader, object_id},
+    snapshot::{MAX_DEPTH, too_deep},
 };
+use crate::threads;
+
+/// Longer names than this tell nothing more about where versions of the same thing are.
+const NAME_BYTES: usize = 512;
 
 /// An object that a checkpoint needs.
 pub(super) struct Needed {
@@ -24,40 +29,53 @@ pub(super) fn reachable(store: &Store, timeline: &Timeline) -> Result<Vec<Needed
     if let Some(id) = timeline.unreadable.first() {
         return Err(ObjectProblem::Missing(object_id(id.as_bytes())));
     }
-    let mut walk = Walk { reader: store.reader(), seen: HashSet::new(), found: Vec::new() };
+    let mut walk = Walk::new(store);
     for entry in timeline.entries().iter().rev() {
         walk.commit(object_id(entry.id.as_bytes()), b"commit")?;
     }
     Ok(walk.found)
 }
 
-struct Walk {
+/// Finds what checkpoints need, each object once.
+pub(super) struct Walk {
     reader: ObjectReader,
     seen: HashSet<ObjectId>,
-    found: Vec<Needed>,
+    /// What was found so far.
+    pub(super) found: Vec<Needed>,
 }
 
 impl Walk {
-    fn commit(&mut self, id: ObjectId, name: &[u8]) -> Result<(), ObjectProblem> {
+    pub(super) fn new(store: &Store) -> Self {
+        Self { reader: store.reader(), seen: HashSet::new(), found: Vec::new() }
+    }
+
+    /// Adds what a commit needs.
+    pub(super) fn commit(&mut self, id: ObjectId, name: &[u8]) -> Result<(), ObjectProblem> {
         if !self.add(id, ObjectKind::Commit, name.to_vec()) {
             return Ok(());
         }
         let (tree, state) = super::store::read_commit(&self.reader, &id)?;
-        self.tree(tree, Vec::new())?;
+        self.tree(tree, Vec::new(), 0)?;
         state.map_or(Ok(()), |state| self.commit(state, b"state"))
     }
 
-    fn tree(&mut self, id: ObjectId, at: Vec<u8>) -> Result<(), ObjectProblem> {
+    fn tree(&mut self, id: ObjectId, at: Vec<u8>, depth: u16) -> Result<(), ObjectProblem> {
         if !self.add(id, ObjectKind::Tree, at.clone()) {
             return Ok(());
+        }
+        if depth > MAX_DEPTH {
+            return Err(too_deep(id));
         }
         let bytes = self.reader.read(&id, ObjectKind::Tree)?;
         for entry in gix_object::TreeRefIter::from_bytes(&bytes, gix_hash::Kind::Sha1) {
             let entry = entry.map_err(|error| ObjectProblem::Damaged(id, error.to_string()))?;
             // The name in front of its directory: files of one name are often alike.
-            let name = [entry.filename.as_ref() as &[u8], b"/", &at].concat();
+            let mut name = [entry.filename.as_ref() as &[u8], b"/", &at].concat();
+            name.truncate(NAME_BYTES);
             match entry.mode.kind() {
-                EntryKind::Tree => self.tree(entry.oid.to_owned(), name)?,
+                EntryKind::Tree => {
+                    threads::with_room(usize::from(depth), || self.tree(entry.oid.to_owned(), name, depth + 1))?;
+                }
                 _ => drop(self.add(entry.oid.to_owned(), ObjectKind::Blob, name)),
             }
         }

@@ -49,7 +49,8 @@ pub(super) fn count(pack: &Path) -> Option<usize> {
     open(pack).map(|(_, index)| index.num_objects() as usize)
 }
 
-fn open(pack: &Path) -> Option<(gix_pack::data::File, gix_pack::index::File)> {
+/// A pack and its index; none where they can't be read.
+pub(super) fn open(pack: &Path) -> Option<(gix_pack::data::File, gix_pack::index::File)> {
     let data = gix_pack::data::File::at(pack, gix_hash::Kind::Sha1).ok()?;
     let index = gix_pack::index::File::at(pack.with_extension("idx"), gix_hash::Kind::Sha1).ok()?;
     Some((data, index))

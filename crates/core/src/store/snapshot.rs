@@ -18,11 +18,45 @@ use crate::model::{
     ContentId, Directory, DirectoryIds, Mode, ModeDefaults, ModesId, Node, Scope, TreeId, WorkspacePath, is_safe_name,
 };
 
+/// The most levels that a stored tree may have. Scans stop far above that; a deeper tree was made to do harm.
+pub(super) const MAX_DEPTH: u16 = 4_096;
+
 /// A stored snapshot, or a directory in one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Snapshot {
     pub(crate) ids: DirectoryIds,
     pub(crate) defaults: ModeDefaults,
+    /// The number of directories above it.
+    pub(crate) depth: u16,
+}
+
+/// Equal snapshots are equal files, wherever they lie.
+impl PartialEq for Snapshot {
+    fn eq(&self, other: &Self) -> bool {
+        (self.ids, self.defaults) == (other.ids, other.defaults)
+    }
+}
+
+impl Eq for Snapshot {}
+
+impl Snapshot {
+    /// The snapshot of a whole tree.
+    pub(crate) fn whole(ids: DirectoryIds, defaults: ModeDefaults) -> Self {
+        Self { ids, defaults, depth: 0 }
+    }
+
+    /// A directory in this one.
+    fn below(&self, ids: DirectoryIds) -> Result<Self, ObjectProblem> {
+        if self.depth == MAX_DEPTH {
+            return Err(too_deep(object_id(ids.tree.as_bytes())));
+        }
+        Ok(Self { ids, defaults: self.defaults, depth: self.depth + 1 })
+    }
+}
+
+/// The problem with a tree that lies too deep.
+pub(super) fn too_deep(tree: gix_hash::ObjectId) -> ObjectProblem {
+    ObjectProblem::Damaged(tree, format!("it is a directory below {MAX_DEPTH} others, and no tree may be that deep"))
 }
 
 /// One name in a stored directory.
@@ -302,7 +336,7 @@ impl Graft<'_> {
                 // Ids that the scan knows may rest on other usual bits.
                 forget_ids(directory);
                 let ids = write(directory, self.defaults, self.sink, Hands::One)?;
-                Some(StoredNode::Directory { snapshot: Snapshot { ids, defaults: *self.defaults }, mode })
+                Some(StoredNode::Directory { snapshot: Snapshot::whole(ids, *self.defaults), mode })
             }
             Node::Skipped(..) => None,
         })
@@ -329,7 +363,7 @@ impl Graft<'_> {
             (_, other) => return Ok(other),
         };
         let ids = self.directory(path, base.as_ref(), partial)?;
-        let snapshot = Snapshot { ids, defaults: *self.defaults };
+        let snapshot = Snapshot::whole(ids, *self.defaults);
         Ok(Some(StoredNode::Directory { snapshot, mode }))
     }
 }
@@ -383,10 +417,8 @@ pub(super) fn parse(snapshot: &Snapshot, bytes: &[u8], modes: &Modes) -> Result<
             EntryKind::BlobExecutable => StoredNode::File { content, mode: mode(snapshot.defaults.executable) },
             EntryKind::Link => StoredNode::Symlink { target: content },
             EntryKind::Tree => StoredNode::Directory {
-                snapshot: Snapshot {
-                    ids: DirectoryIds { tree: TreeId(bytes_of(entry.oid)), modes: modes.below(entry.filename) },
-                    defaults: snapshot.defaults,
-                },
+                snapshot: snapshot
+                    .below(DirectoryIds { tree: TreeId(bytes_of(entry.oid)), modes: modes.below(entry.filename) })?,
                 mode: mode(snapshot.defaults.directory),
             },
             EntryKind::Commit => return Err(damaged(format!("its entry {:?} is no file", entry.filename))),

@@ -13,8 +13,9 @@ use std::{
 use gix_hash::ObjectId;
 
 use super::{
-    FoundJournal, Layout, OpenStores, Record, Timeline, Writer, confirmed_excludes,
-    format::{self, Format, IdentityFile},
+    FoundJournal, Layout, OpenStores, Record, RetentionNotes, Timeline, Writer, confirmed_excludes,
+    format::{self, Format},
+    identity::IdentityFile,
     journal,
     objects::{ObjectKind, ObjectProblem, ObjectReader, Objects, bytes_of, object_id},
     record::RecordedPaths,
@@ -117,7 +118,7 @@ impl Store {
             None => None,
         };
         let ids = DirectoryIds { tree: TreeId(bytes_of(&tree)), modes };
-        Ok((Snapshot { ids, defaults: record.modes }, record))
+        Ok((Snapshot::whole(ids, record.modes), record))
     }
 
     /// What a checkpoint keeps beside its files.
@@ -218,6 +219,11 @@ impl Store {
             journal::Area::Store { .. } => None,
         });
         Ok(in_workspace.collect())
+    }
+
+    /// What retention remembers. Nothing if the file can't be read.
+    pub(crate) fn retention_notes(&self) -> RetentionNotes {
+        RetentionNotes::read(&self.layout).unwrap_or_default()
     }
 
     /// What lies where the journal lies.

@@ -13,10 +13,12 @@ use super::{
     lines::Lines,
     objects::{ObjectKind, ObjectProblem, ObjectReader, object_id},
     refs,
+    snapshot::{MAX_DEPTH, too_deep},
 };
 use crate::{
     disk::private,
     model::{CheckpointId, ModesId, TreeId},
+    threads,
 };
 
 /// What a check found.
@@ -32,7 +34,7 @@ pub(crate) fn verify(store: &Store) -> io::Result<Found> {
     let mut found = Found::default();
     let timeline = store.timeline().map_err(|error| io::Error::other(error.to_string()))?;
     found.checkpoints = timeline.entries().len() + timeline.unreadable.len();
-    let mut check = Check { reader: store.reader(), known: HashMap::new(), listed: HashSet::new() };
+    let mut check = Check::of(store);
     for id in timeline.entries().iter().map(|entry| &entry.id).chain(&timeline.unreadable) {
         if let Err(problem) = check.checkpoint(store, object_id(id.as_bytes())) {
             found.damaged.push((id.to_string(), problem.to_string()));
@@ -60,7 +62,7 @@ pub(crate) fn verify(store: &Store) -> io::Result<Found> {
 
 /// Is everything there that a checkpoint needs?
 pub(super) fn is_whole(store: &Store, id: &CheckpointId) -> bool {
-    let mut check = Check { reader: store.reader(), known: HashMap::new(), listed: HashSet::new() };
+    let mut check = Check::of(store);
     check.checkpoint(store, object_id(id.as_bytes())).is_ok()
 }
 
@@ -121,18 +123,24 @@ pub(super) fn check_trailer(path: &std::path::Path) -> io::Result<Result<(), Str
 
 struct Check {
     reader: ObjectReader,
-    known: HashMap<ObjectId, Option<ObjectProblem>>,
+    blobs: HashMap<ObjectId, Result<(), ObjectProblem>>,
+    /// How many levels each tree has, itself included.
+    heights: HashMap<ObjectId, Result<u16, ObjectProblem>>,
     listed: HashSet<(TreeId, Option<ModesId>)>,
 }
 
 impl Check {
+    fn of(store: &Store) -> Self {
+        Self { reader: store.reader(), blobs: HashMap::new(), heights: HashMap::new(), listed: HashSet::new() }
+    }
+
     fn checkpoint(&mut self, store: &Store, id: ObjectId) -> Result<(), ObjectProblem> {
         let checkpoint = CheckpointId(super::objects::bytes_of(&id));
         let (tree, state, _) = store.read_checkpoint_commit(&checkpoint)?;
-        self.tree(tree)?;
+        self.tree(tree, 0)?;
         if let Some(state) = state {
             let (tree, _) = super::store::read_commit(&self.reader, &state)?;
-            self.tree(tree)?;
+            self.tree(tree, 0)?;
         }
         // The names and modes must make sense, too.
         let snapshot = store.snapshot(&checkpoint).map_err(|error| ObjectProblem::Damaged(id, error.to_string()))?;
@@ -145,40 +153,45 @@ impl Check {
         }
         for entry in super::snapshot::list(&self.reader, snapshot)? {
             if let StoredNode::Directory { snapshot, .. } = entry.node {
-                self.names(&snapshot)?;
+                threads::with_room(usize::from(snapshot.depth), || self.names(&snapshot))?;
             }
         }
         Ok(())
     }
 
-    fn tree(&mut self, id: ObjectId) -> Result<(), ObjectProblem> {
-        if let Some(known) = self.known.get(&id) {
-            return known.clone().map_or(Ok(()), Err);
+    /// Checks a tree that lies below so many others, and returns how many levels it has.
+    fn tree(&mut self, id: ObjectId, depth: u16) -> Result<u16, ObjectProblem> {
+        if !self.heights.contains_key(&id) {
+            if depth > MAX_DEPTH {
+                return Err(too_deep(id));
+            }
+            let height = threads::with_room(usize::from(depth), || self.tree_anew(id, depth));
+            self.heights.insert(id, height);
         }
-        let result = self.tree_anew(id);
-        self.known.insert(id, result.clone().err());
-        result
+        let height = self.heights[&id].clone()?;
+        if depth + height > MAX_DEPTH + 1 { Err(too_deep(id)) } else { Ok(height) }
     }
 
-    fn tree_anew(&mut self, id: ObjectId) -> Result<(), ObjectProblem> {
+    fn tree_anew(&mut self, id: ObjectId, depth: u16) -> Result<u16, ObjectProblem> {
         let bytes = self.reader.read(&id, ObjectKind::Tree)?;
+        let mut below = 0;
         for entry in gix_object::TreeRefIter::from_bytes(&bytes, gix_hash::Kind::Sha1) {
             let entry = entry.map_err(|error| ObjectProblem::Damaged(id, error.to_string()))?;
             match entry.mode.kind() {
-                EntryKind::Tree => self.tree(entry.oid.to_owned())?,
+                EntryKind::Tree => below = below.max(self.tree(entry.oid.to_owned(), depth + 1)?),
                 EntryKind::Commit => return Err(ObjectProblem::Damaged(id, "it names a commit".into())),
                 _ => self.blob(entry.oid.to_owned())?,
             }
         }
-        Ok(())
+        Ok(below + 1)
     }
 
     fn blob(&mut self, id: ObjectId) -> Result<(), ObjectProblem> {
-        if let Some(known) = self.known.get(&id) {
-            return known.clone().map_or(Ok(()), Err);
+        if let Some(known) = self.blobs.get(&id) {
+            return known.clone();
         }
         let result = self.reader.copy_blob(&id, &mut |_| Ok(())).map(|_| ());
-        self.known.insert(id, result.clone().err());
+        self.blobs.insert(id, result.clone());
         result
     }
 }

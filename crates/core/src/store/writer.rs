@@ -9,7 +9,8 @@ use std::{
 };
 
 use super::{
-    Area, Journal, Operation, Record, State, Store, Timeline, compact, condense, confirmed_excludes, journal,
+    Area, Journal, Operation, Record, RetentionNotes, State, Store, Timeline, compact, condense, confirmed_excludes,
+    journal,
     objects::{ObjectKind, bytes_of, object_id},
     operations,
     pack::PackWriter,
@@ -85,7 +86,7 @@ impl Writer {
             snapshot::write(root, defaults, pack, Hands::One)
         };
         let ids = ids.or_fail("write into", self.layout().objects())?;
-        Ok(Snapshot { ids, defaults: *defaults })
+        Ok(Snapshot::whole(ids, *defaults))
     }
 
     /// Puts the checkpoint itself into the pack.
@@ -187,7 +188,7 @@ impl Writer {
                 Error::Io { action: "write into", path: self.layout().objects(), source }
             }
         })?;
-        Ok(Snapshot { ids, defaults })
+        Ok(Snapshot::whole(ids, defaults))
     }
 
     /// Notes that a restore is under way, durably.
@@ -321,6 +322,11 @@ impl Writer {
     pub(crate) fn unpin(&self, id: &CheckpointId) -> Result<()> {
         self.forget_timeline();
         refs::remove(self.layout(), &[*id], Removed::Pins).or_fail("unpin in", self.layout().pinned_refs())
+    }
+
+    /// Remembers these notes for the next command. A failure only costs that command time: the notes are found out again.
+    pub(crate) fn keep_retention_notes(&self, notes: &RetentionNotes) {
+        drop(notes.write(self.layout()));
     }
 
     /// Makes checkpoints no longer exist; their traces are logged by now.

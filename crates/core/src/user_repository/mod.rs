@@ -10,6 +10,7 @@ mod lent;
 mod nested;
 mod objects;
 mod obstacles;
+mod ownership;
 mod position;
 mod repository;
 mod staged;

@@ -66,6 +66,7 @@ impl UserRepository {
     /// What it takes to get there; none where the repository stands there already.
     pub(crate) fn plan_move(&self, to: &Destination<'_>) -> Result<Option<GitMove>> {
         self.refuse_what_is_under_way()?;
+        self.refuse_others_repository()?;
         let Some((branch, commit)) = self.head() else { return refuse("its HEAD can't be read") };
         let branch = branch.map(|name| format!("refs/heads/{name}"));
         let wanted = self.wanted(to)?;
@@ -98,13 +99,15 @@ impl UserRepository {
         if edits.is_empty() {
             return Ok(None);
         }
+        let logs = self.logs(&before, &wanted);
+        let files = edits.iter().map(|edit| &edit.path).chain(logs.iter().map(|(path, ..)| path));
+        files.chain([&self.git_dir.join("HEAD")]).try_for_each(|path| self.refuse_linked(path))?;
         self.refuse_locks(&before, &edits)?;
         let after = GitState {
             commit: wanted.commit.clone(),
             branch: wanted.branch.as_deref().map(|name| name.strip_prefix("refs/heads/").unwrap_or(name).to_owned()),
             dirty_files: Vec::new(),
         };
-        let logs = self.logs(&before, &wanted);
         Ok(Some(GitMove { edits, before, index, after, logs }))
     }
 

@@ -82,11 +82,6 @@ impl UserRepository {
         &self.git_dir
     }
 
-    /// Does this file lie in it?
-    pub(crate) fn has_place_for(&self, path: &Path) -> bool {
-        path.starts_with(&self.git_dir) || path.starts_with(&self.common_dir)
-    }
-
     /// Does the repository track this path of the workspace, or something below it?
     pub(crate) fn is_tracked(&self, path: &[u8]) -> bool {
         let Some(index) = self.index() else { return false };

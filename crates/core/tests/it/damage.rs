@@ -255,7 +255,12 @@ fn a_store_whose_format_is_lost_is_a_store() {
     assert!(damaged.len() == 1 && damaged[0].id == "format", "{damaged:?}");
     assert!(sample.ws.open().has_store().unwrap());
     let around = sample.ws.root().join("d");
-    let found = backtrail::locate(&backtrail::Start::Around(around), &sample.ws.stores(), None).unwrap();
+    let found = backtrail::locate(
+        &backtrail::Start::Around(around, backtrail::OptionsOf(&|_| backtrail::Options::default())),
+        &sample.ws.stores(),
+        None,
+    )
+    .unwrap();
     assert_eq!(found.root, sample.ws.root(), "it is found from below");
     sample.assert_restores_right("without a format");
     assert!(format.exists(), "whoever wrote made it again");

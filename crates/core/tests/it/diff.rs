@@ -25,7 +25,7 @@ fn as_git_sees(manifest: Manifest) -> BTreeMap<String, String> {
         .collect()
 }
 
-fn copy_tree(from: &Path, to: &Path) {
+pub(crate) fn copy_tree(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).unwrap();
     for entry in std::fs::read_dir(from).unwrap() {
         let entry = entry.unwrap();

@@ -50,10 +50,10 @@ fn tree(ws: &TestWorkspace, entries: &[(&str, &[u8], &str)]) -> String {
     object(ws, "tree", &bytes)
 }
 
-const RECORD: &str = r#"{"v":1,"seq":90,"kind":"manual","time":1800000000000,"message":"m"}"#;
+pub(crate) const RECORD: &str = r#"{"v":1,"seq":90,"kind":"manual","time":1800000000000,"message":"m"}"#;
 
 /// A checkpoint of this tree, published.
-fn checkpoint(ws: &TestWorkspace, tree: &str, record: &str) -> CheckpointId {
+pub(crate) fn checkpoint(ws: &TestWorkspace, tree: &str, record: &str) -> CheckpointId {
     let who = "Backtrail <backtrail@localhost> 1800000000 +0000";
     let text = format!("tree {tree}\nauthor {who}\ncommitter {who}\n\nm\n\nBacktrail-Record: {record}\n");
     let id = object(ws, "commit", text.as_bytes());

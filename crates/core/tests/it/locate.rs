@@ -2,11 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use backtrail::{ErrorCode, ListFilter, Location, SaveRequest, Start};
+use backtrail::{ErrorCode, ListFilter, Location, Options, OptionsOf, SaveRequest, Start};
 use backtrail_testkit::TestWorkspace;
 
 fn around(ws: &TestWorkspace, path: &Path) -> Location {
-    backtrail::locate(&Start::Around(path.to_owned()), &ws.stores(), None).unwrap()
+    backtrail::locate(&Start::Around(path.to_owned(), OptionsOf(&|_| Options::default())), &ws.stores(), None).unwrap()
 }
 
 fn at(ws: &TestWorkspace, path: &Path) -> Location {
@@ -59,7 +59,7 @@ fn what_is_no_directory_is_an_error() {
     let ws = TestWorkspace::new();
     ws.write("file", "1");
     for name in ["file", "nothing"] {
-        for start in [Start::At(ws.path(name)), Start::Around(ws.path(name))] {
+        for start in [Start::At(ws.path(name)), Start::Around(ws.path(name), OptionsOf(&|_| Options::default()))] {
             let error = backtrail::locate(&start, &ws.stores(), None).unwrap_err();
             assert_eq!(error.code(), ErrorCode::Io, "{name}");
         }
@@ -292,7 +292,8 @@ fn a_store_that_is_named_knows_its_workspace() {
     let location = backtrail::locate(&Start::At(ws.root()), &ws.stores(), Some(&store)).unwrap();
     let workspace = backtrail::Workspace::new(location, backtrail::Options::default());
     workspace.save(&SaveRequest::default(), ws.now()).unwrap();
-    let found = backtrail::locate(&Start::Around(ws.path("d")), &ws.stores(), Some(&store)).unwrap();
+    let start = Start::Around(ws.path("d"), OptionsOf(&|_| Options::default()));
+    let found = backtrail::locate(&start, &ws.stores(), Some(&store)).unwrap();
     assert_eq!(found.root, ws.root());
     assert_eq!(found.store, store);
 }

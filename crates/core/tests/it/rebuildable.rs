@@ -81,9 +81,10 @@ fn the_setting_takes_them() {
     assert_eq!(ws.paths_in_store(&saved.checkpoint.id), ["backtrail.toml", "target/CACHEDIR.TAG", "target/x"]);
     assert_eq!(skipped(&saved), [""; 0]);
     ws.write("backtrail.toml", "[scan]\nrebuildable = \"skip\"\n");
+    ws.write("target/new", "1");
     let saved = ws.save_with(&SaveRequest::default());
-    assert_eq!(ws.paths_in_store(&saved.checkpoint.id), ["backtrail.toml"]);
-    assert_eq!(saved.checkpoint.files_changed, [ws.workspace_path("backtrail.toml")], "left out is not deleted");
+    assert_eq!(ws.paths_in_store(&saved.checkpoint.id), ["backtrail.toml", "target/CACHEDIR.TAG", "target/x"]);
+    assert_eq!(saved.checkpoint.files_changed, [ws.workspace_path("backtrail.toml")]);
 }
 
 #[test]

@@ -1,7 +1,16 @@
 //! What retention never takes, and what a checkpoint that stays keeps with it.
 
-use backtrail::{Checkpoint, Kind, ListFilter, RestoreRequest, SaveRequest, Settings};
-use backtrail_testkit::TestWorkspace;
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use backtrail::{
+    BootClock, BootTime, Checkpoint, CheckpointId, ClockDoubt, Kind, ListFilter, Loss, NotApplied, Options,
+    RestoreRequest, SaveRequest, Saved, Settings, Workspace,
+};
+use backtrail_testkit::{Random, TestWorkspace};
+use jiff::Timestamp;
 
 /// Takes an automatic checkpoint of a file with this content.
 fn automatic(ws: &TestWorkspace, content: &str) -> Checkpoint {
@@ -64,4 +73,295 @@ fn a_workspace_stands_on_something_while_anything_is_left() {
     ws.open().delete(&[one.id], false, ws.now()).unwrap();
     assert_eq!(ws.open().current().unwrap(), Some(two.id));
     assert_eq!(ws.open().status(None).unwrap().changes.len(), 1, "the files are those of the one that was deleted");
+}
+
+/// A wall clock and a boot-time clock that a test sets.
+#[derive(Clone)]
+pub(crate) struct Clocks(Arc<Mutex<Times>>);
+
+struct Times {
+    wall: i64,
+    since_boot: u64,
+    boot: u32,
+}
+
+impl Clocks {
+    pub(crate) fn new() -> Self {
+        Self(Arc::new(Mutex::new(Times { wall: 1_800_000_000_000, since_boot: 50_000, boot: 0 })))
+    }
+
+    /// Lets time pass.
+    pub(crate) fn pass(&self, milliseconds: u64) {
+        let mut times = self.0.lock().unwrap();
+        times.wall += milliseconds as i64;
+        times.since_boot += milliseconds;
+    }
+
+    /// Sets the wall clock ahead, or back.
+    pub(crate) fn jump(&self, milliseconds: i64) {
+        self.0.lock().unwrap().wall += milliseconds;
+    }
+
+    /// Starts the machine again.
+    pub(crate) fn restart(&self) {
+        let mut times = self.0.lock().unwrap();
+        (times.boot, times.since_boot) = (times.boot + 1, 0);
+    }
+
+    /// The wall clock, a second later than before.
+    pub(crate) fn now(&self) -> Timestamp {
+        self.pass(1_000);
+        Timestamp::from_millisecond(self.0.lock().unwrap().wall).unwrap()
+    }
+
+    pub(crate) fn boot_clock(&self) -> BootClock {
+        let times = Arc::clone(&self.0);
+        BootClock::new(move || {
+            let times = times.lock().unwrap();
+            let since_boot = Duration::from_millis(times.since_boot);
+            Some(BootTime { boot: format!("boot {}", times.boot), since_boot })
+        })
+    }
+
+    pub(crate) fn open(&self, ws: &TestWorkspace, user: &Settings) -> Workspace {
+        let settings = user.clone().with_workspace(&ws.root()).unwrap();
+        ws.open_as(&ws.root(), Options { settings, boot_clock: self.boot_clock(), ..Options::default() })
+    }
+}
+
+const DAY: u64 = 86_400_000;
+
+fn step(workspace: &Workspace, ws: &TestWorkspace, content: impl AsRef<[u8]>, now: Timestamp) -> Saved {
+    ws.write("file", content);
+    workspace.save(&SaveRequest { kind: Some(Kind::Step), ..SaveRequest::default() }, now).unwrap()
+}
+
+fn listed(workspace: &Workspace) -> Vec<CheckpointId> {
+    workspace.list(&ListFilter::default()).unwrap().iter().map(|found| found.id).collect()
+}
+
+/// Puts `content` into a safety checkpoint that alone holds it.
+fn unsaved_work(
+    ws: &TestWorkspace,
+    workspace: &Workspace,
+    target: CheckpointId,
+    content: &str,
+    now: Timestamp,
+) -> CheckpointId {
+    ws.write("work", content);
+    workspace.restore(&RestoreRequest::whole(target), now).unwrap().safety.unwrap()
+}
+
+/// `backtrail.toml` may come from an agent: it once erased the timeline with the next save.
+#[test]
+fn a_workspace_file_cannot_lower_any_limit() {
+    let ws = TestWorkspace::new();
+    let made: Vec<_> =
+        (0..7).map(|number| step(&ws.open(), &ws, format!("{number}\n"), ws.now()).checkpoint.id).collect();
+    let file = "[checkpoints]\nmax_checkpoints = 0\n[retention]\nautomatic = 0\nsession = 0\nturn = 0\nstep = 0\n\
+        safety = 0\nunsaved = \"0s\"\nmax_age = \"0s\"\nmax_bytes = \"1B\"\n";
+    ws.write("backtrail.toml", file);
+    step(&ws.open(), &ws, "last\n", ws.now());
+    let pruned = ws.open().prune(ws.now()).unwrap();
+    assert_eq!(pruned.deleted, []);
+    let left = listed(&ws.open());
+    assert!(made.iter().all(|id| left.contains(id)), "{left:?}");
+    let keys: Vec<_> = ws.open().settings().without_effect.iter().map(|found| found.key).collect();
+    assert_eq!(keys.len(), 9, "{keys:?}");
+}
+
+#[test]
+fn a_workspace_file_can_raise_limits_over_the_users() {
+    let ws = TestWorkspace::new();
+    ws.write_user_settings("[retention]\nstep = 2\nmax_age = \"100d\"\n");
+    ws.write("backtrail.toml", "[retention]\nstep = 4\nunsaved = \"9d\"\nautomatic = 5\n");
+    let settings = ws.open().settings().clone();
+    assert_eq!((settings.retention.step, settings.retention.automatic), (4, 5));
+    assert_eq!(settings.retention.unsaved, Duration::from_secs(9 * 86_400));
+    assert_eq!(settings.retention.max_age, Some(Duration::from_secs(100 * 86_400)));
+    assert_eq!(settings.without_effect, []);
+    let given = settings.with_values(serde_json::json!({ "retention": { "step": 1 } })).unwrap();
+    assert_eq!(given.retention.step, 1, "a caller is the owner");
+}
+
+/// Each failed `try` takes a safety checkpoint; the twenty-first once removed the only copy of unsaved work.
+#[test]
+fn unsaved_work_outlives_many_failed_tries() {
+    let ws = TestWorkspace::new();
+    ws.write("file", "saved\n");
+    let first = ws.save();
+    let safety = unsaved_work(&ws, &ws.open(), first.id, "unsaved work\n", ws.now());
+    for number in 0..25 {
+        let way_back = automatic(&ws, "saved\n");
+        ws.write("file", format!("what try number {number} wrote\n"));
+        ws.open().restore(&RestoreRequest::whole(way_back.id), ws.now()).unwrap();
+        ws.write("other", format!("{number}\n"));
+        ws.save();
+    }
+    assert_eq!(ws.open().prune(ws.now()).unwrap().deleted, []);
+    assert!(ws.is_in_store(b"unsaved work\n"));
+    assert!(listed(&ws.open()).contains(&safety));
+}
+
+#[test]
+fn a_safety_checkpoint_goes_when_others_that_stay_have_its_contents() {
+    let ws = TestWorkspace::new();
+    let workspace = || {
+        let mut settings = Settings::default();
+        settings.retention.safety = 0;
+        ws.open_with(&ws.root(), settings)
+    };
+    ws.write("file", "saved\n");
+    let first = ws.save();
+    let one = unsaved_work(&ws, &workspace(), first.id, "twice\n", ws.now());
+    let two = unsaved_work(&ws, &workspace(), first.id, "twice\n", ws.now());
+    let elsewhere = unsaved_work(&ws, &workspace(), first.id, "at another path\n", ws.now());
+    ws.symlink("only here", "link");
+    let link = workspace().restore(&RestoreRequest::whole(first.id), ws.now()).unwrap().safety.unwrap();
+    ws.write("renamed", "at another path\n");
+    ws.mkdir("empty");
+    let renamed = workspace().save(&SaveRequest::default(), ws.now()).unwrap().checkpoint.id;
+    assert!(!listed(&workspace()).contains(&one), "the newer one has the same");
+    workspace().restore(&RestoreRequest::whole(first.id), ws.now()).unwrap();
+    assert_eq!(workspace().prune(ws.now()).unwrap().deleted, [elsewhere], "the same bytes are saved at another path");
+    let left = listed(&workspace());
+    assert!([two, link, renamed].iter().all(|id| left.contains(id)), "{left:?}");
+}
+
+/// A checkpoint that held the same contents may go later: then the safety checkpoint has the only copy.
+#[test]
+fn contents_that_were_saved_are_protected_once_nothing_else_has_them() {
+    let ws = TestWorkspace::new();
+    let workspace = || {
+        let mut settings = Settings::default();
+        (settings.retention.safety, settings.retention.step) = (0, 0);
+        ws.open_with(&ws.root(), settings)
+    };
+    ws.write("file", "first\n");
+    let first = ws.save();
+    ws.write("held", "held by a step\n");
+    let held = step(&workspace(), &ws, "2\n", ws.now()).checkpoint.id;
+    ws.write("file", "edited\n");
+    let safety = workspace().restore(&RestoreRequest::whole(first.id), ws.now()).unwrap().safety.unwrap();
+    ws.write("file", "saved since\n");
+    ws.write("edit", "edited\n");
+    ws.save();
+    unsaved_work(&ws, &workspace(), first.id, "newer\n", ws.now());
+    workspace().prune(ws.now()).unwrap();
+    let left = listed(&workspace());
+    assert!(!left.contains(&held) && left.contains(&safety), "{left:?}");
+    assert!(ws.is_in_store(b"held by a step\n"));
+}
+
+#[test]
+fn unsaved_work_goes_after_its_time_and_the_plan_names_it() {
+    let (ws, clocks) = (TestWorkspace::new(), Clocks::new());
+    let mut user = Settings::default();
+    (user.retention.safety, user.retention.max_age, user.retention.max_bytes) = (0, Some(Duration::ZERO), Some(1));
+    let workspace = || clocks.open(&ws, &user);
+    ws.write("file", "saved\n");
+    let first = workspace().save(&SaveRequest::default(), clocks.now()).unwrap().checkpoint;
+    let safety = unsaved_work(&ws, &workspace(), first.id, "unsaved\n", clocks.now());
+    let newer = unsaved_work(&ws, &workspace(), first.id, "newer\n", clocks.now());
+    clocks.pass(7 * DAY - 20_000);
+    let plan = workspace().plan_prune(clocks.now()).unwrap();
+    assert!(plan.verdicts.iter().all(|verdict| verdict.keep) && plan.losses.is_empty(), "{plan:?}");
+    assert_eq!(workspace().prune(clocks.now()).unwrap().deleted, []);
+    clocks.pass(60_000);
+    let plan = workspace().plan_prune(clocks.now()).unwrap();
+    assert_eq!(plan.losses, [Loss { id: safety, paths: vec![ws.workspace_path("work")] }]);
+    assert_eq!(workspace().losses_without(&[newer]).unwrap()[0].id, newer);
+    assert_eq!(workspace().prune(clocks.now()).unwrap().deleted, [safety]);
+    assert!(ws.is_in_store(b"newer\n") && !ws.is_in_store(b"unsaved\n"));
+}
+
+/// A clock that jumped ahead made every checkpoint older than `max_age`, and the next save erased them.
+#[test]
+fn max_age_is_suspended_while_the_clock_is_wrong() {
+    let (ws, clocks) = (TestWorkspace::new(), Clocks::new());
+    let mut user = Settings::default();
+    (user.retention.max_age, user.retention.safety) = (Some(Duration::from_secs(86_400)), 0);
+    let workspace = || clocks.open(&ws, &user);
+    let first = step(&workspace(), &ws, "1\n", clocks.now());
+    let safety = unsaved_work(&ws, &workspace(), first.checkpoint.id, "unsaved\n", clocks.now());
+    unsaved_work(&ws, &workspace(), first.checkpoint.id, "newer\n", clocks.now());
+    let mut made = vec![first.checkpoint.id, safety];
+    clocks.jump(30 * DAY as i64);
+    let saved = step(&workspace(), &ws, "2\n", clocks.now());
+    assert!(matches!(saved.not_applied[..], [NotApplied::MaxAge(ClockDoubt::Ahead { .. })]), "{:?}", saved.not_applied);
+    made.push(saved.checkpoint.id);
+    let pruned = workspace().prune(clocks.now()).unwrap();
+    assert_eq!((pruned.deleted.len(), pruned.not_applied.len()), (0, 1), "{pruned:?}");
+    clocks.jump(-30 * DAY as i64);
+    let saved = step(&workspace(), &ws, "3\n", clocks.now());
+    assert!(
+        matches!(saved.not_applied[..], [NotApplied::MaxAge(ClockDoubt::Behind { .. })]),
+        "{:?}",
+        saved.not_applied
+    );
+    clocks.pass(2 * DAY);
+    let saved = step(&workspace(), &ws, "4\n", clocks.now());
+    let left = listed(&workspace());
+    assert!(made.iter().all(|id| left.contains(id)), "{left:?}");
+    // The clock has passed all checkpoints, and agrees with the time since the boot.
+    clocks.pass(31 * DAY);
+    let last = step(&workspace(), &ws, "5\n", clocks.now());
+    assert_eq!(last.not_applied, []);
+    assert!(!listed(&workspace()).contains(&saved.checkpoint.id), "max_age applies again");
+    clocks.jump(30 * DAY as i64);
+    clocks.restart();
+    assert_eq!(step(&workspace(), &ws, "6\n", clocks.now()).not_applied, [], "a restart ends the suspicion");
+}
+
+/// A limit that manual checkpoints alone exceed once removed everything else, one save after the other.
+#[test]
+fn max_bytes_removes_nothing_if_it_cannot_be_kept_to() {
+    let ws = TestWorkspace::new();
+    let mut random = Random::new(1);
+    ws.write("file", random.bytes(200_000));
+    let manual = ws.save().id;
+    let made: Vec<_> = (0..3).map(|_| step(&ws.open(), &ws, random.bytes(1_000), ws.now()).checkpoint.id).collect();
+    let workspace = |max_bytes| {
+        let mut settings = Settings::default();
+        settings.retention.max_bytes = Some(max_bytes);
+        ws.open_with(&ws.root(), settings)
+    };
+    let is_hindered = |limits: &[NotApplied]| matches!(limits, [NotApplied::MaxBytes { max_bytes: 100_000, needed }] if *needed > 200_000);
+    for number in 0..3 {
+        let saved = step(&workspace(100_000), &ws, format!("{number}\n"), ws.now());
+        assert!(is_hindered(&saved.not_applied), "{:?}", saved.not_applied);
+    }
+    assert!(is_hindered(&workspace(100_000).plan_prune(ws.now()).unwrap().not_applied));
+    let pruned = workspace(100_000).prune(ws.now()).unwrap();
+    assert!(pruned.deleted.is_empty() && is_hindered(&pruned.not_applied), "{pruned:?}");
+    let left = listed(&ws.open());
+    assert!(made.iter().all(|id| left.contains(id)), "{left:?}");
+    ws.open().delete(&[manual], false, ws.now()).unwrap();
+    assert_eq!(step(&workspace(100_000), &ws, "fits\n", ws.now()).not_applied, []);
+    assert_eq!(workspace(100_000).prune(ws.now()).unwrap().deleted, []);
+}
+
+#[test]
+fn max_bytes_removes_the_oldest_and_no_more_than_it_must() {
+    for is_pruned in [false, true] {
+        let ws = TestWorkspace::new();
+        let mut random = Random::new(2);
+        let made: Vec<_> =
+            (0..10).map(|_| step(&ws.open(), &ws, random.bytes(100_000), ws.now()).checkpoint.id).collect();
+        let mut settings = Settings::default();
+        settings.retention.max_bytes = Some(500_000);
+        let workspace = ws.open_with(&ws.root(), settings);
+        let plan = workspace.plan_prune(ws.now()).unwrap();
+        let going = plan.verdicts.iter().rev().filter(|verdict| !verdict.keep).map(|verdict| verdict.id);
+        assert_eq!(going.collect::<Vec<_>>(), made[..6], "the plan");
+        if is_pruned {
+            assert_eq!(workspace.prune(ws.now()).unwrap().deleted, made[..6]);
+        } else {
+            step(&workspace, &ws, "small\n", ws.now());
+        }
+        let left = listed(&workspace);
+        assert!(made[6..].iter().all(|id| left.contains(id)) && !left.contains(&made[5]), "{left:?}");
+        assert!(workspace.store_bytes().unwrap() <= 500_000);
+        ws.assert_store_is_sound();
+    }
 }

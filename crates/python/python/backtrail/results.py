@@ -472,6 +472,18 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True)
+class NotApplied:
+    """A limit of retention that is set and was not applied."""
+
+    key: str
+    """The key in the settings: ``max_age`` or ``max_bytes``."""
+    reason: str
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"key": self.key, "reason": self.reason}
+
+
+@dataclass(frozen=True, slots=True)
 class Pruned:
     """The outcome of `Workspace.prune`."""
 
@@ -479,6 +491,8 @@ class Pruned:
     kept: int
     bytes_before: int
     bytes_after: int
+    not_applied: list[NotApplied] = field(default_factory=list)
+    """Limits that are set and were not applied."""
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -486,6 +500,7 @@ class Pruned:
             "kept": self.kept,
             "bytes_before": self.bytes_before,
             "bytes_after": self.bytes_after,
+            "not_applied": [limit.to_dict() for limit in self.not_applied],
         }
 
 

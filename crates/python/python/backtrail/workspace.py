@@ -26,6 +26,7 @@ from .results import (
     EventName,
     Exported,
     Kind,
+    NotApplied,
     Pruned,
     Restored,
     Saved,
@@ -444,7 +445,12 @@ class Workspace:
 
     def prune(self) -> Pruned:
         """Applies the retention policy now, and reclaims space."""
-        return self._run(lambda plain: Pruned(**plain), self._native.prune)
+
+        def make(plain: dict[str, Any]) -> Pruned:
+            limits = [NotApplied(**limit) for limit in plain.pop("not_applied")]
+            return Pruned(**plain, not_applied=limits)
+
+        return self._run(make, self._native.prune)
 
     def verify(self) -> Verification:
         """Checks every object, ref and record of the store. Damage is told, not raised."""

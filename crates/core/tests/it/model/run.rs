@@ -10,7 +10,7 @@ use proptest::prelude::*;
 
 use super::{
     repositories::{self, Repositories},
-    timeline::{Known, POLICY, Takeable, Timeline},
+    timeline::{Known, POLICY, Takeable, Timeline, WORKSPACE_SETTINGS},
     *,
 };
 
@@ -45,7 +45,8 @@ impl Run {
     pub(super) fn new() -> Self {
         let ws = TestWorkspace::in_memory();
         ws.write(".gitignore", "*.ign\n.env\n");
-        ws.write("backtrail.toml", POLICY);
+        ws.write_user_settings(POLICY);
+        ws.write("backtrail.toml", WORKSPACE_SETTINGS);
         ws.write("a", "the first\n");
         ws.write("d/x", "in a directory\n");
         let mut run = Self {

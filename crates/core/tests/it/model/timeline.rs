@@ -6,9 +6,11 @@ use backtrail::{CheckpointId, Kind};
 
 use super::tree::*;
 
-/// The policy that the workspace sets, small enough to bite.
+/// The user's policy, small enough to bite. Contents are the matter of the retention oracle.
 pub(super) const POLICY: &str = "[checkpoints]\nmax_checkpoints = 7\n\n[retention]\nautomatic = 2\nsession = 1\n\
-    turn = 2\nstep = 3\nsafety = 4\n\n[state]\nfeatures = \"features.ign\"\nprogress = \"d/progress.ign\"\n";
+    turn = 2\nstep = 3\nsafety = 4\nunsaved = \"0s\"\n";
+/// The workspace's own settings.
+pub(super) const WORKSPACE_SETTINGS: &str = "[state]\nfeatures = \"features.ign\"\nprogress = \"d/progress.ign\"\n";
 
 fn kept_of(kind: Kind) -> usize {
     match kind {

@@ -1,0 +1,195 @@
+//! Which store belongs to which directory.
+
+use std::{
+    cell::OnceCell,
+    path::{Path, PathBuf},
+};
+
+use crate::{
+    disk::{self, private},
+    store::{self, FoundDirectory, IdentityFile, Layout, Likeness},
+};
+
+/// A store whose own directory is gone, and that may have the history of another one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Former {
+    /// The store.
+    pub store: PathBuf,
+    /// The path that its directory had.
+    pub path: PathBuf,
+}
+
+impl Former {
+    /// Tells the owner of a directory without a history where an older one is, and how to continue it.
+    pub fn notice(&self, root: &Path) -> String {
+        let (root_text, adopt) =
+            (root.display(), format!("`backtrail workspaces --adopt {}` there", self.store.display()));
+        match self.path == root {
+            true => format!(
+                "{root_text} is another directory than the one that had this path before; {adopt} continues the older history"
+            ),
+            false => format!(
+                "{root_text} has no history yet; if it is what was {}, {adopt} continues that history",
+                self.path.display()
+            ),
+        }
+    }
+}
+
+/// All stores, and whose they are.
+pub(crate) struct Stores<'a> {
+    directory: &'a Path,
+    /// Read only where a directory has no store under its own name.
+    all: OnceCell<Vec<(PathBuf, IdentityFile)>>,
+}
+
+/// Why a store belongs to a directory, the weakest reason first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Claim {
+    /// The directory that had the path is gone, and this one is empty: it continues the history.
+    Heir,
+    /// It has the path, and nothing tells it from the directory that is remembered.
+    ByPath,
+    /// It is the directory that is remembered.
+    Itself,
+}
+
+impl<'a> Stores<'a> {
+    pub(crate) fn below(directory: &'a Path) -> Self {
+        Self { directory, all: OnceCell::new() }
+    }
+
+    /// The store of this directory, under its own name or, after a move, under an older one; none where it has none.
+    pub(crate) fn of(&self, root: &Path) -> Option<PathBuf> {
+        let own = FoundDirectory::of(root).ok()??;
+        // A store that lost its memory belongs to the path that its name is made of.
+        let claim_by_name = |store: &PathBuf| match IdentityFile::read(&Layout::new(store)) {
+            Some(known) => claim(&known, &own),
+            None => Some(Claim::ByPath),
+        };
+        let best = |claims: &mut dyn Iterator<Item = (PathBuf, Claim)>| claims.max_by_key(|(_, claim)| *claim);
+        let mut by_name = self
+            .names(root)
+            .take_while(|store| is_store(store))
+            .filter_map(|store| Some((store.clone(), claim_by_name(&store)?)));
+        if let Some((store, _)) = best(&mut by_name).filter(|(_, claim)| *claim > Claim::Heir) {
+            return Some(store);
+        }
+        let mut known = self.all().iter().filter_map(|(store, known)| Some((store.clone(), claim(known, &own)?)));
+        best(&mut known).map(|(store, _)| store)
+    }
+
+    /// The store that a directory without one would get.
+    pub(crate) fn new_name(&self, root: &Path) -> PathBuf {
+        let free = self.names(root).find(|store| !is_store(store));
+        free.unwrap_or_else(|| self.directory.join(store_name(root)))
+    }
+
+    /// The store that may have the history of a directory without one: that of another directory that had its path, else
+    /// that of one of its name that is gone. The one that was used last is meant.
+    pub(crate) fn former(&self, root: &Path) -> Option<Former> {
+        let candidates = self.all().iter().filter_map(|(store, known)| {
+            let path = known.path.to_path()?;
+            let is_meant = path == root || (path.file_name() == root.file_name() && is_absent(known));
+            let idle = private::age(&Layout::new(store).timeline()).unwrap_or(std::time::Duration::MAX);
+            let rank = (path != root, idle);
+            (is_meant && moved_beside(known).is_none()).then(|| (rank, Former { store: store.clone(), path }))
+        });
+        candidates.min_by_key(|(rank, _)| *rank).map(|(_, former)| former)
+    }
+
+    /// The names that the store of a directory may have. A directory that was moved away keeps its store, and with it
+    /// the name: the next one under its path takes another.
+    fn names(&self, root: &Path) -> impl Iterator<Item = PathBuf> {
+        let first = self.directory.join(store_name(root));
+        (1_usize..).map(move |number| match number {
+            1 => first.clone(),
+            _ => first.with_file_name(format!("{}-{number}", first.file_name().unwrap_or_default().display())),
+        })
+    }
+
+    fn all(&self) -> &[(PathBuf, IdentityFile)] {
+        self.all.get_or_init(|| {
+            let mut names = private::names(self.directory).unwrap_or_default();
+            names.sort();
+            let stores = names.into_iter().map(|name| self.directory.join(name)).filter(|store| is_store(store));
+            stores.filter_map(|store| Some((store.clone(), IdentityFile::read(&Layout::new(&store))?))).collect()
+        })
+    }
+}
+
+fn claim(known: &IdentityFile, own: &FoundDirectory) -> Option<Claim> {
+    if known.is_released() {
+        return None;
+    }
+    let is_path = known.path == own.identity.path;
+    match known.likeness(own) {
+        Likeness::Same if is_path || !is_elsewhere(known, own) => Some(Claim::Itself),
+        Likeness::Unknown if is_path => Some(Claim::ByPath),
+        Likeness::Another if is_path && is_heir(known, own) => Some(Claim::Heir),
+        _ => None,
+    }
+}
+
+/// Tells whether the directory of a store is still at its path, and is not this one seen through another path.
+fn is_elsewhere(known: &IdentityFile, own: &FoundDirectory) -> bool {
+    let there = found_at_path_of(known);
+    there.is_some_and(|there| known.likeness(&there) == Likeness::Same && !there.is_also(own))
+}
+
+/// Tells whether a directory continues the history of another one that had its path: that one is gone for certain, and
+/// this one is empty.
+pub(crate) fn is_heir(known: &IdentityFile, own: &FoundDirectory) -> bool {
+    let path = own.identity.path.to_path();
+    known.path == own.identity.path
+        && known.is_seen_from(own)
+        && !own.is_mount_top()
+        && path.is_some_and(|path| disk::is_empty(&path).unwrap_or(false))
+        && moved_beside(known).is_none()
+}
+
+/// Tells whether the directory of a store is not at its path: nothing is there, or another one.
+pub(crate) fn is_absent(known: &IdentityFile) -> bool {
+    found_at_path_of(known).is_none_or(|there| known.likeness(&there) == Likeness::Another)
+}
+
+/// The directory that is at the path of a store's own one; none where there is none.
+pub(crate) fn found_at_path_of(known: &IdentityFile) -> Option<FoundDirectory> {
+    let path = known.path.to_path().filter(|path| disk::is_directory(path))?;
+    FoundDirectory::of(&path).ok()?
+}
+
+/// The place of the directory that a store belongs to, if it was renamed and stayed beside its old name.
+pub(crate) fn moved_beside(known: &IdentityFile) -> Option<PathBuf> {
+    let old = known.path.to_path()?;
+    let beside = old.parent()?;
+    let candidates = private::names(beside).ok()?.into_iter().map(|name| beside.join(name));
+    let is_it = |path: &PathBuf| {
+        let found = FoundDirectory::of(path).ok().flatten();
+        found.is_some_and(|found| match known.likeness(&found) {
+            Likeness::Same => true,
+            // The numbers have to do: what is taken for it is only kept.
+            Likeness::Unknown => (found.identity.device, found.identity.inode) == (known.device, known.inode),
+            Likeness::Another => false,
+        })
+    };
+    candidates.filter(|path| *path != old).find(is_it)
+}
+
+pub(crate) fn is_store(store: &Path) -> bool {
+    store::is_store(&Layout::new(store))
+}
+
+/// The name of a store: what the workspace is called, and a hash of its whole path.
+fn store_name(root: &Path) -> String {
+    use std::os::unix::ffi::OsStrExt;
+    let hash = xxhash_rust::xxh3::xxh3_64(root.as_os_str().as_bytes());
+    let name = root.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let plain: String = name
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-') { c } else { '_' })
+        .take(40)
+        .collect();
+    let plain = plain.trim_start_matches(['.', '-']);
+    format!("{}-{hash:016x}", if plain.is_empty() { "workspace" } else { plain })
+}

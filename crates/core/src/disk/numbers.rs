@@ -1,0 +1,148 @@
+//! The numbers by which a file system knows a directory, and how far they can be relied on.
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
+
+use rustix::{
+    fs::{AtFlags, CWD, StatxAttributes, StatxFlags},
+    io::Errno,
+};
+
+use super::filesystem::{BCACHEFS, BTRFS, EXT, F2FS, OVERLAY, TMPFS, XFS, ZFS};
+
+/// The numbers of one directory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct DirectoryNumbers {
+    /// The number of its device, which may change with a reboot.
+    pub(crate) device: u64,
+    /// Its inode.
+    pub(crate) inode: u64,
+    /// The time at which it was made, in nanoseconds; none where the file system does not keep it.
+    pub(crate) born: Option<i64>,
+    /// The file system that it is on; none where nothing tells file systems of this kind apart for good.
+    pub(crate) filesystem: Option<String>,
+    /// How far two directories with different numbers are certainly two.
+    pub(crate) trust: Trust,
+}
+
+/// How far different numbers mean different directories.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Trust {
+    /// Inode and birth stay the same for as long as the directory lives.
+    Both,
+    /// The inode stays; the birth changes when a layer above gets a copy of the directory.
+    InodeAlone,
+    /// Neither stays, as far as is known.
+    Neither,
+}
+
+/// The numbers of a directory, links followed; none where there is nothing.
+pub(crate) fn numbers_of(path: &Path) -> io::Result<Option<DirectoryNumbers>> {
+    let Some(stamp) = super::stamp_following(path)? else { return Ok(None) };
+    let kind = rustix::fs::statfs(path)?.f_type as i64;
+    let filesystem = filesystem_id(path, kind)?;
+    let trust = match kind {
+        EXT | XFS | BTRFS | TMPFS | F2FS | ZFS | BCACHEFS => Trust::Both,
+        // Without its upper layer nothing tells one overlay from the next.
+        OVERLAY if filesystem.is_some() => Trust::InodeAlone,
+        _ => Trust::Neither,
+    };
+    let born = super::birth_time(path)?;
+    Ok(Some(DirectoryNumbers { device: stamp.device, inode: stamp.inode, born, filesystem, trust }))
+}
+
+/// The id of the file system at a path, for kinds whose id stays the same across mounts, containers and reboots. XFS and
+/// F2FS make theirs of the number of the device, and network file systems have none.
+fn filesystem_id(path: &Path, kind: i64) -> io::Result<Option<String>> {
+    let id = match kind {
+        EXT | BTRFS | TMPFS | ZFS | BCACHEFS => rustix::fs::statvfs(path)?.f_fsid,
+        OVERLAY => upper_layer(path).map_or(0, |layer| xxhash_rust::xxh3::xxh3_64(&layer)),
+        _ => 0,
+    };
+    Ok((id != 0).then(|| format!("{kind:x}-{id:016x}")))
+}
+
+/// The directory that takes what is written to the overlay at a path: each container has its own.
+fn upper_layer(path: &Path) -> Option<Vec<u8>> {
+    let found = rustix::fs::statx(CWD, path, AtFlags::empty(), StatxFlags::MNT_ID).ok()?;
+    StatxFlags::from_bits_retain(found.stx_mask).contains(StatxFlags::MNT_ID).then_some(())?;
+    let mounts = std::fs::read("/proc/self/mountinfo").ok()?;
+    upper_layer_in(&mounts, found.stx_mnt_id)
+}
+
+/// The upper layer of the mount with this number, in the words of the kernel's table of mounts.
+fn upper_layer_in(mounts: &[u8], mount: u64) -> Option<Vec<u8>> {
+    let number = format!("{mount} ");
+    let line = mounts.split(|byte| *byte == b'\n').find(|line| line.starts_with(number.as_bytes()))?;
+    let options = line.rsplit(|byte| *byte == b' ').next()?;
+    let upper = options.split(|byte| *byte == b',').find_map(|option| option.strip_prefix(b"upperdir="))?;
+    Some(upper.to_owned())
+}
+
+/// The top of the mount that a path lies on: the path itself, or a directory above it.
+pub(crate) fn mount_top(path: &Path) -> io::Result<PathBuf> {
+    for here in path.ancestors() {
+        if is_mount_top(here)? {
+            return Ok(here.to_owned());
+        }
+    }
+    Ok(PathBuf::from("/"))
+}
+
+fn is_mount_top(path: &Path) -> io::Result<bool> {
+    let found = match rustix::fs::statx(CWD, path, AtFlags::empty(), StatxFlags::empty()) {
+        Ok(found) if found.stx_attributes_mask.contains(StatxAttributes::MOUNT_ROOT) => {
+            return Ok(found.stx_attributes.contains(StatxAttributes::MOUNT_ROOT));
+        }
+        // An older kernel tells it by the device alone.
+        Ok(_) | Err(Errno::NOSYS) => path,
+        Err(error) => return Err(error.into()),
+    };
+    let Some(above) = found.parent() else { return Ok(true) };
+    let device = |path| Ok::<_, io::Error>(super::stamp_following(path)?.map(|stamp| stamp.device));
+    Ok(device(found)? != device(above)?)
+}
+
+/// Tells whether nothing is in this directory.
+pub(crate) fn is_empty(path: &Path) -> io::Result<bool> {
+    Ok(std::fs::read_dir(path)?.next().is_none())
+}
+
+/// The number of directories directly below this one that hold `.git`, counted up to `enough`.
+pub(crate) fn count_repositories_in(path: &Path, enough: usize) -> io::Result<usize> {
+    let mut count = 0;
+    for entry in std::fs::read_dir(path)?.flatten() {
+        if count == enough {
+            break;
+        }
+        let is_directory = entry.file_type().is_ok_and(|kind| kind.is_dir());
+        count += usize::from(is_directory && super::private::exists(&entry.path().join(".git")));
+    }
+    Ok(count)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_upper_layer_is_that_of_the_mount_with_this_number() {
+        let mounts = b"21 1 0:20 / / rw - overlay overlay rw,lowerdir=/l/1:/l/2,upperdir=/one/diff,workdir=/one/work\n\
+            211 21 0:20 / /a rw shared:1 - overlay overlay rw,lowerdir=/l/1,upperdir=/two/diff,workdir=/two/work\n\
+            30 21 8:1 / /b rw - ext4 /dev/sda1 rw\n";
+        assert_eq!(upper_layer_in(mounts, 21).unwrap(), b"/one/diff");
+        assert_eq!(upper_layer_in(mounts, 211).unwrap(), b"/two/diff");
+        assert_eq!(upper_layer_in(mounts, 30), None);
+        assert_eq!(upper_layer_in(mounts, 2), None);
+    }
+
+    #[test]
+    fn a_directory_that_is_not_mounted_is_no_top() {
+        let place = tempfile::tempdir().unwrap();
+        assert!(!is_mount_top(place.path()).unwrap());
+        let top = mount_top(place.path()).unwrap();
+        assert!(place.path().starts_with(&top) && is_mount_top(&top).unwrap(), "{}", top.display());
+    }
+}

@@ -1,0 +1,84 @@
+//! `max_bytes`: the oldest checkpoints go until the rest fits.
+
+use std::collections::HashSet;
+
+use super::plan::{When, protected};
+use crate::{
+    error::Result,
+    model::CheckpointId,
+    settings::RetentionSettings,
+    store::{HeldContents, PackedSizes, Store, Timeline, TimelineEntry},
+};
+
+/// How checkpoints fit into a number of bytes.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Fit {
+    /// Without these, oldest first, the rest fits.
+    Without(Vec<CheckpointId>),
+    /// Those that must stay need so many bytes by themselves.
+    Never {
+        /// That many.
+        needed: u64,
+    },
+}
+
+/// Returns which checkpoints have to go for the rest to fit into `max` bytes.
+///
+/// `unexplained` are bytes that the store has beyond what its objects account for.
+pub(super) fn fit(
+    store: &Store,
+    timeline: &Timeline,
+    limits: &RetentionSettings,
+    when: &When,
+    max: u64,
+    unexplained: u64,
+) -> Result<Fit> {
+    let max = max.saturating_sub(unexplained);
+    let staying = staying(store, timeline, limits, when);
+    let (must_stay, may_go): (Vec<&TimelineEntry>, Vec<&TimelineEntry>) =
+        timeline.entries().iter().partition(|entry| staying.contains(&entry.id));
+    let mut sizes = PackedSizes::of(store)?;
+    let mut needed = 0;
+    for entry in must_stay {
+        needed = sizes.add(&entry.id)?;
+    }
+    if needed > max {
+        return Ok(Fit::Never { needed: needed + unexplained });
+    }
+    let mut first_to_stay = may_go.len();
+    while first_to_stay > 0 && sizes.add(&may_go[first_to_stay - 1].id)? <= max {
+        first_to_stay -= 1;
+    }
+    Ok(Fit::Without(may_go[..first_to_stay].iter().map(|entry| entry.id).collect()))
+}
+
+/// Returns the bytes that a store has beyond what its objects account for.
+pub(super) fn unexplained_bytes(store: &Store, timeline: &Timeline) -> Result<u64> {
+    let mut sizes = PackedSizes::of(store)?;
+    let mut explained = 0;
+    for entry in timeline.entries() {
+        explained = sizes.add(&entry.id)?;
+    }
+    Ok(store.bytes()?.saturating_sub(explained))
+}
+
+/// The checkpoints that no limit of bytes may take.
+fn staying(store: &Store, timeline: &Timeline, limits: &RetentionSettings, when: &When) -> HashSet<CheckpointId> {
+    let mut staying: HashSet<CheckpointId> = protected(timeline).into_keys().collect();
+    let is_in_danger =
+        |entry: &&TimelineEntry| !staying.contains(&entry.id) && when.protects_contents_of(entry, limits);
+    let in_danger: Vec<CheckpointId> =
+        timeline.entries().iter().rev().filter(is_in_danger).map(|entry| entry.id).collect();
+    if in_danger.is_empty() {
+        return staying;
+    }
+    let mut held = HeldContents::none(store);
+    timeline.entries().iter().filter(|entry| staying.contains(&entry.id)).for_each(|entry| held.add(&entry.id));
+    for id in in_danger {
+        if !held.hold_all_of(&id) {
+            held.add(&id);
+            staying.insert(id);
+        }
+    }
+    staying
+}

@@ -1,0 +1,419 @@
+//! Which checkpoints stay and which go: deleting, pinning, pruning.
+//!
+//! [`plan`] says what the policy keeps, [`unsaved`] which safety checkpoints stay for their contents, [`limit`] what has
+//! to go for the store to fit into `max_bytes`, and [`clock`] when ages are not to be trusted.
+
+mod clock;
+mod limit;
+mod plan;
+mod unsaved;
+
+use std::{fmt, time::Duration};
+
+use jiff::Timestamp;
+
+pub use clock::ClockDoubt;
+use limit::Fit;
+pub use plan::Verdict;
+use plan::When;
+pub use unsaved::Loss;
+
+use crate::{
+    error::{Error, Result},
+    events::Event,
+    model::{Checkpoint, CheckpointId, Kind},
+    store::{LimitNote, Operation, RetentionNotes, Store, Timeline, TimelineEntry, Writer},
+    workspace::Workspace,
+};
+
+/// A save looks so often whether a limit can be kept to that could not, in milliseconds.
+const LOOK_AGAIN_AFTER: i64 = 86_400_000;
+
+/// What [`Workspace::prune`] would do.
+#[derive(Debug, Clone, Default)]
+pub struct PrunePlan {
+    /// A verdict on every checkpoint, newest first.
+    pub verdicts: Vec<Verdict>,
+    /// How large the store is.
+    pub bytes: u64,
+    /// Contents that exist nowhere else afterwards.
+    pub losses: Vec<Loss>,
+    /// Limits that are not applied, and why.
+    pub not_applied: Vec<NotApplied>,
+}
+
+/// The outcome of [`Workspace::prune`].
+#[derive(Debug, Clone, Default)]
+pub struct Pruned {
+    /// What went.
+    pub deleted: Vec<CheckpointId>,
+    /// How many stayed.
+    pub kept: usize,
+    /// How large the store was.
+    pub bytes_before: u64,
+    /// How large it is.
+    pub bytes_after: u64,
+    /// Limits that were not applied, and why.
+    pub not_applied: Vec<NotApplied>,
+}
+
+/// A limit that is set and was not applied.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NotApplied {
+    /// `max_age`, because the age of checkpoints can't be told.
+    MaxAge(ClockDoubt),
+    /// `max_bytes`, because checkpoints that it may not remove need more.
+    MaxBytes {
+        /// The limit.
+        max_bytes: u64,
+        /// The bytes that those checkpoints need.
+        needed: u64,
+    },
+}
+
+impl NotApplied {
+    /// The key in the settings.
+    pub fn key(&self) -> &'static str {
+        match self {
+            Self::MaxAge(_) => "max_age",
+            Self::MaxBytes { .. } => "max_bytes",
+        }
+    }
+}
+
+impl fmt::Display for NotApplied {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::MaxAge(doubt @ ClockDoubt::Behind { checkpoint, .. }) => {
+                let id = checkpoint.short();
+                write!(f, "max_age is suspended: {doubt}; set the clock, or if that checkpoint's time is wrong: ")?;
+                write!(f, "backtrail delete {id}")
+            }
+            Self::MaxAge(doubt @ ClockDoubt::Ahead { .. }) => {
+                write!(f, "max_age is suspended: {doubt}; it applies again once the clock is right or after a restart")
+            }
+            Self::MaxBytes { max_bytes, needed } => {
+                write!(
+                    f,
+                    "max_bytes is {max_bytes} bytes, but checkpoints that it may not remove need {needed} bytes; "
+                )?;
+                write!(f, "it removed nothing: delete some of them, or raise it")
+            }
+        }
+    }
+}
+
+impl Workspace {
+    /// Forgets checkpoints; feature ones only by force. Says which, in the order given.
+    pub fn delete(&self, ids: &[CheckpointId], force: bool, now: Timestamp) -> Result<Vec<CheckpointId>> {
+        self.told(self.delete_now(ids, force, now), now)
+    }
+
+    fn delete_now(&self, ids: &[CheckpointId], force: bool, now: Timestamp) -> Result<Vec<CheckpointId>> {
+        let (writer, _) = self.writer(now)?;
+        let timeline = writer.timeline()?;
+        let mut wanted: Vec<&TimelineEntry> = Vec::new();
+        for id in ids {
+            let unknown = || Error::UnknownCheckpoint { word: id.to_string(), nearest: None };
+            let entry = timeline.get(id).ok_or_else(unknown)?;
+            if entry.kind == Kind::Feature && !force {
+                return Err(Error::FeatureCheckpoint { id: *id });
+            }
+            if !wanted.iter().any(|other| other.id == *id) {
+                wanted.push(entry);
+            }
+        }
+        let deleted = self.forget_checkpoints(&writer, &wanted)?;
+        look_at_limit_again(&writer);
+        for id in &deleted {
+            self.emit(&writer, Event::CheckpointDeleted { checkpoint: *id }, now)?;
+        }
+        Ok(deleted)
+    }
+
+    /// The checkpoints that are older than this; feature ones only by force, where the workspace stands never.
+    pub fn older_than(
+        &self,
+        age: Duration,
+        kind: Option<Kind>,
+        force: bool,
+        now: Timestamp,
+    ) -> Result<Vec<CheckpointId>> {
+        let Some(store) = self.store()? else { return Ok(Vec::new()) };
+        let timeline = store.timeline()?;
+        let oldest = now.as_millisecond() - age.as_millis() as i64;
+        let current = timeline.current().map(|entry| entry.id);
+        let is_wanted = |entry: &&TimelineEntry| {
+            entry.time <= oldest
+                && kind.is_none_or(|kind| kind == entry.kind)
+                && (force || entry.kind != Kind::Feature)
+                && Some(entry.id) != current
+                && !entry.pinned
+        };
+        Ok(timeline.entries().iter().filter(is_wanted).map(|entry| entry.id).collect())
+    }
+
+    /// Keeps a checkpoint from retention.
+    pub fn pin(&self, id: &CheckpointId, now: Timestamp) -> Result<Checkpoint> {
+        self.told(self.change_pin(id, now, Writer::pin), now)
+    }
+
+    /// Leaves a checkpoint to retention again.
+    pub fn unpin(&self, id: &CheckpointId, now: Timestamp) -> Result<Checkpoint> {
+        self.told(self.change_pin(id, now, Writer::unpin), now)
+    }
+
+    fn change_pin(
+        &self,
+        id: &CheckpointId,
+        now: Timestamp,
+        change: fn(&Writer, &CheckpointId) -> Result<()>,
+    ) -> Result<Checkpoint> {
+        let (writer, _) = self.writer(now)?;
+        self.get(id)?;
+        change(&writer, id)?;
+        look_at_limit_again(&writer);
+        self.get(id)
+    }
+
+    /// What the retention policy says of every checkpoint. Only reads.
+    pub fn plan_prune(&self, now: Timestamp) -> Result<PrunePlan> {
+        let Some(store) = self.store()? else { return Ok(PrunePlan::default()) };
+        let timeline = store.timeline()?;
+        let limits = &self.settings().retention;
+        let when = self.when(&store.retention_notes(), &timeline, now);
+        let mut verdicts = plan::plan(&timeline, self.settings(), &when);
+        unsaved::spare_by_contents(&store, &timeline, &mut verdicts, limits, &when);
+        let bytes = store.bytes()?;
+        let mut not_applied = self.suspended(&when);
+        not_applied.extend(self.plan_limit(&store, &timeline, &when, &mut verdicts, bytes)?);
+        let losses = unsaved::losses(&store, &verdicts);
+        Ok(PrunePlan { verdicts, bytes, losses, not_applied })
+    }
+
+    /// The space that a store has. Only reads.
+    pub fn store_bytes(&self) -> Result<u64> {
+        self.store()?.map_or(Ok(0), |store| store.bytes())
+    }
+
+    /// Contents that exist nowhere else once these checkpoints are deleted. Only safety checkpoints are looked at.
+    pub fn losses_without(&self, ids: &[CheckpointId]) -> Result<Vec<Loss>> {
+        let Some(store) = self.store()? else { return Ok(Vec::new()) };
+        let timeline = store.timeline()?;
+        let verdict = |entry: &TimelineEntry| Verdict {
+            id: entry.id,
+            kind: entry.kind,
+            keep: !ids.contains(&entry.id),
+            reason: String::new(),
+        };
+        let verdicts: Vec<Verdict> = timeline.entries().iter().rev().map(verdict).collect();
+        Ok(unsaved::losses(&store, &verdicts))
+    }
+
+    /// Why the age of checkpoints is not to be trusted now. Only reads.
+    pub fn clock_doubt(&self, now: Timestamp) -> Result<Option<ClockDoubt>> {
+        let Some(store) = self.store()? else { return Ok(None) };
+        Ok(self.when(&store.retention_notes(), &store.timeline()?, now).doubt)
+    }
+
+    /// Applies the retention policy and reclaims the space of everything that is gone.
+    pub fn prune(&self, now: Timestamp) -> Result<Pruned> {
+        self.told(self.prune_now(now), now)
+    }
+
+    fn prune_now(&self, now: Timestamp) -> Result<Pruned> {
+        if self.store()?.is_none() {
+            return Ok(Pruned::default());
+        }
+        let (writer, _) = self.writer(now)?;
+        let bytes_before = writer.bytes()?;
+        let before = writer.retention_notes();
+        let mut notes = before.clone();
+        let timeline = writer.timeline()?;
+        let when = self.when(&notes, &timeline, now);
+        let mut verdicts = plan::plan(&timeline, self.settings(), &when);
+        unsaved::spare_by_contents(&writer, &timeline, &mut verdicts, &self.settings().retention, &when);
+        let mut deleted = self.forget_rejected(&writer, &timeline, &verdicts)?;
+        writer.compact()?;
+        writer.condense()?;
+        let (removed, limit) = self.shrink(&writer, &when)?;
+        deleted.extend(removed);
+        if !deleted.is_empty() {
+            self.emit(&writer, Event::CheckpointsPruned { checkpoints: deleted.clone() }, now)?;
+        }
+        self.note_clock(&mut notes, now);
+        notes.limit = limit;
+        keep_notes(&writer, &before, &notes);
+        let mut not_applied = self.suspended(&when);
+        not_applied.extend(limit.map(NotApplied::from));
+        let kept = writer.timeline()?.entries().len();
+        Ok(Pruned { deleted, kept, bytes_before, bytes_after: writer.bytes()?, not_applied })
+    }
+
+    /// Applies the policy after a save: what is gone is gone, its space is reclaimed when packs are merged. Returns the
+    /// limits that were not applied.
+    pub(crate) fn retain(&self, writer: &Writer, now: Timestamp) -> Result<Vec<NotApplied>> {
+        let before = writer.retention_notes();
+        let mut notes = before.clone();
+        let timeline = writer.timeline()?;
+        let limits = &self.settings().retention;
+        let when = self.when(&notes, &timeline, now);
+        let mut verdicts = plan::plan(&timeline, self.settings(), &when);
+        unsaved::spare_by_neighbours(writer, &timeline, &mut verdicts, limits, &when, &mut notes.unsaved);
+        let mut deleted = self.forget_rejected(writer, &timeline, &verdicts)?;
+        let mut not_applied = self.suspended(&when);
+        if let Some(max) = limits.max_bytes
+            && writer.bytes()? > max
+        {
+            if notes.limit.is_none_or(|limit| !limit.is_good_for(max, now)) {
+                let (removed, limit) = self.shrink_roughly(writer, &when, max)?;
+                deleted.extend(removed);
+                notes.limit = limit;
+            }
+            not_applied.extend(notes.limit.map(NotApplied::from));
+        }
+        if !deleted.is_empty() {
+            self.emit(writer, Event::CheckpointsPruned { checkpoints: deleted }, now)?;
+        }
+        self.note_clock(&mut notes, now);
+        keep_notes(writer, &before, &notes);
+        Ok(not_applied)
+    }
+
+    fn when(&self, notes: &RetentionNotes, timeline: &Timeline, now: Timestamp) -> When {
+        When::new(timeline, now, clock::doubt(timeline, now, notes.clock.as_ref(), self.boot_time().as_ref()))
+    }
+
+    fn note_clock(&self, notes: &mut RetentionNotes, now: Timestamp) {
+        notes.clock = clock::note(notes.clock.take(), now, self.boot_time().as_ref());
+    }
+
+    /// `max_age`, if it is set and the clock is in doubt.
+    fn suspended(&self, when: &When) -> Vec<NotApplied> {
+        let doubt = when.doubt.iter().filter(|_| self.settings().retention.max_age.is_some());
+        doubt.cloned().map(NotApplied::MaxAge).collect()
+    }
+
+    fn forget_rejected(&self, writer: &Writer, timeline: &Timeline, verdicts: &[Verdict]) -> Result<Vec<CheckpointId>> {
+        let going = verdicts.iter().filter(|verdict| !verdict.keep).filter_map(|verdict| timeline.get(&verdict.id));
+        self.forget_checkpoints(writer, &going.collect::<Vec<_>>())
+    }
+
+    /// Adds to the verdicts what `max_bytes` takes. Returns the limit if it takes nothing because it can't be kept to.
+    fn plan_limit(
+        &self,
+        store: &Store,
+        timeline: &Timeline,
+        when: &When,
+        verdicts: &mut [Verdict],
+        bytes: u64,
+    ) -> Result<Option<NotApplied>> {
+        let limits = &self.settings().retention;
+        let Some(max) = limits.max_bytes.filter(|max| bytes > *max) else { return Ok(None) };
+        match self.fit(store, timeline, when, max, 0)? {
+            Fit::Never { needed } => Ok(Some(NotApplied::MaxBytes { max_bytes: max, needed })),
+            Fit::Without(going) => {
+                for verdict in verdicts.iter_mut().filter(|verdict| verdict.keep && going.contains(&verdict.id)) {
+                    verdict.keep = false;
+                    verdict.reason = format!("max_bytes is {max}");
+                }
+                Ok(None)
+            }
+        }
+    }
+
+    fn fit(&self, store: &Store, timeline: &Timeline, when: &When, max: u64, unexplained: u64) -> Result<Fit> {
+        match limit::fit(store, timeline, &self.settings().retention, when, max, unexplained) {
+            // Sizes can't be told where objects are missing. `verify` names them.
+            Err(Error::StoreDamaged { .. }) => Ok(Fit::Without(Vec::new())),
+            fit => fit,
+        }
+    }
+
+    /// Takes the oldest that may go until the store is no larger than `max_bytes`. Its objects have been condensed.
+    fn shrink(&self, writer: &Writer, when: &When) -> Result<(Vec<CheckpointId>, Option<LimitNote>)> {
+        let mut deleted = Vec::new();
+        let Some(max) = self.settings().retention.max_bytes else { return Ok((deleted, None)) };
+        while writer.bytes()? > max {
+            let timeline = writer.timeline()?;
+            let unexplained = limit::unexplained_bytes(writer, &timeline).unwrap_or(0);
+            match self.fit(writer, &timeline, when, max, unexplained)? {
+                Fit::Never { needed } => return Ok((deleted, Some(when.limit_note(max, needed)))),
+                Fit::Without(going) if going.is_empty() => break,
+                Fit::Without(going) => deleted.extend(self.forget_by_id(writer, &timeline, &going)?),
+            }
+            writer.compact()?;
+            writer.condense()?;
+        }
+        Ok((deleted, None))
+    }
+
+    /// The same after a save, which has no time to condense: the space is reclaimed as far as that is quick.
+    fn shrink_roughly(&self, writer: &Writer, when: &When, max: u64) -> Result<(Vec<CheckpointId>, Option<LimitNote>)> {
+        writer.compact()?;
+        if writer.bytes()? <= max {
+            return Ok((Vec::new(), None));
+        }
+        let timeline = writer.timeline()?;
+        match self.fit(writer, &timeline, when, max, 0)? {
+            Fit::Never { needed } => Ok((Vec::new(), Some(when.limit_note(max, needed)))),
+            Fit::Without(going) => {
+                let deleted = self.forget_by_id(writer, &timeline, &going)?;
+                writer.compact()?;
+                Ok((deleted, None))
+            }
+        }
+    }
+
+    fn forget_by_id(&self, writer: &Writer, timeline: &Timeline, ids: &[CheckpointId]) -> Result<Vec<CheckpointId>> {
+        let going: Vec<&TimelineEntry> = ids.iter().filter_map(|id| timeline.get(id)).collect();
+        self.forget_checkpoints(writer, &going)
+    }
+
+    fn forget_checkpoints(&self, writer: &Writer, going: &[&TimelineEntry]) -> Result<Vec<CheckpointId>> {
+        if going.is_empty() {
+            return Ok(Vec::new());
+        }
+        let ids: Vec<CheckpointId> = going.iter().map(|entry| entry.id).collect();
+        let traces: Vec<Operation> = going
+            .iter()
+            .map(|entry| Operation::Deleted { id: entry.id, sequence: entry.sequence, parent: entry.parent })
+            .collect();
+        // The trace comes first: what followed a deleted checkpoint must be known as long as anything refers to it.
+        writer.log(&traces)?;
+        writer.remove_refs(&ids)?;
+        Ok(ids)
+    }
+}
+
+impl When {
+    fn limit_note(&self, max_bytes: u64, needed: u64) -> LimitNote {
+        LimitNote { max_bytes, needed, time: self.now.as_millisecond() }
+    }
+}
+
+impl LimitNote {
+    /// Returns whether it says something about this limit now.
+    fn is_good_for(&self, max_bytes: u64, now: Timestamp) -> bool {
+        let age = now.as_millisecond().saturating_sub(self.time);
+        self.max_bytes == max_bytes && (0..LOOK_AGAIN_AFTER).contains(&age)
+    }
+}
+
+impl From<LimitNote> for NotApplied {
+    fn from(note: LimitNote) -> Self {
+        Self::MaxBytes { max_bytes: note.max_bytes, needed: note.needed }
+    }
+}
+
+fn keep_notes(writer: &Writer, before: &RetentionNotes, notes: &RetentionNotes) {
+    if before != notes {
+        writer.keep_retention_notes(notes);
+    }
+}
+
+/// Forgets that a limit could not be kept to: the checkpoints that must stay are others now.
+fn look_at_limit_again(writer: &Writer) {
+    let before = writer.retention_notes();
+    keep_notes(writer, &before, &RetentionNotes { limit: None, ..before.clone() });
+}

@@ -1,0 +1,143 @@
+//! The retention policy: a pure function of the records, the settings and the time.
+
+use std::collections::HashMap;
+
+use jiff::Timestamp;
+
+use super::ClockDoubt;
+use crate::{
+    model::{CheckpointId, Kind},
+    settings::{RetentionSettings, Settings, duration_text},
+    store::{Timeline, TimelineEntry},
+};
+
+/// What retention says of one checkpoint.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Verdict {
+    /// Which.
+    pub id: CheckpointId,
+    /// Its kind.
+    pub kind: Kind,
+    /// Does it stay?
+    pub keep: bool,
+    /// Why.
+    pub reason: String,
+}
+
+impl Verdict {
+    /// Makes it stay because of its contents.
+    pub(super) fn spare(&mut self, limits: &RetentionSettings) {
+        self.keep = true;
+        let time = duration_text(limits.unsaved);
+        self.reason = format!("no other checkpoint has all of its contents; it stays for {time} at least");
+    }
+}
+
+/// The time as retention sees it.
+#[derive(Debug)]
+pub(super) struct When {
+    pub(super) now: Timestamp,
+    pub(super) doubt: Option<ClockDoubt>,
+    times: HashMap<CheckpointId, i64>,
+}
+
+impl When {
+    pub(super) fn new(timeline: &Timeline, now: Timestamp, doubt: Option<ClockDoubt>) -> Self {
+        let mut latest = i64::MIN;
+        let mut time = |entry: &TimelineEntry| {
+            latest = latest.max(entry.time);
+            (entry.id, latest)
+        };
+        Self { now, doubt, times: timeline.entries().iter().map(&mut time).collect() }
+    }
+
+    /// The time of a checkpoint. It can't be older than one that was taken before it: the clock was set back in between.
+    fn time_of(&self, entry: &TimelineEntry) -> i64 {
+        self.times.get(&entry.id).copied().unwrap_or(entry.time)
+    }
+
+    /// Checkpoints before this moment are older than `max_age`, in milliseconds since 1970. Returns `None` if there is no
+    /// such limit, or the clock is in doubt.
+    fn oldest(&self, limits: &RetentionSettings) -> Option<i64> {
+        let age = limits.max_age.filter(|_| self.doubt.is_none())?;
+        Some(self.now.as_millisecond() - age.as_millis() as i64)
+    }
+
+    /// Returns whether the contents of this checkpoint are protected: it is a safety checkpoint, and not older than
+    /// `unsaved`.
+    pub(super) fn protects_contents_of(&self, entry: &TimelineEntry, limits: &RetentionSettings) -> bool {
+        let age = self.now.as_millisecond().saturating_sub(self.time_of(entry));
+        let is_recent = self.doubt.is_some() || age <= limits.unsaved.as_millis() as i64;
+        entry.kind == Kind::Safety && !limits.unsaved.is_zero() && is_recent
+    }
+}
+
+/// What retention never takes, and why.
+pub(super) fn protected(timeline: &Timeline) -> HashMap<CheckpointId, &'static str> {
+    let mut found = HashMap::new();
+    let latest_safety = timeline.entries().iter().rev().find(|entry| entry.kind == Kind::Safety);
+    for entry in timeline.entries() {
+        let reason = match entry.kind {
+            Kind::Manual => Some("manual checkpoints stay until they are deleted"),
+            Kind::Feature => Some("feature checkpoints stay for ever"),
+            _ if entry.pinned => Some("it is pinned"),
+            _ => None,
+        };
+        if let Some(reason) = reason {
+            found.insert(entry.id, reason);
+        }
+    }
+    if let Some(current) = timeline.current() {
+        found.insert(current.id, "the workspace stands on it");
+    }
+    if let Some(safety) = latest_safety {
+        found.insert(safety.id, "undo needs it");
+    }
+    // Not always the same: what was written during a restore becomes a later one.
+    if let Some(safety) = timeline.operations.restores().filter_map(|restored| restored.safety).next_back() {
+        found.insert(safety, "undo needs it");
+    }
+    found
+}
+
+/// The verdict on every checkpoint, newest first. Contents are not looked at yet.
+pub(super) fn plan(timeline: &Timeline, settings: &Settings, when: &When) -> Vec<Verdict> {
+    let protected = protected(timeline);
+    let limits = &settings.retention;
+    let oldest = when.oldest(limits);
+    let mut of_kind: HashMap<Kind, u64> = HashMap::new();
+    let mut together = 0;
+    let mut verdicts = Vec::with_capacity(timeline.entries().len());
+    for entry in timeline.entries().iter().rev() {
+        let limit = match entry.kind {
+            Kind::Manual | Kind::Feature => None,
+            Kind::Automatic => Some(limits.automatic),
+            Kind::Session => Some(limits.session),
+            Kind::Turn => Some(limits.turn),
+            Kind::Step => Some(limits.step),
+            Kind::Safety => Some(limits.safety),
+        };
+        let count = of_kind.entry(entry.kind).or_default();
+        *count += 1;
+        let is_over_kind = limit.is_some_and(|limit| *count > limit);
+        let counts_together = matches!(entry.kind, Kind::Step | Kind::Automatic | Kind::Session | Kind::Safety);
+        let is_over_sum = counts_together && !is_over_kind && {
+            together += 1;
+            together > settings.checkpoints.max_checkpoints
+        };
+        let is_old = oldest.is_some_and(|oldest| when.time_of(entry) < oldest);
+        let verdict = |keep: bool, reason: String| Verdict { id: entry.id, kind: entry.kind, keep, reason };
+        verdicts.push(if let Some(reason) = protected.get(&entry.id) {
+            verdict(true, (*reason).to_owned())
+        } else if is_over_kind {
+            verdict(false, format!("only the last {} of kind {} are kept", limit.unwrap_or_default(), entry.kind))
+        } else if is_over_sum {
+            verdict(false, format!("max_checkpoints is {}", settings.checkpoints.max_checkpoints))
+        } else if is_old {
+            verdict(false, "it is older than max_age".into())
+        } else {
+            verdict(true, format!("one of the last of kind {}", entry.kind))
+        });
+    }
+    verdicts
+}

@@ -1,0 +1,227 @@
+//! Contents: the bytes of files and the targets of symlinks that checkpoints hold, whatever their path.
+//!
+//! Two ways to find out whether a checkpoint has contents of its own: [`HeldContents`] walks everything and is exact;
+//! [`is_held_nearby`] compares paths with a few other checkpoints and takes the same time however many there are.
+
+use std::{
+    collections::{HashMap, HashSet},
+    rc::Rc,
+};
+
+use bstr::BString;
+use gix_hash::ObjectId;
+use gix_object::tree::EntryKind;
+
+use super::{
+    Store,
+    objects::{ObjectKind, ObjectProblem, ObjectReader, object_id},
+};
+use crate::model::{CheckpointId, WorkspacePath};
+
+/// Under this name the files of the user's repository are compared that a `restore --git` kept.
+const GIT: &[u8] = b".git";
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Node {
+    Tree(ObjectId),
+    Blob(ObjectId),
+}
+
+type Names = HashMap<BString, Node>;
+
+/// Reads directories, each once.
+struct Trees {
+    reader: ObjectReader,
+    read: HashMap<ObjectId, Rc<Names>>,
+}
+
+impl Trees {
+    fn of(store: &Store) -> Self {
+        Self { reader: store.reader(), read: HashMap::new() }
+    }
+
+    fn names(&mut self, tree: ObjectId) -> Result<Rc<Names>, ObjectProblem> {
+        if let Some(names) = self.read.get(&tree) {
+            return Ok(Rc::clone(names));
+        }
+        let names = Rc::new(read_names(&self.reader, tree)?);
+        self.read.insert(tree, Rc::clone(&names));
+        Ok(names)
+    }
+
+    /// What lies at a path below these names.
+    fn find(&mut self, top: &Rc<Names>, path: &WorkspacePath) -> Result<Option<Node>, ObjectProblem> {
+        let mut names = Rc::clone(top);
+        let mut parts = path.parts().peekable();
+        while let Some(part) = parts.next() {
+            match names.get(part).copied() {
+                found if parts.peek().is_none() => return Ok(found),
+                Some(Node::Tree(tree)) => names = self.names(tree)?,
+                _ => break,
+            }
+        }
+        Ok(None)
+    }
+}
+
+fn read_names(reader: &ObjectReader, tree: ObjectId) -> Result<Names, ObjectProblem> {
+    let bytes = reader.read(&tree, ObjectKind::Tree)?;
+    let mut names = Names::new();
+    for entry in gix_object::TreeRefIter::from_bytes(&bytes, gix_hash::Kind::Sha1) {
+        let entry = entry.map_err(|error| ObjectProblem::Damaged(tree, error.to_string()))?;
+        let id = entry.oid.to_owned();
+        let node = if entry.mode.kind() == EntryKind::Tree { Node::Tree(id) } else { Node::Blob(id) };
+        names.insert(entry.filename.into(), node);
+    }
+    Ok(names)
+}
+
+/// The names of a directory with the paths that they have.
+fn below(directory: &WorkspacePath, names: &Names) -> Vec<(WorkspacePath, Node)> {
+    names.iter().map(|(name, node)| (directory.join(name), *node)).collect()
+}
+
+/// The top of a checkpoint: its files, and those of the user's repository that it keeps.
+fn top(store: &Store, id: &CheckpointId) -> Result<Names, ObjectProblem> {
+    let reader = store.reader();
+    let (tree, state) = super::store::read_commit(&reader, &object_id(id.as_bytes()))?;
+    let mut names = read_names(&reader, tree)?;
+    if let Some(state) = state {
+        let (state, _) = super::store::read_commit(&reader, &state)?;
+        let git = reader.entry(&state, "git")?;
+        names.extend(git.map(|(_, git)| (BString::from(GIT), Node::Tree(git))));
+    }
+    Ok(names)
+}
+
+/// Contents that a number of checkpoints hold.
+pub(crate) struct HeldContents<'s> {
+    store: &'s Store,
+    reader: ObjectReader,
+    /// Blobs, and trees of which everything is held.
+    held: HashSet<ObjectId>,
+}
+
+impl<'s> HeldContents<'s> {
+    /// No contents at all.
+    pub(crate) fn none(store: &'s Store) -> Self {
+        Self { store, reader: store.reader(), held: HashSet::new() }
+    }
+
+    /// Adds the contents of a checkpoint. Contents that can't be reached because of damage are not added.
+    pub(crate) fn add(&mut self, id: &CheckpointId) {
+        let Ok(top) = top(self.store, id) else { return };
+        let mut left: Vec<Node> = top.into_values().collect();
+        let mut met = HashSet::new();
+        let mut is_whole = true;
+        while let Some(node) = left.pop() {
+            match node {
+                Node::Blob(blob) => drop(self.held.insert(blob)),
+                Node::Tree(tree) if self.held.contains(&tree) || !met.insert(tree) => {}
+                Node::Tree(tree) => match read_names(&self.reader, tree) {
+                    Ok(names) => left.extend(names.into_values()),
+                    Err(_) => is_whole = false,
+                },
+            }
+        }
+        // A tree above a damaged one does not hold everything that it names.
+        if is_whole {
+            self.held.extend(met);
+        }
+    }
+
+    /// Returns the paths of a checkpoint whose contents are not among these, each content once. Those behind damage can't be
+    /// told.
+    pub(crate) fn lacking(&self, id: &CheckpointId) -> Vec<WorkspacePath> {
+        let mut found = Vec::new();
+        drop(self.visit_lacking(id, |path| {
+            found.push(path);
+            true
+        }));
+        found.sort();
+        found
+    }
+
+    /// Returns whether all contents of a checkpoint are among these. One that can't be read may have others.
+    pub(crate) fn hold_all_of(&self, id: &CheckpointId) -> bool {
+        let mut is_lacking = false;
+        let visited = self.visit_lacking(id, |_| {
+            is_lacking = true;
+            false
+        });
+        visited.is_ok() && !is_lacking
+    }
+
+    /// Calls `visit` with the path of each content that is not held, until that returns false.
+    fn visit_lacking(
+        &self,
+        id: &CheckpointId,
+        mut visit: impl FnMut(WorkspacePath) -> bool,
+    ) -> Result<(), ObjectProblem> {
+        let mut left = below(&WorkspacePath::default(), &top(self.store, id)?);
+        let mut met = HashSet::new();
+        while let Some((path, node)) = left.pop() {
+            let (Node::Tree(object) | Node::Blob(object)) = node;
+            if self.held.contains(&object) || !met.insert(object) {
+                continue;
+            }
+            match node {
+                Node::Tree(tree) => left.extend(below(&path, &read_names(&self.reader, tree)?)),
+                Node::Blob(_) if !visit(path) => return Ok(()),
+                Node::Blob(_) => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Returns whether each of a checkpoint's contents lies at the same path in one of `others`. `false` is inconclusive: they
+/// may lie at other paths, or in further checkpoints.
+pub(crate) fn is_held_nearby(store: &Store, id: &CheckpointId, others: &[CheckpointId]) -> bool {
+    let held = || -> Result<bool, ObjectProblem> {
+        let mut trees = Trees::of(store);
+        let mut left = below(&WorkspacePath::default(), &top(store, id)?);
+        for other in others {
+            if left.is_empty() {
+                break;
+            }
+            // A damaged checkpoint holds nothing that could be relied on.
+            if let Ok(names) = top(store, other) {
+                left = lacking_in(&mut trees, left, &Rc::new(names))?;
+            }
+        }
+        Ok(!has_contents(&mut trees, left)?)
+    };
+    held().unwrap_or(false)
+}
+
+/// Those of these paths at which another checkpoint does not have the same; directories that differ are taken apart.
+fn lacking_in(
+    trees: &mut Trees,
+    mut left: Vec<(WorkspacePath, Node)>,
+    other: &Rc<Names>,
+) -> Result<Vec<(WorkspacePath, Node)>, ObjectProblem> {
+    let mut lacking = Vec::new();
+    while let Some((path, node)) = left.pop() {
+        match (node, trees.find(other, &path).unwrap_or_default()) {
+            (node, Some(found)) if node == found => {}
+            (Node::Tree(tree), Some(Node::Tree(_))) => {
+                left.extend(below(&path, &*trees.names(tree)?));
+            }
+            _ => lacking.push((path, node)),
+        }
+    }
+    Ok(lacking)
+}
+
+/// Returns whether there is a file or a symlink at these paths or below. Empty directories are not contents.
+fn has_contents(trees: &mut Trees, left: Vec<(WorkspacePath, Node)>) -> Result<bool, ObjectProblem> {
+    let mut left: Vec<Node> = left.into_iter().map(|(_, node)| node).collect();
+    while let Some(node) = left.pop() {
+        match node {
+            Node::Blob(_) => return Ok(true),
+            Node::Tree(tree) => left.extend(trees.names(tree)?.values()),
+        }
+    }
+    Ok(false)
+}

@@ -1,0 +1,213 @@
+//! The directory that a store belongs to, known by its numbers rather than by its path.
+
+use std::{io, path::Path};
+
+use super::{ExactText, Layout};
+use crate::{
+    disk::{
+        self, DirectoryNumbers, Trust,
+        private::{self, Durability},
+    },
+    error::{Error, Result, While},
+};
+
+/// The directory that a store belongs to, as the store remembers it.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub(crate) struct IdentityFile {
+    /// The workspace's path.
+    pub(crate) path: ExactText,
+    /// The number of its device, which may change with a reboot.
+    pub(crate) device: u64,
+    /// Its directory, however it is called.
+    pub(crate) inode: u64,
+    /// The time at which that directory was made, in nanoseconds: an inode number is given to another one day.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) born: Option<i64>,
+    /// The file system that it is on, by an id that stays the same across mounts, containers and reboots.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    filesystem: Option<String>,
+    /// The mount that its path leads through.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    mount: Option<MountTop>,
+    /// Its directory has another store by now, and this one is only kept.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    released: bool,
+}
+
+/// The top of a mount.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+struct MountTop {
+    path: ExactText,
+    inode: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    born: Option<i64>,
+}
+
+/// A directory that is there now.
+#[derive(Debug, Clone)]
+pub(crate) struct FoundDirectory {
+    /// What a store of it would remember.
+    pub(crate) identity: IdentityFile,
+    trust: Trust,
+}
+
+/// How a directory compares with the one that a store remembers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Likeness {
+    /// It is the same directory, whatever it is called by now.
+    Same,
+    /// It is certainly another one.
+    Another,
+    /// The file system has no numbers that tell.
+    Unknown,
+}
+
+impl FoundDirectory {
+    /// The directory at a path, links followed; none where there is nothing.
+    pub(crate) fn of(path: &Path) -> io::Result<Option<Self>> {
+        let Some(numbers) = disk::numbers_of(path)? else { return Ok(None) };
+        let mount = MountTop::above(path)?;
+        let DirectoryNumbers { device, inode, born, filesystem, trust } = numbers;
+        let path = ExactText::of_path(path);
+        let identity = IdentityFile { path, device, inode, born, filesystem, mount, released: false };
+        Ok(Some(Self { identity, trust }))
+    }
+
+    /// Tells whether the numbers of this directory can't tell it from another one at its path.
+    pub(crate) fn is_known_by_path_alone(&self) -> bool {
+        self.trust == Trust::Neither
+    }
+
+    /// Tells whether this directory is the top of a mount, which nothing but another mount can replace.
+    pub(crate) fn is_mount_top(&self) -> bool {
+        self.identity.mount.as_ref().is_some_and(|mount| mount.path == self.identity.path)
+    }
+
+    /// Tells whether this is the other directory, seen through another path at this very moment.
+    pub(crate) fn is_also(&self, other: &Self) -> bool {
+        self.identity.device == other.identity.device && self.identity.likeness(other) == Likeness::Same
+    }
+}
+
+impl MountTop {
+    fn above(path: &Path) -> io::Result<Option<Self>> {
+        let top = disk::mount_top(path)?;
+        let numbers = disk::numbers_of(&top)?;
+        let of = |numbers: DirectoryNumbers| Self {
+            path: ExactText::of_path(&top),
+            inode: numbers.inode,
+            // That of an overlay changes with the first write.
+            born: numbers.born.filter(|_| numbers.trust == Trust::Both),
+        };
+        Ok(numbers.map(of))
+    }
+}
+
+impl IdentityFile {
+    /// Compares a directory with the one that is remembered. The number of the device alone decides nothing.
+    pub(crate) fn likeness(&self, there: &FoundDirectory) -> Likeness {
+        let found = &there.identity;
+        if differ(self.filesystem.as_ref(), found.filesystem.as_ref()) {
+            return Likeness::Another;
+        }
+        let is_inode = self.inode == found.inode;
+        match (there.trust, self.born.zip(found.born)) {
+            (_, Some((known, found))) if is_inode && known == found => Likeness::Same,
+            (Trust::Neither, _) => Likeness::Unknown,
+            (Trust::InodeAlone, _) | (Trust::Both, None) if is_inode => Likeness::Unknown,
+            _ => Likeness::Another,
+        }
+    }
+
+    /// Tells whether a path leads through the mount that was remembered, so that what is not there is gone. A store of an
+    /// older version remembers none; then the device has to do.
+    pub(crate) fn is_seen_from(&self, there: &FoundDirectory) -> bool {
+        let found = &there.identity;
+        match (&self.mount, &found.mount) {
+            (Some(known), Some(now)) => known == now && !differ(self.filesystem.as_ref(), found.filesystem.as_ref()),
+            _ => self.device == found.device,
+        }
+    }
+
+    /// The same directory, for a store that it has no more.
+    pub(crate) fn released(self) -> Self {
+        Self { released: true, ..self }
+    }
+
+    /// Tells whether its directory has another store by now.
+    pub(crate) fn is_released(&self) -> bool {
+        self.released
+    }
+
+    /// Reads it; none where it is missing or damaged.
+    pub(crate) fn read(layout: &Layout) -> Option<Self> {
+        let bytes = private::read(&layout.identity()).ok()??;
+        serde_json::from_slice(&bytes).ok()
+    }
+
+    /// Writes it, durably.
+    pub(crate) fn write(&self, layout: &Layout) -> Result<()> {
+        let path = layout.identity();
+        let text = serde_json::to_string(self).map_err(|error| Error::Internal(error.to_string()))?;
+        private::replace(&path, format!("{text}\n").as_bytes(), Durability::Synced).or_fail("write", path)
+    }
+}
+
+/// Two values that are both known, and not the same.
+fn differ<T: PartialEq>(one: Option<T>, other: Option<T>) -> bool {
+    one.zip(other).is_some_and(|(one, other)| one != other)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn known() -> IdentityFile {
+        IdentityFile {
+            path: ExactText::of(b"/w"),
+            device: 1,
+            inode: 2,
+            born: Some(3),
+            filesystem: Some("a".into()),
+            mount: None,
+            released: false,
+        }
+    }
+
+    fn found(trust: Trust, change: impl FnOnce(&mut IdentityFile)) -> FoundDirectory {
+        let mut identity = known();
+        change(&mut identity);
+        FoundDirectory { identity, trust }
+    }
+
+    #[test]
+    fn the_number_of_a_device_decides_nothing() {
+        for trust in [Trust::Both, Trust::InodeAlone, Trust::Neither] {
+            assert_eq!(known().likeness(&found(trust, |other| other.device = 9)), Likeness::Same);
+        }
+    }
+
+    #[test]
+    fn another_file_system_is_another_directory_whatever_its_numbers() {
+        for trust in [Trust::Both, Trust::InodeAlone, Trust::Neither] {
+            let snapshot = found(trust, |other| other.filesystem = Some("b".into()));
+            assert_eq!(known().likeness(&snapshot), Likeness::Another);
+            let of_older_store = IdentityFile { filesystem: None, ..known() };
+            assert_eq!(of_older_store.likeness(&snapshot), Likeness::Same);
+        }
+    }
+
+    #[test]
+    fn numbers_tell_only_where_they_are_stable() {
+        let inode = |trust| known().likeness(&found(trust, |other| other.inode = 9));
+        let birth = |trust| known().likeness(&found(trust, |other| other.born = Some(9)));
+        let unborn = |trust| known().likeness(&found(trust, |other| other.born = None));
+        assert_eq!([Trust::Both, Trust::InodeAlone].map(inode), [Likeness::Another; 2]);
+        assert_eq!(birth(Trust::Both), Likeness::Another);
+        assert_eq!(birth(Trust::InodeAlone), Likeness::Unknown, "a layer above got a copy of it");
+        assert_eq!([Trust::Both, Trust::InodeAlone].map(unborn), [Likeness::Unknown; 2]);
+        for compare in [inode, birth, unborn] {
+            assert_eq!(compare(Trust::Neither), Likeness::Unknown);
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! Whether the repository that `.git` leads to is the workspace's own.
+//!
+//! Anything that writes into the workspace can write a `.git` file or a link that leads into another repository. Such a
+//! repository may be read, and is not moved unless it names the workspace as its own.
+
+use std::{
+    io,
+    path::{Component, Path, PathBuf},
+};
+
+use bstr::ByteSlice;
+
+use super::{
+    position::refuse,
+    repository::{UserRepository, read_text},
+};
+use crate::{disk, error::Result};
+
+impl UserRepository {
+    /// Refuses a repository that does not name this directory back.
+    pub(super) fn refuse_others_repository(&self) -> Result<()> {
+        if self.is_own() {
+            return Ok(());
+        }
+        let (git_dir, top) = (self.git_dir.display(), self.top.display());
+        refuse(format!(
+            "{top}/.git leads to {git_dir}, and that repository does not name this directory as its work tree; \
+             if it is, say so with: git --git-dir={git_dir} config core.worktree {top}"
+        ))
+    }
+
+    /// Refuses a file of the repository that lies elsewhere, or behind a symbolic link.
+    pub(super) fn refuse_linked(&self, path: &Path) -> Result<()> {
+        match self.link_on_the_way(path) {
+            None => Ok(()),
+            Some(link) => refuse(format!("{} leads out of the repository, as a link does", link.display())),
+        }
+    }
+
+    /// Returns `true` if the repository names this directory back. One that can't be read does not.
+    pub(crate) fn is_own(&self) -> bool {
+        self.names_back().unwrap_or(false)
+    }
+
+    /// Returns `true` if a file of this name is the workspace's own to change.
+    pub(crate) fn may_change(&self, path: &Path) -> bool {
+        self.is_own() && self.link_on_the_way(path).is_none()
+    }
+
+    /// Returns the first part of a path that is a link; the path itself if it does not lie in the repository.
+    fn link_on_the_way(&self, path: &Path) -> Option<PathBuf> {
+        let bases = [&self.git_dir, &self.common_dir];
+        let Some((base, below)) = bases.into_iter().find_map(|base| Some((base, path.strip_prefix(base).ok()?))) else {
+            return Some(path.to_owned());
+        };
+        let mut here = base.clone();
+        for part in below.components() {
+            here.push(part);
+            if !matches!(part, Component::Normal(_)) || disk::is_symlink(&here) {
+                return Some(here);
+            }
+        }
+        None
+    }
+
+    fn names_back(&self) -> io::Result<bool> {
+        let (own, common) = (disk::private::canonical(&self.git_dir)?, disk::private::canonical(&self.common_dir)?);
+        if own != common {
+            return Ok(own.parent() == Some(&common.join("worktrees")) && self.is_linked_work_tree_of(&own)?);
+        }
+        let entry = self.top.join(".git");
+        let is_here = self.git_dir == entry && !disk::is_symlink(&entry);
+        Ok(is_here || self.is_configured_work_tree(&own)?)
+    }
+
+    /// A linked work tree: the directory that its repository keeps for it has a file with the path of its `.git`.
+    fn is_linked_work_tree_of(&self, git_dir: &Path) -> io::Result<bool> {
+        let Some(text) = read_text(&git_dir.join("gitdir")) else { return Ok(false) };
+        let named = git_dir.join(text.trim_end_matches(['\n', '\r']));
+        let is_entry = named.file_name().is_some_and(|name| name == ".git");
+        Ok(is_entry && named.parent().map(disk::private::canonical).transpose()? == Some(self.canonical_top()?))
+    }
+
+    /// A submodule, or a repository kept elsewhere: its configuration names the work tree.
+    fn is_configured_work_tree(&self, git_dir: &Path) -> io::Result<bool> {
+        let files = ["config.worktree", "config"].map(|name| git_dir.join(name));
+        let Some(named) = files.iter().find_map(|file| configured_work_tree(file)) else { return Ok(false) };
+        Ok(disk::private::canonical(&git_dir.join(named))? == self.canonical_top()?)
+    }
+
+    fn canonical_top(&self) -> io::Result<PathBuf> {
+        disk::private::canonical(&self.top)
+    }
+}
+
+fn configured_work_tree(file: &Path) -> Option<PathBuf> {
+    let bytes = disk::read_following(file).ok()??;
+    let metadata = gix_config::file::Metadata::from(gix_config::Source::Local);
+    let config = gix_config::File::from_bytes_no_includes(&bytes, metadata, Default::default()).ok()?;
+    Some(config.string("core.worktree")?.to_path().ok()?.to_owned())
+}

@@ -1,0 +1,97 @@
+//! Stores made by hand whose trees are deeper than any file system takes: they are refused at once, and shallower ones
+//! take no longer than they have to.
+
+use std::{
+    path::Path,
+    time::{Duration, Instant},
+};
+
+use backtrail::{CheckpointId, Error, ErrorCode, RestoreRequest, SaveRequest, Scope};
+use backtrail_testkit::{TestWorkspace, git_output_with};
+
+use crate::hostile::{RECORD, checkpoint};
+
+/// The most levels that a stored tree may have.
+const MOST: usize = 4_096;
+
+/// A checkpoint with one file below so many directories.
+fn deep(ws: &TestWorkspace, levels: usize) -> CheckpointId {
+    let path = format!("{}bottom", "d/".repeat(levels));
+    let who = "Backtrail <backtrail@localhost> 1800000000 +0000";
+    let commands = format!("commit refs/deep\ncommitter {who}\ndata 0\nM 100644 inline {path}\ndata 2\n1\n\n");
+    let made = git_output_with(&ws.store(), &["fast-import", "--quiet"], commands.into_bytes());
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    let tree = git_output_with(&ws.store(), &["rev-parse", "refs/deep^{tree}"], Vec::new()).stdout;
+    std::fs::remove_file(ws.store().join("refs/deep")).unwrap();
+    checkpoint(ws, String::from_utf8(tree).unwrap().trim(), RECORD)
+}
+
+/// Removes a chain of directories `d`, which nothing that recurses could.
+fn remove_chain(top: &Path) {
+    let below = top.with_file_name("below");
+    while top.exists() {
+        let has_more = std::fs::rename(top.join("d"), &below).is_ok();
+        std::fs::remove_file(top.join("bottom")).ok();
+        std::fs::remove_dir(top).unwrap();
+        if has_more {
+            std::fs::rename(&below, top).unwrap();
+        }
+    }
+}
+
+fn workspace() -> TestWorkspace {
+    let ws = TestWorkspace::in_memory();
+    ws.write("file", "1\n");
+    ws.save();
+    ws
+}
+
+/// A hand-made store with three thousand levels took minutes to restore, and more than that did not end well.
+#[test]
+fn a_tree_that_is_too_deep_is_refused_at_once() {
+    for levels in [MOST + 1, 5_000, 50_000] {
+        let ws = workspace();
+        let id = deep(&ws, levels);
+        let workspace = ws.open();
+        let began = Instant::now();
+        let refused = |what: &str, error: Error| {
+            assert_eq!(error.code(), ErrorCode::StoreDamaged, "{what}: {error}");
+            assert!(error.to_string().contains("deep"), "{what}: {error}");
+        };
+        refused("show", workspace.show(&id).unwrap_err());
+        refused("diff", workspace.diff(Some(id), None, &Scope::Whole).unwrap_err());
+        refused("plan", workspace.plan_restore(&RestoreRequest::whole(id)).unwrap_err());
+        refused("restore", workspace.restore(&RestoreRequest::whole(id), ws.now()).unwrap_err());
+        let exported = ws.base().join("exported");
+        refused("export", workspace.export(&id, &exported).unwrap_err());
+        remove_chain(&exported.join("d"));
+        let damaged = workspace.verify().unwrap().damaged;
+        assert_eq!(damaged.iter().map(|damage| damage.id.as_str()).collect::<Vec<_>>(), [id.to_string()]);
+        assert!(began.elapsed() < Duration::from_secs(30), "{levels}: {:?}", began.elapsed());
+
+        assert_eq!(ws.read("file").unwrap(), b"1\n", "nothing was touched");
+        assert!(!ws.exists("d"));
+        ws.write("file", "2\n");
+        assert!(workspace.save(&SaveRequest::default(), ws.now()).unwrap().created);
+        workspace.prune(ws.now()).unwrap();
+    }
+}
+
+#[test]
+fn the_deepest_tree_is_compared_and_restored_in_good_time() {
+    let ws = workspace();
+    let id = deep(&ws, MOST);
+    let workspace = ws.open();
+    let began = Instant::now();
+    assert_eq!(workspace.verify().unwrap().damaged.len(), 0);
+    assert_eq!(workspace.diff(Some(id), None, &Scope::Whole).unwrap().changes.len(), 2);
+    assert_eq!(workspace.restore(&RestoreRequest::whole(id), ws.now()).unwrap().changes.len(), 2);
+    let exported = ws.base().join("exported");
+    assert_eq!(workspace.export(&id, &exported).unwrap(), 1);
+    workspace.prune(ws.now()).unwrap();
+    assert!(began.elapsed() < Duration::from_secs(60), "{:?}", began.elapsed());
+    for top in [ws.path("d"), exported.join("d")] {
+        assert!(top.exists());
+        remove_chain(&top);
+    }
+}
