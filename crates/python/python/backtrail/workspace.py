@@ -394,7 +394,8 @@ class Workspace:
 
     def _survey(self) -> NativeSurvey:
         """The names, sizes and times of everything in the workspace, captured or not."""
-        return self._run(lambda survey: survey, self._native.survey)
+        survey: NativeSurvey = self._run(lambda survey: survey, self._native.survey)
+        return survey
 
     def _not_taken_back(self, survey: NativeSurvey, restored: Restored) -> List[str]:
         """What differs from a survey although the workspace was restored; conflicts included."""

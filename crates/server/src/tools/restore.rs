@@ -1,8 +1,8 @@
 //! `restore_plan`, which only reads, and `restore_apply`, which does what a plan showed and nothing else.
 
 use backtrail::{
-    Change, Conflict, ErrorCode, Only, Precious, RestoreOutcome, RestorePlan, RestoreRequest,
-    json::{ConflictJson, MovedJson},
+    Change, Conflict, ErrorCode, Only, Precious, RestoreOutcome, RestorePlan, RestoreRequest, Skipped, Workspace,
+    json::{ConflictJson, MovedJson, SkippedJson},
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -80,6 +80,8 @@ pub(super) struct RestoreAnswer {
     conflicts: Vec<ConflictJson>,
     /// What should go, and stays, or would, such as git's own directory; it keeps nobody from restoring.
     stays: Vec<ConflictJson>,
+    /// Paths on disk that the checkpoint could not capture, although an earlier one held them: they can't come back.
+    not_restored: Vec<SkippedJson>,
     /// Where the user's repository was moved to, which only `undo` of the user's own restore does; null where it was
     /// left alone.
     git: Option<MovedJson>,
@@ -103,10 +105,18 @@ pub(super) fn plan(shared: &Shared, call: &Call, args: PlanArgs) -> Result<Resto
         ..RestoreRequest::whole(target)
     };
     let plan = workspace.plan_restore(&request)?;
+    let lacking = lacking(&workspace, &request)?;
     shared.plans.remember(&plan.hash, request);
     let stays = plan.stays();
     let RestorePlan { hash, changes, conflicts, .. } = plan;
-    let facts = Facts { changes: &changes, conflicts: &conflicts, stays: &stays, limit, precious: &precious };
+    let facts = Facts {
+        changes: &changes,
+        conflicts: &conflicts,
+        stays: &stays,
+        lacking: &lacking,
+        limit,
+        precious: &precious,
+    };
     Ok(RestoreAnswer { plan: Some(hash), checkpoint: Some(target.to_string()), ..RestoreAnswer::of(&facts) })
 }
 
@@ -118,8 +128,16 @@ pub(super) fn apply(shared: &Shared, call: &Call, args: ApplyArgs) -> Result<Res
     };
     let request = shared.plans.find(&args.plan).ok_or_else(unknown)?;
     let (workspace, precious) = shared.open(Purpose::Restore, call)?;
+    let lacking = lacking(&workspace, &request)?;
     let done = workspace.restore(&request, call.now.timestamp())?;
-    Ok(RestoreAnswer::done(&done, &precious))
+    Ok(RestoreAnswer::done(&done, &lacking, &precious))
+}
+
+/// Returns the paths of the request that its checkpoint could not hold, and that stay as they are.
+fn lacking(workspace: &Workspace, request: &RestoreRequest) -> Result<Vec<Skipped>, Failure> {
+    let dropped = workspace.unprotected_at(&request.target)?.into_iter();
+    let dropped = dropped.filter(|dropped| request.scope.contains(&dropped.path));
+    Ok(dropped.map(|dropped| Skipped { path: dropped.path, reason: dropped.reason }).collect())
 }
 
 /// What an answer is made of.
@@ -127,6 +145,7 @@ struct Facts<'a> {
     changes: &'a [Change],
     conflicts: &'a [Conflict],
     stays: &'a [Conflict],
+    lacking: &'a [Skipped],
     limit: usize,
     precious: &'a Precious,
 }
@@ -144,15 +163,16 @@ impl RestoreAnswer {
             safety: None,
             conflicts: answers::conflicts("conflicts", facts.conflicts, &mut notes),
             stays: answers::conflicts("stays", facts.stays, &mut notes),
+            not_restored: answers::skipped("not_restored", facts.lacking, &mut notes),
             git: None,
             truncated: notes.into_inner(),
         }
     }
 
     /// What was done.
-    pub(super) fn done(done: &RestoreOutcome, precious: &Precious) -> Self {
+    pub(super) fn done(done: &RestoreOutcome, lacking: &[Skipped], precious: &Precious) -> Self {
         let RestoreOutcome { changes, conflicts, stays, .. } = done;
-        let facts = Facts { changes, conflicts, stays, limit: USUAL_CHANGES, precious };
+        let facts = Facts { changes, conflicts, stays, lacking, limit: USUAL_CHANGES, precious };
         Self {
             plan: Some(done.plan.clone()),
             checkpoint: Some(done.target.to_string()),
@@ -165,6 +185,6 @@ impl RestoreAnswer {
 
     /// There was nothing to take back.
     pub(super) fn nothing(precious: &Precious) -> Self {
-        Self::of(&Facts { changes: &[], conflicts: &[], stays: &[], limit: USUAL_CHANGES, precious })
+        Self::of(&Facts { changes: &[], conflicts: &[], stays: &[], lacking: &[], limit: USUAL_CHANGES, precious })
     }
 }

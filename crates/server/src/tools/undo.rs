@@ -17,7 +17,7 @@ pub(super) struct UndoArgs {}
 pub(super) fn run(shared: &Shared, call: &Call, _: UndoArgs) -> Result<RestoreAnswer, Failure> {
     let (workspace, precious) = shared.open(Purpose::Restore, call)?;
     Ok(match workspace.undo(call.now.timestamp())? {
-        Some(done) => RestoreAnswer::done(&done, &precious),
+        Some(done) => RestoreAnswer::done(&done, &[], &precious),
         None => RestoreAnswer::nothing(&precious),
     })
 }

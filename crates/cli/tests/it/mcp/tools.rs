@@ -1,5 +1,7 @@
 //! Every tool and resource, used as an agent uses them.
 
+use std::fs;
+
 use serde_json::{Value, json};
 
 use super::{
@@ -89,10 +91,11 @@ fn answers_are_those_of_the_command_line_and_more() {
     // What stays when it should go, and what can't be compared any more, is told here too.
     place.write("new/.git/HEAD", "ref: refs/heads/main\n");
     place.write("new/file", "1\n");
-    place.write("dir/CACHEDIR.TAG", "Signature: 8a477f597d28d172789f06886806bc55\n");
+    fs::remove_file(place.path("ws/dir/b.txt")).unwrap();
+    assert!(place.shell("mkfifo dir/b.txt").status().unwrap().success());
     let ours = client.ok("workspace_status", json!({}));
     let theirs = place.json(["status"]);
-    assert_eq!(theirs["skipped"][0]["path"], "dir", "{theirs}");
+    assert_eq!(theirs["skipped"][0]["path"], "dir/b.txt", "{theirs}");
     has_all(&ours, &theirs, "status");
     has_all(&ours["checkpoint"], &theirs["checkpoint"], "checkpoint");
     has_all(&ours["changes"][0], &theirs["changes"][0], "change");
@@ -107,6 +110,11 @@ fn answers_are_those_of_the_command_line_and_more() {
     schema::assert_declared(&client.tool("restore_plan")["outputSchema"], &ours, "restore_plan");
     let saved = client.ok("checkpoint_save", json!({}));
     schema::assert_declared(&client.tool("checkpoint_save")["outputSchema"], &saved, "checkpoint_save");
+    assert_eq!(saved["dropped"][0]["path"], "dir/b.txt", "{saved}");
+    let ours = client.ok("restore_plan", json!({ "checkpoint": "@" }));
+    let theirs = place.json(["restore", "@", "--dry-run"]);
+    assert_eq!(theirs["not_restored"][0]["path"], "dir/b.txt", "{theirs}");
+    has_all(&ours, &theirs, "restore of a checkpoint that dropped something");
 }
 
 /// The hints here had fallen behind those of the command line.
