@@ -123,11 +123,11 @@ fn settings_that_cannot_be_read_are_explained() {
 #[test]
 fn settings_behind_a_link_are_told_as_they_hold() {
     let place = Place::saved();
-    std::fs::write(place.path("shared.toml"), "[retention]\nturn = 9\n").unwrap();
+    std::fs::write(place.path("shared.toml"), "[retention]\nturn = 900\n").unwrap();
     let link = place.path("ws/backtrail.toml");
     std::os::unix::fs::symlink(place.path("shared.toml"), &link).unwrap();
     let (ok, detail) = check(&place, "settings");
-    assert!(ok && detail.contains("9  (the workspace's file)"), "{detail}");
+    assert!(ok && detail.contains("900  (the workspace's file)"), "{detail}");
     assert!(
         detail.contains(&format!("{} (a link to {})", link.display(), place.path("shared.toml").display())),
         "{detail}"
