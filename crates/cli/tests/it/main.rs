@@ -48,4 +48,5 @@ mod threads;
 mod try_run;
 mod usage;
 mod verify;
+mod which_workspace;
 mod workspaces;
