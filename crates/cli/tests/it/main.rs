@@ -28,6 +28,7 @@ mod install_samples;
 mod integrations;
 mod list;
 mod mcp;
+mod namespaces;
 mod overview;
 mod owners;
 mod pages;
