@@ -427,6 +427,11 @@ fn a_store_that_the_directory_has_is_kept() {
     let (ws, first, old) = deleted_and_made_again();
     ws.write("b", "1");
     let own = ws.save();
+    let journal = ws.store().join("backtrail/journal");
+    std::fs::write(&journal, "a restore is under way\n").unwrap();
+    let error = ws.open().adopt(&old, ws.now()).unwrap_err();
+    assert!(matches!(error, backtrail::Error::HalfRestored { .. }), "{error}");
+    std::fs::remove_file(&journal).unwrap();
     let kept = ws.open().adopt(&old, ws.now()).unwrap().kept.unwrap();
     assert_ne!(kept, old);
     assert_eq!(ws.open().current().unwrap(), Some(first.id));
