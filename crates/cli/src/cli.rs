@@ -41,7 +41,8 @@ Exit status: 0 done, 1 failed, 2 usage or settings, 3 no such checkpoint or path
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Global options")]
 pub(crate) struct GlobalOptions {
-    /// The workspace; without it the nearest directory around that has a store, else a .git, else the current one
+    /// The workspace; without it the nearest directory around that has a store, else a .git, else the current one; a nearer
+    /// .git goes first where the workspace around it has none itself, or skips it
     #[arg(short, long, global = true, value_name = "DIR")]
     pub(crate) workspace: Option<PathBuf>,
     /// Keep the store in this directory

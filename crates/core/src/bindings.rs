@@ -67,16 +67,13 @@ impl<'a> Stores<'a> {
             Some(known) => claim(&known, &own),
             None => Some(Claim::ByPath),
         };
-        let best = |claims: &mut dyn Iterator<Item = (PathBuf, Claim)>| claims.max_by_key(|(_, claim)| *claim);
-        let mut by_name = self
-            .names(root)
-            .take_while(|store| is_store(store))
-            .filter_map(|store| Some((store.clone(), claim_by_name(&store)?)));
-        if let Some((store, _)) = best(&mut by_name).filter(|(_, claim)| *claim > Claim::Heir) {
+        let by_name = self.names(root).take_while(|store| is_store(store));
+        let by_name = by_name.filter_map(|store| Some((claim_by_name(&store)?, store)));
+        if let Some((_, store)) = strongest(by_name).filter(|(claim, _)| *claim > Claim::Heir) {
             return Some(store);
         }
-        let mut known = self.all().iter().filter_map(|(store, known)| Some((store.clone(), claim(known, &own)?)));
-        best(&mut known).map(|(store, _)| store)
+        let known = self.all().iter().filter_map(|(store, known)| Some((claim(known, &own)?, store.clone())));
+        strongest(known).map(|(_, store)| store)
     }
 
     /// The store that a directory without one would get.
@@ -116,6 +113,13 @@ impl<'a> Stores<'a> {
             stores.filter_map(|store| Some((store.clone(), IdentityFile::read(&Layout::new(&store))?))).collect()
         })
     }
+}
+
+/// The strongest claim. Of several heirs the last is meant, else the first: the older store is used.
+fn strongest(claims: impl Iterator<Item = (Claim, PathBuf)>) -> Option<(Claim, PathBuf)> {
+    claims.reduce(
+        |best, next| if next.0 > best.0 || next.0 == Claim::Heir && best.0 == Claim::Heir { next } else { best },
+    )
 }
 
 fn claim(known: &IdentityFile, own: &FoundDirectory) -> Option<Claim> {

@@ -35,9 +35,9 @@ impl Workspace {
         Ok(IdentityFile::read(writer.layout()).is_some_and(|known| known.likeness(&own) == Likeness::Another))
     }
 
-    /// Tells whether the directory is known by its path alone, because its file system has no stable numbers.
-    pub fn is_known_by_path_alone(&self) -> Result<bool> {
-        Ok(self.found()?.is_known_by_path_alone())
+    /// What the directory is known by, where its file system has no stable numbers.
+    pub fn known_by(&self) -> Result<Option<&'static str>> {
+        Ok(self.found()?.known_by())
     }
 
     /// Refuses a folder of projects that has no store: only its owner can mean it as one workspace.

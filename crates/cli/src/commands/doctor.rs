@@ -113,8 +113,8 @@ fn place(survey: &Survey, invocation: &Invocation) -> Check {
     }
     problems.extend(location.former.as_ref().map(|former| former.notice(&location.root)));
     let mut lines = vec![location.root.display().to_string()];
-    if workspace.is_known_by_path_alone().unwrap_or(false) {
-        lines.push("known by its path alone: its file system has no stable numbers for a directory".to_owned());
+    if let Ok(Some(by)) = workspace.known_by() {
+        lines.push(format!("known by {by}: other numbers of a directory are not stable on its file system"));
     }
     let ok = problems.is_empty();
     lines.extend(problems);

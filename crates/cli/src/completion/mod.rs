@@ -51,6 +51,7 @@ const ARGUMENTS: &[(&str, &str, Offer)] = &[
     ("delete", "ids", Offer::Checkpoints),
     ("pin", "checkpoint", Offer::Checkpoints),
     ("unpin", "checkpoint", Offer::Pinned),
+    ("workspaces", "adopt", Offer::Stores),
     ("man", "command", Offer::Commands),
 ];
 

@@ -11,7 +11,7 @@ use super::candidate;
 use crate::{
     cli::Cli,
     invocation::Invocation,
-    output::{title_words, visible, when},
+    output::{title_words, visible, visible_path, when},
 };
 
 /// So many checkpoints are offered before anybody has typed a letter.
@@ -32,6 +32,8 @@ pub(super) enum Offer {
     Attachments,
     /// Sessions of agents.
     Sessions,
+    /// Stores whose directory is not there.
+    Stores,
     /// Commands of this program.
     Commands,
 }
@@ -42,6 +44,7 @@ pub(super) struct Sources {
     /// The word for a checkpoint that was typed already.
     checkpoint: Option<String>,
     is_behind_dashes: bool,
+    stores: Option<std::path::PathBuf>,
     now: Zoned,
 }
 
@@ -57,7 +60,8 @@ impl Sources {
         let place = workspace
             .zip(current_directory)
             .map(|(workspace, current_directory)| Place { workspace, current_directory });
-        Self { place, checkpoint, is_behind_dashes, now: Zoned::clone(&invocation.now) }
+        let stores = invocation.stores().ok();
+        Self { place, checkpoint, is_behind_dashes, stores, now: Zoned::clone(&invocation.now) }
     }
 
     /// What fits the word that is being typed; nothing where something went wrong.
@@ -70,6 +74,7 @@ impl Sources {
             Offer::Paths => self.paths(typed),
             Offer::Attachments => self.attachments(typed),
             Offer::Sessions => self.sessions(typed),
+            Offer::Stores => self.stores(typed),
             Offer::Commands => Some(commands(typed)),
         };
         found.unwrap_or_default()
@@ -167,6 +172,16 @@ impl Sources {
         let attachments = self.workspace()?.get(&self.meant()?).ok()?.attachments;
         let fitting = attachments.into_iter().filter(|attachment| attachment.name.starts_with(typed));
         Some(fitting.map(|attachment| CompletionCandidate::new(attachment.name)).collect())
+    }
+
+    /// Names of stores that a directory may adopt, each with the path that its own directory had.
+    fn stores(&self, typed: &str) -> Option<Vec<CompletionCandidate>> {
+        let without_directory = backtrail::workspaces(self.stores.as_ref()?).ok()?.into_iter().filter(|it| !it.exists);
+        let named = without_directory.filter_map(|entry| {
+            let name = entry.store.file_name()?.to_str().filter(|name| name.starts_with(typed))?.to_owned();
+            Some(candidate(name, visible_path(&entry.path)))
+        });
+        Some(named.collect())
     }
 
     fn sessions(&self, typed: &str) -> Option<Vec<CompletionCandidate>> {

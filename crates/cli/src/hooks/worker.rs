@@ -7,7 +7,7 @@ use std::{
     time::Instant,
 };
 
-use backtrail::{Error, Kind, SaveRequest, Saved, StepRequest, Workspace, WorkspacePath, json::start_of};
+use backtrail::{ErrorCode, Kind, SaveRequest, Saved, StepRequest, Workspace, WorkspacePath, json::start_of};
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
@@ -115,8 +115,8 @@ impl Worker<'_> {
         let Some(inner) = inner else { return outer };
         match (outer, inner) {
             (Ok(outer), Ok(inner)) => Ok(Done { created: outer.created || inner.created, ..outer }),
-            // The folder around the projects has no checkpoints to tell of, and the project itself has one.
-            (Err(Failure::Operation(Error::FolderOfProjects { .. })), Ok(inner)) => {
+            // The folder around the project is none that hooks make a workspace of, and the project has its checkpoint.
+            (Err(outer), Ok(inner)) if outer.code() == ErrorCode::ProtectedDirectory => {
                 Ok(Done { news: News::default(), ..inner })
             }
             (Err(outer), Err(inner)) => {

@@ -314,6 +314,8 @@ fn keeping_house(page: &Page, place: &Place) {
     fs::create_dir(&other).unwrap();
     assert_eq!(place.run_in(&other, ["init"]).code, 0);
     assert_eq!(page.run(place, "workspaces", &["workspaces"])["workspaces"].as_array().unwrap().len(), 2);
+    let store = place.json(["init"])["store"].as_str().unwrap().to_owned();
+    page.run(place, "workspaces --adopt", &["workspaces", "--adopt", &store]);
     page.run(place, "workspaces --forget", &["workspaces", "--forget", "../other", "--yes"]);
     assert_eq!(place.run_in(&other, ["init"]).code, 0);
     page.run(place, "forget-workspace", &["forget-workspace", "../other", "--yes"]);

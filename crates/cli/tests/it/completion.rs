@@ -169,3 +169,15 @@ fn bash_reads_the_script() {
     assert!(listed.iter().any(|line| line.starts_with(&last[..8]) && line.ends_with("  after the)")), "{listed:?}");
     assert_eq!(bash(&place, "backtrail show rel", LIST), [r"release:\ one"], "what is put in has no description");
 }
+
+#[test]
+fn stores_without_a_directory_can_be_adopted() {
+    let place = place();
+    assert_eq!(values(&place, &["workspaces", "--adopt", ""]), [""; 0], "its own directory is there");
+    let name = place.store().file_name().unwrap().to_str().unwrap().to_owned();
+    fs::rename(place.path("ws"), place.path("home/away")).unwrap();
+    fs::create_dir(place.path("ws")).unwrap();
+    place.write("another", "1\n");
+    let path = place.path("ws").display().to_string();
+    assert_eq!(fish(&place, &["workspaces", "--adopt", ""]), [(name, path)]);
+}

@@ -180,7 +180,7 @@ impl Place {
         self.ran(done)
     }
 
-    fn ran(&self, done: Output) -> Run {
+    pub(crate) fn ran(&self, done: Output) -> Run {
         Run {
             code: done.status.code().expect("ended by itself"),
             stdout: done.stdout,

@@ -242,6 +242,7 @@ to capture larger files, raise max_file_bytes, now 1KiB, under [scan] in backtra
 #[test]
 fn another_root_than_the_current_directory_is_named() {
     let place = Place::saved();
+    place.git(&["init", "-q"]);
     place.write("a.txt", "changed\n");
     assert_shown!(
         place.run_in(&place.path("ws/dir"), ["save", "from below"]),

@@ -38,30 +38,31 @@ pub(crate) enum Trust {
     Neither,
 }
 
-/// The numbers of a directory, links followed; none where there is nothing.
+/// The numbers of a directory, links followed; none where there is nothing. What a sandbox keeps from this process is not
+/// relied on.
 pub(crate) fn numbers_of(path: &Path) -> io::Result<Option<DirectoryNumbers>> {
     let Some(stamp) = super::stamp_following(path)? else { return Ok(None) };
-    let kind = rustix::fs::statfs(path)?.f_type as i64;
-    let filesystem = filesystem_id(path, kind)?;
+    let kind = rustix::fs::statfs(path).map_or(0, |found| found.f_type as i64);
+    let filesystem = filesystem_id(path, kind);
     let trust = match kind {
         EXT | XFS | BTRFS | TMPFS | F2FS | ZFS | BCACHEFS => Trust::Both,
         // Without its upper layer nothing tells one overlay from the next.
         OVERLAY if filesystem.is_some() => Trust::InodeAlone,
         _ => Trust::Neither,
     };
-    let born = super::birth_time(path)?;
+    let born = super::birth_time(path).unwrap_or(None);
     Ok(Some(DirectoryNumbers { device: stamp.device, inode: stamp.inode, born, filesystem, trust }))
 }
 
 /// The id of the file system at a path, for kinds whose id stays the same across mounts, containers and reboots. XFS and
 /// F2FS make theirs of the number of the device, and network file systems have none.
-fn filesystem_id(path: &Path, kind: i64) -> io::Result<Option<String>> {
+fn filesystem_id(path: &Path, kind: i64) -> Option<String> {
     let id = match kind {
-        EXT | BTRFS | TMPFS | ZFS | BCACHEFS => rustix::fs::statvfs(path)?.f_fsid,
+        EXT | BTRFS | TMPFS | ZFS | BCACHEFS => rustix::fs::statvfs(path).map_or(0, |found| found.f_fsid),
         OVERLAY => upper_layer(path).map_or(0, |layer| xxhash_rust::xxh3::xxh3_64(&layer)),
         _ => 0,
     };
-    Ok((id != 0).then(|| format!("{kind:x}-{id:016x}")))
+    (id != 0).then(|| format!("{kind:x}-{id:016x}"))
 }
 
 /// The directory that takes what is written to the overlay at a path: each container has its own.

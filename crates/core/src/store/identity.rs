@@ -66,16 +66,20 @@ impl FoundDirectory {
     /// The directory at a path, links followed; none where there is nothing.
     pub(crate) fn of(path: &Path) -> io::Result<Option<Self>> {
         let Some(numbers) = disk::numbers_of(path)? else { return Ok(None) };
-        let mount = MountTop::above(path)?;
+        let mount = MountTop::above(path).unwrap_or(None);
         let DirectoryNumbers { device, inode, born, filesystem, trust } = numbers;
         let path = ExactText::of_path(path);
         let identity = IdentityFile { path, device, inode, born, filesystem, mount, released: false };
         Ok(Some(Self { identity, trust }))
     }
 
-    /// Tells whether the numbers of this directory can't tell it from another one at its path.
-    pub(crate) fn is_known_by_path_alone(&self) -> bool {
-        self.trust == Trust::Neither
+    /// What tells this directory from another one at its path, where its numbers are not all stable.
+    pub(crate) fn known_by(&self) -> Option<&'static str> {
+        match self.trust {
+            Trust::Both => None,
+            Trust::InodeAlone => Some("its path and its inode"),
+            Trust::Neither => Some("its path alone"),
+        }
     }
 
     /// Tells whether this directory is the top of a mount, which nothing but another mount can replace.

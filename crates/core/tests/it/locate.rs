@@ -2,11 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use backtrail::{ErrorCode, ListFilter, Location, Options, OptionsOf, SaveRequest, Start};
+use backtrail::{ErrorCode, ListFilter, Location, Options, OptionsOf, RestoreRequest, SaveRequest, Start};
 use backtrail_testkit::TestWorkspace;
 
 fn around(ws: &TestWorkspace, path: &Path) -> Location {
-    backtrail::locate(&Start::Around(path.to_owned(), OptionsOf(&|_| Options::default())), &ws.stores(), None).unwrap()
+    let settings = |root: &Path| backtrail::Settings::default().with_workspace(root).unwrap();
+    let options = |root: &Path| Options { settings: settings(root), ..Options::default() };
+    backtrail::locate(&Start::Around(path.to_owned(), OptionsOf(&options)), &ws.stores(), None).unwrap()
 }
 
 fn at(ws: &TestWorkspace, path: &Path) -> Location {
@@ -32,17 +34,75 @@ fn the_nearest_repository_is_the_workspace() {
 }
 
 #[test]
-fn the_nearest_store_wins_over_a_nearer_repository_and_says_so() {
+fn a_nearer_repository_wins_over_a_workspace_that_is_none() {
     let ws = TestWorkspace::new();
-    ws.write("inner/x", "1");
+    ws.write("inner/deep/x", "1");
+    ws.save();
+    assert_eq!(around(&ws, &ws.path("inner/deep")).root, ws.root());
+    ws.mkdir("inner/.git");
+    let found = around(&ws, &ws.path("inner/deep"));
+    assert_eq!((found.root, found.nearer_repository), (ws.path("inner"), None));
+    assert_eq!(around(&ws, &ws.root()).root, ws.root());
+    assert_eq!(at(&ws, &ws.root()).root, ws.root());
+}
+
+#[test]
+fn a_repository_that_the_outer_one_captures_belongs_to_it_and_is_named() {
+    let ws = TestWorkspace::new();
+    ws.git(&["init", "-q"]);
+    ws.write("a", "1");
     ws.save();
     ws.mkdir("inner/.git");
     let found = around(&ws, &ws.path("inner"));
-    assert_eq!(found.root, ws.root());
-    assert_eq!(found.nearer_repository, Some(ws.path("inner")));
+    assert_eq!((found.root, found.nearer_repository), (ws.root(), Some(ws.path("inner"))));
     assert_eq!(around(&ws, &ws.root()).nearer_repository, None);
     ws.open_at(&ws.path("inner")).save(&SaveRequest::default(), ws.now()).unwrap();
     assert_eq!(around(&ws, &ws.path("inner")).root, ws.path("inner"), "with a store of its own");
+}
+
+/// An agent in such a directory got checkpoints without a file of it.
+#[test]
+fn a_repository_that_the_outer_one_skips_is_a_workspace_of_its_own() {
+    let skipped: [(&str, &dyn Fn(&TestWorkspace)); 6] = [
+        (".gitignore", &|ws| ws.write(".gitignore", "third/\n")),
+        (".gitignore, what is in it", &|ws| ws.write(".gitignore", "third/inner/*\n")),
+        (".gitignore in between", &|ws| ws.write("third/.gitignore", "*\n")),
+        ("info/exclude", &|ws| ws.write(".git/info/exclude", "inner\n")),
+        ("[scan] exclude", &|ws| ws.write("backtrail.toml", "[scan]\nexclude = [\"third\"]\n")),
+        ("CACHEDIR.TAG", &|ws| ws.write("third/CACHEDIR.TAG", "Signature: 8a477f597d28d172789f06886806bc55\n")),
+    ];
+    for (what, skip) in skipped {
+        let ws = TestWorkspace::new();
+        ws.git(&["init", "-q"]);
+        ws.write("a", "1");
+        skip(&ws);
+        ws.save();
+        ws.mkdir("third/inner/.git");
+        ws.mkdir("third/plain");
+        let found = around(&ws, &ws.path("third/inner"));
+        assert_eq!((found.root, found.nearer_repository), (ws.path("third/inner"), None), "{what}");
+        assert_eq!(around(&ws, &ws.path("third/plain")).root, ws.root(), "{what}: without a .git of its own");
+    }
+}
+
+#[test]
+fn a_repository_that_a_checkpoint_holds_a_file_of_belongs_to_the_outer_one() {
+    let ws = TestWorkspace::new();
+    ws.git(&["init", "-q"]);
+    ws.write("inner/held", "1");
+    ws.mkdir("inner/.git");
+    ws.save();
+    ws.write(".gitignore", "inner/\n");
+    assert_eq!(around(&ws, &ws.path("inner")).root, ws.root());
+    let inner = ws.workspace_path("inner");
+    assert!(!ws.open().skips(&inner).unwrap());
+    ws.write("backtrail.toml", "[scan]\ninclude = [\"other\"]\n");
+    ws.write(".gitignore", "inner/\nother/\nthird/\n");
+    ws.mkdir("other");
+    ws.mkdir("third");
+    assert!(!ws.open().skips(&ws.workspace_path("other")).unwrap(), "the settings include it");
+    assert!(ws.open().skips(&ws.workspace_path("third")).unwrap());
+    assert!(!ws.open().skips(&backtrail::WorkspacePath::root()).unwrap());
 }
 
 #[test]
@@ -270,18 +330,199 @@ fn a_copy_is_another_workspace() {
     assert_eq!(ws.open().list(&ListFilter::default()).unwrap().len(), 1);
 }
 
-#[test]
-fn a_workspace_made_anew_under_its_path_keeps_its_history() {
+/// The workspace is gone, and an empty directory has its path. Gives its checkpoint and its store.
+fn deleted_and_made_again() -> (TestWorkspace, backtrail::Checkpoint, PathBuf) {
     let ws = TestWorkspace::new();
     ws.write("a", "1");
+    ws.write("d/b", "2");
     let first = ws.save();
-    // Kept aside, so that the new directory can't get the old one's inode.
-    std::fs::rename(ws.root(), ws.outside().join("old")).unwrap();
-    std::fs::create_dir(ws.root()).unwrap();
-    ws.write("a", "2");
+    // Made before the old one goes, so that it can't get its inode.
+    let fresh = ws.base().join("fresh");
+    std::fs::create_dir(&fresh).unwrap();
+    std::fs::remove_dir_all(ws.root()).unwrap();
+    let store = ws.stores().join(std::fs::read_dir(ws.stores()).unwrap().next().unwrap().unwrap().file_name());
+    std::fs::rename(&fresh, ws.root()).unwrap();
+    (ws, first, store)
+}
+
+#[test]
+fn an_empty_directory_continues_the_history_of_a_deleted_one() {
+    let (ws, first, _) = deleted_and_made_again();
+    assert_eq!(at(&ws, &ws.root()).former, None);
+    ws.open().restore(&RestoreRequest::whole(first.id), ws.now()).unwrap();
+    assert_eq!((ws.read("a").unwrap(), ws.read("d/b").unwrap()), (b"1".to_vec(), b"2".to_vec()));
+    ws.write("a", "3");
+    assert_eq!(ws.save().files_changed, [ws.workspace_path("a")]);
+}
+
+/// Two projects shared one history, and going back in the second brought the files of the first.
+#[test]
+fn another_directory_with_files_has_a_history_of_its_own_and_learns_of_the_older() {
+    let (ws, first, store) = deleted_and_made_again();
+    ws.write("b", "1");
+    let found = at(&ws, &ws.root());
+    let former = found.former.clone().unwrap();
+    assert_eq!((former.path.as_path(), &former.store), (ws.root().as_path(), &store));
+    let notice = former.notice(&ws.root());
+    assert!(notice.contains(&format!("backtrail workspaces --adopt {}", store.display())), "{notice}");
+    assert_eq!(ws.open().list(&ListFilter::default()).unwrap(), []);
+    let own = ws.save();
+    assert_eq!(own.parent, None);
+    let found = at(&ws, &ws.root());
+    assert_eq!((found.former, found.store == former.store), (None, false));
+    let old = backtrail::locate(&Start::At(ws.root()), &ws.stores(), Some(&former.store)).unwrap();
+    let old = backtrail::Workspace::new(old, Options::default());
+    assert_eq!(old.current().unwrap(), Some(first.id), "it can be looked at");
+    let error = old.restore(&RestoreRequest::whole(first.id), ws.now()).unwrap_err();
+    assert!(matches!(error, backtrail::Error::AnotherDirectory { .. }), "{error}");
+    assert_eq!(ws.read("a"), None);
+}
+
+/// Whoever keeps a workspace open for long knows its store, and not that the directory was made anew.
+#[test]
+fn a_directory_that_is_filled_while_a_workspace_is_open_does_not_get_its_history() {
+    let (ws, _, _) = deleted_and_made_again();
+    let kept = ws.open();
+    assert!(kept.has_store().unwrap());
+    ws.write("b", "1");
+    let error = kept.save(&SaveRequest::default(), ws.now()).unwrap_err();
+    assert!(matches!(error, backtrail::Error::AnotherDirectory { .. }), "{error}");
+}
+
+/// Moved to another file system, it has other numbers: it had "nothing saved yet".
+#[test]
+fn a_copy_of_a_workspace_that_is_gone_learns_of_its_history() {
+    let ws = TestWorkspace::new();
+    ws.write("a", "1");
+    ws.save();
+    let store = ws.store();
+    let copy = ws.outside().join("ws");
+    std::fs::create_dir(&copy).unwrap();
+    std::fs::copy(ws.path("a"), copy.join("a")).unwrap();
+    assert_eq!(at(&ws, &copy).former, None, "the one of that name is still there");
+    std::fs::remove_dir_all(ws.root()).unwrap();
+    let former = at(&ws, &copy).former.unwrap();
+    assert_eq!((former.path.as_path(), &former.store), (ws.root().as_path(), &store));
+    std::fs::create_dir(ws.outside().join("unlike")).unwrap();
+    assert_eq!(at(&ws, &ws.outside().join("unlike")).former, None);
+}
+
+#[test]
+fn a_store_is_adopted() {
+    let (ws, first, old) = deleted_and_made_again();
+    ws.write("b", "1");
+    let own = at(&ws, &ws.root()).store;
+    let adopted = ws.open().adopt(&old, ws.now()).unwrap();
+    assert_eq!((adopted.store, adopted.kept), (old.canonicalize().unwrap(), None));
+    assert!(!own.exists());
+    assert_eq!(ws.open().current().unwrap(), Some(first.id));
     let second = ws.save();
     assert_eq!(second.parent, Some(first.id));
-    assert_eq!(second.files_changed, [ws.workspace_path("a")]);
+    let again = ws.open().adopt(&old, ws.now()).unwrap();
+    assert_eq!(again.kept, None, "it has it already");
+}
+
+#[test]
+fn a_store_that_the_directory_has_is_kept() {
+    let (ws, first, old) = deleted_and_made_again();
+    ws.write("b", "1");
+    let own = ws.save();
+    let journal = ws.store().join("backtrail/journal");
+    std::fs::write(&journal, "a restore is under way\n").unwrap();
+    let error = ws.open().adopt(&old, ws.now()).unwrap_err();
+    assert!(matches!(error, backtrail::Error::HalfRestored { .. }), "{error}");
+    std::fs::remove_file(&journal).unwrap();
+    let kept = ws.open().adopt(&old, ws.now()).unwrap().kept.unwrap();
+    assert_ne!(kept, old);
+    assert_eq!(ws.open().current().unwrap(), Some(first.id));
+    let listed = backtrail::workspaces(&ws.stores()).unwrap();
+    let state =
+        |store: &Path| listed.iter().find(|entry| entry.store == store).map(|it| (it.exists, it.is_gone, it.is_kept));
+    assert_eq!((state(&old), state(&kept)), (Some((true, false, false)), Some((false, false, true))));
+    let location = backtrail::locate(&Start::At(ws.root()), &ws.stores(), Some(&kept)).unwrap();
+    let error = backtrail::Workspace::new(location, Options::default()).save(&SaveRequest::default(), ws.now());
+    assert!(matches!(error, Err(backtrail::Error::StoreSetAside { .. })), "{error:?}");
+    ws.open().adopt(&kept, ws.now()).unwrap();
+    assert_eq!(ws.open().current().unwrap(), Some(own.id), "and back");
+}
+
+#[test]
+fn a_store_whose_directory_is_there_is_not_adopted() {
+    let ws = TestWorkspace::new();
+    save(&ws, &ws.root(), "first");
+    let other = ws.base().join("other");
+    std::fs::create_dir(&other).unwrap();
+    let store = ws.store();
+    let adopt = |root: &Path| ws.open_at(root).adopt(&store, ws.now()).unwrap_err();
+    let error = adopt(&other);
+    assert!(matches!(&error, backtrail::Error::OwnerIsThere { owner, .. } if *owner == ws.root()), "{error}");
+    assert_eq!(error.code(), ErrorCode::ProtectedDirectory);
+    let renamed = ws.base().join("renamed");
+    std::fs::rename(ws.root(), &renamed).unwrap();
+    for directory in [other, ws.root()] {
+        std::fs::create_dir_all(&directory).unwrap();
+        std::fs::write(directory.join("file"), "another's").unwrap();
+        let error = adopt(&directory);
+        assert!(matches!(&error, backtrail::Error::OwnerIsThere { owner, .. } if *owner == renamed), "{error}");
+    }
+    assert_eq!(names(&ws, &renamed), ["first"]);
+    let error = ws.open_at(&renamed).adopt(&ws.outside(), ws.now()).unwrap_err();
+    assert!(matches!(error, backtrail::Error::NotAStore { .. }), "{error}");
+}
+
+/// Changes what a store remembers of its directory.
+fn remember(store: &Path, change: impl FnOnce(&mut serde_json::Map<String, serde_json::Value>)) {
+    let file = store.join("backtrail/workspace");
+    let mut known: serde_json::Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+    change(known.as_object_mut().unwrap());
+    std::fs::write(&file, format!("{known}\n")).unwrap();
+}
+
+/// As a snapshot of a file system has it: the same numbers, on another one.
+#[test]
+fn the_same_numbers_on_another_file_system_are_another_directory() {
+    let ws = TestWorkspace::new();
+    save(&ws, &ws.root(), "first");
+    let store = ws.store();
+    let mut has_id = false;
+    remember(&store, |known| {
+        has_id = known.contains_key("filesystem");
+        known.insert("filesystem".into(), "another".into());
+    });
+    if !has_id {
+        println!("not tried: nothing tells file systems of this kind apart");
+        return;
+    }
+    assert_eq!(names(&ws, &ws.root()), [""; 0]);
+    assert_eq!(at(&ws, &ws.root()).former.unwrap().store, store);
+}
+
+#[test]
+fn a_store_of_an_older_version_goes_on_and_learns_the_new_numbers() {
+    let ws = TestWorkspace::new();
+    save(&ws, &ws.root(), "first");
+    let file = ws.store().join("backtrail/workspace");
+    let before = std::fs::read(&file).unwrap();
+    remember(&ws.store(), |known| {
+        known.remove("filesystem");
+        known.remove("mount").expect("the mount is remembered");
+    });
+    assert_eq!(names(&ws, &ws.root()), ["first"]);
+    save(&ws, &ws.root(), "second");
+    assert_eq!(names(&ws, &ws.root()), ["second", "first"]);
+    assert_eq!(std::fs::read(&file).unwrap(), before);
+}
+
+/// Seen through another mount, the directory at the path is not the one that was there: nothing says that it is gone.
+#[test]
+fn an_empty_directory_behind_another_mount_does_not_continue_the_history() {
+    let (ws, _, store) = deleted_and_made_again();
+    remember(&store, |known| known["mount"]["inode"] = 1.into());
+    assert_eq!(names(&ws, &ws.root()), [""; 0]);
+    let listed = backtrail::workspaces(&ws.stores()).unwrap();
+    assert!(!listed[0].exists && !listed[0].is_gone);
+    std::fs::remove_dir(ws.root()).unwrap();
+    assert!(!backtrail::workspaces(&ws.stores()).unwrap()[0].is_gone);
 }
 
 #[test]

@@ -91,7 +91,10 @@ class Workspace:
         wait: float = 30.0,
         force: bool = False,
     ) -> Workspace:
-        """The workspace that `path` lies in: the nearest directory above it that has a store, else a ``.git``."""
+        """The workspace that `path` lies in: the nearest directory above it that has a store, else a ``.git``.
+
+        A nearer ``.git`` goes first where the workspace around it has none itself, or skips it.
+        """
         workspace = cls.__new__(cls)
         workspace._open(path, store, settings, exclude, wait, force, around=True)
         return workspace

@@ -368,9 +368,8 @@ fn a_restore_that_ends_while_its_files_are_made_ready_has_not_begun() {
     }
 }
 
-/// The directory that was being restored is gone, and what has its path by now is another project's.
-#[test]
-fn a_restore_is_not_finished_in_another_directory() {
+/// A workspace whose restore was killed, and that then went out of sight.
+fn half_restored_and_gone() -> TestWorkspace {
     let probe = TestWorkspace::new();
     every_sort_of_change(&probe);
     let points = DRIVER.points(&probe.base(), "restore one");
@@ -380,15 +379,50 @@ fn a_restore_is_not_finished_in_another_directory() {
     assert_eq!(DRIVER.run(&ws.base(), "restore one", number, Fault::Kill), Ended::Killed);
     std::fs::rename(ws.root(), ws.outside().join("gone")).unwrap();
     ws.mkdir("");
+    ws
+}
+
+/// The directory that was being restored is elsewhere, and what has its path by now is another project's.
+#[test]
+fn a_restore_is_neither_finished_nor_set_aside_in_another_directory() {
+    let ws = half_restored_and_gone();
     ws.write("fresh", "another project\n");
     let before = ws.manifest();
-    assert_eq!(ws.open().recover(Way::Forward, ws.now()).unwrap().outcome, Recovery::SetAside);
-    before.assert_same(&ws.manifest(), "a restore of the directory before it");
-    assert_no_leftovers(&ws, "a restore that was set aside");
     assert_eq!(ws.open().recover(Way::Forward, ws.now()).unwrap().outcome, Recovery::Nothing);
     ws.save();
-    assert!(ws.is_in_store(b"unsaved work\n"), "what was there before is in the safety checkpoint");
+    assert_eq!(ws.open().list(&ListFilter::default()).unwrap().len(), 1, "a history of its own");
+    before.assert_same(&ws.manifest(), "a restore of the directory before it");
+    std::fs::rename(ws.root(), ws.outside().join("fresh")).unwrap();
+    std::fs::rename(ws.outside().join("gone"), ws.root()).unwrap();
+    assert_eq!(ws.open().recover(Way::Forward, ws.now()).unwrap().outcome, Recovery::Finished);
+    assert_no_leftovers(&ws, "a restore that was finished where it began");
     ws.assert_store_is_sound();
+}
+
+/// An empty directory continues the history, and a directory that adopts the store does so as well; the restore was about
+/// neither.
+#[test]
+fn a_restore_is_set_aside_where_another_directory_continues_the_history() {
+    for adopts in [false, true] {
+        let ws = half_restored_and_gone();
+        let store = ws.store();
+        if adopts {
+            ws.write("fresh", "another project\n");
+        }
+        let before = ws.manifest();
+        if adopts {
+            ws.open().adopt(&store, ws.now()).unwrap();
+            assert!(!ws.open().has_interrupted_restore().unwrap());
+        } else {
+            assert_eq!(ws.open().recover(Way::Forward, ws.now()).unwrap().outcome, Recovery::SetAside);
+        }
+        before.assert_same(&ws.manifest(), "a restore of the directory before it");
+        assert_no_leftovers(&ws, "a restore that was set aside");
+        assert_eq!(ws.open().recover(Way::Forward, ws.now()).unwrap().outcome, Recovery::Nothing);
+        ws.save();
+        assert!(ws.is_in_store(b"unsaved work\n"), "what was there before is in the safety checkpoint");
+        ws.assert_store_is_sound();
+    }
 }
 
 #[test]
