@@ -7,7 +7,7 @@ use std::{collections::HashMap, time::Duration};
 use jiff::Timestamp;
 
 use crate::{
-    error::{Error, Result},
+    error::{Error, ErrorCode, Result},
     events::Event,
     model::{Checkpoint, CheckpointId, Kind},
     settings::Settings,
@@ -140,14 +140,21 @@ impl Workspace {
         let (writer, _) = self.writer(now)?;
         let bytes_before = writer.bytes()?;
         let mut deleted = self.apply_policy(&writer, now)?;
-        writer.compact()?;
-        writer.condense()?;
-        deleted.extend(self.shrink(&writer)?);
+        let mut lack = lack_of_room(writer.compact())?;
+        lack = lack.or(lack_of_room(writer.condense())?);
+        if lack.is_none() {
+            deleted.extend(self.shrink(&writer)?);
+        }
         if !deleted.is_empty() {
             self.emit(&writer, Event::CheckpointsPruned { checkpoints: deleted.clone() }, now)?;
         }
         let kept = writer.timeline()?.entries().len();
-        Ok(Pruned { deleted, kept, bytes_before, bytes_after: writer.bytes()? })
+        let bytes_after = writer.bytes()?;
+        match lack {
+            // Nothing was reclaimed, and that is why.
+            Some(error) if deleted.is_empty() && bytes_after >= bytes_before => Err(error),
+            _ => Ok(Pruned { deleted, kept, bytes_before, bytes_after }),
+        }
     }
 
     /// Applies the policy after a save: what is gone is gone, its space is reclaimed when packs are merged.
@@ -205,6 +212,15 @@ impl Workspace {
         writer.log(&traces)?;
         writer.remove_refs(&ids)?;
         Ok(ids)
+    }
+}
+
+/// Returns the error of a step that had no room on a full disk: what the steps before it reclaimed stays reclaimed.
+fn lack_of_room(done: Result<()>) -> Result<Option<Error>> {
+    match done {
+        Ok(()) => Ok(None),
+        Err(error) if error.code() == ErrorCode::NoSpace => Ok(Some(error)),
+        Err(error) => Err(error),
     }
 }
 
