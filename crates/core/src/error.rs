@@ -432,7 +432,8 @@ impl Error {
     }
 }
 
-fn is_no_space(error: &io::Error) -> bool {
+/// Returns `true` if there was no room for what had to be written.
+pub(crate) fn is_no_space(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge)
 }
 

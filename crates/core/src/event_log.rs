@@ -9,7 +9,7 @@ use jiff::Timestamp;
 
 use crate::{
     disk::private::{self, Durability},
-    error::{Error, Result, While},
+    error::{Error, ErrorCode, Result, While},
     events::{Event, TimedEvent},
     store::{Layout, Store, Writer, is_store},
     workspace::Workspace,
@@ -33,8 +33,11 @@ impl Workspace {
     pub(crate) fn emit(&self, _: &Writer, event: Event, now: Timestamp) -> Result<()> {
         let event = TimedEvent { event, time: now };
         self.tell(&event);
-        self.append_event(&event)?;
-        self.halve_events()
+        match self.append_event(&event).and_then(|()| self.halve_events()) {
+            // What was done stays done: on a full disk its event is told, and not kept.
+            Err(error) if error.code() == ErrorCode::NoSpace => Ok(()),
+            kept => kept,
+        }
     }
 
     /// Tells and keeps that an operation failed; a call that made no sense is no event.

@@ -313,6 +313,10 @@ pub(crate) fn append(path: &Path, bytes: &[u8], durability: Durability) -> io::R
     if let Err(error) = written {
         // Half a line would look like damage. Where it can't be taken back either, it is told all the same.
         drop(file.set_len(before));
+        if is_new {
+            // So that the next attempt makes its name durable.
+            remove_leftover(path);
+        }
         return Err(error);
     }
     if durability == Durability::Synced {

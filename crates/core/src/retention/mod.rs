@@ -19,7 +19,7 @@ use plan::When;
 pub use unsaved::Loss;
 
 use crate::{
-    error::{Error, Result},
+    error::{Error, ErrorCode, Result},
     events::Event,
     model::{Checkpoint, CheckpointId, Kind},
     store::{LimitNote, Operation, RetentionNotes, Store, Timeline, TimelineEntry, Writer},
@@ -234,10 +234,16 @@ impl Workspace {
         let mut verdicts = plan::plan(&timeline, self.settings(), &when);
         unsaved::spare_by_contents(&writer, &timeline, &mut verdicts, &self.settings().retention, &when);
         let mut deleted = self.forget_rejected(&writer, &timeline, &verdicts)?;
-        writer.compact()?;
-        writer.condense()?;
-        let (removed, limit) = self.shrink(&writer, &when)?;
-        deleted.extend(removed);
+        let mut lack = lack_of_room(writer.compact())?;
+        lack = lack.or(lack_of_room(writer.condense())?);
+        let limit = match lack {
+            Some(_) => notes.limit,
+            None => {
+                let (removed, limit) = self.shrink(&writer, &when)?;
+                deleted.extend(removed);
+                limit
+            }
+        };
         if !deleted.is_empty() {
             self.emit(&writer, Event::CheckpointsPruned { checkpoints: deleted.clone() }, now)?;
         }
@@ -247,7 +253,12 @@ impl Workspace {
         let mut not_applied = self.suspended(&when);
         not_applied.extend(limit.map(NotApplied::from));
         let kept = writer.timeline()?.entries().len();
-        Ok(Pruned { deleted, kept, bytes_before, bytes_after: writer.bytes()?, not_applied })
+        let bytes_after = writer.bytes()?;
+        match lack {
+            // Nothing was reclaimed, and that is why.
+            Some(error) if deleted.is_empty() && bytes_after >= bytes_before => Err(error),
+            _ => Ok(Pruned { deleted, kept, bytes_before, bytes_after, not_applied }),
+        }
     }
 
     /// Applies the policy after a save: what is gone is gone, its space is reclaimed when packs are merged. Returns the
@@ -416,4 +427,13 @@ fn keep_notes(writer: &Writer, before: &RetentionNotes, notes: &RetentionNotes) 
 fn look_at_limit_again(writer: &Writer) {
     let before = writer.retention_notes();
     keep_notes(writer, &before, &RetentionNotes { limit: None, ..before.clone() });
+}
+
+/// Returns the error of a step that had no room on a full disk: what the steps before it reclaimed stays reclaimed.
+fn lack_of_room(done: Result<()>) -> Result<Option<Error>> {
+    match done {
+        Ok(()) => Ok(None),
+        Err(error) if error.code() == ErrorCode::NoSpace => Ok(Some(error)),
+        Err(error) => Err(error),
+    }
 }

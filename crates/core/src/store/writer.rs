@@ -27,7 +27,7 @@ use crate::{
         lock::FileLock,
         private::{self, Durability},
     },
-    error::{Error, Result, While},
+    error::{Error, Result, While, is_no_space},
     model::{CheckpointId, Directory, ModeDefaults, Scope},
     threads,
 };
@@ -152,7 +152,8 @@ impl Writer {
     /// Adds to the log of operations, durably.
     pub(crate) fn log(&self, operations: &[Operation]) -> Result<()> {
         let known = self.forget_timeline();
-        operations::append(self.layout(), operations).or_fail("append to", self.layout().operations())?;
+        self.with_room(|| operations::append(self.layout(), operations))
+            .or_fail("append to", self.layout().operations())?;
         self.keep_timeline(known, |timeline| timeline.operations.entries.extend_from_slice(operations));
         Ok(())
     }
@@ -332,6 +333,19 @@ impl Writer {
     /// Makes checkpoints no longer exist; their traces are logged by now.
     pub(crate) fn remove_refs(&self, ids: &[CheckpointId]) -> Result<()> {
         self.forget_timeline();
-        refs::remove(self.layout(), ids, Removed::Checkpoints).or_fail("remove from", self.layout().checkpoint_refs())
+        self.with_room(|| refs::remove(self.layout(), ids, Removed::Checkpoints))
+            .or_fail("remove from", self.layout().checkpoint_refs())
+    }
+
+    /// Acts, once more with the room of the stat cache where the disk is full. The next scan makes that again, and without
+    /// the little that a deletion writes no room could ever be made.
+    fn with_room<T>(&self, act: impl Fn() -> io::Result<T>) -> io::Result<T> {
+        match act() {
+            Err(error) if is_no_space(&error) => {
+                private::remove(&self.layout().stat_cache())?;
+                act()
+            }
+            done => done,
+        }
     }
 }

@@ -32,7 +32,7 @@ impl Mounted {
         (is_root() && succeeds("mount", &["-t", "tmpfs", "none"], &path)).then_some(Self(path))
     }
 
-    fn remount(&self, how: &str) -> bool {
+    pub(crate) fn remount(&self, how: &str) -> bool {
         succeeds("mount", &["-o", &format!("remount,{how}")], &self.0)
     }
 }

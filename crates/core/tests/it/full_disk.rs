@@ -1,0 +1,96 @@
+//! A full disk: what makes room works all the same. Mounting a small file system takes privileges.
+
+use std::io::Write;
+
+use backtrail::{CheckpointId, ErrorCode, Kind, RestoreRequest, SaveRequest, Settings};
+use backtrail_testkit::{Random, TestWorkspace};
+
+use crate::refused::Mounted;
+
+/// A workspace whose stores lie on a small file system of their own; none where that can't be had.
+fn on_small_disk() -> Option<(TestWorkspace, Mounted)> {
+    let ws = TestWorkspace::new();
+    let mounted = Mounted::over(ws.home()).filter(|mounted| mounted.remount("size=4m"));
+    if mounted.is_none() {
+        println!("skipped: mounting takes privileges");
+    }
+    Some((ws, mounted?))
+}
+
+/// Leaves no block free beside the store.
+fn fill(ws: &TestWorkspace) {
+    let mut file = std::fs::OpenOptions::new().create(true).append(true).open(ws.home().join("filler")).unwrap();
+    while file.write_all(&[1; 4096]).is_ok() {}
+}
+
+/// Checkpoints of a file that compresses badly, each in a pack of its own.
+fn save_some(ws: &TestWorkspace, count: usize) -> Vec<CheckpointId> {
+    let mut random = Random::new(11);
+    let mut save = |_| {
+        ws.write("noise", random.bytes(40_000));
+        ws.save().id
+    };
+    (0..count).map(&mut save).collect()
+}
+
+/// The trace of a deletion had no room where no operation had been logged before.
+#[test]
+fn a_checkpoint_is_deleted_although_nothing_was_logged_before() {
+    let Some((ws, _mounted)) = on_small_disk() else { return };
+    let ids = save_some(&ws, 3);
+    assert!(!ws.store().join("backtrail/ops").exists());
+    fill(&ws);
+    ws.open().delete(&ids[..1], false, ws.now()).unwrap();
+    let left: Vec<_> = ws.open().list(&Default::default()).unwrap().into_iter().map(|one| one.id).collect();
+    assert_eq!(left, [ids[2], ids[1]]);
+    assert_eq!(ws.open().verify().unwrap().damaged.len(), 0);
+}
+
+/// What goes is removed before anything is written, and what can't be written then is left for another time.
+#[test]
+fn prune_reclaims_space_and_does_not_fail_for_want_of_more() {
+    let Some((ws, _mounted)) = on_small_disk() else { return };
+    let ids = save_some(&ws, 20);
+    ws.open().delete(&ids[..15], false, ws.now()).unwrap();
+    fill(&ws);
+    let pruned = ws.open().prune(ws.now()).unwrap();
+    assert!(pruned.bytes_after + 400_000 < pruned.bytes_before, "{} {}", pruned.bytes_before, pruned.bytes_after);
+    assert_eq!(ws.open().verify().unwrap().damaged.len(), 0);
+    let kept = ws.read("noise").unwrap();
+    std::fs::remove_file(ws.home().join("filler")).unwrap();
+    ws.open().restore(&RestoreRequest::whole(ids[15]), ws.now()).unwrap();
+    assert_ne!(ws.read("noise").unwrap(), kept);
+    ws.open().undo(ws.now()).unwrap();
+    assert_eq!(ws.read("noise").unwrap(), kept);
+    ws.assert_store_is_sound();
+}
+
+/// Checkpoints that the policy takes are deleted and reclaimed in one go, their traces included.
+#[test]
+fn prune_applies_the_policy_on_a_full_disk() {
+    let Some((ws, _mounted)) = on_small_disk() else { return };
+    let mut random = Random::new(12);
+    for _ in 0..5 {
+        ws.write("noise", random.bytes(40_000));
+        ws.save_with(&SaveRequest { kind: Some(Kind::Automatic), ..SaveRequest::default() });
+    }
+    assert!(!ws.store().join("backtrail/ops").exists());
+    fill(&ws);
+    let mut settings = Settings::default();
+    settings.retention.automatic = 2;
+    let pruned = ws.open_with(&ws.root(), settings).prune(ws.now()).unwrap();
+    assert_eq!((pruned.deleted.len(), pruned.kept), (3, 2));
+    assert!(pruned.bytes_after + 100_000 < pruned.bytes_before, "{} {}", pruned.bytes_before, pruned.bytes_after);
+    assert_eq!(ws.open().verify().unwrap().damaged.len(), 0);
+}
+
+#[test]
+fn prune_fails_if_a_full_disk_kept_it_from_reclaiming_anything() {
+    let Some((ws, _mounted)) = on_small_disk() else { return };
+    save_some(&ws, 3);
+    fill(&ws);
+    let error = ws.open().prune(ws.now()).unwrap_err();
+    assert_eq!(error.code(), ErrorCode::NoSpace, "{error}");
+    assert_eq!(ws.open().verify().unwrap().damaged.len(), 0);
+    assert_eq!(ws.open().list(&Default::default()).unwrap().len(), 3);
+}
