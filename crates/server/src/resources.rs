@@ -69,7 +69,7 @@ pub(crate) fn read(shared: &Shared, call: &Call, uri: &str) -> Result<ResourceCo
     })?;
     let (workspace, precious) = shared.open(Purpose::Look, call)?;
     let id = access::checkpoint(&workspace, &word, &call.now)?;
-    let limits = PatchLimits { hide: Some(&precious), max_bytes: Some(MAX_PATCH_BYTES) };
+    let limits = PatchLimits { hide: Some(&precious), max_bytes: Some(MAX_PATCH_BYTES), ..PatchLimits::default() };
     let diff = workspace.diff_of(&id, &Scope::Whole, &limits)?;
     let mut text = diff.patch;
     if diff.is_cut {

@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, process::ExitCode};
 
-use backtrail::{Diff, json::DiffJson};
+use backtrail::{Diff, PatchLimits, json::DiffJson};
 use clap::Args;
 
 use crate::{
@@ -15,7 +15,8 @@ use crate::{
 /// Show what differs between two checkpoints, or one and the files on disk
 ///
 /// Without a checkpoint: from the one that the workspace stands on to the files on disk. With one: from that to the
-/// files on disk. What this prints can be given to `git apply`.
+/// files on disk. Of a file, the first MiB of the difference is shown, of all files 10 MiB, and of binary files their sizes.
+/// With --full all of it is printed, and can be given to `git apply`.
 #[derive(Debug, Args)]
 pub(crate) struct DiffArgs {
     /// The older side
@@ -33,7 +34,19 @@ pub(crate) struct DiffArgs {
     /// Name the paths and how they differ
     #[arg(long)]
     name_status: bool,
+    /// Print everything, binary files included, as `git apply` takes it
+    #[arg(long, conflicts_with_all = ["stat", "name_status"])]
+    full: bool,
 }
+
+/// The most that is shown to people.
+const MAX_SHOWN_BYTES: usize = 10 << 20;
+/// The most that is shown of one file.
+const MAX_SHOWN_FILE_BYTES: usize = 1 << 20;
+
+/// Ends what is shown of a difference that goes on. It looks like the beginning of a hunk that never comes, so that
+/// `git apply` does not take a part for the whole.
+const REST_LEFT_OUT: &str = "@@ -1 +1 @@ the rest is not shown\n";
 
 pub(crate) fn run(args: &DiffArgs, invocation: &Invocation) -> Result<ExitCode, Failure> {
     let workspace = invocation.workspace_to_scan()?;
@@ -50,13 +63,44 @@ pub(crate) fn run(args: &DiffArgs, invocation: &Invocation) -> Result<ExitCode, 
     };
     let scope = invocation.scope(&workspace, &args.paths)?;
     let progress = invocation.output.progress(&workspace, "comparing");
-    let diff = workspace.diff(from, to, &scope);
+    let diff = workspace.diff_within(from, to, &scope, &limits(args, invocation));
     drop(progress);
     let diff = diff?;
-    let warnings = uncaptured_warnings(&diff.uncaptured);
+    let mut warnings = uncaptured_warnings(&diff.uncaptured);
+    warnings.extend(cut_warning(&diff, args));
     show(diff, args, invocation)?;
     warnings.iter().for_each(|warning| invocation.output.warn(warning));
     Ok(ExitCode::SUCCESS)
+}
+
+/// A program gets everything; people get what they can read.
+fn limits(args: &DiffArgs, invocation: &Invocation) -> PatchLimits<'static> {
+    if args.stat || args.name_status {
+        // Who asks for JSON as well gets the patch with it.
+        return if invocation.output.is_json() { PatchLimits::default() } else { PatchLimits::NO_PATCH };
+    }
+    if args.full || invocation.output.is_json() {
+        return PatchLimits::default();
+    }
+    PatchLimits {
+        max_bytes: Some(MAX_SHOWN_BYTES),
+        max_file_bytes: Some(MAX_SHOWN_FILE_BYTES),
+        ..PatchLimits::default()
+    }
+}
+
+/// Says what is not shown, and how to see it; none where all is shown.
+fn cut_warning(diff: &Diff, args: &DiffArgs) -> Option<String> {
+    if args.stat || args.name_status {
+        return None;
+    }
+    let what = match (diff.is_cut, diff.cut_files.as_slice()) {
+        (true, _) => "only the first 10 MiB of the differences are shown".to_owned(),
+        (false, []) => return None,
+        (false, [file]) => format!("the differences of {file} are not shown in full"),
+        (false, files) => format!("the differences of {} files are not shown in full", files.len()),
+    };
+    Some(format!("{what}; see all of it with: backtrail diff --full"))
 }
 
 fn show(diff: Diff, args: &DiffArgs, invocation: &Invocation) -> Result<(), Failure> {
@@ -73,11 +117,23 @@ fn show(diff: Diff, args: &DiffArgs, invocation: &Invocation) -> Result<(), Fail
         output.paged(&stat(&diff.changes, output.paint))?;
     } else if args.name_status {
         output.paged(&name_status(&diff.changes))?;
-    } else if output.is_terminal() || output.paint.is_on() {
-        output.paged(&shown_patch(&diff.patch, output.paint))?;
+    } else {
+        show_patch(diff, invocation)?;
+    }
+    Ok(())
+}
+
+fn show_patch(diff: Diff, invocation: &Invocation) -> Result<(), Failure> {
+    let output = &invocation.output;
+    let mut patch = diff.patch;
+    if diff.is_cut {
+        patch.push_str(REST_LEFT_OUT);
+    }
+    if output.is_terminal() || output.paint.is_on() {
+        output.paged(&shown_patch(&patch, output.paint))?;
     } else {
         // Byte for byte, so that a program can apply it.
-        output.text(&diff.patch)?;
+        output.text(&patch)?;
     }
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! Tells an agent, with its next prompt, that files are no longer as it left them, or no longer protected.
 
-use backtrail::{CheckpointId, Event, Skipped, TimedEvent, Workspace};
+use backtrail::{CheckpointId, Event, PatchLimits, Skipped, TimedEvent, Workspace};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -136,7 +136,7 @@ fn restored_text(workspace: &Workspace, restores: &[(CheckpointId, CheckpointId)
     let mut paths: Vec<String> = Vec::new();
     let mut all_named = true;
     for (target, safety) in restores {
-        match workspace.diff(Some(*safety), Some(*target), &backtrail::Scope::Whole) {
+        match workspace.diff_within(Some(*safety), Some(*target), &backtrail::Scope::Whole, &PatchLimits::NO_PATCH) {
             Ok(diff) => paths.extend(diff.changes.iter().map(|change| change.display_path())),
             // One of the two was deleted since: that something changed is still worth a word.
             Err(_) => all_named = false,

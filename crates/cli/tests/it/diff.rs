@@ -193,3 +193,142 @@ fn what_would_be_left_out_by_now_is_told() {
     place.ok(["save", "two"]);
     assert_eq!(place.json(["diff", &saved, "@"]).get("skipped"), None, "checkpoints say it themselves");
 }
+
+/// Applies what was printed to the files of a checkpoint, with stock git.
+fn applies(place: &Place, patch: &[u8]) -> bool {
+    let copy = place.path("copy");
+    let place_of_patch = place.path("patch");
+    fs::write(&place_of_patch, patch).unwrap();
+    if copy.exists() {
+        fs::remove_dir_all(&copy).unwrap();
+    }
+    place.ok(["export", "@", copy.to_str().unwrap()]);
+    let init = std::process::Command::new("git").args(["init", "-q"]).arg(&copy).status().unwrap();
+    let apply = std::process::Command::new("git")
+        .args(["apply", "--whitespace=nowarn"])
+        .arg(place_of_patch)
+        .current_dir(&copy)
+        .output()
+        .unwrap();
+    init.success() && apply.status.success()
+}
+
+/// A changed binary of 90 MB and a text of 74 MB printed 300 MB.
+#[test]
+fn people_see_the_beginning_of_a_long_difference() {
+    let place = Place::saved();
+    let lines = |word: &str, count: usize| -> String { (0..count).map(|line| format!("{word} {line:09}\n")).collect() };
+    place.write("long", lines("word", 200_000));
+    let run = place.run(["diff"]);
+    assert!((1_000_000..1_100_000).contains(&run.stdout.len()), "{}", run.stdout.len());
+    assert_eq!(
+        run.stderr,
+        "warning: the differences of long are not shown in full; see all of it with: backtrail diff --full\n"
+    );
+    assert!(run.text().ends_with("the rest of this file is not shown\n"));
+    assert!(!applies(&place, &run.stdout), "a part is not taken for the whole");
+    let full = place.run(["diff", "--full"]);
+    assert_eq!((full.stderr.as_str(), place.json(["diff"])["patch"].as_str()), ("", Some(full.text().as_str())));
+    assert!(full.stdout.len() > 2_000_000 && applies(&place, &full.stdout));
+
+    for number in 0..14 {
+        place.write(format!("more-{number}"), lines("other", 60_000));
+    }
+    let run = place.run(["diff"]);
+    assert!((10 << 20) - 100 < run.stdout.len() && run.stdout.len() < (10 << 20) + 100, "{}", run.stdout.len());
+    assert_eq!(
+        run.stderr,
+        "warning: only the first 10 MiB of the differences are shown; see all of it with: backtrail diff --full\n"
+    );
+    assert!(run.text().ends_with("\n@@ -1 +1 @@ the rest is not shown\n"));
+    assert!(!applies(&place, &run.stdout));
+    assert_eq!(place.run(["diff", "--stat"]).stderr, "");
+    assert_eq!(place.run(["diff", "--full", "--stat"]).code, 2);
+}
+
+/// A cut right between two files or hunks must not look like a whole patch.
+#[test]
+fn a_cut_difference_never_applies() {
+    let place = Place::saved();
+    place.write("a.txt", "one\ntwo\nthree\n");
+    for cut in ["", "@@ -1 +1 @@ the rest is not shown\n"] {
+        let patch = format!("{}{cut}", place.ok(["diff"]));
+        assert_eq!(applies(&place, patch.as_bytes()), cut.is_empty());
+    }
+}
+
+#[test]
+fn people_see_the_sizes_of_binary_files() {
+    let place = Place::saved();
+    place.write("changed", [0; 100]);
+    place.write("gone", [0, 1, 2]);
+    place.ok(["save"]);
+    place.write("changed", [0; 2_000]);
+    place.write("came", [0; 30]);
+    place.remove("gone");
+    let shown = place.ok(["diff"]);
+    let sized: Vec<&str> = shown.lines().filter(|line| line.starts_with("Binary")).collect();
+    assert_eq!(
+        sized,
+        [
+            "Binary files a/came and b/came differ (30 bytes)",
+            "Binary files a/changed and b/changed differ (100 bytes before, 2000 bytes after)",
+            "Binary files a/gone and b/gone differ (3 bytes)",
+        ]
+    );
+    assert!(!applies(&place, shown.as_bytes()));
+    let full = place.ok(["diff", "--full"]);
+    assert!(full.contains("GIT binary patch") && applies(&place, full.as_bytes()));
+    assert_eq!(place.json(["diff"])["patch"].as_str(), Some(full.as_str()));
+}
+
+/// The most memory that a run of the program took, in kB.
+fn peak_of(place: &Place, words: &[&str]) -> (u64, Vec<u8>) {
+    let mut command = place.command(&place.path("ws"), words);
+    let mut child = command.stdout(fs::File::create(place.path("out")).unwrap()).spawn().unwrap();
+    let mut peak = 0;
+    while child.try_wait().unwrap().is_none() {
+        let status = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        peak = line.and_then(|line| line.trim().strip_suffix(" kB")?.parse().ok()).unwrap_or(0).max(peak);
+        std::thread::sleep(std::time::Duration::from_millis(2));
+    }
+    (peak, fs::read(place.path("out")).unwrap())
+}
+
+/// Bytes that do not compress.
+fn noise(mut seed: u64, length: usize) -> Vec<u8> {
+    let mut next = || {
+        seed ^= seed << 13;
+        seed ^= seed >> 7;
+        seed ^= seed << 17;
+        seed.to_le_bytes()
+    };
+    (0..length / 8).flat_map(|_| next()).collect()
+}
+
+#[test]
+fn large_files_are_compared_in_little_memory() {
+    const BYTES: usize = 40_000_000;
+    let place = Place::new();
+    let write = |word: &str, seed| {
+        place.write("binary", noise(seed, BYTES));
+        place.write("text", format!("{word} of a text that is rather long\n").repeat(BYTES / 40));
+    };
+    let assert_small = |words: &[&str]| {
+        let (peak, shown) = peak_of(&place, words);
+        let shown = String::from_utf8(shown).unwrap();
+        assert!(shown.len() < 1_000 && shown.contains("Binary files a/binary and b/binary differ ("), "{shown}");
+        assert!(
+            shown.contains("Files a/text and b/text differ, and are too large to compare line by line ("),
+            "{shown}"
+        );
+        assert!(peak > 0 && peak < 200_000, "{peak} kB");
+    };
+    write("line", 1);
+    place.ok(["save", "one"]);
+    write("word", 2);
+    assert_small(&["diff"]);
+    place.ok(["save", "two"]);
+    assert_small(&["diff", "@~1", "@"]);
+}

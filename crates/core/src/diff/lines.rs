@@ -59,6 +59,9 @@ impl<'a> Stored<'a> {
     }
 }
 
+/// So much of a large file tells whether it is text.
+const BEGINNING_BYTES: usize = 16 << 10;
+
 /// So many changes are worth another worker.
 const SHARE: usize = 16;
 
@@ -105,6 +108,52 @@ impl<'a> LineSource<'a> {
         self.read(&self.newer_place, path, side, most)
     }
 
+    /// The length of the older side in bytes; none where there is no such side.
+    pub(super) fn older_bytes(&self, path: &WorkspacePath, side: Option<&Side>) -> Result<Option<u64>> {
+        self.length(&self.older_place, path, side)
+    }
+
+    /// The length of the newer side in bytes; none where there is no such side.
+    pub(super) fn newer_bytes(&self, path: &WorkspacePath, side: Option<&Side>) -> Result<Option<u64>> {
+        self.length(&self.newer_place, path, side)
+    }
+
+    /// Returns `true` if either side begins with bytes that are no text.
+    pub(super) fn begins_binary(&self, path: &WorkspacePath, old: Option<&Side>, new: Option<&Side>) -> Result<bool> {
+        let older = self.beginning(&self.older_place, path, old)?;
+        Ok(is_binary(&older) || is_binary(&self.beginning(&self.newer_place, path, new)?))
+    }
+
+    fn beginning(&self, place: &Place<'_>, path: &WorkspacePath, side: Option<&Side>) -> Result<Vec<u8>> {
+        let (Some(side), Some(content)) = (side, side.and_then(Side::content)) else { return Ok(Vec::new()) };
+        match (place, &self.store) {
+            (Place::Disk(root), _) => beginning_on_disk(root, path, side),
+            (_, Some(stored)) => {
+                let mut beginning = Vec::new();
+                // Refusing the second piece ends the reading.
+                let mut take = |piece: &[u8]| {
+                    if !beginning.is_empty() {
+                        return Err(std::io::Error::other("enough was read"));
+                    }
+                    beginning.extend_from_slice(&piece[..piece.len().min(BEGINNING_BYTES)]);
+                    Ok(())
+                };
+                drop(stored.store.copy_content(&content, &mut take)?);
+                Ok(beginning)
+            }
+            (_, None) => Ok(Vec::new()),
+        }
+    }
+
+    fn length(&self, place: &Place<'_>, path: &WorkspacePath, side: Option<&Side>) -> Result<Option<u64>> {
+        let Some(content) = side.and_then(Side::content) else { return Ok(None) };
+        match (place, &self.store) {
+            (Place::Disk(root), _) => length_on_disk(root, path),
+            (_, Some(stored)) => stored.store.content_size(&stored.reader, &content).map(Some),
+            (_, None) => Ok(None),
+        }
+    }
+
     fn read(&self, place: &Place<'_>, path: &WorkspacePath, side: Option<&Side>, most: u64) -> Result<Option<Vec<u8>>> {
         let (Some(side), Some(content)) = (side, side.and_then(Side::content)) else { return Ok(Some(Vec::new())) };
         match place {
@@ -132,18 +181,35 @@ impl<'a> LineSource<'a> {
 
 /// Reads what a path holds now, by handles, never through a symlink. What vanished in between is empty.
 fn read_on_disk(root: &Path, path: &WorkspacePath, side: &Side, most: u64) -> Result<Option<Vec<u8>>> {
-    let read = || -> std::io::Result<Option<Vec<u8>>> {
+    let bytes = read_at_most(root, path, side, most.saturating_add(1))?;
+    Ok((bytes.len() as u64 <= most || matches!(side, Side::Symlink { .. })).then_some(bytes))
+}
+
+fn beginning_on_disk(root: &Path, path: &WorkspacePath, side: &Side) -> Result<Vec<u8>> {
+    read_at_most(root, path, side, BEGINNING_BYTES as u64)
+}
+
+fn read_at_most(root: &Path, path: &WorkspacePath, side: &Side, most: u64) -> Result<Vec<u8>> {
+    let read = || -> std::io::Result<Vec<u8>> {
         let directory = Dir::open_parent(root, path)?;
         if matches!(side, Side::Symlink { .. }) {
-            return directory.read_link(path.name()).map(Some);
+            return directory.read_link(path.name());
         }
         let mut bytes = Vec::new();
-        directory.open_file(path.name())?.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
-        Ok((bytes.len() as u64 <= most).then_some(bytes))
+        directory.open_file(path.name())?.take(most).read_to_end(&mut bytes)?;
+        Ok(bytes)
     };
     match read() {
-        Err(error) if is_elsewhere(&error) => Ok(Some(Vec::new())),
+        Err(error) if is_elsewhere(&error) => Ok(Vec::new()),
         result => result.or_fail("read", root.join(path.as_bstr().to_string())),
+    }
+}
+
+/// The length of what a path holds now; none where it vanished in between.
+fn length_on_disk(root: &Path, path: &WorkspacePath) -> Result<Option<u64>> {
+    match Dir::open_parent(root, path).and_then(|directory| directory.try_stamp_at(path.name())) {
+        Err(error) if is_elsewhere(&error) => Ok(None),
+        found => Ok(found.or_fail("read", root.join(path.as_bstr().to_string()))?.map(|stamp| stamp.size)),
     }
 }
 

@@ -24,8 +24,16 @@ use crate::{
 pub struct PatchLimits<'a> {
     /// Paths whose contents stay out of it.
     pub hide: Option<&'a Precious>,
-    /// It ends with the last line before so many bytes. What is no text, or too large for one, is then only named.
+    /// The patch ends with the last line before so many bytes; with 0 there is none. Files that are no text, or too large
+    /// for one, are then named with their sizes.
     pub max_bytes: Option<usize>,
+    /// The same for each file. A line that `git apply` refuses stands in the place of the rest.
+    pub max_file_bytes: Option<usize>,
+}
+
+impl PatchLimits<'_> {
+    /// No patch at all, for callers who want the changes alone.
+    pub const NO_PATCH: Self = Self { hide: None, max_bytes: Some(0), max_file_bytes: None };
 }
 
 /// The outcome of [`Workspace::diff`].
@@ -41,10 +49,25 @@ pub struct Diff {
     pub patch: String,
     /// Did the patch have to end before it was complete?
     pub is_cut: bool,
+    /// Files of which the patch shows only the beginning.
+    pub cut_files: Vec<WorkspacePath>,
     /// Changed paths that the patch keeps silent about.
     pub hidden: Vec<WorkspacePath>,
     /// What the older side holds and a checkpoint of the files on disk would leave out: how it differs can't be told.
     pub uncaptured: Vec<Skipped>,
+}
+
+impl Diff {
+    fn of(
+        from: Option<CheckpointId>,
+        to: Option<CheckpointId>,
+        changes: Vec<Change>,
+        patch: Patch,
+        uncaptured: Vec<Skipped>,
+    ) -> Self {
+        let Patch { text: patch, is_cut, cut_files, hidden } = patch;
+        Self { from, to, changes, patch, is_cut, cut_files, hidden, uncaptured }
+    }
 }
 
 impl Workspace {
@@ -72,7 +95,7 @@ impl Workspace {
             }
             None => self.diff_disk(from, scope, limits)?,
         };
-        Ok(Diff { from, to, changes, patch: patch.text, is_cut: patch.is_cut, hidden: patch.hidden, uncaptured })
+        Ok(Diff::of(from, to, changes, patch, uncaptured))
     }
 
     /// What a checkpoint changed against the one that it followed, with a patch within limits.
@@ -81,8 +104,7 @@ impl Workspace {
         let checkpoints = Checkpoints::of(&store);
         let (from, changes) = checkpoints.changes_of(&checkpoints.get(id)?, scope)?;
         let (changes, patch) = written(changes, &LineSource::stored(&store), limits)?;
-        let Patch { text: patch, is_cut, hidden } = patch;
-        Ok(Diff { from, to: Some(*id), changes, patch, is_cut, hidden, uncaptured: Vec::new() })
+        Ok(Diff::of(from, Some(*id), changes, patch, Vec::new()))
     }
 
     fn diff_disk(

@@ -21,15 +21,30 @@ const NO_ID: ContentId = ContentId([0; 20]);
 pub(super) struct Patch {
     pub(super) text: String,
     pub(super) is_cut: bool,
+    pub(super) cut_files: Vec<WorkspacePath>,
     pub(super) hidden: Vec<WorkspacePath>,
 }
 
 /// What a patch has of bytes that are no text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Binary {
+    /// All of them.
     Written,
-    Named,
+    /// Their number.
+    Sized,
 }
+
+/// Whether a file was compared as far as it goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Lines {
+    Compared,
+    /// It is a text, and too large to compare its lines within the limits.
+    TooMany,
+}
+
+/// Stands in the place of the rest of a file. It looks like the beginning of a hunk that never comes, so that `git apply`
+/// does not take a part for the whole.
+const REST_LEFT_OUT: &str = "@@ -1 +1 @@ the rest of this file is not shown\n";
 
 /// The patch for these changes. Directories and permission bits beyond the executable one have no place in it.
 pub(super) fn patch(changes: &[Change], source: &LineSource<'_>, limits: &PatchLimits<'_>) -> Result<Patch> {
@@ -37,12 +52,24 @@ pub(super) fn patch(changes: &[Change], source: &LineSource<'_>, limits: &PatchL
     let (hidden, shown): (Vec<&Change>, Vec<&Change>) =
         changes.iter().filter(|change| !change.is_directory()).partition(|change| is_hidden(change));
     let mut patch = Patch { hidden: hidden.iter().map(|change| change.path.clone()).collect(), ..Patch::default() };
-    let (binary, most) = match limits.max_bytes {
-        Some(_) => (Binary::Named, MAX_TEXT_BYTES),
+    if limits.max_bytes == Some(0) {
+        patch.is_cut = !shown.is_empty();
+        return Ok(patch);
+    }
+    let (binary, most) = match limits.max_bytes.or(limits.max_file_bytes) {
+        Some(_) => (Binary::Sized, MAX_TEXT_BYTES),
         None => (Binary::Written, MAX_PATCHED_BYTES),
     };
     for change in shown {
-        file(&mut patch.text, change, source, binary, most)?;
+        let start = patch.text.len();
+        if file(&mut patch.text, change, source, binary, most)? == Lines::TooMany {
+            patch.cut_files.push(change.path.clone());
+        }
+        if let Some(max_bytes) = limits.max_file_bytes.filter(|max_bytes| patch.text.len() - start > *max_bytes) {
+            cut(&mut patch.text, start + max_bytes);
+            patch.text.push_str(REST_LEFT_OUT);
+            patch.cut_files.push(change.path.clone());
+        }
         if let Some(max_bytes) = limits.max_bytes.filter(|max_bytes| patch.text.len() > *max_bytes) {
             patch.is_cut = true;
             cut(&mut patch.text, max_bytes);
@@ -58,15 +85,13 @@ fn cut(text: &mut String, max_bytes: usize) {
     text.truncate(end);
 }
 
-fn file(out: &mut String, change: &Change, source: &LineSource<'_>, form: Binary, most: u64) -> Result<()> {
+fn file(out: &mut String, change: &Change, source: &LineSource<'_>, form: Binary, most: u64) -> Result<Lines> {
     let old = change.old.filter(|side| side.content().is_some());
     let new = change.new.filter(|side| side.content().is_some());
     let before = source.older(&change.path, old.as_ref(), most)?;
     let after = source.newer(&change.path, new.as_ref(), most)?;
     let (Some(before), Some(after)) = (before, after) else {
-        let (a, b) = (quote("a/", &change.path), quote("b/", &change.path));
-        line(out, format_args!("diff --git {a} {b}\nBinary files {a} and {b} differ"));
-        return Ok(());
+        return large_file(out, change, source, form);
     };
     match (old, new) {
         // Git has no change of type: one goes, another comes.
@@ -76,7 +101,34 @@ fn file(out: &mut String, change: &Change, source: &LineSource<'_>, form: Binary
         }
         _ => section(out, &change.path, (old.as_ref(), new.as_ref()), (&before, &after), form),
     }
-    Ok(())
+    Ok(Lines::Compared)
+}
+
+/// Names a file that is too large to be held in memory.
+fn large_file(out: &mut String, change: &Change, source: &LineSource<'_>, form: Binary) -> Result<Lines> {
+    let (a, b) = (quote("a/", &change.path), quote("b/", &change.path));
+    line(out, format_args!("diff --git {a} {b}"));
+    if form == Binary::Written {
+        line(out, format_args!("Binary files {a} and {b} differ"));
+        return Ok(Lines::Compared);
+    }
+    let (old, new) = (change.old.as_ref(), change.new.as_ref());
+    let sizes = sizes(source.older_bytes(&change.path, old)?, source.newer_bytes(&change.path, new)?);
+    if source.begins_binary(&change.path, old, new)? {
+        line(out, format_args!("Binary files {a} and {b} differ{sizes}"));
+        return Ok(Lines::Compared);
+    }
+    line(out, format_args!("Files {a} and {b} differ, and are too large to compare line by line{sizes}"));
+    Ok(Lines::TooMany)
+}
+
+/// How large both sides are, as far as there are two.
+fn sizes(before: Option<u64>, after: Option<u64>) -> String {
+    match (before, after) {
+        (Some(before), Some(after)) => format!(" ({before} bytes before, {after} bytes after)"),
+        (None, Some(bytes)) | (Some(bytes), None) => format!(" ({bytes} bytes)"),
+        (None, None) => String::new(),
+    }
 }
 
 fn is_link(side: &Side) -> bool {
@@ -132,7 +184,11 @@ fn section(
     {
         match form {
             Binary::Written => binary(out, before, after),
-            Binary::Named => line(out, format_args!("Binary files {a} and {b} differ")),
+            Binary::Sized => {
+                let bytes = |side: Option<&Side>, bytes: &[u8]| side.map(|_| bytes.len() as u64);
+                let sizes = sizes(bytes(old, before), bytes(new, after));
+                line(out, format_args!("Binary files {a} and {b} differ{sizes}"));
+            }
         }
     } else if before != after {
         let name = |side: Option<&Side>, quoted: &str| match side {

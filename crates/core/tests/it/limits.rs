@@ -15,7 +15,7 @@ fn a_patch_keeps_silent_about_precious_paths() {
     let second = ws.save();
     ws.remove(".env");
     let precious = Precious::of([]);
-    let limits = PatchLimits { hide: Some(&precious), max_bytes: None };
+    let limits = PatchLimits { hide: Some(&precious), max_bytes: None, ..PatchLimits::default() };
     let stored = ws.open().diff_of(&second.id, &Scope::Whole, &limits).unwrap();
     let on_disk = ws.open().diff_within(second.parent, None, &Scope::Whole, &limits).unwrap();
     for diff in [stored, on_disk] {
@@ -36,7 +36,7 @@ fn a_patch_ends_with_a_whole_line_where_it_is_too_long() {
     ws.write("b", [0_u8, 1, 2, 3]);
     ws.write("c", "never reached\n");
     let at_most = |max_bytes| {
-        let limits = PatchLimits { hide: None, max_bytes: Some(max_bytes) };
+        let limits = PatchLimits { hide: None, max_bytes: Some(max_bytes), ..PatchLimits::default() };
         ws.open().diff_within(ws.open().current().unwrap(), None, &Scope::Whole, &limits).unwrap()
     };
     for max_bytes in [0, 1, 700, 701, 702, 703, 704] {

@@ -68,7 +68,7 @@ pub(super) fn run(shared: &Shared, call: &Call, args: DiffArgs) -> Result<DiffAn
     let limit = count("limit", args.limit, USUAL_CHANGES, MAX_CHANGES)?;
     let max_bytes = count("max_bytes", args.max_bytes, USUAL_BYTES, MAX_BYTES)?;
     let (workspace, precious) = shared.open(Purpose::Scan, call)?;
-    let limits = PatchLimits { hide: Some(&precious), max_bytes: Some(max_bytes) };
+    let limits = PatchLimits { hide: Some(&precious), max_bytes: Some(max_bytes), ..PatchLimits::default() };
     let diff = compare(&workspace, &args, &limits, call)?;
     Ok(answer(diff, limit, &precious))
 }
