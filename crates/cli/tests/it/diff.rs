@@ -221,7 +221,10 @@ fn people_see_the_beginning_of_a_long_difference() {
     place.write("long", lines("word", 200_000));
     let run = place.run(["diff"]);
     assert!((1_000_000..1_100_000).contains(&run.stdout.len()), "{}", run.stdout.len());
-    assert_eq!(run.stderr, "warning: the differences of long are not shown in full; see all of it with: backtrail diff --full\n");
+    assert_eq!(
+        run.stderr,
+        "warning: the differences of long are not shown in full; see all of it with: backtrail diff --full\n"
+    );
     assert!(run.text().ends_with("the rest of this file is not shown\n"));
     assert!(!applies(&place, &run.stdout), "a part is not taken for the whole");
     let full = place.run(["diff", "--full"]);
@@ -233,7 +236,10 @@ fn people_see_the_beginning_of_a_long_difference() {
     }
     let run = place.run(["diff"]);
     assert!((10 << 20) - 100 < run.stdout.len() && run.stdout.len() < (10 << 20) + 100, "{}", run.stdout.len());
-    assert_eq!(run.stderr, "warning: only the first 10 MiB of the differences are shown; see all of it with: backtrail diff --full\n");
+    assert_eq!(
+        run.stderr,
+        "warning: only the first 10 MiB of the differences are shown; see all of it with: backtrail diff --full\n"
+    );
     assert!(run.text().ends_with("\n@@ -1 +1 @@ the rest is not shown\n"));
     assert!(!applies(&place, &run.stdout));
     assert_eq!(place.run(["diff", "--stat"]).stderr, "");
@@ -313,7 +319,10 @@ fn large_files_are_compared_in_little_memory() {
         let (peak, shown) = peak_of(&place, words);
         let shown = String::from_utf8(shown).unwrap();
         assert!(shown.len() < 1_000 && shown.contains("Binary files a/binary and b/binary differ ("), "{shown}");
-        assert!(shown.contains("Files a/text and b/text differ, and are too large to compare line by line ("), "{shown}");
+        assert!(
+            shown.contains("Files a/text and b/text differ, and are too large to compare line by line ("),
+            "{shown}"
+        );
         assert!(peak > 0 && peak < 200_000, "{peak} kB");
     };
     write("line", 1);

@@ -119,12 +119,7 @@ impl<'a> LineSource<'a> {
     }
 
     /// Returns `true` if either side begins with bytes that are no text.
-    pub(super) fn begins_binary(
-        &self,
-        path: &WorkspacePath,
-        old: Option<&Side>,
-        new: Option<&Side>,
-    ) -> Result<bool> {
+    pub(super) fn begins_binary(&self, path: &WorkspacePath, old: Option<&Side>, new: Option<&Side>) -> Result<bool> {
         let older = self.beginning(&self.older_place, path, old)?;
         Ok(is_binary(&older) || is_binary(&self.beginning(&self.newer_place, path, new)?))
     }

@@ -192,9 +192,9 @@ impl Comparison<'_> {
                 let (changes, widened, replaced) = (self.changes.len(), self.widened.len(), self.replaced.len());
                 let entries = self.store.list(&self.reader, snapshot)?;
                 threads::with_room(usize::from(snapshot.depth), || {
-                    entries.iter().try_for_each(|entry| {
-                        self.name(&path.join(&entry.name), None, Some(&entry.node)).map(drop)
-                    })
+                    entries
+                        .iter()
+                        .try_for_each(|entry| self.name(&path.join(&entry.name), None, Some(&entry.node)).map(drop))
                 })?;
                 if self.steps.len() == before {
                     return Ok(if present.is_some() { Stays::Something } else { Stays::Nothing });

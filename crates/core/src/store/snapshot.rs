@@ -417,10 +417,8 @@ pub(super) fn parse(snapshot: &Snapshot, bytes: &[u8], modes: &Modes) -> Result<
             EntryKind::BlobExecutable => StoredNode::File { content, mode: mode(snapshot.defaults.executable) },
             EntryKind::Link => StoredNode::Symlink { target: content },
             EntryKind::Tree => StoredNode::Directory {
-                snapshot: snapshot.below(DirectoryIds {
-                    tree: TreeId(bytes_of(entry.oid)),
-                    modes: modes.below(entry.filename),
-                })?,
+                snapshot: snapshot
+                    .below(DirectoryIds { tree: TreeId(bytes_of(entry.oid)), modes: modes.below(entry.filename) })?,
                 mode: mode(snapshot.defaults.directory),
             },
             EntryKind::Commit => return Err(damaged(format!("its entry {:?} is no file", entry.filename))),

@@ -151,7 +151,8 @@ impl Writer {
     /// Adds to the log of operations, durably.
     pub(crate) fn log(&self, operations: &[Operation]) -> Result<()> {
         let known = self.forget_timeline();
-        self.with_room(|| operations::append(self.layout(), operations)).or_fail("append to", self.layout().operations())?;
+        self.with_room(|| operations::append(self.layout(), operations))
+            .or_fail("append to", self.layout().operations())?;
         self.keep_timeline(known, |timeline| timeline.operations.entries.extend_from_slice(operations));
         Ok(())
     }

@@ -84,7 +84,8 @@ fn a_made_up_work_tree_of_another_repository_is_refused() {
 
 #[test]
 fn linked_directories_of_refs_and_logs_are_refused() {
-    for linked in ["refs", "refs/heads", "logs", "logs/refs", "logs/refs/heads", "HEAD", "logs/HEAD", "refs/heads/main"] {
+    for linked in ["refs", "refs/heads", "logs", "logs/refs", "logs/refs/heads", "HEAD", "logs/HEAD", "refs/heads/main"]
+    {
         let (ws, saved, victim) = beside_another();
         let (own, victim) = (ws.path(".git").join(linked), victim.join(".git"));
         std::fs::rename(&own, ws.outside().join("moved")).unwrap();
@@ -109,7 +110,8 @@ fn a_linked_work_tree_with_a_relative_path_is_moved() {
     let admin = ws.outside().join("main/.git/worktrees");
     let admin = admin.join(std::fs::read_dir(&admin).unwrap().next().unwrap().unwrap().file_name());
     let up = "../".repeat(admin.components().count() - 1);
-    std::fs::write(admin.join("gitdir"), format!("{up}{}/.git\n", ws.root().strip_prefix("/").unwrap().display())).unwrap();
+    std::fs::write(admin.join("gitdir"), format!("{up}{}/.git\n", ws.root().strip_prefix("/").unwrap().display()))
+        .unwrap();
     assert_moved(&ws, &saved);
     // A work tree that is another's by now.
     std::fs::write(admin.join("gitdir"), format!("{}/.git\n", ws.outside().display())).unwrap();

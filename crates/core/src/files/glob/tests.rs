@@ -10,10 +10,13 @@ fn is_match(pattern: &str, path: &str) -> bool {
 
 #[test]
 fn stars_match_within_one_name() {
-    for (pattern, path) in [("*", ""), ("*.rs", "a.rs"), ("a*b*c", "aXbYbc"), ("*/b", "a/b"), ("a*", "a"), ("a**b", "axb")] {
+    for (pattern, path) in
+        [("*", ""), ("*.rs", "a.rs"), ("a*b*c", "aXbYbc"), ("*/b", "a/b"), ("a*", "a"), ("a**b", "axb")]
+    {
         assert!(is_match(pattern, path), "{pattern} {path}");
     }
-    for (pattern, path) in [("*", "a/b"), ("a*c", "a/c"), ("*/b", "a/x/b"), ("a**b", "a/b"), ("?", "/"), ("a?b", "a/b")] {
+    for (pattern, path) in [("*", "a/b"), ("a*c", "a/c"), ("*/b", "a/x/b"), ("a**b", "a/b"), ("?", "/"), ("a?b", "a/b")]
+    {
         assert!(!is_match(pattern, path), "{pattern} {path}");
     }
 }
@@ -103,8 +106,32 @@ fn a_pattern_with_many_stars_is_matched_at_once() {
 /// Pieces that patterns are made of, the odd ones included.
 fn pattern() -> impl Strategy<Value = Vec<u8>> {
     let piece = prop::sample::select(vec![
-        &b"a"[..], b"b", b"A", b"/", b"/", b"*", b"*", b"**", b"**/", b"/**/", b"?", b"[ab]", b"[!a]", b"[a-c]", b"[]a]", b"[",
-        b"]", b"\\", b"\\*", b"-", b"[[:alpha:]]", b"[[:digit:]-]", b"\xff", b"[\x80-\xff]", b"[^/]", b"\\a",
+        &b"a"[..],
+        b"b",
+        b"A",
+        b"/",
+        b"/",
+        b"*",
+        b"*",
+        b"**",
+        b"**/",
+        b"/**/",
+        b"?",
+        b"[ab]",
+        b"[!a]",
+        b"[a-c]",
+        b"[]a]",
+        b"[",
+        b"]",
+        b"\\",
+        b"\\*",
+        b"-",
+        b"[[:alpha:]]",
+        b"[[:digit:]-]",
+        b"\xff",
+        b"[\x80-\xff]",
+        b"[^/]",
+        b"\\a",
     ]);
     prop::collection::vec(piece, 0..9).prop_map(|pieces| pieces.concat())
 }
