@@ -1,5 +1,5 @@
 //! Mistakes that other tools of this kind made, so that they are not made here. Those that are about one part of the
-//! engine have their tests beside it; `docs/seeds.md` names them all.
+//! engine have their tests beside it; `docs/design/seeds.md` names them all.
 
 use std::{
     fs,
@@ -303,11 +303,11 @@ fn a_commit_of_the_user_names_the_newest_checkpoint_taken_there() {
     assert_eq!(read(&place, "f").as_deref(), Some("1, edited"));
 }
 
-/// `docs/seeds.md` names a test for each promise: there is one of that name.
+/// `docs/design/seeds.md` names a test for each promise: there is one of that name.
 #[test]
 fn every_test_that_the_table_of_promises_names_is_there() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let page = fs::read_to_string(root.join("docs/seeds.md")).unwrap();
+    let page = fs::read_to_string(root.join("docs/design/seeds.md")).unwrap();
     let mut named = 0;
     let mut is_of_promises = false;
     for row in page.lines().filter(|line| line.starts_with("| ")) {
