@@ -174,12 +174,20 @@ fn a_skipped_directory_without_a_repository_is_warned_of() {
     assert!(detail.contains("is skipped, no checkpoint captures it"), "{detail}");
 }
 
+/// Deletes the workspace of [`Place::saved`].
+fn delete_workspace(place: &Place) {
+    place.remove("a.txt");
+    place.remove("dir/b.txt");
+    fs::remove_dir(place.path("ws/dir")).unwrap();
+    fs::remove_dir(place.path("ws")).unwrap();
+}
+
 /// A workspace with a checkpoint, and then another directory with a file at its path. Gives the store.
 fn replaced() -> (Place, PathBuf) {
     let place = Place::saved();
     let store = place.store();
     fs::create_dir(place.path("fresh")).unwrap();
-    fs::remove_dir_all(place.path("ws")).unwrap();
+    delete_workspace(&place);
     fs::rename(place.path("fresh"), place.path("ws")).unwrap();
     place.write("b.txt", "1\n");
     (place, store)
@@ -262,7 +270,7 @@ fn a_workspace_that_was_copied_elsewhere_adopts_its_store() {
     fs::create_dir(copy.join(".git")).unwrap();
     fs::copy(place.path("ws/a.txt"), copy.join("a.txt")).unwrap();
     fs::copy(place.path("ws/dir/b.txt"), copy.join("dir/b.txt")).unwrap();
-    fs::remove_dir_all(place.path("ws")).unwrap();
+    delete_workspace(&place);
     let run = well(place.run_in(&copy.join("dir"), ["list"]));
     let there = format!("if it is what was {}", place.path("ws").display());
     assert!(run.stderr.contains(&there) && run.stderr.contains("nothing saved yet"), "{}", run.shown());

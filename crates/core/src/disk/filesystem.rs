@@ -34,6 +34,11 @@ fn kind(file: impl AsFd) -> io::Result<i64> {
     Ok(rustix::fs::fstatfs(file)?.f_type as i64)
 }
 
+/// The kind of the file system at a path.
+pub(super) fn kind_at(path: &std::path::Path) -> io::Result<i64> {
+    Ok(rustix::fs::statfs(path)?.f_type as i64)
+}
+
 /// The clock that file systems stamp files with, in nanoseconds.
 pub(crate) fn coarse_now() -> i64 {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::RealtimeCoarse);

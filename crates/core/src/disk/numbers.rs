@@ -10,7 +10,7 @@ use rustix::{
     io::Errno,
 };
 
-use super::filesystem::{BCACHEFS, BTRFS, EXT, F2FS, OVERLAY, TMPFS, XFS, ZFS};
+use super::filesystem::{BCACHEFS, BTRFS, EXT, F2FS, OVERLAY, TMPFS, XFS, ZFS, kind_at};
 
 /// The numbers of one directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,7 +42,7 @@ pub(crate) enum Trust {
 /// relied on.
 pub(crate) fn numbers_of(path: &Path) -> io::Result<Option<DirectoryNumbers>> {
     let Some(stamp) = super::stamp_following(path)? else { return Ok(None) };
-    let kind = rustix::fs::statfs(path).map_or(0, |found| found.f_type as i64);
+    let kind = kind_at(path).unwrap_or(0);
     let filesystem = filesystem_id(path, kind);
     let trust = match kind {
         EXT | XFS | BTRFS | TMPFS | F2FS | ZFS | BCACHEFS => Trust::Both,
