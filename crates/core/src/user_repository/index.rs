@@ -44,7 +44,7 @@ pub(super) const SUBMODULE: u32 = 0o160_000;
 impl Index {
     /// Reads it; none where there is none, or nothing can be made of it.
     pub(super) fn at(path: PathBuf, hash: gix_hash::Kind) -> Option<Self> {
-        match disk::read_following(&path).ok()?.and_then(|bytes| PlainIndex::parse(bytes, hash.len_in_bytes())) {
+        match disk::read_regular(&path).ok()?.and_then(|bytes| PlainIndex::parse(bytes, hash.len_in_bytes())) {
             Some(plain) => Some(Self::Plain(plain)),
             None => Self::other(&path, hash),
         }

@@ -76,7 +76,7 @@ impl UserRepository {
         let moved = wanted.moved.as_ref().map(|(name, _)| (name.clone(), self.resolve(name)));
         let before = Position { branch, commit, moved };
         let index = self.git_dir.join("index");
-        let index = disk::read_following(&index).or_fail("read", index)?;
+        let index = disk::read_regular(&index).or_fail("read", index)?;
 
         let mut edits = Vec::new();
         if let (Some((name, now)), Some((_, then))) = (&before.moved, &wanted.moved)
