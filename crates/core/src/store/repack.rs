@@ -96,17 +96,28 @@ pub(super) fn rewrite(store: &Store, packs: &[PathBuf], needed: &HashSet<ObjectI
         return Ok(());
     }
     // Packs with deltas: their objects are taken out one by one.
-    let writer = PackWriter::anew(layout);
-    let reader = store.reader();
     for pack in &untouched {
-        let Ok(index) = gix_pack::index::File::at(pack.with_extension("idx"), gix_hash::Kind::Sha1) else { continue };
-        for entry in index.iter().filter(|entry| needed.contains(&entry.oid)) {
-            let (kind, bytes) = reader.read_any(&entry.oid).map_err(|problem| io::Error::other(problem.to_string()))?;
-            writer.put_object(kind, &bytes)?;
+        let writer = PackWriter::anew(layout);
+        if copy_needed(store, pack, needed, &writer)? {
+            writer.finish()?;
+            remove_pack(pack)?;
         }
     }
-    writer.finish()?;
-    untouched.iter().try_for_each(|pack| remove_pack(pack))
+    Ok(())
+}
+
+/// Copies the needed objects of a pack. Returns `false` if one of them can't be read: the pack then stays as it is, and
+/// `verify` names the damage.
+fn copy_needed(store: &Store, pack: &Path, needed: &HashSet<ObjectId>, writer: &PackWriter) -> io::Result<bool> {
+    let Ok(index) = gix_pack::index::File::at(pack.with_extension("idx"), gix_hash::Kind::Sha1) else {
+        return Ok(false);
+    };
+    let reader = store.reader();
+    for entry in index.iter().filter(|entry| needed.contains(&entry.oid)) {
+        let Ok((kind, bytes)) = reader.read_any(&entry.oid) else { return Ok(false) };
+        writer.put_object(kind, &bytes)?;
+    }
+    Ok(true)
 }
 
 struct Candidate {

@@ -121,3 +121,24 @@ fn a_damaged_object_keeps_prune_from_touching_anything() {
     let after = ws.packs();
     assert!(first.iter().all(|pack| after.contains(pack)), "{first:?} {after:?}");
 }
+
+/// A damaged blob in a pack that also holds unneeded objects made `prune`, and later every save, return an error.
+#[test]
+fn a_damaged_object_in_a_wasteful_pack_does_not_fail_a_prune() {
+    let ws = TestWorkspace::new();
+    let kept = backtrail_testkit::Random::new(7).bytes(5_000);
+    ws.write("kept", &kept);
+    ws.write("goes", backtrail_testkit::Random::new(8).bytes(5_000));
+    let first = ws.save();
+    let pack = ws.packs().remove(0);
+    ws.write("goes", "small");
+    ws.save();
+    let mut bytes = std::fs::read(&pack).unwrap();
+    let at = bytes.windows(64).position(|window| window == &kept[1_000..1_064]).expect("it is stored as it is");
+    bytes[at] ^= 1;
+    std::fs::set_permissions(&pack, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    std::fs::write(&pack, bytes).unwrap();
+    ws.open().delete(&[first.id], false, ws.now()).unwrap();
+    ws.open().prune(ws.now()).unwrap();
+    assert!(pack.exists(), "the rest of what it holds is still needed");
+}
