@@ -63,13 +63,13 @@ impl<'s> Holders<'s> {
         self.others.iter().any(|held| held.contains(path))
     }
 
-    /// Returns the size of the largest file that one of all checkpoints holds at this path.
+    /// Returns the size of the largest file that any of these checkpoints holds at this path.
     pub(crate) fn size(&self, path: &[u8]) -> Option<u64> {
         let current = self.current.iter().map(|(_, held)| held);
         current.chain(&self.others).filter_map(|held| held.size(path)).max()
     }
 
-    /// Returns how much the verdicts in a stat cache know of these checkpoints.
+    /// Returns how far the verdicts in a stat cache account for these checkpoints.
     pub(crate) fn cached_verdicts(&self, cache: Option<&StatCache>) -> CachedVerdicts {
         let current = self.current.as_ref().map(|(id, _)| *id);
         let is_of_current = cache.is_some_and(|cache| Some(cache.base().checkpoint) == current);
@@ -99,13 +99,13 @@ pub(crate) fn dropped_by(store: &Store, entry: &TimelineEntry) -> Result<Vec<Dro
     }
     let read = || store.state(&entry.id)?.dropped(&store.reader()).map_err(|problem| store.damaged(problem));
     match read() {
-        // Damage is met once; from then on a save does without what it can't read.
+        // Damage is reported once. After that, a save continues without the parts that it can't read.
         Err(_) if store.is_distrusted() => Ok(Vec::new()),
         read => read,
     }
 }
 
-/// Returns those of the skipped paths that a checkpoint holds.
+/// Returns the skipped paths that a checkpoint holds.
 pub(crate) fn held_among(store: &Store, id: &CheckpointId, skipped: &[Skipped]) -> Result<Vec<Skipped>> {
     if skipped.is_empty() {
         return Ok(Vec::new());
@@ -127,13 +127,13 @@ impl<'s> HeldPaths<'s> {
         Self { store, id: None, snapshot: OnceLock::from(Some(snapshot)), listed: Mutex::default() }
     }
 
-    /// Like [`Self::of`], and reads nothing before the first question: most scans have none.
+    /// Like [`Self::of`], but reads nothing before the first lookup: most scans have none.
     pub(crate) fn of_checkpoint(store: &'s Store, id: CheckpointId) -> Self {
         Self { store, id: Some(id), snapshot: OnceLock::new(), listed: Mutex::default() }
     }
 
-    /// Returns whether it holds a file, a link or a directory at this path. A part that can't be read counts as not held:
-    /// the damage is reported by the operation that needs the bytes.
+    /// Returns whether it holds a file, a symlink or a directory at this path. A part that can't be read counts as not
+    /// held: the operation that needs the bytes reports the damage.
     pub(crate) fn contains(&self, path: &[u8]) -> bool {
         self.find(path, |_| ()).is_some()
     }
