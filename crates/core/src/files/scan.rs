@@ -60,7 +60,7 @@ pub(crate) struct Exceptions<'a> {
     /// Called with each directory that is the top of a repository inside the workspace, before `is_tracked` is called
     /// for paths below it.
     pub(crate) meet_repository: &'a (dyn Fn(&[u8]) + Sync),
-    /// Returns whether a repository elsewhere borrows the objects in this directory.
+    /// Returns whether a repository borrows its objects from this directory.
     pub(crate) is_lent: &'a (dyn Fn(&Stamp) -> bool + Sync),
     /// Returns whether the index that decides about the names in this directory is the one that the cache was made
     /// with.
