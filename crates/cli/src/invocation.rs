@@ -24,7 +24,7 @@ use crate::{
     settings::Environment,
 };
 
-/// Decides whether a command may use a protected directory: one so large that it is hardly meant as a workspace.
+/// Decides whether a command may use a protected directory, which contains too much to be a sensible workspace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Protection {
     /// The directory is refused.
@@ -94,7 +94,7 @@ impl Invocation {
         commands::run(command, self).unwrap_or_else(|failure| failure::end(&failure, &self.output))
     }
 
-    /// Returns the workspace for commands that only read the store.
+    /// Returns the workspace for a command that only reads.
     pub(crate) fn workspace(&self) -> Result<Workspace, Failure> {
         let (location, settings) = self.locate()?;
         self.tell_of_former(&location);
@@ -107,8 +107,8 @@ impl Invocation {
         Ok(workspace)
     }
 
-    /// Returns the workspace for commands that read all of its files. Refuses a protected directory without
-    /// checkpoints: it is hardly meant as a workspace, and reading all of it takes long.
+    /// Returns the workspace for a command that reads all of its files. Refuses a protected directory without
+    /// checkpoints: the user does not mean it as a workspace, and reading all of it takes long.
     pub(crate) fn workspace_to_scan(&self) -> Result<Workspace, Failure> {
         let workspace = self.workspace()?;
         if !workspace.has_store()? {
@@ -182,8 +182,8 @@ impl Invocation {
         Ok(Arc::new(move |purpose| {
             let mistakes = if purpose == Purpose::Save { Mistakes::Refused } else { Mistakes::Told };
             let workspace = this.open(location.clone(), settings.clone(), mistakes)?;
-            // Reading all of a protected directory takes long, and it is hardly meant as a workspace before it has a
-            // checkpoint.
+            // Reading all of a protected directory takes long, and the user does not mean it as a workspace before it
+            // has a checkpoint.
             let is_protected = match purpose {
                 Purpose::Save => true,
                 Purpose::Scan => !workspace.has_store()?,
@@ -241,8 +241,8 @@ impl Invocation {
         Ok(locate(&start, &stores, store.as_deref())?)
     }
 
-    /// Returns the workspace for a command that explains. Unreadable settings are reported in the result, and those
-    /// below them are used instead.
+    /// Returns the workspace for a command that explains the settings. Unreadable settings are reported in the result,
+    /// and the settings of the level below are used instead.
     pub(crate) fn survey(&self) -> Result<Survey, Failure> {
         let mut problems = Vec::new();
         let defaults = Settings::default();

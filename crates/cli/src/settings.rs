@@ -215,7 +215,7 @@ impl Environment {
         self.backtrail_home.iter().cloned().chain(self.stores(settings).ok()).collect()
     }
 
-    /// Returns the protected directories: those so large that they are hardly meant as a workspace.
+    /// Returns the protected directories, which contain too much to be a sensible workspace.
     pub fn protected_places(&self) -> Vec<PathBuf> {
         let system = ["/", "/tmp", "/var", "/etc"].map(PathBuf::from);
         let of_home = ["", "Desktop", "Documents", "Downloads"];

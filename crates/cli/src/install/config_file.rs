@@ -94,7 +94,7 @@ impl ConfigFile {
         Ok(made)
     }
 
-    /// Removes the file, and those of these directories that are empty then.
+    /// Removes the file. Also removes these directories, innermost first, as long as they are empty.
     pub(crate) fn remove(&self, directories: &[PathBuf]) -> io::Result<()> {
         self.refuse_if_changed()?;
         fs::remove_file(&self.target)?;

@@ -93,8 +93,8 @@ const GROWING: &[&str] = &[
 /// Calls that create a file descriptor.
 const OPENING: &[&str] = &["openat", "openat2"];
 
-/// Returns the calls that the sweep traces, for strace. The question marks make strace ignore calls that it does not
-/// know; the program does not make those either.
+/// Returns the calls that the sweep traces, for strace. The question marks make strace ignore unknown calls, which the
+/// program does not make either.
 pub(crate) fn watched() -> String {
     CHANGING.iter().chain(READING).map(|name| format!("?{name}")).collect::<Vec<_>>().join(",")
 }
