@@ -28,7 +28,8 @@ pub(crate) struct Holders<'s> {
 /// A path that is not captured at the moment, and is captured again as soon as that is possible.
 struct DroppedPath<'s> {
     path: WorkspacePath,
-    /// What the last checkpoint with it held. `None` if that checkpoint was deleted: then everything below counts.
+    /// The paths that the last checkpoint with it held. `None` if that checkpoint was deleted: then everything below
+    /// counts.
     held: Option<HeldPaths<'s>>,
 }
 
