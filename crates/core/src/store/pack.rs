@@ -69,8 +69,9 @@ impl PackWriter {
         }
     }
 
-    /// Finishes the objects so far as a pack of their own on a background thread if they are too large for memory. The
-    /// checksum takes a while, and it begins with the number of objects. Returns whether it did.
+    /// Finishes the objects so far as a pack of their own on a background thread, if they are too large for memory. The
+    /// checksum takes a while to compute. It begins with the number of objects, so it can't be started while objects
+    /// are still added. Returns whether a pack was started.
     pub(crate) fn settle(&self) -> io::Result<bool> {
         let mut body = self.body();
         if body.file.is_none() || self.settled.get().is_some() {
