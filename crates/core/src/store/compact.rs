@@ -13,7 +13,7 @@ use crate::{disk::private, error::is_no_space};
 /// The age at which git's own temporary files are removed. Younger ones may belong to a git that is running.
 const FOREIGN_TEMPORARY_SECONDS: u64 = 3_600;
 
-/// Removes objects that no checkpoint needs. Removes none if an object that is needed can't be read.
+/// Removes objects that no checkpoint needs. Removes none if a commit or tree that is needed can't be read.
 pub(super) fn compact(store: &Store) -> io::Result<()> {
     sweep_foreign_leftovers(store)?;
     let Ok(timeline) = store.timeline() else { return Ok(()) };
