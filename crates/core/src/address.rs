@@ -16,7 +16,7 @@ use crate::{
 /// The minimum length of an id prefix that names a checkpoint.
 const SHORTEST_PREFIX: usize = 4;
 
-/// A word that names a checkpoint, taken apart.
+/// A parsed word that names a checkpoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Address {
     /// `@~N`: the checkpoint that is N steps before the one that the workspace stands on.

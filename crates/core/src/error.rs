@@ -19,7 +19,7 @@ pub enum ErrorCode {
     Internal,
     /// The arguments are invalid, or contradict each other.
     Usage,
-    /// A settings file can't be read.
+    /// A settings file can't be read, or is not valid.
     Settings,
     /// A pipeline file can't be read, or asks for something that does not exist.
     Pipeline,
@@ -251,7 +251,7 @@ pub enum Error {
     /// The arguments are invalid, or contradict each other.
     #[error("{0}")]
     Usage(String),
-    /// A settings file can't be read.
+    /// A settings file can't be read, or is not valid.
     #[error("{}: {problem}", file.display())]
     Settings {
         /// The file.

@@ -42,7 +42,7 @@ pub enum Event {
     Recovered {
         /// The outcome: finished, taken back or set aside.
         outcome: String,
-        /// The first hundred paths that another process interfered with.
+        /// The first hundred conflicts: paths that were skipped, for instance because another process changed them.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         conflicts: Vec<Conflict>,
     },

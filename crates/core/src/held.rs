@@ -34,7 +34,7 @@ struct DroppedPath<'s> {
 }
 
 impl<'s> Holders<'s> {
-    /// Returns what the checkpoint holds that the workspace stands on, and what it dropped.
+    /// Returns the paths that the checkpoint under the workspace holds, and the paths that it dropped.
     pub(crate) fn of_current(store: &'s Store, timeline: &Timeline) -> Result<Self> {
         let Some(entry) = timeline.current() else { return Ok(Self::default()) };
         let dropped = dropped_by(store, entry)?.into_iter().map(|dropped| DroppedPath {
@@ -48,7 +48,7 @@ impl<'s> Holders<'s> {
         })
     }
 
-    /// Adds what a checkpoint holds that a restore is about.
+    /// Adds the paths of a checkpoint that a restore is about.
     pub(crate) fn and(mut self, other: HeldPaths<'s>) -> Self {
         self.others.push(other);
         self
@@ -100,7 +100,8 @@ pub(crate) fn dropped_by(store: &Store, entry: &TimelineEntry) -> Result<Vec<Dro
     }
     let read = || store.state(&entry.id)?.dropped(&store.reader()).map_err(|problem| store.damaged(problem));
     match read() {
-        // Damage is reported once. After that, a save continues without the parts that it can't read.
+        // Damage fails the first attempt to save. The second one distrusts the store, and continues without the parts
+        // that it can't read.
         Err(_) if store.is_distrusted() => Ok(Vec::new()),
         read => read,
     }

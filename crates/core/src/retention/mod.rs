@@ -396,7 +396,8 @@ impl Workspace {
             .iter()
             .map(|entry| Operation::Deleted { id: entry.id, sequence: entry.sequence, parent: entry.parent })
             .collect();
-        // The trace comes first: the place of a deleted checkpoint must be known as long as anything refers to it.
+        // The trace comes first: the parent of a deleted checkpoint must be known as long as anything refers to that
+        // checkpoint.
         writer.log(&traces)?;
         writer.remove_refs(&ids)?;
         Ok(ids)

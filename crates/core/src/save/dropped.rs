@@ -85,8 +85,8 @@ impl Capture {
         reason.is_some()
     }
 
-    /// Returns why a path that is on disk is not captured. `None` if it is captured, gone, or excluded by its owner: only
-    /// the owner's own patterns end the capture of a path that was held.
+    /// Returns why a path that is on disk is not captured. Returns `None` if it is captured, gone, or excluded by its
+    /// owner: only the owner's own patterns end the capture of a path that was held.
     fn drop_reason(&self, path: &WorkspacePath) -> Option<Reason> {
         self.scan.root.skipped_at(path).filter(|reason| *reason != Reason::Ignored)
     }
