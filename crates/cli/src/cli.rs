@@ -1,6 +1,6 @@
-//! What the command line accepts: the global options, the list of commands, and how their values are read.
+//! The command line: the global options, the list of commands, and the parsers of their values.
 //!
-//! A command's own arguments stand beside what it does, in [`commands`](crate::commands).
+//! The arguments of each command are defined beside its code, in [`commands`](crate::commands).
 
 use std::{ffi::OsString, path::PathBuf, time::Duration};
 
@@ -63,9 +63,9 @@ pub(crate) struct GlobalOptions {
 }
 
 impl GlobalOptions {
-    /// How long to wait for another process.
+    /// Returns the maximum time to wait for another process.
     pub(crate) fn patience(&self) -> Duration {
-        // As good as for ever, and still a moment that a clock can show.
+        // Practically unlimited, and a clock can still represent the deadline.
         const YEAR: u64 = 366 * 86_400;
         Duration::from_secs(self.wait.min(YEAR))
     }
@@ -126,17 +126,17 @@ pub(crate) enum Command {
     Man(man::ManArgs),
 }
 
-/// Takes any text; bytes that are not UTF-8 are replaced.
+/// Parses any text. Bytes that are not UTF-8 are replaced.
 pub(crate) fn text() -> impl TypedValueParser<Value = String> {
     OsStringValueParser::new().map(|text: OsString| text.to_string_lossy().into_owned())
 }
 
-/// Takes the name of a kind.
+/// Parses the name of a kind.
 pub(crate) fn kind() -> impl TypedValueParser<Value = Kind> {
     one_of(Kind::ALL)
 }
 
-/// Takes the name of a kind that can be asked for.
+/// Parses the name of a kind that the user can ask for.
 pub(crate) fn kind_to_save() -> impl TypedValueParser<Value = Kind> {
     one_of(Kind::ALL.into_iter().filter(|kind| *kind != Kind::Safety))
 }
@@ -145,7 +145,7 @@ fn one_of(kinds: impl IntoIterator<Item = Kind>) -> impl TypedValueParser<Value 
     PossibleValuesParser::new(kinds.into_iter().map(Kind::as_str)).try_map(|word| word.parse::<Kind>())
 }
 
-/// Takes a number of seconds, or a duration such as `5m`.
+/// Parses a number of seconds, or a duration such as `5m`.
 pub(crate) fn seconds_or_duration(text: &str) -> Result<Duration, String> {
     match text.trim().parse::<f64>() {
         Ok(seconds) => Duration::try_from_secs_f64(seconds).map_err(|_| {
@@ -155,7 +155,7 @@ pub(crate) fn seconds_or_duration(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// Takes a number of what is counted from 1.
+/// Parses a number that is 1 or more.
 pub(crate) fn from_one(text: &str) -> Result<u64, String> {
     let number = text.trim().parse().ok().filter(|number| *number > 0);
     number.ok_or_else(|| "write a whole number, 1 or more".to_owned())
@@ -168,7 +168,7 @@ pub(crate) struct Assignment<V> {
     pub(crate) value: V,
 }
 
-/// Takes `KEY=VALUE`; the value may hold further `=`.
+/// Parses `KEY=VALUE`. The value may contain further `=`.
 pub(crate) fn assignment<V>() -> impl TypedValueParser<Value = Assignment<V>>
 where
     V: From<OsString> + Clone + Send + Sync + 'static,

@@ -1,11 +1,11 @@
-//! What now and here are.
+//! The current time and time zone.
 
 use std::{ops::Deref, sync::OnceLock};
 
 use jiff::{Timestamp, Zoned, tz::TimeZone};
 
-/// The moment at which the program was started. Which time zone that is in is found out when somebody asks: the
-/// system's list of zones is long.
+/// The time at which the program was started. The time zone is only looked up when it is needed, because the system's
+/// list of zones is long.
 #[derive(Debug, Clone)]
 pub(crate) struct Now {
     timestamp: Timestamp,
@@ -17,12 +17,13 @@ impl Now {
         Self { timestamp: Timestamp::now(), zoned: OnceLock::new() }
     }
 
-    /// The moment, wherever it is.
+    /// Returns the time, independent of the zone.
     pub(crate) fn timestamp(&self) -> Timestamp {
         self.timestamp
     }
 
-    /// As far as a word that names a checkpoint needs it: only those with a time in them depend on the zone.
+    /// Returns the time for resolving an address of a checkpoint. Only addresses that contain a time depend on the
+    /// zone; all others get UTC.
     pub(crate) fn for_address(&self, word: &str) -> Zoned {
         if word.contains(':') { Zoned::clone(self) } else { self.timestamp.to_zoned(TimeZone::UTC) }
     }

@@ -1,4 +1,4 @@
-//! How a run ends badly: exit codes, messages, and the hint at the next step.
+//! Failures of a command: exit status, message, and a hint at the next step.
 
 use std::{ffi::OsString, path::Path, process::ExitCode};
 
@@ -14,36 +14,36 @@ use crate::{
     pipeline::Problem,
 };
 
-/// What a shell shows for a program that a closed pipe ended.
+/// The exit status that a shell shows for a program that SIGPIPE ended.
 const BROKEN_PIPE: u8 = 141;
 
-/// Why a command failed.
+/// The reason why a command failed.
 #[derive(Debug)]
 pub enum Failure {
-    /// The library says so.
+    /// An error of the library.
     Operation(Error),
-    /// The library says so, and here more is known about the next step.
+    /// An error of the library, with a hint that only the command line can give.
     Hinted {
-        /// What it says.
+        /// The library's error.
         error: Error,
-        /// What to do about it.
+        /// The suggested next step.
         hint: String,
     },
-    /// The command line makes no sense.
+    /// An invalid command line.
     Usage {
-        /// What is wrong.
+        /// The problem.
         message: String,
-        /// What to do about it.
+        /// The suggested next step.
         hint: Option<String>,
     },
-    /// A pipeline file makes no sense, or asks for something that there is not.
+    /// A pipeline file that is invalid, or that asks for something that does not exist.
     Pipeline {
-        /// The file, the line and what is wrong.
+        /// The file, the line and the problem.
         message: String,
-        /// What to do about it.
+        /// The suggested next step.
         hint: Option<String>,
     },
-    /// What was asked for could not be printed.
+    /// The output could not be printed.
     Output(OutputError),
 }
 
@@ -60,12 +60,12 @@ impl From<OutputError> for Failure {
 }
 
 impl Failure {
-    /// A call that makes no sense.
+    /// Returns the failure for an invalid command line.
     pub(crate) fn usage(message: impl Into<String>, hint: Option<&str>) -> Self {
         Self::Usage { message: message.into(), hint: hint.map(str::to_owned) }
     }
 
-    /// The same failure with another hint.
+    /// Replaces the hint.
     pub(crate) fn with_hint(self, hint: impl Into<String>) -> Self {
         match self {
             Self::Operation(error) | Self::Hinted { error, .. } => Self::Hinted { error, hint: hint.into() },
@@ -75,13 +75,13 @@ impl Failure {
         }
     }
 
-    /// A pipeline file that can't be run.
+    /// Returns the failure for a pipeline file that can't be run.
     pub(crate) fn pipeline(file: &Path, problem: Problem) -> Self {
         let line = problem.line.map(|line| format!("line {line}: ")).unwrap_or_default();
         Self::Pipeline { message: format!("{}: {line}{}", file.display(), problem.message), hint: problem.hint }
     }
 
-    /// The stable word.
+    /// Returns the stable error code.
     pub fn code(&self) -> ErrorCode {
         match self {
             Self::Operation(error) | Self::Hinted { error, .. } => error.code(),
@@ -92,7 +92,7 @@ impl Failure {
         }
     }
 
-    /// What went wrong, in one sentence.
+    /// Returns the message, one sentence.
     pub fn message(&self) -> String {
         match self {
             Self::Operation(error) | Self::Hinted { error, .. } => error.to_string(),
@@ -101,7 +101,7 @@ impl Failure {
         }
     }
 
-    /// The next step, where there is one.
+    /// Returns the suggested next step. Returns `None` if there is none.
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Operation(error) => hint_at(error),
@@ -112,10 +112,10 @@ impl Failure {
     }
 }
 
-/// Tells why a command failed, and gives the exit code.
+/// Reports why a command failed. Returns the exit code.
 pub(crate) fn end(failure: &Failure, output: &Output) -> ExitCode {
     match failure {
-        // Whoever read it has seen enough.
+        // The program that reads our output has closed the pipe on purpose.
         Failure::Output(error) if error.is_broken_pipe() => ExitCode::from(BROKEN_PIPE),
         _ => {
             output.failure(failure);
@@ -124,7 +124,7 @@ pub(crate) fn end(failure: &Failure, output: &Output) -> ExitCode {
     }
 }
 
-/// Ends a run whose words could not be parsed, or asked for help or the version.
+/// Ends a run whose command line could not be parsed, or asked for help or the version.
 pub(crate) fn end_parsing(error: &clap::Error, words: &[OsString]) -> ExitCode {
     let options = words.iter().skip(1).take_while(|word| *word != "--");
     let output = Output::before_parsing(options.clone().any(|word| word == "--json"), color_asked_for(options));
@@ -137,7 +137,7 @@ pub(crate) fn end_parsing(error: &clap::Error, words: &[OsString]) -> ExitCode {
     end(&usage_failure(error, words), &output)
 }
 
-/// The colours that were asked for, as far as that can be told from words that don't parse.
+/// Returns the value of `--color` from a command line that could not be parsed, as far as it can be recognized.
 fn color_asked_for<'w>(words: impl Iterator<Item = &'w OsString>) -> ColorWhen {
     let mut words = words.filter_map(|word| word.to_str());
     while let Some(word) = words.next() {
@@ -151,7 +151,7 @@ fn color_asked_for<'w>(words: impl Iterator<Item = &'w OsString>) -> ColorWhen {
     ColorWhen::Auto
 }
 
-/// Puts what clap says over several paragraphs into one sentence and a hint.
+/// Converts clap's message of several paragraphs into one sentence and a hint.
 fn usage_failure(error: &clap::Error, words: &[OsString]) -> Failure {
     let text = error.render().to_string();
     let message = text.split("\n\n").next().unwrap_or_default().trim_start_matches("error: ");
@@ -169,7 +169,7 @@ fn usage_failure(error: &clap::Error, words: &[OsString]) -> Failure {
     Failure::Usage { message: in_plain_words(&in_one_line(message)), hint: Some(in_one_line(&hint)) }
 }
 
-/// What somebody who gave `list` a word may have meant.
+/// Returns a hint for a user who gave `list` a positional argument.
 fn meant_to_list(error: &clap::Error, usage: impl Fn() -> Option<String>) -> String {
     let word = match error.get(ContextKind::InvalidArg) {
         Some(ContextValue::String(word)) if !word.starts_with('-') => shell_words([word]),
@@ -185,7 +185,7 @@ fn meant_to_list(error: &clap::Error, usage: impl Fn() -> Option<String>) -> Str
     format!("those that changed a path: backtrail list --path {word}; with a text: backtrail list --grep {word}")
 }
 
-/// What the standard library says of a number speaks of strings and types, not of what to write.
+/// Replaces the standard library's messages about numbers. They speak of strings and types, not of what to write.
 fn in_plain_words(message: &str) -> String {
     let said = [
         ("invalid digit found in string", "write a whole number, 0 or more"),
@@ -200,7 +200,7 @@ fn in_one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// The command that was asked for, as far as that can be told from words that don't parse.
+/// Returns the command from a command line that could not be parsed, as far as it can be recognized.
 fn command_asked_for(words: &[OsString]) -> String {
     let program = Cli::command();
     let known = words.iter().skip(1).find_map(|word| program.find_subcommand(word));
@@ -223,7 +223,7 @@ fn exit_code(code: ErrorCode) -> u8 {
     }
 }
 
-/// The exit code where the store is damaged.
+/// The exit code for a damaged store.
 pub(crate) const DAMAGED: u8 = 5;
 
 fn hint_at(error: &Error) -> Option<String> {
@@ -284,7 +284,8 @@ fn hint_at(error: &Error) -> Option<String> {
     Some(hint.to_owned())
 }
 
-/// Where the store lies on another disk, a restore makes its files ready in the workspace.
+/// Returns whether this is a staging area in the workspace. A restore stages its files there if the store is on another
+/// disk.
 fn is_staging_area(path: &Path) -> bool {
     path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(".backtrail-"))
 }
@@ -293,7 +294,7 @@ fn is_staging_area(path: &Path) -> bool {
 mod tests {
     use super::*;
 
-    /// A row of the table in `docs/json.md`: the exit status and its codes.
+    /// Parses a row of the table in `docs/json.md`: the exit status and its codes.
     fn row(line: &str) -> Option<(u8, Vec<&str>)> {
         let (exit, codes) = line.strip_prefix("| ")?.strip_suffix(" |")?.split_once(" | ")?;
         let codes = codes.split(", ").map(|code| code.trim_matches('`')).collect();

@@ -1,6 +1,6 @@
-//! What the fuzzer of hook payloads in `fuzz/` calls, and the test that runs its corpus.
+//! The entry point for the fuzzer of hook payloads in `fuzz/`, and the test that runs its corpus.
 
-/// What an agent may send to its hook, whichever agent it is said to be.
+/// Checks a payload of a hook, as a payload of every agent.
 pub fn hook_payload(bytes: &[u8]) {
     crate::hooks::fuzzing::payload(bytes);
 }

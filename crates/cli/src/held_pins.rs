@@ -1,8 +1,8 @@
-//! Which pins belong to something that still runs. A `try` that is killed can't let go of its checkpoint; the next one
-//! does so for it.
+//! Records which pins belong to a running process. A killed `try` can't unpin its checkpoint, so the next one does it.
 //!
-//! Each has a file that its process keeps locked: whatever ends the process, the system lets go of the lock. A pin
-//! without a file is somebody's wish, and stays. All of this is a convenience: without it, a pin is let go of by hand.
+//! Each such pin has a file that its process keeps locked: the kernel releases the lock when the process ends for any
+//! reason. A pin without a file was set by the user, and stays. All this is a convenience: without it, the user has to
+//! unpin by hand.
 
 use std::{
     fs::{self, File},
@@ -17,17 +17,18 @@ use rustix::fs::{FlockOperation, flock};
 
 use crate::invocation::Invocation;
 
-/// The directory with the files, each named like its checkpoint.
+/// The directory of these files, each named after its checkpoint.
 const DIRECTORY: &str = "tries";
 
-/// A pin that goes when this process does, by its own hand or by the next one's.
+/// A pin that ends with this process. Either this process unpins the checkpoint, or the next one does.
 pub(crate) struct HeldPin {
     path: PathBuf,
     file: File,
 }
 
 impl HeldPin {
-    /// Says that the pin of this checkpoint, which is still to be set, is this process's; none where that can't be said.
+    /// Records that the pin of this checkpoint belongs to this process. Called before the pin is set. Returns `None` if
+    /// the file can't be written.
     pub(crate) fn note(workspace: &Workspace, id: &CheckpointId, invocation: &Invocation) -> Option<Self> {
         let path = file_of(id, invocation)?;
         Self::write(path, workspace.store_directory()).ok()
@@ -35,7 +36,7 @@ impl HeldPin {
 
     fn write(path: PathBuf, store: &Path) -> io::Result<Self> {
         own_files::make_private_directories(path.parent().unwrap_or(Path::new("/")))?;
-        // It must not be seen before it is locked.
+        // The file must not be visible before it is locked.
         let early = path.with_extension(format!("new-{}", std::process::id()));
         let file = own_files::create_new(&early, 0o600)?;
         let put = || -> io::Result<()> {
@@ -50,12 +51,12 @@ impl HeldPin {
         Ok(Self { path, file })
     }
 
-    /// Did somebody ask meanwhile to keep the checkpoint?
+    /// Returns whether the user asked meanwhile to keep the checkpoint.
     pub(crate) fn is_wanted(&self) -> bool {
         !is_at(&self.file, &self.path)
     }
 
-    /// From now on a pin of this checkpoint is one like others.
+    /// Removes the record, so that a pin of this checkpoint becomes an ordinary one.
     pub(crate) fn forget(self) {
         if is_at(&self.file, &self.path) {
             drop(fs::remove_file(&self.path));
@@ -63,17 +64,17 @@ impl HeldPin {
     }
 }
 
-/// Somebody wants to keep this checkpoint, whatever it was pinned for.
+/// Keeps this checkpoint pinned because the user asked for it, whatever it was pinned for.
 pub(crate) fn keep(id: &CheckpointId, invocation: &Invocation) {
     if let Some(path) = file_of(id, invocation) {
         drop(fs::remove_file(path));
     }
 }
 
-/// Lets go of what was pinned in this workspace by processes that are gone.
+/// Unpins the checkpoints of this workspace that processes pinned and that are gone now.
 pub(crate) fn let_go_of_abandoned(workspace: &Workspace, invocation: &Invocation) {
     let Ok(directory) = invocation.environment().own_file(DIRECTORY) else { return };
-    // Where there is no such directory there is nothing to do.
+    // A missing directory means that there are no such pins.
     let Ok(entries) = fs::read_dir(directory) else { return };
     for path in entries.flatten().map(|entry| entry.path()) {
         let Some(id) = path.file_name().and_then(|name| name.to_str()?.parse::<CheckpointId>().ok()) else { continue };
@@ -83,7 +84,7 @@ pub(crate) fn let_go_of_abandoned(workspace: &Workspace, invocation: &Invocation
     }
 }
 
-/// The file, locked, where it is about this store and nobody holds it.
+/// Locks the file and returns it. Returns `None` if it belongs to another store, or if another process holds the lock.
 fn abandoned(path: &Path, store: &Path) -> Option<File> {
     let mut file = File::open(path).ok()?;
     let mut named = Vec::new();
@@ -97,7 +98,7 @@ fn let_go(workspace: &Workspace, id: &CheckpointId, pin: HeldPin, invocation: &I
     let is_pinned = match workspace.get(id) {
         Ok(checkpoint) => checkpoint.pinned,
         Err(Error::UnknownCheckpoint { .. }) => false,
-        // The next one may know more.
+        // The next process may be able to read the checkpoint.
         Err(_) => return,
     };
     if is_pinned {
@@ -115,7 +116,7 @@ fn file_of(id: &CheckpointId, invocation: &Invocation) -> Option<PathBuf> {
     Some(invocation.environment().own_file(DIRECTORY).ok()?.join(id.to_string()))
 }
 
-/// Is it still this file that the path leads to?
+/// Returns whether the path still leads to this file.
 fn is_at(file: &File, path: &Path) -> bool {
     let identity = |metadata: fs::Metadata| (metadata.dev(), metadata.ino());
     match (file.metadata(), path.symlink_metadata()) {

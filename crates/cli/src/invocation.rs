@@ -1,4 +1,4 @@
-//! One run of the program: how it was called, and the workspace that this means.
+//! One run of the program: its options, and the workspace that they select.
 
 use std::{
     ffi::OsStr,
@@ -24,34 +24,34 @@ use crate::{
     settings::Environment,
 };
 
-/// May a command take a directory that holds so much that nobody means it?
+/// Decides whether a command may use a protected directory, which contains too much to be a sensible workspace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Protection {
-    /// No: it is refused.
+    /// The directory is refused.
     Kept,
-    /// No, as long as the user does not insist.
+    /// The directory is refused, unless the user insists with `--force`.
     KeptUnlessForced,
-    /// Yes: the user insists.
+    /// The directory is accepted: the user insists.
     Waived,
 }
 
 impl Protection {
-    /// What `--force` says.
+    /// Returns the protection that `--force` implies.
     pub(crate) fn unless(force: bool) -> Self {
         if force { Self::Waived } else { Self::KeptUnlessForced }
     }
 }
 
-/// What becomes of mistakes in the workspace's own settings file.
+/// The treatment of errors in the workspace's own settings file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mistakes {
-    /// The command ends there.
+    /// The command fails.
     Refused,
-    /// They are told, and the file counts for nothing.
+    /// The errors are reported, and the file is ignored.
     Told,
 }
 
-/// What to do about a protected directory, for a command that can be made to take it.
+/// The hint for a protected directory, for commands that have `--force`.
 const INSIST: &str = "name a directory below it with -w DIR, or insist with --force";
 
 /// One run of the program.
@@ -59,22 +59,22 @@ const INSIST: &str = "name a directory below it with -w DIR, or insist with --fo
 pub(crate) struct Invocation {
     options: GlobalOptions,
     environment: Environment,
-    /// Where everything is printed.
+    /// Prints everything.
     pub(crate) output: Output,
-    /// What now and here are.
+    /// The current time and time zone.
     pub(crate) now: Now,
 }
 
-/// A workspace, and what its settings are made of.
+/// A workspace, and the sources of its settings.
 pub(crate) struct Survey {
     pub(crate) workspace: Workspace,
     pub(crate) location: Location,
     pub(crate) defaults: Settings,
-    /// The defaults with the user's own file over them.
+    /// The defaults, overridden by the user's own file.
     pub(crate) user: Settings,
     /// Settings that can't be read.
     pub(crate) problems: Vec<Failure>,
-    /// Why it is refused as a workspace, if it is.
+    /// The reason why it is refused as a workspace, if it is.
     pub(crate) protected: Option<Error>,
 }
 
@@ -84,17 +84,17 @@ impl Invocation {
         Self { options, environment, output, now: Now::new() }
     }
 
-    /// A run within this one, in another environment, that looks the same.
+    /// Returns a nested run in another environment, with the same colors.
     pub(crate) fn elsewhere(&self, options: GlobalOptions, environment: Environment) -> Self {
         Self::new(GlobalOptions { color: self.options.color, ..options }, environment)
     }
 
-    /// Runs a command and tells how it ended.
+    /// Runs a command and reports its failure.
     pub(crate) fn run(&self, command: Option<Command>) -> ExitCode {
         commands::run(command, self).unwrap_or_else(|failure| failure::end(&failure, &self.output))
     }
 
-    /// The workspace, for looking at.
+    /// Returns the workspace for a command that only reads.
     pub(crate) fn workspace(&self) -> Result<Workspace, Failure> {
         let (location, settings) = self.locate()?;
         self.tell_of_former(&location);
@@ -107,8 +107,8 @@ impl Invocation {
         Ok(workspace)
     }
 
-    /// The workspace, for looking at all of its files. A protected place that nobody took a checkpoint of is no workspace
-    /// that anybody means, and reading all of it takes long.
+    /// Returns the workspace for a command that reads all of its files. Refuses a protected directory without
+    /// checkpoints: the user does not mean it as a workspace, and reading all of it takes long.
     pub(crate) fn workspace_to_scan(&self) -> Result<Workspace, Failure> {
         let workspace = self.workspace()?;
         if !workspace.has_store()? {
@@ -120,7 +120,7 @@ impl Invocation {
         Ok(workspace)
     }
 
-    /// The workspace, for a command that writes: says which one it is where that is not plain.
+    /// Returns the workspace for a command that writes. Tells the user which one it is if that is not obvious.
     pub(crate) fn workspace_to_write(&self, protection: Protection) -> Result<Workspace, Failure> {
         let workspace = self.workspace_for_writing(protection, Mistakes::Refused)?;
         if let Err(Error::FolderOfProjects { path }) = workspace.refuse_folder_of_projects() {
@@ -131,18 +131,19 @@ impl Invocation {
         Ok(workspace)
     }
 
-    /// The workspace, for making its store: a folder of projects, too, where its owner says so.
+    /// Returns the workspace for creating its store. Also accepts a directory that holds several projects, because the
+    /// user asks for it.
     pub(crate) fn workspace_to_make(&self, protection: Protection) -> Result<Workspace, Failure> {
         self.workspace_for_writing(protection, Mistakes::Refused)
     }
 
-    /// The workspace, for bringing files back: a settings file that something spoilt must not stand in the way.
+    /// Returns the workspace for restoring files. A damaged settings file must not prevent that.
     pub(crate) fn workspace_to_restore(&self) -> Result<Workspace, Failure> {
         self.workspace_for_writing(Protection::Waived, Mistakes::Told)
     }
 
-    /// The workspace, for a checkpoint that nobody asks for: who spoils its settings file must not end the protection that
-    /// it has. One that has none yet waits until the file is mended.
+    /// Returns the workspace for an automatic checkpoint. A damaged settings file must not end the protection of a
+    /// workspace that has a store. A workspace without a store is refused until the file is fixed.
     pub(crate) fn workspace_to_protect(&self) -> Result<Workspace, Failure> {
         let workspace = self.workspace_for_writing(Protection::Kept, Mistakes::Told)?;
         workspace.refuse_folder_of_projects()?;
@@ -172,7 +173,8 @@ impl Invocation {
         Ok(workspace)
     }
 
-    /// Opens the workspace again and again, for a command that stays: the same one, with its settings as they are then.
+    /// Returns a function that opens the workspace repeatedly, for a command that keeps running. It always opens the
+    /// same workspace, with the settings of that moment.
     pub(crate) fn opener(&self) -> Result<Opener, Failure> {
         let (location, settings) = self.locate()?;
         self.tell_of_former(&location);
@@ -180,7 +182,8 @@ impl Invocation {
         Ok(Arc::new(move |purpose| {
             let mistakes = if purpose == Purpose::Save { Mistakes::Refused } else { Mistakes::Told };
             let workspace = this.open(location.clone(), settings.clone(), mistakes)?;
-            // Reading all of a protected place takes long, and nobody means it before it has a checkpoint.
+            // Reading all of a protected directory takes long, and the user does not mean it as a workspace before it
+            // has a checkpoint.
             let is_protected = match purpose {
                 Purpose::Save => true,
                 Purpose::Scan => !workspace.has_store()?,
@@ -222,7 +225,7 @@ impl Invocation {
 
     fn locate_with(&self, settings: &Settings) -> Result<Location, Failure> {
         let options = |root: &Path| {
-            // Mistakes in it are told by whoever opens that workspace.
+            // Errors in this file are reported when that workspace is opened.
             let own = settings.clone().with_workspace(root).unwrap_or_else(|_| settings.clone());
             self.workspace_options(settings, own)
         };
@@ -238,8 +241,8 @@ impl Invocation {
         Ok(locate(&start, &stores, store.as_deref())?)
     }
 
-    /// The workspace as far as it can be had, for a command that explains: settings that can't be read are replaced by
-    /// those below them.
+    /// Returns the workspace for a command that explains the settings. Unreadable settings are reported in the result,
+    /// and the settings of the level below are used instead.
     pub(crate) fn survey(&self) -> Result<Survey, Failure> {
         let mut problems = Vec::new();
         let defaults = Settings::default();
@@ -257,12 +260,12 @@ impl Invocation {
         Ok(Survey { workspace, location, defaults, user, problems, protected })
     }
 
-    /// The workspace and its store, whether they are usable or not.
+    /// Returns the location of the workspace and its store, whether they are usable or not.
     pub(crate) fn location(&self) -> Result<Location, Failure> {
         Ok(self.locate()?.0)
     }
 
-    /// The directory that is named with `-w`, else the current one, as a workspace whatever lies around it.
+    /// Returns the directory from `-w`, or else the current one, as a workspace. Ignores workspaces around it.
     pub(crate) fn workspace_right_here(&self) -> Result<Workspace, Failure> {
         let named = self.options.workspace.clone().unwrap_or_else(|| PathBuf::from("."));
         let here = Self { options: GlobalOptions { workspace: Some(named), ..self.options.clone() }, ..self.clone() };
@@ -270,37 +273,37 @@ impl Invocation {
         Ok(self.open(location, settings, Mistakes::Told)?)
     }
 
-    /// The directory that holds the stores.
+    /// Returns the directory that contains the stores.
     pub(crate) fn stores(&self) -> Result<PathBuf, Failure> {
         self.environment.stores(&self.environment.user_settings()?)
     }
 
-    /// How long to wait for another process.
+    /// Returns the maximum time to wait for another process.
     pub(crate) fn patience(&self) -> Duration {
         self.options.patience()
     }
 
-    /// What the process found around it.
+    /// Returns the environment of the process.
     pub(crate) fn environment(&self) -> &Environment {
         &self.environment
     }
 
-    /// The user's own settings.
+    /// Returns the user's own settings.
     pub(crate) fn user_settings(&self) -> Result<Settings, Failure> {
         self.environment.user_settings()
     }
 
-    /// Can a program of this name be run in this directory?
+    /// Returns whether a program of this name can be run in this directory.
     pub(crate) fn has_program(&self, name: &str, directory: &Path) -> bool {
         self.environment.has_program(name, directory)
     }
 
-    /// The token that clients of the MCP server must send, where the environment names one.
+    /// Returns the token that clients of the MCP server must send. Returns `None` if the environment has none.
     pub(crate) fn mcp_token(&self) -> Option<&OsStr> {
         self.environment.mcp_token()
     }
 
-    /// The user's own settings file, whether it exists or not.
+    /// Returns the path of the user's own settings file, whether it exists or not.
     pub(crate) fn user_settings_file(&self) -> Option<&Path> {
         self.environment.settings_file()
     }
@@ -323,14 +326,14 @@ impl Invocation {
         }
     }
 
-    /// Says where an older history is, while the workspace has none.
+    /// Tells the user about an older history if the workspace has none of its own.
     fn tell_of_former(&self, location: &Location) {
         if let Some(former) = &location.former {
             self.output.warn(&former.notice(&location.root));
         }
     }
 
-    /// The checkpoint that a word names.
+    /// Resolves a word that names a checkpoint.
     pub(crate) fn checkpoint(&self, workspace: &Workspace, word: &str) -> Result<CheckpointId, Failure> {
         workspace.resolve(word, &self.now.for_address(word)).map_err(|error| {
             let is_unknown = matches!(error, Error::UnknownCheckpoint { .. } | Error::MalformedAddress { .. });
@@ -343,9 +346,9 @@ impl Invocation {
         })
     }
 
-    /// What to do about a word that names no checkpoint, where more is known than that.
+    /// Returns a specific hint for a word that names no checkpoint. Returns `None` if there is none.
     fn meant(&self, workspace: &Workspace, word: &str) -> Option<String> {
-        // Only the hint depends on it: a store that can't be read is told of elsewhere.
+        // Only the hint depends on this: an unreadable store is reported elsewhere.
         if workspace.current().ok()?.is_none() && !word.contains(':') {
             return Some(NOTHING_SAVED.to_owned());
         }
@@ -356,8 +359,8 @@ impl Invocation {
         (is_time && parse_since(word, &self.now).is_some()).then(|| format!("that is a time; perhaps: at:{word}"))
     }
 
-    /// As [`Self::checkpoint`], for a word that may be a path by mistake: then `meant`, followed by that path and `more`, is
-    /// the command to hint at.
+    /// Like [`Self::checkpoint`], for a word that may be a path by mistake. Then the hint suggests the command `meant`,
+    /// followed by that path and `more`.
     pub(crate) fn checkpoint_not_path(
         &self,
         workspace: &Workspace,
@@ -375,22 +378,22 @@ impl Invocation {
         }
     }
 
-    /// Does it name something on disk, or in the checkpoint that the workspace stands on?
+    /// Returns whether the word names a file on disk, or in the checkpoint that the workspace stands on.
     fn is_path(&self, workspace: &Workspace, word: &str) -> bool {
         let Ok(path) = self.path(workspace, Path::new(word)) else { return false };
         let is_on_disk = self.file(Path::new(word)).is_ok_and(|file| file.symlink_metadata().is_ok());
-        // Only the hint depends on it: what can't be read is not held.
+        // Only the hint depends on this: an unreadable path counts as not captured.
         let is_held = || workspace.current().ok()?.map(|id| workspace.holds(&id, &path).unwrap_or(false));
         !path.is_root() && (is_on_disk || is_held() == Some(true))
     }
 
-    /// A path that the user named, as one inside the workspace.
+    /// Converts a path from the user to a path inside the workspace.
     pub(crate) fn path(&self, workspace: &Workspace, named: &Path) -> Result<WorkspacePath, Failure> {
         let start = if named.is_absolute() { Path::new("/") } else { self.environment.current_directory()? };
         Ok(workspace.path_from(start, named)?)
     }
 
-    /// The part of the workspace that these paths name; all of it where there are none.
+    /// Returns the scope of these paths, or the whole workspace if there are none.
     pub(crate) fn scope(&self, workspace: &Workspace, named: &[PathBuf]) -> Result<Scope, Failure> {
         if named.is_empty() {
             return Ok(Scope::Whole);
@@ -399,7 +402,7 @@ impl Invocation {
         Ok(Scope::of_paths(paths))
     }
 
-    /// A failure that may be due to a pattern given for a path, or to a link on the way: says so.
+    /// Adds a hint to a failure whose cause may be a pattern instead of a path, or a symlink in the path.
     pub(crate) fn explain_path(&self, failure: Failure, named: &Path) -> Failure {
         let is_pattern = || named.as_os_str().as_encoded_bytes().iter().any(|byte| b"*?[".contains(byte));
         if failure.code() == ErrorCode::UnknownPath && is_pattern() {
@@ -418,22 +421,23 @@ impl Invocation {
         metadata.is_some_and(|metadata| metadata.is_symlink())
     }
 
-    /// A moment given as a duration up to now, or as a time.
+    /// Parses a duration before now, or a time.
     pub(crate) fn moment(&self, text: &str) -> Result<Timestamp, Failure> {
         parse_since(text, &self.now).ok_or_else(|| Failure::usage(problem_of_since(text), Some(RULE_OF_SINCE)))
     }
 
-    /// A file that the user named, inside the workspace or not.
+    /// Returns the absolute path of a file that the user named, inside the workspace or not.
     pub(crate) fn file(&self, named: &Path) -> Result<PathBuf, Failure> {
         self.environment.absolute(named)
     }
 }
 
-/// Tells whether checkpoints of the workspace skip a directory in it; what can't be found out is not worth a warning.
+/// Returns whether checkpoints of the workspace skip a directory in it. Returns `false` on errors, because this is only
+/// for a warning.
 pub(crate) fn is_skipped(workspace: &Workspace, directory: &Path) -> bool {
     let inside = workspace.path_from(Path::new("/"), directory);
     inside.and_then(|path| workspace.skips(&path)).unwrap_or(false)
 }
 
-/// What to do where there is no checkpoint yet.
+/// The hint for a workspace without checkpoints.
 pub(crate) const NOTHING_SAVED: &str = "nothing saved yet; take the first checkpoint with: backtrail save";

@@ -1,7 +1,7 @@
-//! The `backtrail` command, to be run as a program or inside of another one.
+//! The `backtrail` command, run as a program or inside another one.
 //!
-//! Every operation lives in the library `backtrail`; here the environment and the command line are read, the library is
-//! called, and the answer is printed.
+//! The library `backtrail` implements every operation. This crate reads the environment and the command line, calls the
+//! library, and prints the answer.
 
 mod child;
 mod cli;
@@ -34,7 +34,7 @@ use clap::Parser;
 use crate::{cli::Cli, invocation::Invocation, settings::Environment};
 pub use crate::{failure::Failure, output::OutputError, process::StartedBy};
 
-/// Runs one command and gives the exit status. `words` are those of the command line, the program's own name first.
+/// Runs one command and returns the exit status. `words` is the command line, starting with the program's name.
 pub fn main(words: &[OsString], started_by: StartedBy) -> u8 {
     process::remember(started_by);
     process::raise_open_files();
@@ -53,7 +53,7 @@ pub fn main(words: &[OsString], started_by: StartedBy) -> u8 {
     number_of(code)
 }
 
-/// Answers a shell in which a command line is being typed. Whatever goes wrong, it says nothing.
+/// Answers a shell that completes a command line. Errors are ignored silently.
 fn complete(shell: &OsStr, words: &[OsString]) -> ExitCode {
     let offered = completion::answer(shell, words, Environment::of_process()).unwrap_or_default();
     match output::offer(&offered) {
@@ -62,7 +62,7 @@ fn complete(shell: &OsStr, words: &[OsString]) -> ExitCode {
     }
 }
 
-/// The standard library compares exit codes, but tells nobody their number.
+/// Returns the number of an exit code. The standard library can only compare exit codes.
 fn number_of(code: ExitCode) -> u8 {
     (0..=u8::MAX).find(|number| ExitCode::from(*number) == code).unwrap_or(1)
 }

@@ -1,4 +1,4 @@
-//! Choosing a checkpoint on a terminal, with a look at what restoring it would change.
+//! Lets the user choose a checkpoint on a terminal, and shows what restoring it would change.
 
 use backtrail::{CheckpointId, ListFilter, RestoreRequest, Workspace};
 
@@ -10,10 +10,10 @@ use crate::{
     question::{ask, can_be_asked, is_yes},
 };
 
-/// How many checkpoints are offered.
+/// The number of checkpoints that are offered.
 const OFFERED: usize = 20;
 
-/// Lets the user choose; none where they think better of it.
+/// Lets the user choose. Returns `None` if the user cancels.
 pub(crate) fn choose(workspace: &Workspace, invocation: &Invocation) -> Result<Option<CheckpointId>, Failure> {
     let output = &invocation.output;
     if !can_be_asked(invocation) {
@@ -65,7 +65,7 @@ pub(crate) fn choose(workspace: &Workspace, invocation: &Invocation) -> Result<O
     }
 }
 
-/// Does somebody want to leave it at that?
+/// Returns whether the user wants to cancel.
 fn is_leave(answer: &str) -> bool {
     answer.is_empty() || ["q", "quit", "exit"].iter().any(|word| answer.eq_ignore_ascii_case(word))
 }

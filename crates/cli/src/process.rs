@@ -1,4 +1,4 @@
-//! The process's own limits, and how to start another like it.
+//! The limits of this process, and the command that starts another process of the same program.
 
 use std::{
     ffi::OsString,
@@ -12,22 +12,23 @@ use signal_hook::consts::SIGXFSZ;
 
 static USUAL_OPEN_FILES: OnceLock<Rlimit> = OnceLock::new();
 
-/// Lets this process keep as many files open as the system allows it: a deep tree holds a handle per level.
+/// Raises the limit of open files to the maximum: scanning a deep tree needs one handle per level.
 pub(crate) fn raise_open_files() {
     let mut limit = *USUAL_OPEN_FILES.get_or_init(|| getrlimit(Resource::Nofile));
     limit.current = limit.maximum;
-    // A refusal leaves the smaller limit, which most workspaces never reach.
+    // If this fails, the smaller limit remains, which most workspaces never reach.
     let _ = setrlimit(Resource::Nofile, limit);
 }
 
-/// Has a file that reaches the limit of `ulimit -f` fail to be written, which can be told, where it would end this
-/// process without a word.
+/// Makes a write beyond the limit of `ulimit -f` fail with an error that can be reported. Otherwise SIGXFSZ would
+/// silently kill this process.
 pub(crate) fn outlive_file_size_limit() {
-    // Noted, not ignored: programs that are started from here are then ended by it as usual. Without it, it is as before.
+    // The signal is handled, not ignored, so that it still kills child programs as usual. If this fails, nothing
+    // changes.
     let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
 }
 
-/// While this lives, the limits are those that the process was started with: its children have them, too.
+/// Restores the limits that the process was started with while this exists, so that children inherit them.
 pub(crate) struct UsualLimits;
 
 impl UsualLimits {
@@ -45,23 +46,23 @@ impl Drop for UsualLimits {
     }
 }
 
-/// How the command came to run, which says how to start it again.
+/// The way in which the command was started, which determines how to start it again.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StartedBy {
-    /// By a program of its own.
+    /// As a program of its own.
     OwnProgram,
-    /// By another program that these words make run it: an interpreter, for instance.
+    /// Inside another program, such as an interpreter. These words start it.
     Words(Vec<OsString>),
 }
 
 static STARTED_BY: OnceLock<StartedBy> = OnceLock::new();
 
-/// Keeps how the command came to run; the first call counts, because a process starts once.
+/// Stores how the command was started. Only the first call has an effect, because a process starts once.
 pub(crate) fn remember(started_by: StartedBy) {
     STARTED_BY.get_or_init(|| started_by);
 }
 
-/// The words that start this program again, to put a command line behind.
+/// Returns the words that start this program again. The caller appends the arguments.
 pub(crate) fn own_words() -> io::Result<Vec<OsString>> {
     match STARTED_BY.get() {
         Some(StartedBy::Words(words)) => Ok(words.clone()),
@@ -69,7 +70,7 @@ pub(crate) fn own_words() -> io::Result<Vec<OsString>> {
     }
 }
 
-/// A process of this same program, to put a command line behind.
+/// Returns a command that starts this program again. The caller appends the arguments.
 pub(crate) fn own_command() -> io::Result<Command> {
     let words = own_words()?;
     let (program, rest) = words.split_first().ok_or(io::ErrorKind::NotFound)?;

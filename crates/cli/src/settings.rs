@@ -1,6 +1,7 @@
-//! The environment edge: which directories and files this process is to use.
+//! Reads the environment: the directories and files that this process uses.
 //!
-//! The only reader of environment variables. What they mean for an operation is decided elsewhere.
+//! Nothing else in this crate reads environment variables. The meaning of their values for an operation is decided
+//! elsewhere.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -11,7 +12,7 @@ use backtrail::{Error, GitEnvironment, Settings};
 
 use crate::{failure::Failure, install::Places};
 
-/// What the process found around it.
+/// The environment of a process.
 #[derive(Debug, Clone)]
 pub struct Environment {
     current_directory: Option<PathBuf>,
@@ -27,7 +28,7 @@ pub struct Environment {
     mcp_token: Option<OsString>,
 }
 
-/// Directories that agents were told to use instead of their usual ones.
+/// Directories that agents are configured to use instead of their defaults.
 #[derive(Debug, Clone, Default)]
 struct AgentDirectories {
     claude: Option<PathBuf>,
@@ -36,12 +37,12 @@ struct AgentDirectories {
 }
 
 impl Environment {
-    /// That of this process.
+    /// Returns the environment of this process.
     pub fn of_process() -> Self {
         Self::read(std::env::current_dir().ok(), &|name| std::env::var_os(name))
     }
 
-    /// One of its own below a directory, in which nothing of the user's shows.
+    /// Returns a separate environment below a directory, without the user's own settings.
     pub(crate) fn scratch(directory: &Path, current_directory: PathBuf) -> Self {
         Self {
             current_directory: Some(current_directory),
@@ -58,7 +59,7 @@ impl Environment {
         }
     }
 
-    /// Makes another process of this program see the same.
+    /// Gives another process of this program the same environment.
     pub(crate) fn hand_over(&self, command: &mut std::process::Command) {
         let named = [("HOME", &self.home), ("BACKTRAIL_HOME", &self.backtrail_home)];
         command.env_clear();
@@ -67,7 +68,8 @@ impl Environment {
 
     fn read(current_directory: Option<PathBuf>, variable: &dyn Fn(&str) -> Option<OsString>) -> Self {
         let filled = |name: &str| variable(name).filter(|value| !value.is_empty());
-        // The XDG specification has relative paths ignored; a relative home would lie in each directory anew.
+        // The XDG specification requires relative paths to be ignored. A relative home would be a different one in each
+        // directory.
         let absolute = |name: &str| filled(name).map(PathBuf::from).filter(|path| path.is_absolute());
         let home = absolute("HOME");
         let below_home = |path: &str| home.as_ref().map(|home| home.join(path));
@@ -99,17 +101,17 @@ impl Environment {
         }
     }
 
-    /// The same in another directory.
+    /// Changes the current directory.
     pub(crate) fn standing_in(self, directory: PathBuf) -> Self {
         Self { current_directory: Some(directory), ..self }
     }
 
-    /// How long a hook keeps an agent waiting, where somebody says so.
+    /// Returns the time that a hook makes an agent wait. Returns `None` if the environment does not set it.
     pub(crate) fn hook_patience(&self) -> Option<std::time::Duration> {
         self.hook_patience
     }
 
-    /// Where agents keep their files, for a project.
+    /// Returns the directories that contain the agents' files, for a project.
     pub(crate) fn agent_places(&self, root: &Path) -> Result<Places, Failure> {
         let no_home = || Failure::usage("can't tell where agents keep their files: HOME is not set", Some("set HOME"));
         let home = self.home.clone().ok_or_else(no_home)?;
@@ -123,7 +125,7 @@ impl Environment {
         })
     }
 
-    /// The path under which a shell finds this program; none where it finds none, or another one.
+    /// Returns the path under which a shell finds this program. Returns `None` if it finds none, or another program.
     pub(crate) fn path_in_shell(&self, program: &Path) -> Option<PathBuf> {
         let (name, real) = (program.file_name()?, program.canonicalize().ok()?);
         let found = std::env::split_paths(self.programs.as_ref()?).filter(|directory| directory.is_absolute());
@@ -131,12 +133,13 @@ impl Environment {
         (first.canonicalize().ok()? == real).then_some(first)
     }
 
-    /// Where a shell looks for programs.
+    /// Returns the value of `PATH`.
     pub(crate) fn programs(&self) -> Option<&OsString> {
         self.programs.as_ref()
     }
 
-    /// Can a program of this name be run in this directory? One with a slash is a path, others are looked for in PATH.
+    /// Returns whether a program of this name can be run in this directory. A name with a slash is a path; other names
+    /// are searched in `PATH`.
     pub(crate) fn has_program(&self, name: &str, directory: &Path) -> bool {
         let is_program = |path: &Path| rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok() && !path.is_dir();
         if name.contains('/') {
@@ -146,7 +149,7 @@ impl Environment {
         !name.is_empty() && places.any(|place| is_program(&directory.join(place).join(name)))
     }
 
-    /// A file or directory of the program's own, beside the stores.
+    /// Returns the path of a file or directory of this program, beside the stores.
     pub(crate) fn own_file(&self, name: &str) -> Result<PathBuf, Failure> {
         let no_home = || {
             let hint = "set HOME or BACKTRAIL_HOME";
@@ -155,29 +158,29 @@ impl Environment {
         Ok(self.backtrail_home.as_ref().ok_or_else(no_home)?.join(name))
     }
 
-    /// The directory that relative paths start from.
+    /// Returns the directory that relative paths start from.
     pub fn current_directory(&self) -> Result<&Path, Failure> {
         self.current_directory.as_deref().ok_or_else(|| {
             Failure::usage("the current directory is gone", Some("go to one that exists, or name it with -w DIR"))
         })
     }
 
-    /// A path as the user wrote it, made absolute.
+    /// Makes a path from the user absolute.
     pub fn absolute(&self, path: &Path) -> Result<PathBuf, Failure> {
         if path.is_absolute() { Ok(path.to_owned()) } else { Ok(self.current_directory()?.join(path)) }
     }
 
-    /// The user's own settings.
+    /// Returns the user's own settings.
     pub fn user_settings(&self) -> Result<Settings, Failure> {
         Ok(Settings::of_user(self.settings_file.as_deref())?)
     }
 
-    /// The user's own settings file, whether it exists or not.
+    /// Returns the path of the user's own settings file, whether it exists or not.
     pub fn settings_file(&self) -> Option<&Path> {
         self.settings_file.as_deref()
     }
 
-    /// The directory that holds the stores.
+    /// Returns the directory that contains the stores.
     pub fn stores(&self, settings: &Settings) -> Result<PathBuf, Failure> {
         if let Some(named) = &settings.stores.dir {
             return self.stores_by_settings(named);
@@ -202,17 +205,17 @@ impl Environment {
         Err(Error::Settings { file: self.settings_file.clone().unwrap_or_default(), problem }.into())
     }
 
-    /// The user's git configuration.
+    /// Returns the user's git configuration.
     pub fn git(&self) -> &GitEnvironment {
         &self.git
     }
 
-    /// Directories of the program itself; where the stores can't be told, there are none to leave out.
+    /// Returns the directories of this program itself. Without a known store directory, there is none to skip.
     pub fn own_directories(&self, settings: &Settings) -> Vec<PathBuf> {
         self.backtrail_home.iter().cloned().chain(self.stores(settings).ok()).collect()
     }
 
-    /// Directories that hold so much that nobody means them as a workspace.
+    /// Returns the protected directories, which contain too much to be a sensible workspace.
     pub fn protected_places(&self) -> Vec<PathBuf> {
         let system = ["/", "/tmp", "/var", "/etc"].map(PathBuf::from);
         let of_home = ["", "Desktop", "Documents", "Downloads"];
@@ -220,23 +223,23 @@ impl Environment {
         system.into_iter().chain(home).collect()
     }
 
-    /// The token that clients of the MCP server must send.
+    /// Returns the token that clients of the MCP server must send.
     pub(crate) fn mcp_token(&self) -> Option<&OsStr> {
         self.mcp_token.as_deref()
     }
 
-    /// The program that shows long output a screen at a time; none where the user wants none.
+    /// Returns the program that pages long output. Returns `None` if the user wants no pager.
     pub(crate) fn pager(&self) -> Option<&OsString> {
         self.pager.as_ref().filter(|pager| !pager.is_empty() && *pager != "cat")
     }
 }
 
-/// The shell that asks for what could follow on its command line; none in an ordinary run.
+/// Returns the shell that asks for completions. Returns `None` in an ordinary run.
 pub(crate) fn completing_shell() -> Option<OsString> {
     std::env::var_os(crate::completion::VARIABLE).filter(|shell| !shell.is_empty() && shell != "0")
 }
 
-/// Keeps from another program what this process was told about git.
+/// Removes the git variables of this process from another program's environment.
 pub(crate) fn hide_git_variables(command: &mut std::process::Command) {
     use std::os::unix::ffi::OsStrExt;
     let names = std::env::vars_os().map(|(name, _)| name);
@@ -245,7 +248,7 @@ pub(crate) fn hide_git_variables(command: &mut std::process::Command) {
     }
 }
 
-/// The files that git itself would read, weakest first.
+/// Returns the configuration files that git would read, in the order of increasing precedence.
 fn git_environment(
     variable: &dyn Fn(&str) -> Option<OsString>,
     home: Option<PathBuf>,

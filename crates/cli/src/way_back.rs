@@ -1,4 +1,4 @@
-//! A checkpoint to go back to while something risky is done.
+//! The checkpoint to return to after a risky command.
 
 use std::collections::BTreeSet;
 
@@ -18,8 +18,8 @@ use crate::{
     },
 };
 
-/// A checkpoint to go back to. It is kept from retention until it is let go: what is done meanwhile may take checkpoints
-/// of its own.
+/// A checkpoint to return to. It stays pinned until it is released, because the command may take checkpoints of its
+/// own, and retention must not delete this one.
 #[must_use = "a way back stays pinned until it is let go"]
 pub(crate) struct WayBack<'w> {
     workspace: &'w Workspace,
@@ -27,45 +27,45 @@ pub(crate) struct WayBack<'w> {
     pub(crate) checkpoint: CheckpointId,
     /// Paths that the checkpoint before it held, that are still on disk, and that it could not capture.
     pub(crate) dropped: Vec<Skipped>,
-    /// Does it hold everything that was there?
+    /// Set if the checkpoint is complete.
     is_complete: bool,
     /// Everything on disk before the command, captured or not.
     survey: Survey,
     /// The position of the user's repository before the command.
     git: Option<GitPosition>,
-    /// Somebody else wants to keep it, too.
+    /// Set if the checkpoint was pinned before. Then it stays pinned.
     was_pinned: bool,
     held: Option<HeldPin>,
 }
 
-/// What became of going back.
+/// The result of a rollback.
 #[must_use = "a command whose work could not be taken back must not pass for one that left no trace"]
 pub(crate) enum RolledBack {
-    /// The workspace is as it was, apart from what this names.
+    /// The workspace is as before, except for these remains.
     Done(Remains),
-    /// What the command did is still there, and that was said.
+    /// The changes of the command are still there. The failure was reported.
     Failed(Failure),
 }
 
 /// The changes of a command that are still there after a rollback.
 #[derive(Debug, Default)]
 pub(crate) struct Remains {
-    /// What stood in the way of the restore.
+    /// The conflicts of the restore.
     pub(crate) conflicts: Vec<ConflictJson>,
     /// Every path that is not as before, conflicts included.
     pub(crate) not_taken_back: Vec<WorkspacePath>,
 }
 
-/// Is a checkpoint made where the workspace stands on one with the same files?
+/// Decides whether a checkpoint is taken if the one that the workspace stands on has the same files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Repeat {
-    /// It serves as well, and is used.
+    /// No: the existing checkpoint is used.
     No,
-    /// Yes: what is done from here on is to be seen in the timeline.
+    /// Yes: the timeline shows the work that follows.
     Yes,
 }
 
-/// Takes an automatic checkpoint, or finds that the one that the workspace stands on serves as well.
+/// Takes an automatic checkpoint, or returns the one that the workspace stands on if that is good enough.
 pub(crate) fn take_automatic(
     workspace: &Workspace,
     invocation: &Invocation,
@@ -117,8 +117,8 @@ impl<'w> WayBack<'w> {
         })
     }
 
-    /// Brings the workspace back to it, says so, and leaves it to retention. Where that fails, it stays pinned: it is
-    /// what the work of the command can still be taken back with.
+    /// Restores the workspace to the checkpoint, reports that, and unpins the checkpoint. If the restore fails, the
+    /// checkpoint stays pinned: the user can still undo the command's work with it.
     pub(crate) fn roll_back(self) -> RolledBack {
         match self.go_back() {
             Ok(remains) => {
@@ -139,9 +139,9 @@ impl<'w> WayBack<'w> {
         }
     }
 
-    /// Returns what could not be brought back.
+    /// Restores the workspace. Returns the changes that could not be taken back.
     fn go_back(&self) -> Result<Remains, Failure> {
-        // What seems new may be what could not be read back then, under another name: it stays.
+        // A file that seems new may be one that could not be read before, under another name: it stays.
         let request = RestoreRequest { skip_conflicts: true, ..RestoreRequest::whole(self.checkpoint) };
         let output = &self.invocation.output;
         self.make_directory_again();
@@ -162,7 +162,7 @@ impl<'w> WayBack<'w> {
         let output = &self.invocation.output;
         let found = self.workspace.not_taken_back(&self.survey, &self.checkpoint).unwrap_or_else(|error| {
             output.warn(&format!("the command may have changed files that no checkpoint holds: {error}"));
-            // Nothing is known to be as before.
+            // No path is known to be as before.
             vec![WorkspacePath::root()]
         });
         let conflicts = done.conflicts.iter().map(|conflict| conflict.path.clone());
@@ -176,7 +176,7 @@ impl<'w> WayBack<'w> {
         Remains { conflicts: done.conflicts.iter().map(ConflictJson::from).collect(), not_taken_back }
     }
 
-    /// The command may have removed the workspace itself. Where it can't be made again the restore says so.
+    /// Creates the workspace's directory if the command removed it. Errors are ignored here: the restore reports them.
     fn make_directory_again(&self) {
         let root = self.workspace.root();
         if root.symlink_metadata().is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound) {
@@ -184,7 +184,7 @@ impl<'w> WayBack<'w> {
         }
     }
 
-    /// Leaves it to retention.
+    /// Unpins the checkpoint, so that retention may delete it.
     pub(crate) fn let_go(self) {
         if self.was_pinned || self.held.as_ref().is_some_and(HeldPin::is_wanted) {
             return;

@@ -13,45 +13,46 @@ use crate::{
     workspace::Workspace,
 };
 
-/// The fewest characters of an id that name a checkpoint.
+/// The minimum length of an id prefix that names a checkpoint.
 const SHORTEST_PREFIX: usize = 4;
 
-/// A word that names a checkpoint, taken apart.
+/// A parsed word that names a checkpoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Address {
-    /// `@~N`: so many steps back from where the workspace stands.
+    /// `@~N`: the checkpoint that is N steps before the one that the workspace stands on.
     Current {
-        /// How many.
+        /// The number of steps.
         back: u64,
     },
     /// `latest`.
     Latest,
     /// `step:N`.
     Step(u64),
-    /// `commit:HASH`: the user repository stood at this commit, by its id or the start of one.
+    /// `commit:HASH`: the newest checkpoint for which the user repository stood at this commit, given as an id or a
+    /// prefix of one.
     Commit(String),
     /// `before:ID`.
     Before(Box<Address>),
     /// `ago:20m`.
     Ago(Duration),
-    /// `at:14:30`: the last moment that the words still mean, here the end of that minute.
+    /// `at:14:30`: the last moment that the text covers, here the end of that minute.
     At(Timestamp),
-    /// A name, an id or the start of one.
+    /// A name, an id or a prefix of one.
     Word(String),
 }
 
-/// The word has the shape of an address, but not its content.
+/// A word that is not a valid address.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{word:?} names no checkpoint: {expected}")]
 pub struct InvalidAddress {
-    /// What was written.
+    /// The word that was given.
     pub word: String,
-    /// How it would be right.
+    /// A hint with the correct syntax.
     pub expected: &'static str,
 }
 
 impl Address {
-    /// Takes a word apart; `now` says what today and here are.
+    /// Parses a word. `now` provides today's date and the time zone.
     pub fn parse(word: &str, now: &Zoned) -> Result<Self, InvalidAddress> {
         let invalid = |expected| InvalidAddress { word: word.to_owned(), expected };
         if word.is_empty() {
@@ -96,14 +97,14 @@ impl Address {
     }
 }
 
-/// What a word starts with that is another address than a name.
+/// Prefixes that no name may have: each starts another kind of address.
 const NO_NAME_STARTS_WITH: [&str; 7] = ["@", "-", "step:", "commit:", "before:", "ago:", "at:"];
 
-/// What [`validate_name`] takes, in words.
+/// The rule that [`validate_name`] checks, in words.
 pub const RULE_OF_NAMES: &str =
     "a name is not empty, not `latest`, not an id, and starts with none of @ - step: commit: before: ago: at:";
 
-/// Refuses a name that would be read as another address.
+/// Returns an error for a name that would be read as another address.
 pub fn validate_name(name: &str) -> Result<()> {
     let is_id = name.len() == 40 && name.bytes().all(|byte| byte.is_ascii_hexdigit());
     let is_address = NO_NAME_STARTS_WITH.iter().any(|start| name.starts_with(start));
@@ -114,7 +115,7 @@ pub fn validate_name(name: &str) -> Result<()> {
 }
 
 impl Workspace {
-    /// The checkpoint that a word names.
+    /// Returns the checkpoint that a word names.
     pub fn resolve(&self, word: &str, now: &Zoned) -> Result<CheckpointId> {
         let timeline = match self.store()? {
             Some(store) => store.timeline()?,
@@ -123,7 +124,7 @@ impl Workspace {
         resolve_in(&timeline, word, now).map(|entry| entry.id)
     }
 
-    /// The checkpoint that the workspace stands on; none before the first.
+    /// Returns the checkpoint that the workspace stands on, or `None` before the first.
     pub fn current(&self) -> Result<Option<CheckpointId>> {
         let Some(store) = self.store()? else { return Ok(None) };
         Ok(store.timeline()?.current().map(|entry| entry.id))
@@ -140,7 +141,7 @@ pub(crate) fn resolve_in<'t>(timeline: &'t Timeline, word: &str, now: &Zoned) ->
     })
 }
 
-/// Nothing was saved at that moment yet: names the first that was.
+/// Returns the error for a moment before the first checkpoint. Names that checkpoint if there is one.
 fn before_the_first(timeline: &Timeline, word: &str, now: &Zoned) -> Error {
     let first = timeline.entries().iter().find(|entry| entry.kind != Kind::Safety);
     let dated = first.and_then(|entry| Some((entry.id, Timestamp::from_millisecond(entry.time).ok()?)));
@@ -154,7 +155,7 @@ fn before_the_first(timeline: &Timeline, word: &str, now: &Zoned) -> Error {
     }
 }
 
-/// Is it the start of an id that says too little?
+/// Returns whether a word is a prefix of an id that is too short to be accepted.
 fn is_too_short(word: &str) -> bool {
     word.len() < SHORTEST_PREFIX && word.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
@@ -215,7 +216,7 @@ fn by_word<'t>(timeline: &'t Timeline, word: &str) -> Result<Option<&'t Timeline
     }
 }
 
-/// A name that is nearly this word, or the checkpoint that has it for its message.
+/// Returns the id of the checkpoint whose message is this word, else the name that is closest to the word.
 fn nearest_word(timeline: &Timeline, word: &str) -> Option<String> {
     let says_it = |entry: &&TimelineEntry| entry.record().is_some_and(|record| record.message.trim() == word);
     if let Some(entry) = timeline.entries().iter().rev().find(says_it) {

@@ -1,4 +1,4 @@
-//! Which store belongs to which directory.
+//! Finds the store that belongs to a directory.
 
 use std::{
     cell::OnceCell,
@@ -10,7 +10,7 @@ use crate::{
     store::{self, FoundDirectory, IdentityFile, Layout, Likeness},
 };
 
-/// A store whose own directory is gone, and that may have the history of another one.
+/// A store whose own directory is gone, and that may hold the history of a directory without a store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Former {
     /// The store.
@@ -20,7 +20,8 @@ pub struct Former {
 }
 
 impl Former {
-    /// Tells the owner of a directory without a history where an older one is, and how to continue it.
+    /// Returns a message for the owner of a directory without a history: where an older history is, and how to continue
+    /// it.
     pub fn notice(&self, root: &Path) -> String {
         let (root_text, adopt) =
             (root.display(), format!("`backtrail workspaces --adopt {}` there", self.store.display()));
@@ -36,21 +37,21 @@ impl Former {
     }
 }
 
-/// All stores, and whose they are.
+/// All stores, with the directories that they belong to.
 pub(crate) struct Stores<'a> {
     directory: &'a Path,
-    /// Read only where a directory has no store under its own name.
+    /// Read only if a directory has no store under its own name.
     all: OnceCell<Vec<(PathBuf, IdentityFile)>>,
 }
 
-/// Why a store belongs to a directory, the weakest reason first.
+/// The reason why a store belongs to a directory, weakest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Claim {
     /// The directory that had the path is gone, and this one is empty: it continues the history.
     Heir,
-    /// It has the path, and nothing tells it from the directory that is remembered.
+    /// The directory has the recorded path, and nothing distinguishes it from the recorded directory.
     ByPath,
-    /// It is the directory that is remembered.
+    /// It is the recorded directory.
     Itself,
 }
 
@@ -59,10 +60,11 @@ impl<'a> Stores<'a> {
         Self { directory, all: OnceCell::new() }
     }
 
-    /// The store of this directory, under its own name or, after a move, under an older one; none where it has none.
+    /// Returns the store of this directory, under its own name or, after a move, under an older one. Returns `None` if
+    /// it has none.
     pub(crate) fn of(&self, root: &Path) -> Option<PathBuf> {
         let own = FoundDirectory::of(root).ok()??;
-        // A store that lost its memory belongs to the path that its name is made of.
+        // A store whose identity file is lost belongs to the path that its name is made of.
         let claim_by_name = |store: &PathBuf| match IdentityFile::read(&Layout::new(store)) {
             Some(known) => claim(&known, &own),
             None => Some(Claim::ByPath),
@@ -76,14 +78,15 @@ impl<'a> Stores<'a> {
         strongest(known).map(|(_, store)| store)
     }
 
-    /// The store that a directory without one would get.
+    /// Returns the store that a directory without one would get.
     pub(crate) fn new_name(&self, root: &Path) -> PathBuf {
         let free = self.names(root).find(|store| !is_store(store));
         free.unwrap_or_else(|| self.directory.join(store_name(root)))
     }
 
-    /// The store that may have the history of a directory without one: that of another directory that had its path, else
-    /// that of one of its name that is gone. The one that was used last is meant.
+    /// Returns the store that may hold the history of a directory without one: the store of another directory that had
+    /// its path, else the store of a directory with the same name that is gone. Of several, returns the one that was
+    /// used last.
     pub(crate) fn former(&self, root: &Path) -> Option<Former> {
         let candidates = self.all().iter().filter_map(|(store, known)| {
             let path = known.path.to_path()?;
@@ -95,8 +98,8 @@ impl<'a> Stores<'a> {
         candidates.min_by_key(|(rank, _)| *rank).map(|(_, former)| former)
     }
 
-    /// The names that the store of a directory may have. A directory that was moved away keeps its store, and with it
-    /// the name: the next one under its path takes another.
+    /// Returns the names that the store of a directory may have. A directory that was moved away keeps its store, and
+    /// thereby the name. The next directory at its path gets another name.
     fn names(&self, root: &Path) -> impl Iterator<Item = PathBuf> {
         let first = self.directory.join(store_name(root));
         (1_usize..).map(move |number| match number {
@@ -115,7 +118,8 @@ impl<'a> Stores<'a> {
     }
 }
 
-/// The strongest claim. Of several heirs the last is meant, else the first: the older store is used.
+/// Returns the strongest claim. Of several heirs the last wins. Otherwise the first wins, so that the older store is
+/// used.
 fn strongest(claims: impl Iterator<Item = (Claim, PathBuf)>) -> Option<(Claim, PathBuf)> {
     claims.reduce(
         |best, next| if next.0 > best.0 || next.0 == Claim::Heir && best.0 == Claim::Heir { next } else { best },
@@ -135,14 +139,14 @@ fn claim(known: &IdentityFile, own: &FoundDirectory) -> Option<Claim> {
     }
 }
 
-/// Tells whether the directory of a store is still at its path, and is not this one seen through another path.
+/// Returns whether the directory of a store is still at its path, and is not this one seen through another path.
 fn is_elsewhere(known: &IdentityFile, own: &FoundDirectory) -> bool {
     let there = found_at_path_of(known);
     there.is_some_and(|there| known.likeness(&there) == Likeness::Same && !there.is_also(own))
 }
 
-/// Tells whether a directory continues the history of another one that had its path: that one is gone for certain, and
-/// this one is empty.
+/// Returns whether a directory continues the history of another one that had its path: the other one is certainly gone,
+/// and this one is empty.
 pub(crate) fn is_heir(known: &IdentityFile, own: &FoundDirectory) -> bool {
     let path = own.identity.path.to_path();
     known.path == own.identity.path
@@ -152,18 +156,18 @@ pub(crate) fn is_heir(known: &IdentityFile, own: &FoundDirectory) -> bool {
         && moved_beside(known).is_none()
 }
 
-/// Tells whether the directory of a store is not at its path: nothing is there, or another one.
+/// Returns whether the directory of a store is not at its path: nothing is there, or another directory.
 pub(crate) fn is_absent(known: &IdentityFile) -> bool {
     found_at_path_of(known).is_none_or(|there| known.likeness(&there) == Likeness::Another)
 }
 
-/// The directory that is at the path of a store's own one; none where there is none.
+/// Returns the directory that is at the path of a store's own directory, or `None` if there is none.
 pub(crate) fn found_at_path_of(known: &IdentityFile) -> Option<FoundDirectory> {
     let path = known.path.to_path().filter(|path| disk::is_directory(path))?;
     FoundDirectory::of(&path).ok()?
 }
 
-/// The place of the directory that a store belongs to, if it was renamed and stayed beside its old name.
+/// Returns the path of the directory that a store belongs to, if it was renamed within its parent directory.
 pub(crate) fn moved_beside(known: &IdentityFile) -> Option<PathBuf> {
     let old = known.path.to_path()?;
     let beside = old.parent()?;
@@ -172,7 +176,7 @@ pub(crate) fn moved_beside(known: &IdentityFile) -> Option<PathBuf> {
         let found = FoundDirectory::of(path).ok().flatten();
         found.is_some_and(|found| match known.likeness(&found) {
             Likeness::Same => true,
-            // The numbers have to do: what is taken for it is only kept.
+            // Device and inode number are enough: a wrong match only makes Backtrail keep a store.
             Likeness::Unknown => (found.identity.device, found.identity.inode) == (known.device, known.inode),
             Likeness::Another => false,
         })
@@ -184,7 +188,7 @@ pub(crate) fn is_store(store: &Path) -> bool {
     store::is_store(&Layout::new(store))
 }
 
-/// The name of a store: what the workspace is called, and a hash of its whole path.
+/// Returns the name of a store: the name of the workspace and a hash of its whole path.
 fn store_name(root: &Path) -> String {
     use std::os::unix::ffi::OsStrExt;
     let hash = xxhash_rust::xxh3::xxh3_64(root.as_os_str().as_bytes());

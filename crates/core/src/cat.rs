@@ -1,4 +1,4 @@
-//! The bytes of one file, or attachment, at a checkpoint.
+//! Reads one file, or one attachment, of a checkpoint.
 
 use std::io;
 
@@ -13,16 +13,16 @@ use crate::{
 /// A name in a directory of a checkpoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredName {
-    /// Its bytes.
+    /// The bytes of the name.
     pub name: Vec<u8>,
-    /// Is it a directory?
+    /// Set if it is a directory.
     pub is_directory: bool,
 }
 
 impl Workspace {
-    /// Gives the bytes of a file at a checkpoint to `take`; of a symlink, its target.
+    /// Passes the bytes of a file at a checkpoint to `take`. For a symlink, these are its target.
     ///
-    /// A large file comes in pieces, and only the result says whether they were sound.
+    /// A large file comes in pieces. Only the result tells whether they were intact.
     pub fn cat(
         &self,
         id: &CheckpointId,
@@ -34,20 +34,20 @@ impl Workspace {
         store.copy_content(&content, take)
     }
 
-    /// The bytes of an attachment.
+    /// Returns the bytes of an attachment.
     pub fn attachment(&self, id: &CheckpointId, name: &str) -> Result<Vec<u8>> {
         let store = self.existing_store()?;
         let found = store.state(id)?.attachment(&store.reader(), name).map_err(|problem| store.damaged(problem))?;
         found.ok_or_else(|| Error::UnknownAttachment { checkpoint: *id, name: name.to_owned() })
     }
 
-    /// Does a checkpoint hold something at this path?
+    /// Returns whether a checkpoint holds something at this path.
     pub fn holds(&self, id: &CheckpointId, path: &WorkspacePath) -> Result<bool> {
         let store = self.existing_store()?;
         Ok(find_stored(&store, store.snapshot(id)?, path)?.is_some())
     }
 
-    /// What a directory holds at a checkpoint, in the order of its bytes.
+    /// Returns the names that a directory holds at a checkpoint, in byte order.
     pub fn names_at(&self, id: &CheckpointId, directory: &WorkspacePath) -> Result<Vec<StoredName>> {
         let store = self.existing_store()?;
         let found = find_stored(&store, store.snapshot(id)?, directory)?;
@@ -61,7 +61,7 @@ impl Workspace {
 
     fn content_at(&self, store: &Store, id: &CheckpointId, path: &WorkspacePath) -> Result<ContentId> {
         let unknown = || Error::UnknownPath { path: path.clone(), place: format!("checkpoint {}", id.short()) };
-        // Beside what it is about, a checkpoint of some paths repeats the one before it.
+        // Outside of its scope, a checkpoint of some paths repeats the one before it.
         if !scope_of(known(&store.timeline()?, id)?).contains(path) {
             return Err(unknown());
         }
@@ -74,7 +74,7 @@ impl Workspace {
     }
 }
 
-/// What a snapshot holds at a path.
+/// Returns the entry that a snapshot holds at a path.
 pub(crate) fn find_stored(store: &Store, snapshot: Snapshot, path: &WorkspacePath) -> Result<Option<StoredNode>> {
     let reader = store.reader();
     let mut node = StoredNode::Directory { snapshot, mode: snapshot.defaults.directory };

@@ -1,4 +1,4 @@
-//! Where an operation has the time from.
+//! The sources of time for operations.
 
 use std::{sync::Arc, time::Duration};
 
@@ -6,9 +6,9 @@ use jiff::Timestamp;
 
 use crate::disk;
 
-/// The time, or how to learn it: an operation that waits for another process asks when it is let in.
+/// The time, or a way to read it: an operation that waits for another process reads the time once it has the lock.
 pub trait Clock {
-    /// The time.
+    /// Returns the time.
     fn now(&self) -> Timestamp;
 }
 
@@ -40,17 +40,17 @@ type ReadBootTime = dyn Fn() -> Option<BootTime> + Send + Sync;
 pub struct BootClock(Option<Arc<ReadBootTime>>);
 
 impl BootClock {
-    /// The clock of this machine.
+    /// Returns the clock of this machine.
     pub fn of_system() -> Self {
         Self::new(|| disk::time_since_boot().map(|(boot, since_boot)| BootTime { boot, since_boot }))
     }
 
-    /// A clock that `read` reads.
+    /// Returns a clock that `read` reads.
     pub fn new(read: impl Fn() -> Option<BootTime> + Send + Sync + 'static) -> Self {
         Self(Some(Arc::new(read)))
     }
 
-    /// Reads it. Returns `None` if the process has no such clock.
+    /// Reads the clock. Returns `None` if the process has no such clock.
     pub(crate) fn read(&self) -> Option<BootTime> {
         self.0.as_ref().and_then(|read| read())
     }

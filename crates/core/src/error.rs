@@ -1,6 +1,6 @@
-//! What can go wrong, as cases that somebody can act on.
+//! Errors, as cases that a caller can act on.
 //!
-//! Every front end shares [`Error::code`]; hints and exit codes belong to them.
+//! All front ends share [`Error::code`]. Each adds its own hints and exit codes.
 
 use std::{io, path::PathBuf};
 
@@ -8,51 +8,51 @@ use rustix::io::Errno;
 
 use crate::model::{CheckpointId, InvalidPath, Reason, WorkspacePath};
 
-/// The stable word for a sort of failure, shared by exit codes, JSON, MCP and Python.
+/// The stable word for a kind of failure, shared by exit codes, JSON, MCP and Python.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ErrorCode {
-    /// The system refused something.
+    /// The operating system reported an error.
     Io,
     /// The disk is full.
     NoSpace,
     /// A bug.
     Internal,
-    /// The call makes no sense.
+    /// The arguments are invalid, or contradict each other.
     Usage,
-    /// A settings file can't be read.
+    /// A settings file can't be read, or is not valid.
     Settings,
-    /// A pipeline file can't be read, or asks for something that there is not.
+    /// A pipeline file can't be read, or asks for something that does not exist.
     Pipeline,
-    /// No such checkpoint.
+    /// No checkpoint matches.
     UnknownCheckpoint,
-    /// Several checkpoints fit.
+    /// Several checkpoints match.
     AmbiguousCheckpoint,
-    /// No such path.
+    /// There is no such path.
     UnknownPath,
     /// The files changed since the plan was made.
     PlanChanged,
-    /// Something stands in the way.
+    /// Something is in the way.
     Conflict,
     /// The store is damaged.
     StoreDamaged,
     /// The store was written by a newer version.
     StoreTooNew,
-    /// The directory is one that nobody should restore as a whole.
+    /// The directory must not be saved or restored as a whole.
     ProtectedDirectory,
-    /// A feature checkpoint needs force.
+    /// A feature checkpoint is deleted only with force.
     FeatureCheckpoint,
-    /// A path outside the workspace.
+    /// The path is outside the workspace.
     PathOutsideWorkspace,
     /// The user's repository can't be moved safely.
     GitState,
-    /// Another process holds the workspace.
+    /// Another process has locked the workspace.
     Busy,
-    /// It was asked to stop.
+    /// The caller asked the operation to stop.
     Interrupted,
 }
 
 impl ErrorCode {
-    /// All of them.
+    /// All codes.
     pub const ALL: [Self; 19] = [
         Self::Io,
         Self::NoSpace,
@@ -75,7 +75,8 @@ impl ErrorCode {
         Self::Interrupted,
     ];
 
-    /// Did something fail, rather than the caller ask for what there is not, or ask it to stop?
+    /// Returns whether something failed. `false` means that the caller asked for something that does not exist or is
+    /// not valid, or asked the operation to stop.
     pub(crate) fn is_failure(self) -> bool {
         !matches!(
             self,
@@ -90,7 +91,7 @@ impl ErrorCode {
         )
     }
 
-    /// The word, as `docs/json.md` has it.
+    /// Returns the word that `docs/json.md` lists.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Io => "io",
@@ -120,142 +121,142 @@ impl ErrorCode {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The system refused a step.
+    /// The operating system reported an error.
     #[error("can't {action} {}: {}", path.display(), describe(source))]
     Io {
-        /// What was tried.
+        /// The action that was tried.
         action: &'static str,
-        /// On what.
+        /// The path that it was tried on.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// The workspace is not there, or can't be reached.
+    /// The workspace does not exist, or can't be reached.
     #[error("can't find the workspace {}: {}", path.display(), describe(source))]
     NoWorkspace {
-        /// What was named.
+        /// The path that was given.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// What should be a directory is none, or is not there.
+    /// The path does not exist, or is not a directory.
     #[error("{} is not a directory", path.display())]
     NotADirectory {
-        /// What was named.
+        /// The path that was given.
         path: PathBuf,
     },
-    /// No checkpoint fits the word.
+    /// No checkpoint matches the word.
     #[error("no checkpoint fits {word:?}{}", nearest.as_ref().map(|n| format!("; did you mean {n:?}?")).unwrap_or_default())]
     UnknownCheckpoint {
-        /// What was asked for.
+        /// The word that was given.
         word: String,
         /// A name or id that is nearly the same.
         nearest: Option<String>,
     },
-    /// The word has the shape of an address, but not its content.
+    /// The word is not a valid address.
     #[error("no checkpoint fits {word:?}: {expected}")]
     MalformedAddress {
-        /// What was asked for.
+        /// The word that was given.
         word: String,
-        /// How it would be right.
+        /// A hint with the correct syntax.
         expected: &'static str,
     },
     /// The parent of this checkpoint was deleted, or it never had one.
     #[error("there is nothing before {of}: {reason}")]
     NoEarlierCheckpoint {
-        /// The word that was asked for.
+        /// The word that was given.
         of: String,
-        /// Why.
+        /// The reason.
         reason: &'static str,
     },
     /// The user's repository can't be moved safely.
     #[error("can't move the git repository: {reason}")]
     GitState {
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// Several checkpoints fit the word.
+    /// Several checkpoints match the word.
     #[error("{word:?} fits several checkpoints: {}", candidates.iter().map(CheckpointId::short).collect::<Vec<_>>().join(", "))]
     AmbiguousCheckpoint {
-        /// What was asked for.
+        /// The word that was given.
         word: String,
-        /// What it fits.
+        /// The checkpoints that match.
         candidates: Vec<CheckpointId>,
     },
     /// The path is neither in the checkpoint nor on disk.
     #[error("{path} is not in {place}")]
     UnknownPath {
-        /// What was asked for.
+        /// The path that was given.
         path: WorkspacePath,
-        /// Where it was looked for.
+        /// The place that was searched.
         place: String,
     },
-    /// The path is not in the checkpoint, and on disk it is one that checkpoints leave out.
+    /// The path is not in the checkpoint, and on disk it is one that checkpoints skip.
     #[error("{path} is not in checkpoint {}: it is left out ({})", checkpoint.short(), reason.as_str())]
     LeftOutPath {
-        /// What was asked for.
+        /// The path that was given.
         path: WorkspacePath,
-        /// Why it is left out.
+        /// The reason why it is skipped.
         reason: Reason,
-        /// Where it was looked for.
+        /// The checkpoint that was searched.
         checkpoint: CheckpointId,
     },
-    /// A moment before the first checkpoint.
+    /// The moment is before the first checkpoint.
     #[error("no checkpoint is as old as {word:?}: the oldest is {}, of {time}", oldest.short())]
     BeforeTheFirst {
-        /// What was asked for.
+        /// The word that was given.
         word: String,
-        /// The oldest that there is.
+        /// The oldest checkpoint.
         oldest: CheckpointId,
-        /// When that was taken, in the caller's time zone.
+        /// The time of the oldest checkpoint, in the caller's time zone.
         time: String,
     },
-    /// A checkpoint has no attachment of this name.
+    /// The checkpoint has no attachment of this name.
     #[error("checkpoint {} has no attachment {name:?}", checkpoint.short())]
     UnknownAttachment {
-        /// Which checkpoint.
+        /// The checkpoint.
         checkpoint: CheckpointId,
-        /// What was asked for.
+        /// The name that was given.
         name: String,
     },
-    /// The path lies outside the workspace.
+    /// The path is outside the workspace.
     #[error("{} is outside the workspace {}", path.display(), root.display())]
     PathOutsideWorkspace {
-        /// What was asked for.
+        /// The path that was given.
         path: PathBuf,
         /// The workspace.
         root: PathBuf,
     },
-    /// The path could not be one inside a workspace.
+    /// The path can't be one inside a workspace.
     #[error(transparent)]
     InvalidPath(#[from] InvalidPath),
-    /// The workspace is a place that is never taken as a whole.
+    /// The workspace is a directory that must not be saved or restored as a whole.
     #[error("{} is a protected directory", path.display())]
     ProtectedDirectory {
-        /// Which.
+        /// The directory.
         path: PathBuf,
     },
-    /// A feature checkpoint stays unless somebody insists.
+    /// The checkpoint is a feature checkpoint, which is deleted only with force.
     #[error("{} is a feature checkpoint, which stays for ever", id.short())]
     FeatureCheckpoint {
-        /// Which.
+        /// The checkpoint.
         id: CheckpointId,
     },
     /// The name could be read as another address.
     #[error("{name:?} can't be the name of a checkpoint: it would be read as something else")]
     InvalidName {
-        /// What was asked for.
+        /// The name that was given.
         name: String,
     },
-    /// The call makes no sense.
+    /// The arguments are invalid, or contradict each other.
     #[error("{0}")]
     Usage(String),
-    /// A settings file can't be read.
+    /// A settings file can't be read, or is not valid.
     #[error("{}: {problem}", file.display())]
     Settings {
         /// The file.
         file: PathBuf,
-        /// Line, key and what is wrong.
+        /// The line, the key and the problem.
         problem: String,
     },
     /// Something in the store is missing or does not match its id.
@@ -263,15 +264,15 @@ pub enum Error {
     StoreDamaged {
         /// The store.
         store: PathBuf,
-        /// What is wrong.
+        /// The problem.
         problem: String,
     },
-    /// What a restore noted before it was interrupted can't be read.
+    /// The journal of an interrupted restore can't be read.
     #[error("the store {} is damaged: the journal of an interrupted restore can't be read: {problem}", store.display())]
     JournalDamaged {
         /// The store.
         store: PathBuf,
-        /// What is wrong.
+        /// The problem.
         problem: String,
     },
     /// The store needs features that this version does not have.
@@ -282,10 +283,10 @@ pub enum Error {
         /// The first unknown feature.
         feature: String,
     },
-    /// The directory under `--store` holds something else.
+    /// The directory that should be a store, such as the one given with `--store`, holds something else.
     #[error("{} is neither a store nor empty", path.display())]
     NotAStore {
-        /// Which.
+        /// The directory.
         path: PathBuf,
     },
     /// The store belongs to another workspace.
@@ -293,10 +294,10 @@ pub enum Error {
     StoreOfAnother {
         /// The store.
         store: PathBuf,
-        /// Whose it is.
+        /// The workspace that it belongs to.
         owner: PathBuf,
     },
-    /// Another directory has the path of the one that the store belongs to.
+    /// Another directory is at the path of the one that the store belongs to.
     #[error("{} is another directory than the one that the store {} belongs to", path.display(), store.display())]
     AnotherDirectory {
         /// The store.
@@ -304,7 +305,7 @@ pub enum Error {
         /// The path of both.
         path: PathBuf,
     },
-    /// The directory of the store has another store by now.
+    /// The directory of the store uses another store now.
     #[error("the store {} is only kept: {} has another one now", store.display(), path.display())]
     StoreSetAside {
         /// The store.
@@ -320,59 +321,59 @@ pub enum Error {
         /// Its directory.
         owner: PathBuf,
     },
-    /// A folder that merely holds projects becomes a workspace only by its owner's word.
+    /// The folder merely holds projects. It becomes a workspace only if its owner asks for that.
     #[error("{} holds several projects; `backtrail init` there makes it one workspace", path.display())]
     FolderOfProjects {
         /// The folder.
         path: PathBuf,
     },
-    /// The files are not what the previewed plan saw.
+    /// The files differ from those that the plan was made for.
     #[error("the files changed since the plan was made")]
     PlanChanged,
-    /// Something stands in the way of a restore.
+    /// Something is in the way of a restore.
     #[error("{path}: {reason}{}", if *others == 0 { String::new() } else { format!(" (and {others} more conflicts)") })]
     Conflict {
-        /// The first path.
+        /// The first path with a conflict.
         path: WorkspacePath,
-        /// What stands there.
+        /// The conflict at that path.
         reason: String,
-        /// How many more there are.
+        /// The number of further conflicts.
         others: usize,
     },
-    /// A restore failed and could not be taken back at once; the next command that writes goes on with it.
+    /// A restore failed and could not be taken back at once. The next command that writes continues it.
     #[error("{source}; the restore is unfinished")]
     Unfinished {
-        /// What went wrong.
+        /// The error that stopped the restore.
         source: Box<Error>,
     },
-    /// A restore of this workspace was interrupted, and what it needs would go.
+    /// A restore of this workspace was interrupted, and the operation would remove what the restore needs.
     #[error("a restore of {} was interrupted and is not finished: its store holds files that are nowhere else", path.display())]
     HalfRestored {
         /// The workspace.
         path: PathBuf,
     },
-    /// A directory to export into has something in it, or is none.
+    /// The directory to export into is not empty, or is not a directory.
     #[error("{} is not an empty directory", path.display())]
     NotEmpty {
-        /// Which.
+        /// The path.
         path: PathBuf,
     },
-    /// What is written for somewhere else would land in the workspace, or in a store.
+    /// The target of an export is inside the workspace or a store.
     #[error("{} lies inside the {part} {}", path.display(), root.display())]
     NotElsewhere {
-        /// Where it was to go.
+        /// The target.
         path: PathBuf,
-        /// Workspace or store.
+        /// The word `workspace` or `store`.
         part: &'static str,
-        /// What that is part of.
+        /// The path of that workspace or store.
         root: PathBuf,
     },
-    /// Another process holds the workspace.
+    /// Another process has locked the workspace.
     #[error("another process is working on {} and did not let go within {seconds} s", path.display())]
     Busy {
         /// The workspace.
         path: PathBuf,
-        /// How long was waited.
+        /// The time that was waited.
         seconds: u64,
     },
     /// The store lies on a file system without locks.
@@ -381,19 +382,19 @@ pub enum Error {
         /// The store.
         path: PathBuf,
     },
-    /// Whoever asked for it asked it to stop.
+    /// The caller asked the operation to stop.
     #[error("stopped on request before anything was changed")]
     Stopped,
-    /// A bug, or damage that nothing foresaw.
+    /// A bug, or damage of an unforeseen kind.
     #[error("internal error: {0}")]
     Internal(String),
 }
 
-/// What operations return.
+/// The result of an operation.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
-    /// The stable word.
+    /// Returns the stable code.
     pub fn code(&self) -> ErrorCode {
         match self {
             Self::GitState { .. } => ErrorCode::GitState,
@@ -432,7 +433,7 @@ impl Error {
     }
 }
 
-/// Returns `true` if there was no room for what had to be written.
+/// Returns whether there was no room for the data to write.
 pub(crate) fn is_no_space(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge)
 }
@@ -451,7 +452,7 @@ fn describe(error: &io::Error) -> String {
     }
 }
 
-/// Adds what was tried, and on what, to an error of the system.
+/// Adds the action and its path to an error of the operating system.
 pub(crate) trait While<T> {
     fn or_fail(self, action: &'static str, path: impl Into<PathBuf>) -> Result<T>;
 }

@@ -1,7 +1,7 @@
-//! The report of what happened: told to whoever observes the workspace, and kept in the store's `events.jsonl`.
+//! Reports events: passes them to the observer of the workspace and appends them to the store's `events.jsonl`.
 //!
-//! Nothing relies on it. Lines are added one by one, without the lock where an operation failed: the lock may be what
-//! could not be had. The file is halved under the lock alone.
+//! Nothing relies on the file. Lines are appended one by one. If an operation failed, its line is appended without the
+//! lock: the lock may be what could not be had. The file is halved only under the lock.
 
 use std::{path::PathBuf, time::Duration};
 
@@ -15,32 +15,33 @@ use crate::{
     workspace::Workspace,
 };
 
-/// The file of events is cut in half when it is larger.
+/// The size above which the older half of the event file is dropped.
 const MAX_EVENT_BYTES: u64 = 1 << 20;
 
 impl Workspace {
-    /// The events of this workspace as they were kept, oldest first, one JSON object each.
+    /// Returns the events of this workspace that were kept, oldest first, one JSON object each.
     pub fn events(&self) -> Result<Vec<String>> {
         let path = self.event_file();
         let bytes = private::read(&path).or_fail("read", path)?.unwrap_or_default();
         let text = String::from_utf8_lossy(&bytes);
-        // A line that a crash tore is no event.
+        // A line that a crash cut off is not an event.
         let is_whole = |line: &&str| serde_json::from_str::<serde::de::IgnoredAny>(line).is_ok();
         Ok(text.lines().filter(is_whole).map(str::to_owned).collect())
     }
 
-    /// Tells what happened, and keeps it.
+    /// Reports an event and appends it to the event file.
     pub(crate) fn emit(&self, _: &Writer, event: Event, now: Timestamp) -> Result<()> {
         let event = TimedEvent { event, time: now };
         self.tell(&event);
         match self.append_event(&event).and_then(|()| self.halve_events()) {
-            // What was done stays done: on a full disk its event is told, and not kept.
+            // The operation stays done: on a full disk its event is reported, but not kept.
             Err(error) if error.code() == ErrorCode::NoSpace => Ok(()),
             kept => kept,
         }
     }
 
-    /// Tells and keeps that an operation failed; a call that made no sense is no event.
+    /// Reports and keeps the failure of an operation. An error that is not a failure, such as a usage error, is not an
+    /// event.
     pub(crate) fn told<T>(&self, done: Result<T>, now: Timestamp) -> Result<T> {
         if let Err(error) = &done
             && error.code().is_failure()
@@ -50,7 +51,7 @@ impl Workspace {
             self.tell(&event);
             let is_ours = !matches!(error, Error::StoreTooNew { .. });
             if is_ours && is_store(&Layout::new(self.store_directory())) {
-                // What went wrong may keep this from being written, too; the caller is told of it in any case.
+                // The same failure may prevent this write. The caller gets the error in any case.
                 drop(self.append_event(&event).and_then(|()| self.halve_events_if_free()));
             }
         }
@@ -72,7 +73,7 @@ impl Workspace {
         Ok(private::size(&path).or_fail("read", path)?.is_some_and(|size| size > MAX_EVENT_BYTES))
     }
 
-    /// Drops the older half where it is large; whoever calls it holds the lock.
+    /// Drops the older half of the event file if it is large. The caller must hold the lock.
     fn halve_events(&self) -> Result<()> {
         if !self.events_are_many()? {
             return Ok(());
@@ -84,7 +85,8 @@ impl Workspace {
         private::replace(&path, &bytes[start..], Durability::Unsynced).or_fail("write", path)
     }
 
-    /// Without the lock so far: waits for nobody, since the next event comes by here, too.
+    /// Like [`Self::halve_events`], for callers without the lock. Does not wait for the lock, since the next event
+    /// tries again.
     fn halve_events_if_free(&self) -> Result<()> {
         if !self.events_are_many()? {
             return Ok(());

@@ -1,4 +1,4 @@
-//! What an operation tells while it works and when it is done.
+//! Events and progress that operations report.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -6,15 +6,15 @@ use jiff::Timestamp;
 
 use crate::model::{CheckpointId, Conflict};
 
-/// Something that happened. Kept in the store's `events.jsonl` and passed to the workspace's observer.
+/// An event. Kept in the store's `events.jsonl` and passed to the workspace's observer.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum Event {
-    /// A store was made.
+    /// A store was created.
     Initialized,
     /// A checkpoint was published.
     CheckpointCreated {
-        /// Which.
+        /// The checkpoint.
         checkpoint: CheckpointId,
         /// Its kind.
         kind: String,
@@ -23,34 +23,34 @@ pub enum Event {
     },
     /// A restore was applied.
     CheckpointRestored {
-        /// To which.
+        /// The checkpoint that was restored.
         checkpoint: CheckpointId,
-        /// What the workspace was before.
+        /// The safety checkpoint that was taken before.
         safety: Option<CheckpointId>,
     },
     /// A checkpoint was deleted on request.
     CheckpointDeleted {
-        /// Which.
+        /// The checkpoint.
         checkpoint: CheckpointId,
     },
-    /// Retention took checkpoints.
+    /// Retention deleted checkpoints.
     CheckpointsPruned {
-        /// Which.
+        /// The checkpoints.
         checkpoints: Vec<CheckpointId>,
     },
     /// An interrupted restore was finished or taken back.
     Recovered {
-        /// Which of both.
+        /// The outcome: finished, taken back or set aside.
         outcome: String,
-        /// What somebody else got in the way of, the first hundred.
+        /// The first hundred conflicts: paths that were skipped, for instance because another process changed them.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         conflicts: Vec<Conflict>,
     },
     /// An operation failed.
     Error {
-        /// The stable word of the error.
+        /// The stable code of the error.
         code: String,
-        /// What it said.
+        /// The message of the error.
         message: String,
     },
 }
@@ -58,14 +58,14 @@ pub enum Event {
 /// An event with its time, as it is kept.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct TimedEvent {
-    /// What happened.
+    /// The event.
     #[serde(flatten)]
     pub event: Event,
-    /// When.
+    /// The time.
     pub time: Timestamp,
 }
 
-/// How far a scan or a restore is; the front end looks whenever it likes, and may ask it to stop.
+/// The progress of a scan or a restore. The front end may read it at any time, and may ask the operation to stop.
 #[derive(Debug, Default)]
 pub struct Progress {
     entries: AtomicU64,
@@ -74,22 +74,22 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Entries looked at so far.
+    /// Returns the number of entries looked at so far.
     pub fn entries(&self) -> u64 {
         self.entries.load(Ordering::Relaxed)
     }
 
-    /// Bytes read so far.
+    /// Returns the number of bytes read so far.
     pub fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// Asks the operation to stop. It does as long as nothing was published or written; from then on it finishes.
+    /// Asks the operation to stop. It stops only if nothing was published or written yet. Otherwise it finishes.
     pub fn stop(&self) {
         self.is_stopped.store(true, Ordering::Relaxed);
     }
 
-    /// Was it asked to stop?
+    /// Returns whether the operation was asked to stop.
     pub fn is_stopped(&self) -> bool {
         self.is_stopped.load(Ordering::Relaxed)
     }

@@ -1,4 +1,4 @@
-//! Writing a checkpoint's files into a directory elsewhere.
+//! Writes a checkpoint's files into a directory elsewhere.
 
 use std::{
     io,
@@ -15,14 +15,14 @@ use crate::{
     workspace::{Workspace, normalize},
 };
 
-/// Says that an export was begun here and not finished: removed as its last step. Where the checkpoint has a file of this
-/// name itself, a number follows.
+/// The name of a file that marks an unfinished export. It is removed as the last step. If the checkpoint holds a file
+/// of this name, a number is appended.
 const MARK: &str = ".backtrail-export";
 
 impl Workspace {
-    /// Writes a checkpoint's files into a new or empty directory; says how many, links included.
+    /// Writes a checkpoint's files into a new or empty directory. Returns the number of files, symlinks included.
     ///
-    /// An export that was interrupted is finished by doing it again.
+    /// An interrupted export is finished by running it again.
     pub fn export(&self, id: &CheckpointId, directory: &Path) -> Result<u64> {
         let store = self.existing_store()?;
         let snapshot = store.snapshot(id)?;
@@ -48,14 +48,15 @@ impl Workspace {
         Ok(export.files)
     }
 
-    /// In the workspace the files would be taken for new ones of its own, in the store for nothing at all.
+    /// Returns an error for a target inside the workspace or the store. In the workspace, the files would count as new
+    /// files of its own. In the store, they would not belong to anything.
     fn refuse_own_places(&self, directory: &Path) -> Result<()> {
-        // As it is spelled, and as far as it is there without its links.
+        // The path as it is spelled, and the part of it that exists with its links resolved.
         let there = directory.ancestors().find_map(|ancestor| private::canonical(ancestor).ok());
         let places: Vec<PathBuf> = there.into_iter().chain(normalize(directory)).collect();
         for (part, root) in [("workspace", self.root()), ("store", self.store_directory())] {
             let own = match private::canonical(root) {
-                // A workspace that is gone is where its checkpoints are wanted most.
+                // The workspace may be gone: then its checkpoints are wanted most.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => root.to_owned(),
                 found => found.or_fail("find", root)?,
             };
@@ -71,7 +72,7 @@ fn not_empty(path: &Path) -> Error {
     Error::NotEmpty { path: path.to_owned() }
 }
 
-/// A name for the mark that the checkpoint does not have; the same each time.
+/// Returns a name for the mark that the checkpoint does not hold. The name is the same each time.
 fn free_mark(held: &[StoredEntry]) -> Vec<u8> {
     let mut mark = MARK.as_bytes().to_vec();
     for number in 1.. {
@@ -83,7 +84,8 @@ fn free_mark(held: &[StoredEntry]) -> Vec<u8> {
     mark
 }
 
-/// Leaves the mark, or finds that of an interrupted export of the same checkpoint; false where something else is there.
+/// Writes the mark, or recognises the mark of an interrupted export of the same checkpoint. Returns `false` if
+/// something else is there.
 fn begin(target: &Dir, mark: &[u8], id: &CheckpointId, is_empty: bool) -> io::Result<bool> {
     let wanted = format!("{id}\n").into_bytes();
     if !is_empty {
@@ -98,7 +100,7 @@ fn begin(target: &Dir, mark: &[u8], id: &CheckpointId, is_empty: bool) -> io::Re
     Ok(true)
 }
 
-/// Does a file hold nothing but a part of these bytes, from their start? So it does where writing them was interrupted.
+/// Returns whether a file holds nothing but a prefix of these bytes. That is so if writing them was interrupted.
 fn is_start_of(directory: &Dir, name: &[u8], wanted: &[u8]) -> io::Result<bool> {
     let mut present = Vec::new();
     let file = directory.open_file(name)?;
@@ -118,7 +120,7 @@ impl Export<'_> {
     fn directory(&mut self, at: &Dir, path: &WorkspacePath, snapshot: &Snapshot) -> Result<()> {
         for entry in self.store.list(&self.reader, snapshot)? {
             let path = path.join(&entry.name);
-            // Beside what it is about, a checkpoint of some paths repeats the one before it.
+            // Outside of its scope, a checkpoint of some paths repeats the one before it.
             if !self.scope.touches(&path) {
                 continue;
             }
@@ -167,14 +169,15 @@ impl Export<'_> {
         let copied = self.store.copy_content(content, &mut write).and_then(|copied| copied.or_fail("write", full));
         let copied = copied.and_then(|()| private::check_length(&file, length).or_fail("write", full));
         if copied.is_err() {
-            // What can't be removed now is recognised when it is done again.
+            // A partial file that can't be removed now is recognised when the export is run again.
             drop(at.remove_own_file(name));
         }
         copied?;
         set_mode(&file, mode).or_fail("set the mode of", full)
     }
 
-    /// Removes what an interrupted export wrote of a file; anything else is somebody's, and stays.
+    /// Removes the part of a file that an interrupted export wrote. Returns an error if the file holds anything else:
+    /// it belongs to the user.
     fn take_away_part(&self, at: &Dir, name: &[u8], there: &Stamp, content: &ContentId, full: &Path) -> Result<()> {
         let wanted = self.store.content(&self.reader, content)?;
         let is_part = FileType::of(there) == FileType::File && is_start_of(at, name, &wanted).or_fail("read", full)?;

@@ -1,13 +1,14 @@
-//! What a feature list says, in the shapes that agents use.
+//! Parses feature lists in the shapes that agents use.
 
 use serde_json::Value;
 
 use crate::model::FeatureState;
 
-/// Reads the current and the completed features; none where it is no JSON, says neither, or says it in another shape.
+/// Reads the current and the completed features. Returns `None` if the bytes are not JSON, name neither, or have
+/// another shape.
 ///
-/// Either the keys `current` and `completed`, or an array of features (by itself or under `features`) with an `id` and a
-/// `status` or `passes`.
+/// Accepts either the keys `current` and `completed`, or an array of features (by itself or under `features`) with an
+/// `id` and a `status` or `passes`.
 pub(crate) fn parse(bytes: &[u8]) -> Option<FeatureState> {
     let document: Value = serde_json::from_slice(bytes).ok()?;
     let text = |value: &Value| match value {
@@ -19,7 +20,7 @@ pub(crate) fn parse(bytes: &[u8]) -> Option<FeatureState> {
     if let (current, completed) = (said("current"), said("completed"))
         && (current.is_some() || completed.is_some())
     {
-        // What is said in another way than this is not known, rather than nothing.
+        // A value of another shape means unknown, rather than empty.
         let completed = match completed {
             Some(list) => list.as_array()?.iter().map(text).collect::<Option<_>>()?,
             None => Vec::new(),
@@ -74,7 +75,7 @@ mod tests {
         }
     }
 
-    /// It was said that nothing is current and nothing complete, of a list that says otherwise in words of its own.
+    /// A list of an unknown shape was reported as having no current and no completed feature.
     #[test]
     fn a_shape_that_is_not_known_says_nothing() {
         for strange in [

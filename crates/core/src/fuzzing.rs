@@ -1,4 +1,5 @@
-//! What the fuzzers in `fuzz/` call, and the tests that run their corpora: any bytes in, an assertion failed or nothing.
+//! Entry points for the fuzzers in `fuzz/`, and for the tests that run their corpora. Each accepts any bytes, and
+//! panics only if an assertion fails.
 
 use std::path::Path;
 
@@ -11,7 +12,7 @@ use crate::{
     store::fuzzing as store,
 };
 
-/// The message of a checkpoint's commit.
+/// Parses the message of a checkpoint's commit.
 pub fn record(bytes: &[u8]) {
     for checkpoint in store::record(bytes) {
         let json = serde_json::to_string(&CheckpointJson::from(&checkpoint));
@@ -19,17 +20,17 @@ pub fn record(bytes: &[u8]) {
     }
 }
 
-/// The note that a restore is under way.
+/// Parses a journal.
 pub fn journal(bytes: &[u8]) {
     store::journal(bytes);
 }
 
-/// A stored directory. Gives the names that a restore would write.
+/// Parses a stored directory. Returns the names that a restore would write.
 pub fn tree(bytes: &[u8]) -> Vec<Vec<u8>> {
     store::tree(bytes)
 }
 
-/// A settings file.
+/// Parses a settings file.
 pub fn settings(bytes: &[u8]) {
     let file = Path::new("backtrail.toml");
     let read = parse_text(file, bytes);
@@ -64,7 +65,7 @@ pub fn settings(bytes: &[u8]) {
     }
 }
 
-/// `exclude` adds its pattern to the file and changes nothing else in it.
+/// Checks that `exclude` adds its pattern to the file and changes nothing else in it.
 fn excluding(before: &str, settings: Option<&Settings>) {
     let pattern = "*.added \"by\" a fuzzer\\\u{7f}".to_owned();
     let Ok((after, all)) = crate::exclude::with_patterns(before, std::slice::from_ref(&pattern)) else { return };
@@ -79,26 +80,27 @@ fn excluding(before: &str, settings: Option<&Settings>) {
     let count = |text: &str, what: &str| text.matches(what).count();
     assert!(count(&after, "\r\n") >= count(before, "\r\n"), "line endings changed: {after:?}");
     assert_eq!(after.starts_with('\u{feff}'), before.starts_with('\u{feff}'), "the mark in front is gone");
-    // In text of several lines it may be no comment.
+    // Inside a string of several lines, such a line may not be a comment.
     let has_long_text = ["\"\"\"", "'''"].iter().any(|quotes| before.contains(quotes));
     for line in before.lines().filter(|line| !has_long_text && line.trim_start().starts_with('#')) {
         assert!(after.contains(line.trim()), "the comment {line:?} is gone");
     }
 }
 
-/// A path and the ignore files on the way to it, outermost first, as a question that git can answer too.
+/// A path and the ignore files above it, outermost first, as a question that git can answer too.
 #[derive(Debug, Clone)]
 pub struct IgnoreQuestion {
-    /// The path, relative to where the first ignore file lies.
+    /// The path, relative to the directory of the first ignore file.
     pub path: Vec<u8>,
-    /// Is it a directory?
+    /// Set if it is a directory.
     pub is_directory: bool,
-    /// The ignore file at the top, and that of the first directory on the way.
+    /// The ignore file at the top, and that of the first directory on the way to the path.
     pub rules: [Vec<u8>; 2],
 }
 
 impl IgnoreQuestion {
-    /// Reads one: a path, with a slash at the end of a directory; a NUL; the rules at the top; a NUL; those below.
+    /// Parses a question: a path, with a slash at the end of a directory; a NUL; the rules at the top; a NUL; the rules
+    /// below.
     pub fn parse(bytes: &[u8]) -> Option<Self> {
         let mut parts = bytes.split(|byte| *byte == 0);
         let path = parts.next()?;
@@ -113,12 +115,12 @@ impl IgnoreQuestion {
         is_asked.then(|| Self { path: path.to_vec(), is_directory, rules })
     }
 
-    /// The directories on the way to the path, outermost first.
+    /// Returns the directories on the way to the path, outermost first.
     pub fn directories(&self) -> impl Iterator<Item = &[u8]> {
         self.path.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(slash, _)| &self.path[..slash])
     }
 
-    /// The answer, found as a scan finds it: from the top down, and nothing below what is ignored is looked at.
+    /// Returns the answer, found as a scan finds it: from the top down, without looking below an ignored directory.
     pub fn is_ignored(&self) -> bool {
         let outside = IgnoreRules::new(&OutsideRules::default(), &ScanSettings::default());
         let mut rules = outside.below(b"", &self.rules[0]);
@@ -135,7 +137,8 @@ impl IgnoreQuestion {
     }
 }
 
-/// Is there a line of blanks that are not all spaces? To git it names files that are called so, and here it is no rule.
+/// Returns whether there is a line of blanks that are not all spaces. For git, such a line names files with that name.
+/// Here it is not a rule.
 fn has_lone_blanks(rules: &[u8]) -> bool {
     let is_odd = |line: &[u8]| line.trim_ascii().is_empty() && line.iter().any(|byte| *byte != b' ');
     rules.split(|byte| *byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line)).any(is_odd)

@@ -28,12 +28,13 @@ pub(crate) struct Holders<'s> {
 /// A path that is not captured at the moment, and is captured again as soon as that is possible.
 struct DroppedPath<'s> {
     path: WorkspacePath,
-    /// What the last checkpoint with it held. `None` if that checkpoint was deleted: then everything below counts.
+    /// The paths that the last checkpoint with it held. `None` if that checkpoint was deleted: then everything below
+    /// counts.
     held: Option<HeldPaths<'s>>,
 }
 
 impl<'s> Holders<'s> {
-    /// Returns what the checkpoint holds that the workspace stands on, and what it dropped.
+    /// Returns the paths that the checkpoint under the workspace holds, and the paths that it dropped.
     pub(crate) fn of_current(store: &'s Store, timeline: &Timeline) -> Result<Self> {
         let Some(entry) = timeline.current() else { return Ok(Self::default()) };
         let dropped = dropped_by(store, entry)?.into_iter().map(|dropped| DroppedPath {
@@ -47,7 +48,7 @@ impl<'s> Holders<'s> {
         })
     }
 
-    /// Adds what a checkpoint holds that a restore is about.
+    /// Adds the paths of a checkpoint that a restore is about.
     pub(crate) fn and(mut self, other: HeldPaths<'s>) -> Self {
         self.others.push(other);
         self
@@ -63,13 +64,13 @@ impl<'s> Holders<'s> {
         self.others.iter().any(|held| held.contains(path))
     }
 
-    /// Returns the size of the largest file that one of all checkpoints holds at this path.
+    /// Returns the size of the largest file that any of these checkpoints holds at this path.
     pub(crate) fn size(&self, path: &[u8]) -> Option<u64> {
         let current = self.current.iter().map(|(_, held)| held);
         current.chain(&self.others).filter_map(|held| held.size(path)).max()
     }
 
-    /// Returns how much the verdicts in a stat cache know of these checkpoints.
+    /// Returns how far the verdicts in a stat cache account for these checkpoints.
     pub(crate) fn cached_verdicts(&self, cache: Option<&StatCache>) -> CachedVerdicts {
         let current = self.current.as_ref().map(|(id, _)| *id);
         let is_of_current = cache.is_some_and(|cache| Some(cache.base().checkpoint) == current);
@@ -99,13 +100,14 @@ pub(crate) fn dropped_by(store: &Store, entry: &TimelineEntry) -> Result<Vec<Dro
     }
     let read = || store.state(&entry.id)?.dropped(&store.reader()).map_err(|problem| store.damaged(problem));
     match read() {
-        // Damage is met once; from then on a save does without what it can't read.
+        // Damage fails the first attempt to save. The second one distrusts the store, and continues without the parts
+        // that it can't read.
         Err(_) if store.is_distrusted() => Ok(Vec::new()),
         read => read,
     }
 }
 
-/// Returns those of the skipped paths that a checkpoint holds.
+/// Returns the skipped paths that a checkpoint holds.
 pub(crate) fn held_among(store: &Store, id: &CheckpointId, skipped: &[Skipped]) -> Result<Vec<Skipped>> {
     if skipped.is_empty() {
         return Ok(Vec::new());
@@ -127,13 +129,13 @@ impl<'s> HeldPaths<'s> {
         Self { store, id: None, snapshot: OnceLock::from(Some(snapshot)), listed: Mutex::default() }
     }
 
-    /// Like [`Self::of`], and reads nothing before the first question: most scans have none.
+    /// Like [`Self::of`], but reads nothing before the first lookup: most scans have none.
     pub(crate) fn of_checkpoint(store: &'s Store, id: CheckpointId) -> Self {
         Self { store, id: Some(id), snapshot: OnceLock::new(), listed: Mutex::default() }
     }
 
-    /// Returns whether it holds a file, a link or a directory at this path. A part that can't be read counts as not held:
-    /// the damage is reported by the operation that needs the bytes.
+    /// Returns whether it holds a file, a symlink or a directory at this path. A part that can't be read counts as not
+    /// held: the operation that needs the bytes reports the damage.
     pub(crate) fn contains(&self, path: &[u8]) -> bool {
         self.find(path, |_| ()).is_some()
     }

@@ -1,4 +1,4 @@
-//! Every version of one path.
+//! Lists every version of one path.
 
 use crate::{
     cat::find_stored,
@@ -12,38 +12,38 @@ use crate::{
 /// One version of a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Version {
-    /// The checkpoint that has it first.
+    /// The first checkpoint that has this version.
     pub checkpoint: CheckpointId,
-    /// What happened to the path there.
+    /// The change to the path at that checkpoint.
     pub status: ChangeStatus,
-    /// How many bytes it has; none where it is gone or a directory.
+    /// The size in bytes. `None` if the path is gone or a directory.
     pub bytes: Option<u64>,
-    /// Lines that came.
+    /// The number of inserted lines.
     pub insertions: u64,
-    /// Lines that went.
+    /// The number of deleted lines.
     pub deletions: u64,
-    /// Are the bytes no text?
+    /// Set if the content is not text.
     pub binary: bool,
-    /// Is it that of a safety checkpoint, taken of unsaved work before a restore?
+    /// Set if it is the version of a safety checkpoint, which captured unsaved work before a restore.
     pub safety: bool,
 }
 
-/// What stands at a path on disk, against the versions that checkpoints have.
+/// The state of a path on disk, compared with the versions in checkpoints.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OnDisk {
-    /// The version of these checkpoints.
+    /// The version of these checkpoints is on disk.
     As(Vec<CheckpointId>),
-    /// Something that none of them has.
+    /// A version that no checkpoint has is on disk.
     Unsaved,
-    /// Nothing.
+    /// Nothing is there.
     Gone,
-    /// Something that checkpoints leave out.
+    /// Something is there that checkpoints skip.
     LeftOut,
 }
 
 impl Workspace {
-    /// The versions of a path, newest first, deletions included. Those of safety checkpoints are passed over, unless
-    /// there are no others.
+    /// Returns the versions of a path, newest first, deletions included. Versions of safety checkpoints are omitted,
+    /// unless there are no others.
     pub fn history(&self, path: &WorkspacePath) -> Result<Vec<Version>> {
         let mut versions = self.history_with_safety(path)?;
         if versions.iter().any(|version| !version.safety) {
@@ -52,7 +52,7 @@ impl Workspace {
         Ok(versions)
     }
 
-    /// As [`Workspace::history`], with what safety checkpoints alone have.
+    /// Like [`Workspace::history`], but includes versions that only safety checkpoints have.
     pub fn history_with_safety(&self, path: &WorkspacePath) -> Result<Vec<Version>> {
         let unknown = || Error::UnknownPath { path: path.clone(), place: "any checkpoint".into() };
         let store = self.store()?.ok_or_else(unknown)?;
@@ -71,7 +71,7 @@ impl Workspace {
         if found.is_empty() { Err(unknown()) } else { Ok(found.into_iter().map(|(version, _)| version).collect()) }
     }
 
-    /// Which of these versions of a path is the one on disk?
+    /// Compares the path on disk with these versions of it.
     pub fn path_on_disk(&self, path: &WorkspacePath, versions: &[Version]) -> Result<OnDisk> {
         let store = self.existing_store()?;
         let scope = Scope::of_paths(vec![path.clone()]);
@@ -96,7 +96,7 @@ impl Workspace {
     }
 }
 
-/// Can its record rule out that it changed the path?
+/// Returns whether a checkpoint may have changed the path. `false` means that its record rules that out.
 fn may_have_changed(entry: &TimelineEntry, path: &WorkspacePath) -> bool {
     match entry.record().as_deref().map(|record| &record.changed) {
         Some(RecordedPaths::Here(changed)) => {
@@ -124,7 +124,7 @@ fn version_at(
     count_lines(&mut changes, &LineSource::stored(store))?;
     let [change] = changes;
     let status = match (&before, &now) {
-        // Something in it differs, or its permission bits.
+        // Something in the directory differs, or its permission bits do.
         (Some(StoredNode::Directory { .. }), Some(StoredNode::Directory { .. })) => ChangeStatus::Modified,
         _ => change.status,
     };

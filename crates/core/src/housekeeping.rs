@@ -1,4 +1,4 @@
-//! Looking after many workspaces: which there are, which are gone, and forgetting one.
+//! Manages many workspaces: lists them, tells which are gone, and forgets one.
 
 use std::{
     path::{Path, PathBuf},
@@ -19,32 +19,32 @@ use crate::{
 pub struct WorkspaceEntry {
     /// The workspace.
     pub path: PathBuf,
-    /// Is it there? Another directory that has its path by now is not it.
+    /// Set if the workspace is there. Another directory at its path does not count.
     pub exists: bool,
-    /// Is it gone for good, rather than on a disk that is not mounted?
+    /// Set if it was deleted, rather than being on a disk that is not mounted.
     pub is_gone: bool,
-    /// Has its directory adopted another store, so that this one is only kept?
+    /// Set if its directory adopted another store, so that this one is only kept.
     pub is_kept: bool,
-    /// Where it is by now, if it was renamed where it lay.
+    /// Its current path, if it was renamed within its parent directory.
     pub moved_to: Option<PathBuf>,
     /// Its store.
     pub store: PathBuf,
-    /// How large the store is.
+    /// The size of the store in bytes.
     pub bytes: u64,
-    /// How many checkpoints it has.
+    /// The number of checkpoints.
     pub checkpoints: usize,
-    /// When the newest was taken.
+    /// The time of the newest checkpoint.
     pub newest: Option<Timestamp>,
 }
 
-/// Every workspace with a store in this directory, by path.
+/// Returns every workspace with a store in this directory, sorted by path.
 pub fn workspaces(stores: &Path) -> Result<Vec<WorkspaceEntry>> {
     let mut found = Vec::new();
     for name in private::names(stores).or_fail("read", stores)? {
         let directory = stores.join(name);
         let Some(identity) = IdentityFile::read(&Layout::new(&directory)) else { continue };
         let Some(path) = identity.path.to_path() else { continue };
-        // A store that can't be opened is listed all the same: it takes room, and can be forgotten.
+        // A store that can't be opened is listed too: it takes up space, and can be forgotten.
         let store = Store::open(&directory, None).ok().flatten();
         let timeline = store.as_ref().and_then(|store| store.timeline().ok());
         let newest = timeline.as_ref().and_then(|timeline| timeline.entries().last()).map(|entry| entry.time);
@@ -66,17 +66,18 @@ pub fn workspaces(stores: &Path) -> Result<Vec<WorkspaceEntry>> {
     Ok(found)
 }
 
-/// Tells whether a directory was deleted: its parent is there, seen through the mount that it was on. A disk that is not
-/// mounted is not gone, nor is what another container sees at the same path.
+/// Returns whether a directory was deleted: its parent is there, seen through the mount that it was on. A directory on
+/// a disk that is not mounted is not gone, nor is one that another container sees at the same path.
 fn is_gone_for_good(path: &Path, known: &IdentityFile) -> bool {
     let parent = path.parent().and_then(|parent| FoundDirectory::of(parent).ok().flatten());
     !private::exists(path) && parent.is_some_and(|parent| known.is_seen_from(&parent))
 }
 
-/// Removes a store with everything in it. The workspace itself is not touched; `workspace` is where it is, if the caller
+/// Removes a store with everything in it. Does not touch the workspace. `workspace` is its current path, if the caller
 /// knows that it was moved.
 ///
-/// Refused while a restore of a workspace that is still there is unfinished: what it replaced is in the store alone.
+/// Returns an error while a restore of a workspace that still exists is unfinished: the files that it replaced are only
+/// in the store.
 pub fn forget(store: &Path, workspace: Option<&Path>, patience: Duration) -> Result<()> {
     let layout = Layout::new(store);
     if !private::exists(&layout.format()) && !private::exists(&layout.own()) {
@@ -84,7 +85,7 @@ pub fn forget(store: &Path, workspace: Option<&Path>, patience: Duration) -> Res
     }
     let _lock = Store::lock(store, store, patience)?;
     refuse_half_restored(&layout, workspace)?;
-    // Whoever comes in between starts anew.
+    // A process that opens the store in between creates a new one.
     Store::unmake(&layout)?;
     private::remove_store(store).or_fail("remove", store)
 }

@@ -1,5 +1,5 @@
-//! What a checkpoint left out, judged by its own rules and by the list that it kept, not by today's; and what one taken
-//! now would leave out, with the rule that does so.
+//! Finds the paths that a checkpoint skipped, judged by its own rules and its own list rather than today's. Also finds
+//! the paths that a checkpoint taken now would skip, with the rule that skips them.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -15,19 +15,19 @@ use crate::{
     workspace::Workspace,
 };
 
-/// The rule that leaves a path out of checkpoints.
+/// The rule that makes checkpoints skip a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IgnoringRule {
-    /// What it applies to: the path itself, or a directory above it.
+    /// The path that the rule applies to: the path itself, or a directory above it.
     pub path: WorkspacePath,
     /// The pattern.
     pub pattern: String,
-    /// Where it stands, in words.
+    /// The place of the rule, in words.
     pub source: String,
 }
 
 impl Workspace {
-    /// What a checkpoint taken now would leave out, whole directories as one.
+    /// Returns the paths that a checkpoint taken now would skip. A skipped directory is one path.
     pub fn left_out(&self) -> Result<Vec<Skipped>> {
         let store = self.store()?;
         let present = self.scan_for_reading(store.as_ref(), &Scope::Whole)?;
@@ -42,7 +42,7 @@ impl Workspace {
         Ok(found)
     }
 
-    /// The ignore rule that leaves a path out as things are now; none where no rule does.
+    /// Returns the ignore rule that skips a path now, or `None` if no rule does.
     pub fn ignored_by(&self, path: &WorkspacePath) -> Result<Option<IgnoringRule>> {
         let surroundings = self.surroundings();
         let mut rules = IgnoreRules::new(&surroundings.outside, &self.settings().scan);
@@ -50,7 +50,7 @@ impl Workspace {
         let mut here = WorkspacePath::root();
         for part in path.parts() {
             let mut bytes = Vec::new();
-            // What can't be read has no rules, to a scan as well.
+            // A file that can't be read has no rules. A scan treats it the same way.
             let read = directory
                 .open_file(b".gitignore")
                 .and_then(|file| file.take(MAX_RULE_BYTES + 1).read_to_end(&mut bytes));
@@ -81,17 +81,18 @@ fn said(source: &RuleSource) -> String {
     }
 }
 
-/// Tells what a checkpoint left out.
+/// Tells which paths a checkpoint skipped.
 pub(crate) struct LeftOut<'s> {
     store: &'s Store,
     reader: ObjectReader,
     snapshot: Snapshot,
     listed: Scope,
-    /// What it changed against the one before it: a path in here that it does not hold was deleted, not skipped.
+    /// Paths that it changed against the one before it. A path in this list that it does not hold was deleted, not
+    /// skipped.
     changed: Vec<WorkspacePath>,
-    /// Directories of repositories, whatever they are called: what git makes there later is git's own as well.
+    /// Git directories, whatever their names are. Files that git creates there later are git's own as well.
     git_directories: HashSet<WorkspacePath>,
-    /// Named to it in spite of the rules: absent means that they were not there.
+    /// Paths that it was told to capture in spite of the rules. If one is absent, it did not exist then.
     named: Vec<WorkspacePath>,
     outside: IgnoreRules,
     rules: HashMap<WorkspacePath, IgnoreRules>,
@@ -121,8 +122,8 @@ impl<'s> LeftOut<'s> {
         })
     }
 
-    /// Returns whether it skipped this path, or would have. For a directory in which it deleted something, the answer is
-    /// no: its entries have answers of their own.
+    /// Returns whether it skipped this path, or would have. Returns `false` for a directory in which it deleted
+    /// something: the entries of the directory are judged one by one.
     pub(crate) fn covers(&mut self, path: &WorkspacePath, is_directory: bool) -> Result<bool> {
         if self.listed.contains(path) || self.is_of_git(path, is_directory) {
             return Ok(true);
@@ -158,7 +159,7 @@ impl<'s> LeftOut<'s> {
         if self.git_directories.is_empty() {
             return false;
         }
-        // Whatever else it is, it may have been a link.
+        // A path that is not a directory may have been a symlink.
         let file_type = if is_directory { FileType::Directory } else { FileType::Symlink };
         let is_gits = |here: &WorkspacePath, file_type| {
             here.parent().is_some_and(|parent| self.git_directories.contains(&parent))
@@ -191,7 +192,7 @@ impl<'s> LeftOut<'s> {
     }
 }
 
-/// The directory of a repository, where this was left out as what is checked out of it.
+/// Returns the git directory that a skipped path reveals: the directory of a `HEAD` that was skipped as git's own.
 fn git_directory_told_by(skipped: &Skipped) -> Option<WorkspacePath> {
     let tells = skipped.reason == Reason::Git && skipped.path.name() == b"HEAD";
     tells.then(|| skipped.path.parent()).flatten()

@@ -1,13 +1,13 @@
 //! Backtrail: checkpoints of a workspace that can always be taken back.
 //!
 //! A [`Workspace`] is a directory under protection. [`Workspace::save`] takes a checkpoint of it into a shadow git
-//! repository outside of it; [`Workspace::status`], [`Workspace::diff`] and [`Workspace::show`] tell what changed.
-//! [`Workspace::restore`] makes the files equal to a checkpoint, after a safety checkpoint of what is there, and
-//! [`Workspace::undo`] takes that back. The user's own git repository is read, and written only where
-//! [`RestoreRequest::git`] asks for it.
+//! repository outside of it; [`Workspace::status`], [`Workspace::diff`] and [`Workspace::show`] report what changed.
+//! [`Workspace::restore`] makes the files equal to a checkpoint, after it took a safety checkpoint of the present
+//! files. [`Workspace::undo`] takes that back. The user's own git repository is read, and written only if
+//! [`RestoreRequest::git`] is set.
 //!
-//! The library blocks, prints nothing, and knows no environment, home directory or clock of its own: whoever calls it
-//! passes them in.
+//! The library blocks, prints nothing, and knows no environment, home directory or clock of its own: the caller passes
+//! them in.
 //!
 //! ```
 //! use backtrail::{Options, RestoreRequest, SaveRequest, Start, Workspace, locate};

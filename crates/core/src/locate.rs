@@ -1,4 +1,4 @@
-//! Finding the workspace and its store from where the caller stands.
+//! Finds the workspace and its store, from the directory of the caller.
 
 use std::path::{Path, PathBuf};
 
@@ -11,16 +11,17 @@ use crate::{
     workspace::{Options, Workspace},
 };
 
-/// Where to start looking.
+/// The directory from which a workspace is searched.
 #[derive(Debug, Clone)]
 pub enum Start<'a> {
     /// This directory is the workspace.
     At(PathBuf),
-    /// The workspace is around this directory. Its settings tell whether it skips a repository inside of it.
+    /// The workspace is this directory or one above it. Its settings determine whether it skips a repository inside of
+    /// it.
     Around(PathBuf, OptionsOf<'a>),
 }
 
-/// Gives the options that a workspace at some root is opened with.
+/// Returns the options to open a workspace at a given root with.
 #[derive(Clone, Copy)]
 pub struct OptionsOf<'a>(pub &'a dyn Fn(&Path) -> Options);
 
@@ -33,18 +34,18 @@ impl std::fmt::Debug for OptionsOf<'_> {
 /// A workspace and its store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Location {
-    /// The workspace, in its one true spelling.
+    /// The workspace, as a canonical path.
     pub root: PathBuf,
-    /// Its store, whether it exists or not.
+    /// Its store, which need not exist yet.
     pub store: PathBuf,
-    /// A directory with a `.git` that lies nearer to the start than the workspace, and that the workspace captures.
+    /// A directory with a `.git` that is nearer to the start than the workspace, and that the workspace captures.
     pub nearer_repository: Option<PathBuf>,
-    /// A store that may have the history of a workspace that has none.
+    /// A store that may hold the history of a workspace without a store.
     pub former: Option<Former>,
 }
 
 impl Location {
-    /// A workspace with a store that was named by hand.
+    /// Returns the location of a workspace whose store was given explicitly.
     pub(crate) fn with_store(root: PathBuf, store: PathBuf) -> Self {
         Self { root, store, nearer_repository: None, former: None }
     }
@@ -81,7 +82,7 @@ fn at(root: PathBuf, stores: &Stores<'_>) -> Location {
     }
 }
 
-/// A store that was named by hand knows its workspace, once it has one.
+/// Locates the workspace of an explicitly given store. The store knows its workspace, once it has one.
 fn around_given_store(path: PathBuf, store: &Path) -> Location {
     let owner = IdentityFile::read(&Layout::new(store)).and_then(|identity| identity.path.to_path());
     let root = match owner {
@@ -103,8 +104,8 @@ fn around(path: PathBuf, stores: &Stores<'_>, options: OptionsOf<'_>) -> Locatio
     }
 }
 
-/// Tells whether a workspace skips a directory in it. What can't be found out is not skipped: the operation that follows
-/// meets the same problem, and says so.
+/// Returns whether a workspace skips a directory in it. Returns `false` if that can't be determined: the operation that
+/// follows meets the same problem, and reports it.
 fn is_skipped(outer: &Location, directory: &Path, options: OptionsOf<'_>) -> bool {
     let workspace = Workspace::new(outer.clone(), (options.0)(&outer.root));
     let inside = workspace.path_from(&outer.root, directory);
@@ -119,8 +120,8 @@ fn has_git(directory: &Path) -> bool {
     private::exists(&directory.join(".git"))
 }
 
-/// Tells whether a directory merely holds projects: it has no `.git` itself, and several directories directly below it
-/// have one.
+/// Returns whether a directory merely holds projects: it has no `.git` itself, and several directories directly below
+/// it have one.
 pub(crate) fn is_folder_of_projects(directory: &Path) -> bool {
     const SEVERAL: usize = 2;
     !has_git(directory) && disk::count_repositories_in(directory, SEVERAL).is_ok_and(|count| count == SEVERAL)

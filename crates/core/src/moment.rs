@@ -1,14 +1,15 @@
-//! Moments as people write them: a time of day, a date, both, or one that says its zone.
+//! Parses moments as people write them: a time of day, a date, both, or one with its time zone.
 
 use jiff::{SignedDuration, Timestamp, Zoned, civil};
 
 use crate::settings::{is_beyond_range, parse_duration};
 
-/// What [`parse_since`] takes, in words.
+/// The syntax that [`parse_since`] accepts, in words.
 pub const RULE_OF_SINCE: &str =
     "write a duration such as 20m or 7d, or a time: 13:45, yesterday, 2026-11-15, 2026-11-15T14:30";
 
-/// Since when: a duration up to now, or the first moment that the text spells out. A time of day is of the last 24 hours.
+/// Parses the start of a period: a duration before now, or the first moment that the text covers. A time of day is
+/// taken from the last 24 hours. Returns `None` if the text is neither.
 pub fn parse_since(text: &str, now: &Zoned) -> Option<Timestamp> {
     if let Ok(duration) = parse_duration(text) {
         return now.timestamp().checked_sub(duration).ok();
@@ -23,7 +24,7 @@ pub fn parse_since(text: &str, now: &Zoned) -> Option<Timestamp> {
     }
 }
 
-/// Why [`parse_since`] does not take a text.
+/// Returns why [`parse_since`] rejects a text.
 pub fn problem_of_since(text: &str) -> String {
     if is_beyond_range(text) {
         return format!("{text:?} is {OUT_OF_RANGE}");
@@ -31,10 +32,10 @@ pub fn problem_of_since(text: &str) -> String {
     format!("{text:?} is no time")
 }
 
-/// What is wrong with a duration that is too long.
+/// The problem with a duration that is too long.
 pub(crate) const OUT_OF_RANGE: &str = "out of range: it reaches further back than 100 years";
 
-/// Until when: the last millisecond that the text spells out. Who says 14:30 means any time in that minute of today.
+/// Parses the end of a period: the last millisecond that the text covers. `14:30` covers that whole minute of today.
 pub(crate) fn parse_until(text: &str, now: &Zoned) -> Option<Timestamp> {
     match Spelled::parse(text, now)? {
         Spelled::Day(date) => Spelled::Day(date.tomorrow().ok()?).first(now)?.checked_sub(MILLISECOND).ok(),
@@ -42,7 +43,7 @@ pub(crate) fn parse_until(text: &str, now: &Zoned) -> Option<Timestamp> {
     }
 }
 
-/// What a text says.
+/// A parsed text.
 enum Spelled {
     Moment(Timestamp),
     Day(civil::Date),
@@ -61,7 +62,7 @@ impl Spelled {
         let is_day = !text.contains(['T', 't', ' ', ':']);
         let day = || text.parse().ok().filter(|_| is_day).map(Self::Day);
         let local = || text.parse().ok().map(Self::Local);
-        // Last: it would take the clock of a date and a clock for one of today.
+        // Last: given a date with a time of day, it would take the time of day alone, and mean today.
         moment().or_else(day).or_else(local).or_else(|| text.parse().ok().map(Self::Clock))
     }
 
@@ -78,7 +79,7 @@ impl Spelled {
 
 const MILLISECOND: SignedDuration = SignedDuration::from_millis(1);
 
-/// How long the time that a text spells out lasts, beyond its first millisecond.
+/// Returns how long the period that a text covers lasts, beyond its first millisecond.
 fn lasts(text: &str) -> SignedDuration {
     let clock = text.split_once(['T', 't', ' ']).map_or(text, |(_, clock)| clock);
     let clock = clock.split(['Z', 'z', '+', '-', '[']).next().unwrap_or_default();

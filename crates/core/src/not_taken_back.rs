@@ -25,8 +25,9 @@ impl Workspace {
         self.survey_since(None)
     }
 
-    /// Returns the paths that differ from an earlier survey although the workspace was restored to `checkpoint`: what was
-    /// changed, created or removed since and is not in the checkpoint. A new or removed directory is one path.
+    /// Returns the paths that differ from an earlier survey although the workspace was restored to `checkpoint`: paths
+    /// that were changed, created or removed since and that the checkpoint does not hold. A new or removed directory is
+    /// one path.
     pub fn not_taken_back(&self, before: &Survey, checkpoint: &CheckpointId) -> Result<Vec<WorkspacePath>> {
         let after = self.survey_since(Some(before))?;
         let store = self.existing_store()?;

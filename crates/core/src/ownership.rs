@@ -1,4 +1,4 @@
-//! A store belongs to one directory: refusing another one, and binding a store to a directory on request.
+//! Ensures that a store belongs to one directory: refuses any other, and binds a store to a directory on request.
 
 use std::path::{Path, PathBuf};
 
@@ -13,7 +13,7 @@ use crate::{
     workspace::Workspace,
 };
 
-/// What a workspace has after it adopted a store.
+/// The stores of a workspace after it adopted one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Adopted {
     /// The store that it has now.
@@ -23,24 +23,25 @@ pub struct Adopted {
 }
 
 impl Workspace {
-    /// The directory under protection, as it is now.
+    /// Returns the directory under protection, as it is now.
     pub(crate) fn found(&self) -> Result<FoundDirectory> {
         let found = FoundDirectory::of(self.root()).or_fail("read", self.root())?;
         found.ok_or_else(|| Error::NotADirectory { path: self.root().to_owned() })
     }
 
-    /// Tells whether another directory has taken the path of the one that the store was last used for.
+    /// Returns whether another directory has taken the path of the one that the store was last used for.
     pub(crate) fn is_another_directory(&self, writer: &Writer) -> Result<bool> {
         let own = self.found()?;
         Ok(IdentityFile::read(writer.layout()).is_some_and(|known| known.likeness(&own) == Likeness::Another))
     }
 
-    /// What the directory is known by, where its file system has no stable numbers.
+    /// Returns the attribute by which the directory is recognised, if the numbers of its file system are not all
+    /// stable.
     pub fn known_by(&self) -> Result<Option<&'static str>> {
         Ok(self.found()?.known_by())
     }
 
-    /// Refuses a folder of projects that has no store: only its owner can mean it as one workspace.
+    /// Returns an error for a folder of projects that has no store: only its owner can mean it as one workspace.
     pub fn refuse_folder_of_projects(&self) -> Result<()> {
         if !self.has_store()? && is_folder_of_projects(self.root()) {
             return Err(Error::FolderOfProjects { path: self.root().to_owned() });
@@ -48,7 +49,8 @@ impl Workspace {
         Ok(())
     }
 
-    /// Two workspaces can't share a store: each would see the other's files as its own changes.
+    /// Returns an error if the store belongs to another workspace. Two workspaces can't share a store: each would see
+    /// the other's files as its own changes.
     pub(crate) fn refuse_other_owner(&self, known: &IdentityFile, own: &FoundDirectory) -> Result<()> {
         let store = self.store_directory().to_owned();
         if known.is_released() {
@@ -66,7 +68,7 @@ impl Workspace {
         if is_own {
             return Ok(());
         }
-        // A link that has taken the workspace's place is called one: it has no store of its own.
+        // If a symlink has taken the workspace's place, the error says so: the link has no store of its own.
         disk::Dir::open_resolved(self.root()).or_fail("open", self.root())?;
         match moved_beside(known).filter(|_| there.is_none() || owner == self.root()) {
             Some(owner) => Err(Error::StoreOfAnother { store, owner }),
@@ -75,9 +77,10 @@ impl Workspace {
         }
     }
 
-    /// Binds a store to this directory. A store that the directory has already is kept, and belongs to no directory then.
+    /// Binds a store to this directory. The store that the directory had before is kept, and belongs to no directory
+    /// then.
     ///
-    /// Refused while the directory that the store belongs to is still there.
+    /// Returns an error while the directory that the store belongs to still exists.
     pub fn adopt(&self, store: &Path, now: Timestamp) -> Result<Adopted> {
         self.refuse_own_directory()?;
         let store = private::canonical(store).or_fail("find", store)?;
@@ -97,7 +100,8 @@ impl Workspace {
         Ok(Adopted { store, kept: replaced })
     }
 
-    /// Makes the store that of this directory. A restore of the directory that had it is not carried out here.
+    /// Binds the store to this directory. An interrupted restore of the directory that had the store is not carried out
+    /// here.
     fn take_over(&self, now: Timestamp) -> Result<()> {
         let own = self.found()?;
         let lock = Store::lock(self.store_directory(), self.root(), self.patience())?;
@@ -110,7 +114,7 @@ impl Workspace {
         {
             self.set_aside(&writer, &journal, now)?;
         }
-        // It is about other files.
+        // The stat cache describes the files of another directory.
         private::remove(&writer.layout().stat_cache()).or_fail("remove", writer.layout().stat_cache())?;
         own.identity.write(writer.layout())
     }
@@ -122,7 +126,7 @@ impl Workspace {
     }
 }
 
-/// The place of the directory that a store belongs to, where that is another than this one and still there.
+/// Returns the path of the directory that a store belongs to, if that directory is a different one and still exists.
 fn living_owner(known: &IdentityFile, own: &FoundDirectory) -> Option<PathBuf> {
     let path = known.path.to_path()?;
     let is_there = |there: &FoundDirectory| known.likeness(there) != Likeness::Another && !there.is_also(own);

@@ -1,22 +1,23 @@
-//! Paths whose contents stay with the user: kept in every checkpoint, shown to nobody who was not asked for.
+//! Precious paths: every checkpoint keeps their contents, and they are shown only to the user.
 
 use crate::{files::PatternSet, model::WorkspacePath, settings::ScanSettings};
 
-/// Which paths are precious.
+/// The set of precious paths.
 ///
-/// Knows the built-in patterns whatever the settings say: a workspace's own file can add to them, not take away.
+/// The built-in patterns apply whatever the settings say: a workspace's own settings file can add patterns, but not
+/// remove them.
 #[derive(Debug, Clone)]
 pub struct Precious(PatternSet);
 
 impl Precious {
-    /// The built-in patterns and those of each of these settings.
+    /// Combines the built-in patterns with those of each of these settings.
     pub fn of<'s>(settings: impl IntoIterator<Item = &'s ScanSettings>) -> Self {
         let mut patterns = ScanSettings::default().precious;
         patterns.extend(settings.into_iter().flat_map(|settings| settings.precious.iter().cloned()));
         Self(PatternSet::parse(&patterns))
     }
 
-    /// Is this path precious, or below a directory that is?
+    /// Returns whether this path, or a directory above it, is precious.
     pub fn contains(&self, path: &WorkspacePath) -> bool {
         self.0.fits_within(path.as_bytes())
     }

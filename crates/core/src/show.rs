@@ -1,4 +1,4 @@
-//! Listing checkpoints, and showing one.
+//! Lists checkpoints, and shows one.
 
 use jiff::Timestamp;
 
@@ -11,28 +11,28 @@ use crate::{
     workspace::Workspace,
 };
 
-/// Which checkpoints [`Workspace::list`] gives.
+/// Selects the checkpoints that [`Workspace::list`] returns.
 #[derive(Debug, Clone, Default)]
 pub struct ListFilter {
-    /// At most so many.
+    /// The maximum number of checkpoints.
     pub limit: Option<usize>,
-    /// Of this kind.
+    /// Only checkpoints of this kind.
     pub kind: Option<Kind>,
-    /// Of this session.
+    /// Only checkpoints of this session.
     pub session: Option<String>,
-    /// In which this file, or something below this directory, changed.
+    /// Only checkpoints in which this file, or something below this directory, changed.
     pub path: Option<WorkspacePath>,
-    /// With this text in message, name or prompt; a text without capitals in any case.
+    /// Only checkpoints with this text in message, name or prompt. A text without capitals matches in any case.
     pub grep: Option<String>,
-    /// Taken at this moment or later.
+    /// Only checkpoints taken at this moment or later.
     pub since: Option<Timestamp>,
-    /// Only those that prompts made.
+    /// Set to list only the checkpoints of prompts.
     pub turns: bool,
-    /// Without those that restores made.
+    /// Set to omit safety checkpoints.
     pub hide_safety: bool,
-    /// Older than the one at this place in the order.
+    /// Only checkpoints with a lower sequence number than this.
     pub before_sequence: Option<u64>,
-    /// Without long lists of paths: those of a checkpoint in which hundreds of files changed stay in the store.
+    /// Set to omit long lists of paths: if hundreds of files changed in a checkpoint, their list stays in the store.
     pub brief: bool,
 }
 
@@ -41,14 +41,14 @@ pub struct ListFilter {
 pub struct Shown {
     /// The checkpoint.
     pub checkpoint: Checkpoint,
-    /// What changed against the one that it followed.
+    /// The changes against the checkpoint that it followed.
     pub changes: Vec<Change>,
-    /// What was done for it, where it is that of a prompt.
+    /// The changes made for its prompt, if it is the checkpoint of one.
     pub turn_changes: Option<Vec<Change>>,
 }
 
 impl Workspace {
-    /// The checkpoints, newest first.
+    /// Returns the checkpoints, newest first.
     pub fn list(&self, filter: &ListFilter) -> Result<Vec<Checkpoint>> {
         let Some(store) = self.store()? else { return Ok(Vec::new()) };
         let timeline = store.timeline()?;
@@ -64,13 +64,13 @@ impl Workspace {
         Ok(found)
     }
 
-    /// One checkpoint.
+    /// Returns one checkpoint.
     pub fn get(&self, id: &CheckpointId) -> Result<Checkpoint> {
         let store = self.store()?.ok_or_else(|| unknown(id))?;
         store.checkpoint(known(&store.timeline()?, id)?)
     }
 
-    /// One checkpoint with its changes.
+    /// Returns one checkpoint with its changes.
     pub fn show(&self, id: &CheckpointId) -> Result<Shown> {
         let store = self.store()?.ok_or_else(|| unknown(id))?;
         let timeline = store.timeline()?;
@@ -81,7 +81,7 @@ impl Workspace {
         Ok(Shown { checkpoint, changes, turn_changes: self.turn_changes(id)? })
     }
 
-    /// What differs between a checkpoint and what a scan read.
+    /// Returns the differences between a checkpoint and a scan.
     pub(crate) fn changes_to_disk(
         &self,
         store: Option<&Store>,
@@ -103,12 +103,12 @@ impl Workspace {
     }
 }
 
-/// The entry of a checkpoint that is on the timeline.
+/// Returns the entry of a checkpoint, or an error if it is not on the timeline.
 pub(crate) fn known<'t>(timeline: &'t Timeline, id: &CheckpointId) -> Result<&'t TimelineEntry> {
     timeline.get(id).ok_or_else(|| unknown(id))
 }
 
-/// What a checkpoint covers.
+/// Returns the scope of a checkpoint.
 pub(crate) fn scope_of(entry: &TimelineEntry) -> Scope {
     entry.record().map(|record| record.scope.clone()).unwrap_or_default()
 }
@@ -149,7 +149,7 @@ impl ListFilter {
     }
 }
 
-/// Is this text in it? One without capitals is found in any case.
+/// Returns whether `place` contains this text. A text without capitals matches in any case.
 fn has_text(place: &str, text: &str) -> bool {
     if text.chars().any(char::is_uppercase) { place.contains(text) } else { place.to_lowercase().contains(text) }
 }

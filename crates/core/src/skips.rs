@@ -1,4 +1,4 @@
-//! Whether a workspace skips a directory in it as a whole.
+//! Determines whether a workspace skips a directory in it as a whole.
 
 use crate::{
     error::Result,
@@ -7,12 +7,12 @@ use crate::{
     workspace::Workspace,
 };
 
-/// The name of a file that is in no workspace.
+/// A file name that occurs in no workspace.
 const NEW_FILE: &[u8] = b"backtrail-looks-for-a-new-file";
 
 impl Workspace {
-    /// Tells whether checkpoints skip a directory: the one that the workspace stands on holds nothing below it, and a new
-    /// file there would be left out.
+    /// Returns whether checkpoints skip a directory: the one that the workspace stands on holds nothing below it, and a
+    /// new file there would be skipped.
     pub fn skips(&self, directory: &WorkspacePath) -> Result<bool> {
         if directory.is_root() || self.holds_below(directory)? {
             return Ok(false);
@@ -29,7 +29,7 @@ impl Workspace {
         }
     }
 
-    /// Tells whether a directory above a path is left out, by a rule or by a mark.
+    /// Returns whether a directory above a path is skipped, by a rule or by a mark.
     fn is_left_out_by_scan(&self, path: &WorkspacePath) -> Result<bool> {
         let store = self.store()?;
         let scan = self.scan_for_reading(store.as_ref(), &Scope::of_paths(vec![path.clone()]))?;

@@ -1,4 +1,4 @@
-//! What changed on disk since a checkpoint.
+//! Reports the changes on disk since a checkpoint.
 
 use crate::{
     diff::{LineSource, count_lines},
@@ -11,16 +11,16 @@ use crate::{
 /// The outcome of [`Workspace::status`].
 #[derive(Debug, Clone)]
 pub struct Status {
-    /// What it was compared with; none before the first checkpoint.
+    /// The checkpoint that the files were compared with. `None` before the first checkpoint.
     pub checkpoint: Option<Checkpoint>,
-    /// What changed since.
+    /// The changes since then.
     pub changes: Vec<Change>,
-    /// What the checkpoint holds and a new one would leave out: how it changed can't be told.
+    /// Paths that the checkpoint holds and a new one would skip. Their changes can't be determined.
     pub uncaptured: Vec<Skipped>,
 }
 
 impl Workspace {
-    /// What changed on disk since `since`, or since the checkpoint that the workspace stands on.
+    /// Returns the changes on disk since `since`, or since the checkpoint that the workspace stands on.
     pub fn status(&self, since: Option<CheckpointId>) -> Result<Status> {
         let store = self.store()?;
         let from = match since {

@@ -1,4 +1,4 @@
-//! A step of an agent: counted, and a checkpoint taken before it where one is due.
+//! Counts the steps of an agent, and takes a checkpoint before a step if one is due.
 
 use crate::{
     clock::Clock,
@@ -11,10 +11,10 @@ use crate::{
     workspace::Workspace,
 };
 
-/// What a caller says about a step that is about to happen.
+/// The caller's description of a step that is about to happen.
 #[derive(Debug, Clone, Default)]
 pub struct StepRequest {
-    /// The agent's session; steps are counted for each.
+    /// The agent's session. Each session has its own count of steps.
     pub session: Option<String>,
     /// The agent.
     pub agent: Option<String>,
@@ -24,38 +24,38 @@ pub struct StepRequest {
     pub prompt: Option<String>,
     /// The tool that is about to run.
     pub tool: Option<String>,
-    /// What the checkpoint is, should one be taken; without it, one is made of the changed paths.
+    /// The message of the checkpoint, if one is taken. By default it is made of the changed paths.
     pub message: Option<String>,
-    /// Free words.
+    /// Free-form metadata.
     pub metadata: serde_json::Map<String, serde_json::Value>,
-    /// More of them that nobody knows before: asked for once the files were read.
+    /// Further metadata that is not known before: this function is called once the files were read.
     pub metadata_once_read: Option<fn() -> serde_json::Map<String, serde_json::Value>>,
-    /// Is it perhaps the step before, told again? It is not counted then.
+    /// Set if this may be a duplicate of the previous step. It is not counted then.
     pub is_perhaps_counted: bool,
-    /// Paths that the step is going to change: what stands there is captured first, also where a rule leaves it out,
-    /// and stays captured from then on. Nothing has to stand there.
+    /// Paths that the step is going to change. Their contents are captured first, even if a rule skips them, and stay
+    /// captured from then on. The paths need not exist.
     pub paths: Vec<WorkspacePath>,
 }
 
 /// The outcome of [`Workspace::step`].
 #[derive(Debug, Clone)]
 pub struct Stepped {
-    /// Its number in its session, from 1.
+    /// The number of the step in its session, from 1.
     pub step: u64,
-    /// The checkpoint that was taken; none where none was due, or nothing had changed.
+    /// The checkpoint that was taken. `None` if none was due, or nothing had changed.
     pub saved: Option<Saved>,
 }
 
 impl Stepped {
-    /// The checkpoint that was taken.
+    /// Returns the checkpoint that was taken.
     pub fn checkpoint(&self) -> Option<&Checkpoint> {
         self.saved.as_ref().map(|saved| &saved.checkpoint)
     }
 }
 
 impl Workspace {
-    /// Counts a step that is about to happen. Takes a `step` checkpoint where the settings have one due, and always
-    /// where a path is named that the checkpoint under the workspace does not hold.
+    /// Counts a step that is about to happen. Takes a `step` checkpoint if one is due by the settings, and always if a
+    /// path is named that the checkpoint under the workspace does not hold.
     pub fn step(&self, request: &StepRequest, clock: impl Clock) -> Result<Stepped> {
         let (writer, now) = self.writer_at(&clock)?;
         let timeline = writer.timeline()?;
@@ -78,8 +78,8 @@ impl Workspace {
         Ok(Stepped { step, saved: Some(saved).filter(|saved| saved.created) })
     }
 
-    /// Takes a `step` checkpoint of what a step changed, where the settings have one for every step. Counts nothing:
-    /// the step was counted before it happened.
+    /// Takes a `step` checkpoint of what a step changed, if the settings ask for one at every step. Counts nothing: the
+    /// step was counted before it happened.
     pub fn step_done(&self, request: &StepRequest, clock: impl Clock) -> Result<Option<Saved>> {
         let settings = &self.settings().checkpoints;
         if !settings.auto || settings.every_n_steps > 1 {
@@ -94,7 +94,7 @@ impl Workspace {
         Ok(Some(saved).filter(|saved| saved.created))
     }
 
-    /// Which of these paths have something that the checkpoint under the workspace does not hold?
+    /// Returns which of these paths hold something that the checkpoint under the workspace does not hold.
     fn uncaptured(&self, writer: &Writer, timeline: &Timeline, paths: &[WorkspacePath]) -> Result<Uncaptured> {
         let present: Vec<WorkspacePath> = paths.iter().filter(|path| self.is_on_disk(path)).cloned().collect();
         if present.is_empty() {
@@ -112,11 +112,11 @@ impl Workspace {
     }
 }
 
-/// What a step's paths have that no checkpoint holds yet.
+/// Contents at a step's paths that no checkpoint holds yet.
 #[derive(Debug, Default)]
 struct Uncaptured {
     is_any: bool,
-    /// Those that a save takes only when it is asked to.
+    /// Paths that a save captures only on request.
     left_out: Vec<WorkspacePath>,
 }
 
@@ -139,7 +139,7 @@ impl StepRequest {
     }
 }
 
-/// The highest number among a session's checkpoints: the count goes on from there, should its file be lost.
+/// Returns the highest step number among a session's checkpoints. The count continues from there if its file is lost.
 fn last_step(timeline: &Timeline, session: Option<&str>) -> u64 {
     let steps = timeline.entries().iter().filter(|entry| entry.kind == Kind::Step);
     let records = steps.filter_map(|entry| entry.record());
@@ -147,7 +147,7 @@ fn last_step(timeline: &Timeline, session: Option<&str>) -> u64 {
     of_session.filter_map(|record| record.step).max().unwrap_or(0)
 }
 
-/// Does a rule leave this path out, or a directory above it?
+/// Returns whether a rule skips this path, or a directory above it.
 fn is_left_out_by_rule(scan: &Scan, path: &WorkspacePath) -> bool {
     let by_rule = |node: &Node| matches!(node, Node::Skipped(Reason::Ignored | Reason::Rebuildable, _));
     let mut here = path.ancestors().chain([path.clone()]);

@@ -1,4 +1,4 @@
-//! Workers for trees, and workers that wait for the disk.
+//! Worker threads for trees, and worker threads that wait for the disk.
 
 use std::{
     error::Error as _,
@@ -14,14 +14,14 @@ use rayon::ThreadPoolBuilder;
 
 use crate::error::Result;
 
-/// A worker's stack: each level of a deep tree takes a frame.
+/// The stack size of a worker: each level of a deep tree takes a frame.
 const STACK_BYTES: usize = 64 << 20;
 
-/// So many calls that wait for the disk are made side by side: file systems gather them.
+/// The number of calls that wait for the disk at the same time: file systems batch them.
 const WAITING: usize = 8;
 
-/// Does something with as many workers as there are cores, each with room for a deep tree. The shared ones have small
-/// stacks, and are gone in a process that was forked off. Where the system gives fewer threads, fewer have to do.
+/// Runs a function on as many workers as there are cores, each with a stack for a deep tree. The shared workers have
+/// small stacks, and do not exist in a forked process. If the system provides fewer threads, fewer workers are used.
 pub(crate) fn for_trees<T: Send>(act: impl FnOnce() -> T + Send) -> T {
     let mut workers = thread::available_parallelism().map_or(2, usize::from).min(8);
     while workers > 0 {
@@ -34,12 +34,13 @@ pub(crate) fn for_trees<T: Send>(act: impl FnOnce() -> T + Send) -> T {
     act()
 }
 
-/// Does something whose parts the workers take that the whole process shares, or this thread where none can be had.
+/// Runs a function whose parts the process-wide workers execute. If they can't be started, this thread executes all
+/// parts.
 pub(crate) fn shared<T>(act: impl FnOnce() -> T) -> T {
     static ARE_THERE: OnceLock<bool> = OnceLock::new();
     let start = || match ThreadPoolBuilder::new().build_global() {
         Ok(()) => true,
-        // Without a source, somebody else has started them.
+        // Without a source, other code has started them already.
         Err(error) => error.source().is_none(),
     };
     if rayon::current_thread_index().is_none() && !*ARE_THERE.get_or_init(start) {
@@ -48,15 +49,15 @@ pub(crate) fn shared<T>(act: impl FnOnce() -> T) -> T {
     act()
 }
 
-/// From here on this thread does everything alone that it would share.
+/// Makes this thread execute alone, from here on, everything that it would share.
 fn make_do_with_this_one() {
     if let Ok(pool) = ThreadPoolBuilder::new().num_threads(1).use_current_thread().build() {
-        // This thread is of it for as long as it runs.
+        // This thread belongs to the pool for as long as the thread runs.
         std::mem::forget(pool);
     }
 }
 
-/// Does `other` on a thread of its own while this one acts. The shared workers would not do: see [`for_trees`].
+/// Runs `other` on its own thread while this one runs `act`. The shared workers are not suitable: see [`for_trees`].
 pub(crate) fn beside<A, B: Send>(act: impl FnOnce() -> A, other: impl FnOnce() -> B + Send) -> (A, B) {
     let other = Mutex::new(Some(other));
     let run = || other.lock().unwrap_or_else(PoisonError::into_inner).take().map(|other| other());
@@ -65,23 +66,23 @@ pub(crate) fn beside<A, B: Send>(act: impl FnOnce() -> A, other: impl FnOnce() -
         let acted = act();
         let done = match running {
             Ok(running) => running.join().unwrap_or_else(|panicked| panic::resume_unwind(panicked)),
-            // Where no thread can be had, one thing is done after the other.
+            // If no thread can be started, `other` runs after `act`.
             Err(_) => run(),
         };
         (acted, done.expect("it runs once"))
     })
 }
 
-/// Levels of a tree that any thread's stack has room for.
+/// The number of tree levels that fit on the stack of any thread.
 const LEVELS_ANYWHERE: usize = 100;
 
-/// Acts on a stack with room for the deepest tree, once a walk has gone as deep as any other stack allows. Each level of
-/// a walk that calls itself passes its number, counted from the top.
+/// Runs a function on a stack with room for the deepest tree, once a recursion has gone as deep as any other stack
+/// allows. Each level of the recursion passes its depth, counted from the top.
 pub(crate) fn with_room<T: Send>(level: usize, act: impl FnOnce() -> T + Send) -> T {
     if level == LEVELS_ANYWHERE { beside(|| (), act).1 } else { act() }
 }
 
-/// Does something that waits for the disk to each item, many side by side.
+/// Runs a function that waits for the disk on each item, many at the same time.
 pub(crate) fn wait_for_each<T: Sync>(items: &[T], act: impl Fn(&T) -> Result<()> + Sync) -> Result<()> {
     let next = AtomicUsize::new(0);
     let work = || loop {
@@ -91,7 +92,7 @@ pub(crate) fn wait_for_each<T: Sync>(items: &[T], act: impl Fn(&T) -> Result<()>
         }
     };
     thread::scope(|scope| {
-        // Where no thread can be had, this one does it all.
+        // If no thread can be started, this one does all the work.
         let others =
             (1..WAITING.min(items.len())).filter_map(|_| thread::Builder::new().spawn_scoped(scope, work).ok());
         let others: Vec<_> = others.collect();

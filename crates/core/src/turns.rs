@@ -1,4 +1,4 @@
-//! Prompts of an agent's session: what was done for one, and how to get to before it.
+//! Prompts of an agent's session: the changes made for one, and the way back to before it.
 
 use crate::{
     diff::{Checkpoints, LineSource, count_lines},
@@ -9,10 +9,11 @@ use crate::{
 };
 
 impl Workspace {
-    /// The checkpoints of prompts on the line that leads to where the workspace stands, newest first.
+    /// Returns the checkpoints of prompts on the line that leads to the checkpoint that the workspace stands on, newest
+    /// first.
     ///
-    /// Where a restore led to one of them and nothing changed since, that one is left out: it is taken back already. One
-    /// that was just given is the last one, also while nothing was done for it.
+    /// If a restore led to one of them and nothing changed since, that one is omitted: it is taken back already. A
+    /// prompt that was just given counts as the last one even if nothing was done for it yet.
     pub fn turns_behind(&self) -> Result<Vec<Checkpoint>> {
         let Some(store) = self.store()? else { return Ok(Vec::new()) };
         let timeline = store.timeline()?;
@@ -24,9 +25,9 @@ impl Workspace {
         turns.map(|entry| store.checkpoint(entry)).collect()
     }
 
-    /// What was done for a prompt, from the moment that it was given to the last checkpoint of its work.
+    /// Returns the changes made for a prompt, from the moment that it was given to the last checkpoint of its work.
     ///
-    /// None where the checkpoint is not that of a prompt.
+    /// Returns `None` if the checkpoint is not that of a prompt.
     pub fn turn_changes(&self, id: &CheckpointId) -> Result<Option<Vec<Change>>> {
         let Some(store) = self.store()? else { return Ok(None) };
         let timeline = store.timeline()?;
@@ -47,12 +48,12 @@ impl Workspace {
     }
 }
 
-/// Does the workspace stand where it does because of a restore, rather than because a checkpoint was taken there?
+/// Returns whether a restore led the workspace to its checkpoint, rather than a save that took the checkpoint there.
 ///
-/// After an undo, that is as it was before what was undone.
+/// After an undo, the answer is the one from before the undone restore.
 fn came_by_restore(timeline: &Timeline) -> bool {
     let stacks = timeline.operations.stacks();
-    // A restore of some paths leaves the workspace where it stood.
+    // A restore of some paths leaves the workspace at the same checkpoint.
     let has_led = |done: &&&Restored| done.scope == Scope::Whole || done.before != done.after;
     let Some(last) = stacks.undo.iter().rev().find(has_led) else { return false };
     let is_newest = timeline.newest().is_none_or(|newest| newest.sequence < last.sequence);

@@ -1,7 +1,7 @@
-//! Taking back a restore, and taking that back.
+//! Takes back a restore, and takes back an undo.
 //!
-//! Two stacks, replayed from the log of operations. Each undo and redo is itself a journaled restore with a safety
-//! checkpoint of its own, so that edits in between are never lost.
+//! There are two stacks, replayed from the log of operations. Each undo and redo is itself a journaled restore with a
+//! safety checkpoint of its own, so that edits in between are never lost.
 
 use jiff::Timestamp;
 
@@ -13,32 +13,32 @@ use crate::{
     workspace::Workspace,
 };
 
-/// What an undo or a redo takes back.
+/// The restore that an undo or a redo takes back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TakenBack {
-    /// What the restore that it is about had restored.
+    /// The checkpoint that it restored.
     pub target: CheckpointId,
-    /// When that was; none where nothing tells any more.
+    /// The time of that restore. `None` if it is not known any more.
     pub time: Option<Timestamp>,
 }
 
 impl Workspace {
-    /// Takes back the last restore; none where there is nothing to take back.
+    /// Takes back the last restore. Returns `None` if there is nothing to take back.
     pub fn undo(&self, now: Timestamp) -> Result<Option<RestoreOutcome>> {
         self.told(self.walk(Direction::Undo, now), now)
     }
 
-    /// Takes back the last undo; none where there is nothing to take back.
+    /// Takes back the last undo. Returns `None` if there is nothing to take back.
     pub fn redo(&self, now: Timestamp) -> Result<Option<RestoreOutcome>> {
         self.told(self.walk(Direction::Redo, now), now)
     }
 
-    /// What [`Workspace::undo`] would do. Only reads.
+    /// Returns what [`Workspace::undo`] would do. Only reads.
     pub fn plan_undo(&self) -> Result<Option<(RestorePlan, TakenBack)>> {
         self.plan_walk(Direction::Undo)
     }
 
-    /// What [`Workspace::redo`] would do. Only reads.
+    /// Returns what [`Workspace::redo`] would do. Only reads.
     pub fn plan_redo(&self) -> Result<Option<(RestorePlan, TakenBack)>> {
         self.plan_walk(Direction::Redo)
     }
@@ -66,7 +66,8 @@ impl Workspace {
     }
 }
 
-/// What is taken back next, where what that needs is still there.
+/// Returns the restore to take back next. Returns `None` if there is none, or if the checkpoint that this needs was
+/// deleted.
 fn next(timeline: &Timeline, direction: Direction) -> Option<&Restored> {
     let stacks = timeline.operations.stacks();
     let last = match direction {
@@ -76,12 +77,12 @@ fn next(timeline: &Timeline, direction: Direction) -> Option<&Restored> {
     last.filter(|last| last.is_reachable(timeline))
 }
 
-/// The restore that somebody asked for, from which undos and redos led here.
+/// Returns the restore that the user asked for, from which undos and redos led here.
 fn origin(timeline: &Timeline, last: &Restored) -> TakenBack {
     let mut done = last;
     while done.direction != Direction::Forward {
         let earlier = timeline.operations.restores().filter(|other| other.sequence < done.sequence);
-        // An undo leads to the safety checkpoint of what it takes back.
+        // An undo restores the safety checkpoint of the restore that it takes back.
         match earlier.rev().find(|other| other.safety == Some(done.target)) {
             Some(other) => done = other,
             None => break,
@@ -95,7 +96,8 @@ fn origin(timeline: &Timeline, last: &Restored) -> TakenBack {
 /// A restore that can be taken back.
 #[derive(Debug, Clone)]
 struct Takeable {
-    /// What the workspace was before it; none where it changed nothing but where the workspace stands.
+    /// The safety checkpoint from before the restore. `None` if the restore changed no file, only the checkpoint that
+    /// the workspace stands on.
     safety: Option<CheckpointId>,
     target: CheckpointId,
     scope: Scope,
@@ -110,8 +112,8 @@ impl Takeable {
     }
 
     fn way_back(&self, direction: Direction, origin: &TakenBack) -> Intent {
-        // Where nothing was changed the files are those of the checkpoint it stood on, or edits since: an empty scope
-        // leaves them alone and only moves the workspace back.
+        // If no file was changed, the files are those of the checkpoint that the workspace stood on, or edits since. An
+        // empty scope leaves them alone, and only moves the workspace back to that checkpoint.
         let (target, scope, named) = match self.safety {
             Some(safety) => (safety, self.scope.clone(), self.named.clone()),
             None => (self.before.unwrap_or(self.target), Scope::Paths(Vec::new()), None),

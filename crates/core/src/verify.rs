@@ -1,4 +1,4 @@
-//! Checking everything that a store holds.
+//! Checks everything that a store holds.
 
 use crate::{
     error::{Result, While},
@@ -6,26 +6,26 @@ use crate::{
     workspace::Workspace,
 };
 
-/// Something that is not as it should be.
+/// One damaged part of a store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Damage {
-    /// The checkpoint that it costs, or the file of the store.
+    /// The checkpoint that is lost, or the damaged file of the store.
     pub id: String,
-    /// What is wrong.
+    /// The problem.
     pub reason: String,
 }
 
 /// The outcome of [`Workspace::verify`].
 #[derive(Debug, Clone)]
 pub struct Verification {
-    /// How many checkpoints there are.
+    /// The number of checkpoints.
     pub checkpoints: usize,
-    /// What is wrong; empty where all is well.
+    /// The damaged parts. Empty if there are none.
     pub damaged: Vec<Damage>,
 }
 
 impl Workspace {
-    /// Reads every object, ref and record, and compares it with what it should be.
+    /// Reads every object, ref and record, and checks each.
     pub fn verify(&self) -> Result<Verification> {
         let Some(store) = self.store()? else {
             return Ok(Verification { checkpoints: 0, damaged: Vec::new() });

@@ -1,4 +1,4 @@
-//! A directory under protection: what every operation hangs on.
+//! A directory under protection. Operations are methods of [`Workspace`].
 
 use std::{
     path::{Component, Path, PathBuf},
@@ -25,20 +25,21 @@ use crate::{
     },
 };
 
-/// What a workspace needs to know of the process around it.
+/// The facts about the process that a workspace needs.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// The settings in force.
     pub settings: Settings,
     /// The user's git configuration.
     pub git: GitEnvironment,
-    /// Directories of the program itself, never captured wherever they lie.
+    /// Directories of the program itself. They are never captured, wherever they are.
     pub own_directories: Vec<PathBuf>,
-    /// How long to wait for another process.
+    /// The time to wait for another process.
     pub patience: Duration,
-    /// Stores that the process keeps open, shared by all workspaces that are given the same; none opens them each time.
+    /// Stores that the process keeps open, shared by all workspaces with the same value. With `None`, they are opened
+    /// each time.
     pub open_stores: Option<Arc<OpenStores>>,
-    /// The boot-time clock, by which a wall clock that jumped ahead is noticed.
+    /// The boot-time clock, which reveals a wall clock that jumped ahead.
     pub boot_clock: BootClock,
 }
 
@@ -72,42 +73,42 @@ impl std::fmt::Debug for Workspace {
 }
 
 impl Workspace {
-    /// Takes a workspace that [`locate`](crate::locate()) found. Nothing is read or made yet.
+    /// Creates a workspace from what [`locate`](crate::locate()) found. Nothing is read or written yet.
     pub fn new(location: Location, options: Options) -> Self {
         Self { location, options, progress: Arc::default(), observer: None }
     }
 
-    /// Tells `observer` what happens from now on.
+    /// Reports all further events to `observer`.
     pub fn observe(&mut self, observer: impl Fn(&TimedEvent) + Send + Sync + 'static) {
         self.observer = Some(Box::new(observer));
     }
 
-    /// How far the operation under way is.
+    /// Returns the progress of the current operation.
     pub fn progress(&self) -> Arc<Progress> {
         Arc::clone(&self.progress)
     }
 
-    /// The directory under protection.
+    /// Returns the directory under protection.
     pub fn root(&self) -> &Path {
         &self.location.root
     }
 
-    /// Where its store is, or would be.
+    /// Returns the path of its store, which need not exist yet.
     pub fn store_directory(&self) -> &Path {
         &self.location.store
     }
 
-    /// The settings in force.
+    /// Returns the settings in force.
     pub fn settings(&self) -> &Settings {
         &self.options.settings
     }
 
-    /// Is there a store yet?
+    /// Returns whether the store exists.
     pub fn has_store(&self) -> Result<bool> {
         Ok(self.store()?.is_some())
     }
 
-    /// Would the store take a checkpoint? Only looks; the error is the one that a save would meet.
+    /// Checks whether the store would take a checkpoint. Only reads. The error is the one that a save would meet.
     pub fn check_store(&self) -> Result<()> {
         self.refuse_own_directory()?;
         self.refuse_foreign_directory()?;
@@ -121,22 +122,23 @@ impl Workspace {
         store.check_writable()
     }
 
-    /// Makes the store where it is missing; says whether it was.
+    /// Creates the store if it is missing. Returns whether it was.
     pub fn init(&self, now: Timestamp) -> Result<bool> {
         let (_, created) = self.writer(now)?;
         Ok(created)
     }
 
-    /// A path that a caller named, relative to `current` or absolute, as one inside the workspace.
+    /// Converts a path that a caller named, relative to `current` or absolute, into one inside the workspace.
     ///
-    /// Links in the path above the workspace are resolved, links inside it are not: they are entries like any other.
+    /// Symlinks in the path above the workspace are resolved. Symlinks inside it are not: they are entries like any
+    /// other.
     pub fn path_from(&self, current: &Path, named: &Path) -> Result<WorkspacePath> {
         use std::os::unix::ffi::OsStrExt;
         let outside = || Error::PathOutsideWorkspace { path: named.to_owned(), root: self.root().to_owned() };
         let absolute = normalize(&current.join(named)).ok_or_else(outside)?;
         let inside = match absolute.strip_prefix(self.root()) {
             Ok(inside) => inside.to_owned(),
-            // Spelled through a link: find the ancestor that is the workspace itself.
+            // The path leads through a symlink: find the ancestor that is the workspace itself.
             Err(_) => self.below_another_spelling(&absolute).ok_or_else(outside)?,
         };
         WorkspacePath::new(inside.as_os_str().as_bytes()).map_err(|_| outside())
@@ -151,7 +153,8 @@ impl Workspace {
         })
     }
 
-    /// A directory that holds something else must not be filled with a store, nor a file be taken for one.
+    /// Returns an error if the store's path is a file, or a directory that holds something else: that must not be
+    /// filled with a store.
     pub fn refuse_foreign_directory(&self) -> Result<()> {
         let layout = Layout::new(self.store_directory());
         if private::exists(&layout.format()) || private::exists(&layout.own()) {
@@ -161,12 +164,13 @@ impl Workspace {
             return Err(Error::NotAStore { path: layout.root().to_owned() });
         }
         let names = private::names_of_closed(layout.root()).or_fail("read", layout.root())?;
-        // Another process may have begun to make it since the look above.
+        // Another process may have begun to create the store since the check above.
         let is_fresh = names.is_empty() || names.iter().any(|name| name == "backtrail");
         if is_fresh { Ok(()) } else { Err(Error::NotAStore { path: layout.root().to_owned() }) }
     }
 
-    /// Is it one of these directories, which hold so much that nobody means them?
+    /// Returns an error if the workspace is one of these directories, which hold so much that no user means them as a
+    /// workspace.
     pub fn refuse_protected(&self, protected: &[PathBuf]) -> Result<()> {
         let is_root = |path: &PathBuf| private::canonical(path).is_ok_and(|path| path == self.root());
         if protected.iter().any(is_root) {
@@ -176,7 +180,7 @@ impl Workspace {
     }
 }
 
-/// Without `.` and `..`, taken by the letter; none where it leads above the top.
+/// Removes `.` and `..` from a path without looking at the disk. Returns `None` if the path leads above the root.
 pub(crate) fn normalize(path: &Path) -> Option<PathBuf> {
     let mut out = PathBuf::new();
     for component in path.components() {
@@ -193,49 +197,49 @@ pub(crate) fn normalize(path: &Path) -> Option<PathBuf> {
     Some(out)
 }
 
-/// What operations share.
+/// Functions that operations share.
 impl Workspace {
-    /// What it was opened with.
+    /// Returns the options that it was opened with.
     pub(crate) fn options(&self) -> &Options {
         &self.options
     }
 
-    /// How long to wait for another process.
+    /// Returns the time to wait for another process.
     pub(crate) fn patience(&self) -> Duration {
         self.options.patience
     }
 
-    /// The time by the boot-time clock. Returns `None` if the process has none.
+    /// Returns the time of the boot-time clock. Returns `None` if the process has none.
     pub(crate) fn boot_time(&self) -> Option<BootTime> {
         self.options.boot_clock.read()
     }
 
-    /// The store for reading; none where nothing was saved yet.
+    /// Opens the store for reading. Returns `None` if nothing was saved yet.
     pub(crate) fn store(&self) -> Result<Option<Store>> {
         Store::open(self.store_directory(), self.options.open_stores.as_deref())
     }
 
-    /// The store, where an operation makes no sense without one.
+    /// Opens the store for an operation that needs one. Returns an error if there is none.
     pub(crate) fn existing_store(&self) -> Result<Store> {
         self.store()?.ok_or_else(|| Error::UnknownCheckpoint { word: "@".into(), nearest: None })
     }
 
-    /// The store for writing, made where it is missing; says whether it was. A restore that was interrupted is
-    /// finished first.
+    /// Opens the store for writing, and creates it if it is missing. Returns whether it was missing. An interrupted
+    /// restore is finished first.
     pub(crate) fn writer(&self, now: Timestamp) -> Result<(Writer, bool)> {
         let (writer, created) = self.writer_as_it_is(now)?;
         self.recover_locked(&writer, Way::Forward, now)?;
         Ok((writer, created))
     }
 
-    /// Like [`Self::writer`], with the time at which the store was let go by whoever had it.
+    /// Like [`Self::writer`], but returns the time at which the lock of the store was taken.
     pub(crate) fn writer_at(&self, clock: &impl Clock) -> Result<(Writer, Timestamp)> {
         let ((writer, _), now) = self.writer_left_alone(clock)?;
         self.recover_locked(&writer, Way::Forward, now)?;
         Ok((writer, now))
     }
 
-    /// Like [`Self::writer`], with an interrupted restore left as it is.
+    /// Like [`Self::writer`], but leaves an interrupted restore as it is.
     pub(crate) fn writer_as_it_is(&self, now: Timestamp) -> Result<(Writer, bool)> {
         Ok(self.writer_left_alone(&now)?.0)
     }
@@ -252,7 +256,7 @@ impl Workspace {
             known.as_ref().map_or(Ok(()), |known| self.refuse_other_owner(known, &own))?;
             let is_pending = matches!(writer.journal()?, FoundJournal::Journal(_));
             if !(is_pending && self.is_another_directory(&writer)?) {
-                // It was moved, or made anew under the same path: the history is the same.
+                // The directory was moved, or created again at the same path: the history is the same.
                 own.identity.write(writer.layout())?;
             }
         }
@@ -262,8 +266,8 @@ impl Workspace {
         Ok(((writer, created), now))
     }
 
-    /// The stores themselves are no workspace: restoring them would take checkpoints away from everybody else. Nor is a
-    /// repository's own directory: restoring it would take commits away.
+    /// Returns an error if the workspace is a store, a directory of the program, or a git directory. Restoring stores
+    /// would take checkpoints away from all other workspaces. Restoring a git directory would take commits away.
     pub(crate) fn refuse_own_directory(&self) -> Result<()> {
         let mut own = self.options.own_directories.iter().filter_map(|path| private::canonical(path).ok());
         let is_git = || {
@@ -279,7 +283,7 @@ impl Workspace {
         Ok(())
     }
 
-    /// Where the user's own repository around the workspace is and stands; none where there is none.
+    /// Returns the place and the position of the user repository around the workspace, or `None` if there is none.
     pub fn git_position(&self) -> Option<GitPosition> {
         self.user_repository().map(|repository| repository.position())
     }
@@ -288,7 +292,7 @@ impl Workspace {
         UserRepository::around(self.root())
     }
 
-    /// What lies around the workspace, read now.
+    /// Reads the user repository and the rules around the workspace, as they are now.
     pub(crate) fn surroundings(&self) -> Surroundings {
         let repository = self.user_repository();
         let files = RuleFiles::default();
@@ -302,13 +306,13 @@ impl Workspace {
         Surroundings { repository, outside, unapplied_rules: files.too_large() }
     }
 
-    /// The stat cache, where the checkpoint that it rests on is still there.
+    /// Returns the stat cache, if the checkpoint that it is based on still exists.
     pub(crate) fn stat_cache(&self, store: &Store, timeline: &Timeline) -> Option<Arc<StatCache>> {
         let cache = StatCache::load(&store.layout().stat_cache()).filter(|_| !store.is_distrusted())?;
         timeline.get(&cache.base().checkpoint).is_some().then_some(cache)
     }
 
-    /// Reads the workspace, giving contents to `sink`.
+    /// Reads the workspace, and passes contents to `sink`.
     pub(crate) fn scan_into(&self, sources: &ScanSources<'_>, sink: &dyn ContentSink) -> Result<Scan> {
         let Surroundings { repository, outside, .. } = sources.surroundings;
         let nested = NestedRepositories::of(self.root());
@@ -349,7 +353,7 @@ impl Workspace {
         scanned.map_err(|error| self.blame_store(error))
     }
 
-    /// Where it was the store that failed while a file was read, the store is named, not the file.
+    /// Names the store instead of the file if it was the store that failed while a file was read.
     fn blame_store(&self, error: Error) -> Error {
         match error {
             Error::Io { source, .. } if Unwritable::is_marked(&source) => {
@@ -365,7 +369,7 @@ impl Workspace {
         stamps.map(|stamp| (stamp.device, stamp.inode)).collect()
     }
 
-    /// Reads the workspace without keeping anything.
+    /// Reads the workspace without storing anything.
     pub(crate) fn scan_for_reading(&self, store: Option<&Store>, scope: &Scope) -> Result<Scan> {
         let surroundings = self.surroundings();
         let timeline = store.map(Store::timeline).transpose()?.unwrap_or_default();
@@ -376,12 +380,13 @@ impl Workspace {
         self.scan_into(&sources, &HashOnly)
     }
 
-    /// The last moment to stop: what follows is published or written.
+    /// Returns an error if the operation was asked to stop. This is the last moment for that: what follows is published
+    /// or written.
     pub(crate) fn refuse_if_stopped(&self) -> Result<()> {
         if self.progress.is_stopped() { Err(Error::Stopped) } else { Ok(()) }
     }
 
-    /// Tells whoever observes this workspace.
+    /// Passes an event to the observer of this workspace.
     pub(crate) fn tell(&self, event: &TimedEvent) {
         if let Some(observer) = &self.observer {
             observer(event);
@@ -389,7 +394,7 @@ impl Workspace {
     }
 }
 
-/// What a store knows that decides what a scan captures.
+/// The facts in a store that decide what a scan captures.
 #[derive(Default)]
 pub(crate) struct StoreKnowledge<'s> {
     /// The checkpoints whose paths stay captured.
@@ -400,7 +405,7 @@ pub(crate) struct StoreKnowledge<'s> {
 }
 
 impl<'s> StoreKnowledge<'s> {
-    /// Reads it for the checkpoint that the workspace stands on.
+    /// Reads them for the checkpoint that the workspace stands on.
     pub(crate) fn of_current(store: &'s Store, timeline: &Timeline) -> Result<Self> {
         Ok(Self {
             holders: Holders::of_current(store, timeline)?,
@@ -409,7 +414,7 @@ impl<'s> StoreKnowledge<'s> {
         })
     }
 
-    /// Adds what lies around the workspace.
+    /// Adds the facts from around the workspace.
     pub(crate) fn sources<'a>(
         &'a self,
         surroundings: &'a Surroundings,
@@ -422,7 +427,7 @@ impl<'s> StoreKnowledge<'s> {
     }
 }
 
-/// What lies around a workspace and has a say in what is captured.
+/// The facts from around a workspace that affect what is captured.
 pub(crate) struct Surroundings {
     /// The user's own repository.
     pub(crate) repository: Option<UserRepository>,
@@ -432,7 +437,7 @@ pub(crate) struct Surroundings {
     pub(crate) unapplied_rules: Vec<PathBuf>,
 }
 
-/// What decides how a scan is done, beside the settings.
+/// Everything that decides how a scan is done, except the settings.
 pub(crate) struct ScanSources<'a> {
     pub(crate) surroundings: &'a Surroundings,
     pub(crate) named: &'a [WorkspacePath],
@@ -454,7 +459,7 @@ mod tests {
         model::{ContentId, Contents},
     };
 
-    /// Where contents go when the disk of the store is full.
+    /// A content sink on a full disk.
     struct FullDisk;
 
     impl ContentSink for FullDisk {
@@ -463,7 +468,7 @@ mod tests {
         }
     }
 
-    /// A full disk was told as if the file that was read had been at fault.
+    /// A full disk was reported as an error of the file that was being read.
     #[test]
     fn a_full_store_is_named_rather_than_the_file() {
         let place = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! `git check-ignore`, kept running, so that it can be asked thousands of times.
+//! Keeps `git check-ignore` running, so that tests can ask it thousands of times.
 
 use std::{
     ffi::OsStr,
@@ -10,7 +10,7 @@ use std::{
 
 use backtrail::fuzzing::IgnoreQuestion;
 
-/// What git says about ignore rules.
+/// A running `git check-ignore`.
 pub struct CheckIgnore {
     child: Child,
     stdin: ChildStdin,
@@ -37,7 +37,8 @@ impl CheckIgnore {
         Self { child, stdin, stdout, directory, asked: 0 }
     }
 
-    /// Does git ignore the path? Each question has a directory of its own, because git remembers what it has read.
+    /// Returns whether git ignores the path. Each question uses a directory of its own, because git caches the files
+    /// that it reads.
     pub fn is_ignored(&mut self, question: &IgnoreQuestion) -> bool {
         self.asked += 1;
         let place = format!("{}", self.asked);
@@ -53,7 +54,7 @@ impl CheckIgnore {
         }
         self.stdin.write_all(&[place.as_bytes(), b"/", &question.path, b"\0"].concat()).unwrap();
         self.stdin.flush().unwrap();
-        // The file of rules, the line, the pattern and the path.
+        // The rule file, the line, the pattern and the path.
         let fields: Vec<Vec<u8>> = (0..4).map(|_| self.field()).collect();
         clear(&top);
         !fields[2].is_empty() && !fields[2].starts_with(b"!")

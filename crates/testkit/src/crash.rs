@@ -1,7 +1,7 @@
-//! The crash driver: runs an operation in a child process that dies, or fails, at a numbered point.
+//! The crash driver: runs an operation in a child process that is killed, or fails, at a numbered point.
 //!
-//! The child is the test binary itself, called back into one of its tests; points are counted per process, so that tests
-//! beside it do not disturb the count.
+//! The child is the test binary itself, which runs one of its own tests. Points are counted per process, so that
+//! parallel tests do not affect the count.
 
 use std::{
     path::{Path, PathBuf},
@@ -16,7 +16,7 @@ const POINT: &str = "BACKTRAIL_CRASH_POINT";
 const ERROR: &str = "BACKTRAIL_CRASH_ERROR";
 const REPORT: &str = "BACKTRAIL_CRASH_REPORT";
 
-/// What happens at the point.
+/// The fault that happens at the point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
     /// The process is killed.
@@ -25,27 +25,27 @@ pub enum Fault {
     Error(i32),
 }
 
-/// How a child ended.
+/// The result of a child.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ended {
     /// The operation succeeded.
     Done,
-    /// It gave an error.
+    /// The operation returned an error.
     Failed,
-    /// It was killed at the point.
+    /// The child was killed at the point.
     Killed,
 }
 
-/// The test that children are called back into.
+/// The test that children run.
 #[derive(Debug, Clone, Copy)]
 pub struct Driver {
-    /// Its full name, such as `crash::child`.
+    /// The full name of the test, such as `crash::child`.
     pub child_test: &'static str,
 }
 
 #[expect(clippy::missing_panics_doc, reason = "a test stops where its driver fails")]
 impl Driver {
-    /// The names of the points that an operation passes, in order.
+    /// Returns the names of the points that an operation passes, in order.
     pub fn points(&self, place: &Path, operation: &str) -> Vec<String> {
         let report = place.join("points");
         let status = self.command(place, operation).env(REPORT, &report).status();
@@ -84,12 +84,12 @@ fn ended(status: ExitStatus) -> Ended {
     }
 }
 
-/// The body of the child's test: runs `operate` with the place and the name of the operation, where this process is a
-/// child; otherwise it does nothing.
+/// The body of the child's test. In a child, runs `operate` with the place and the name of the operation. In any other
+/// process, does nothing.
 ///
 /// # Panics
 ///
-/// Where the operation fails: that is how the parent hears of it.
+/// Panics if the operation fails: this is how the parent learns of it.
 pub fn child(operate: impl FnOnce(&Path, &str) -> Result<(), String>) {
     let Some(place) = std::env::var_os(PLACE).map(PathBuf::from) else { return };
     let operation = std::env::var(OPERATION).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The real git program, run apart from every configuration of the user's.
+//! Runs the real git program, isolated from the user's configuration.
 
 use std::{
     io::Write,
@@ -6,20 +6,20 @@ use std::{
     process::{Command, Output, Stdio},
 };
 
-/// Runs git in a directory and gives what it said; the caller judges the exit code.
+/// Runs git in a directory and returns its output. The caller checks the exit code.
 ///
 /// # Panics
 ///
-/// Where git can't be started.
+/// Panics if git can't be started.
 pub fn git_output(directory: &Path, arguments: &[&str]) -> Output {
     command(directory).args(arguments).output().unwrap_or_else(|error| panic!("can't run git: {error}"))
 }
 
-/// Runs git in a directory and gives its stdout.
+/// Runs git in a directory and returns its stdout.
 ///
 /// # Panics
 ///
-/// Where it fails.
+/// Panics if git fails.
 #[track_caller]
 pub fn git(directory: &Path, arguments: &[&str]) -> Vec<u8> {
     let output = git_output(directory, arguments);
@@ -27,11 +27,11 @@ pub fn git(directory: &Path, arguments: &[&str]) -> Vec<u8> {
     output.stdout
 }
 
-/// Runs git in a directory with this on its stdin, and gives what it said; the caller judges the exit code.
+/// Runs git in a directory with this stdin, and returns its output. The caller checks the exit code.
 ///
 /// # Panics
 ///
-/// Where git can't be run.
+/// Panics if git can't be run.
 pub fn git_output_with(directory: &Path, arguments: &[&str], input: Vec<u8>) -> Output {
     let mut child = command(directory)
         .args(arguments)
@@ -41,14 +41,15 @@ pub fn git_output_with(directory: &Path, arguments: &[&str], input: Vec<u8>) -> 
         .spawn()
         .unwrap_or_else(|error| panic!("can't run git: {error}"));
     let mut stdin = child.stdin.take().unwrap_or_else(|| panic!("git has no stdin"));
-    // Written beside the reading: both pipes may be full. Git may end before it has read everything.
+    // Written by another thread while this one reads: otherwise both pipes may fill up. Git may end before it has read
+    // all input.
     let writer = std::thread::spawn(move || stdin.write_all(&input));
     let output = child.wait_with_output().unwrap_or_else(|error| panic!("git did not end: {error}"));
     drop(writer.join());
     output
 }
 
-/// Runs git in a directory with this on its stdin, and gives its stdout.
+/// Runs git in a directory with this stdin, and returns its stdout.
 #[track_caller]
 pub(crate) fn git_with_input(directory: &Path, arguments: &[&str], input: Vec<u8>) -> Vec<u8> {
     let output = git_output_with(directory, arguments, input);
@@ -56,11 +57,11 @@ pub(crate) fn git_with_input(directory: &Path, arguments: &[&str], input: Vec<u8
     output.stdout
 }
 
-/// The id that git gives a file with these bytes.
+/// Returns the id that git gives a file with these bytes.
 ///
 /// # Panics
 ///
-/// Where git can't be run.
+/// Panics if git can't be run.
 pub fn blob_id(bytes: &[u8]) -> String {
     let mut child = command(Path::new("/"))
         .args(["hash-object", "--stdin", "--no-filters"])
@@ -87,7 +88,7 @@ pub(crate) fn command(directory: &Path) -> Command {
     for (name, value) in [("NAME", "Test"), ("EMAIL", "test@example.invalid")] {
         command.env(format!("GIT_AUTHOR_{name}"), value).env(format!("GIT_COMMITTER_{name}"), value);
     }
-    // A test's repository must not start work in the background.
+    // The repository of a test must not start background work.
     command.args(["-c", "gc.auto=0", "-c", "maintenance.auto=false", "-c", "init.defaultBranch=main"]);
     command
 }

@@ -1,9 +1,9 @@
-//! What Backtrail's own tests share.
+//! Shared code of Backtrail's own tests.
 //!
 //! - [`TestWorkspace`]: a hermetic workspace with its own home, git configuration off, and a clock that ticks;
 //! - [`Manifest`]: an independent reader of trees that shares no code with the engine;
 //! - [`crash`]: kills an operation at every step that changes something;
-//! - [`git()`]: the real git program as a judge, and [`CheckIgnore`], the same for ignore rules.
+//! - [`git()`]: the real git program as a reference, and [`CheckIgnore`], the same for ignore rules.
 
 mod check_ignore;
 pub mod crash;
@@ -18,7 +18,7 @@ pub use manifest::{Found, Manifest, git_directory_bytes};
 pub use random::Random;
 pub use workspace::TestWorkspace;
 
-/// Are the tests that take long to be run, too?
+/// Returns whether long-running tests are enabled.
 pub fn is_long() -> bool {
     std::env::var_os("BACKTRAIL_LONG").is_some()
 }

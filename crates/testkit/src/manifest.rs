@@ -1,4 +1,4 @@
-//! Reads a tree with plain `std::fs`, so that a mistake in the engine can't hide itself.
+//! Reads a tree with plain `std::fs`, independent of the engine, so that a bug in the engine can't hide itself.
 
 use std::{
     collections::BTreeMap,
@@ -7,7 +7,7 @@ use std::{
     path::Path,
 };
 
-/// What stands at a path.
+/// An entry of a tree.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Found {
     /// A file: permission bits and bytes.
@@ -16,7 +16,7 @@ pub enum Found {
     Link(Vec<u8>),
     /// A directory and its permission bits.
     Directory(u32),
-    /// Anything else.
+    /// Any other kind of file.
     Special,
 }
 
@@ -34,7 +34,7 @@ impl fmt::Debug for Found {
     }
 }
 
-/// Everything below a directory by its path, `.git` left out at every level.
+/// Everything below a directory, by path. `.git` is skipped at every level.
 #[derive(Clone, PartialEq, Eq, Default)]
 pub struct Manifest(pub BTreeMap<Vec<u8>, Found>);
 
@@ -43,14 +43,14 @@ impl Manifest {
     ///
     /// # Panics
     ///
-    /// Where something can't be read: a test must not go on with half a tree.
+    /// Panics if something can't be read: a test must not continue with half a tree.
     pub fn of(directory: &Path) -> Self {
         let mut found = BTreeMap::new();
         read(directory, b"", true, &mut found);
         Self(found)
     }
 
-    /// What differs from another tree, for a failing test to print; empty where nothing does.
+    /// Returns the differences to another tree, for the message of a failing test. Empty if the trees are equal.
     pub fn differences(&self, other: &Self) -> Vec<String> {
         let paths: std::collections::BTreeSet<_> = self.0.keys().chain(other.0.keys()).collect();
         paths
@@ -63,18 +63,18 @@ impl Manifest {
             .collect()
     }
 
-    /// The same tree.
+    /// Checks that two trees are equal.
     ///
     /// # Panics
     ///
-    /// Where it is not, naming each path.
+    /// Panics if they are not, naming each path.
     #[track_caller]
     pub fn assert_same(&self, other: &Self, what: &str) {
         let differences = self.differences(other);
         assert!(differences.is_empty(), "{what}:\n  {}", differences.join("\n  "));
     }
 
-    /// Does any file hold exactly these bytes?
+    /// Returns whether a file has exactly these bytes.
     pub fn holds(&self, bytes: &[u8]) -> bool {
         self.0.values().any(|found| matches!(found, Found::File(_, held) if held == bytes))
     }
@@ -86,11 +86,11 @@ impl fmt::Debug for Manifest {
     }
 }
 
-/// Every byte below a git directory, or of a `.git` file.
+/// Returns every byte below a git directory, or of a `.git` file.
 ///
 /// # Panics
 ///
-/// Where something can't be read.
+/// Panics if something can't be read.
 pub fn git_directory_bytes(directory: &Path) -> Manifest {
     let mut found = BTreeMap::new();
     if directory.is_dir() {

@@ -21,21 +21,22 @@ pub struct TestWorkspace {
     base: PathBuf,
     stores: PathBuf,
     clock: Cell<i64>,
-    /// Removed with the workspace, where it made them.
+    /// The temporary directories, removed with the workspace. Empty if another process created them.
     _directories: Vec<tempfile::TempDir>,
 }
 
-/// Most calls panic where the system refuses something: a test has nothing better to do.
+/// Most methods panic on a system error, because a test can't continue then.
 #[expect(clippy::new_without_default, reason = "a temporary directory is no default")]
 #[expect(clippy::unwrap_used, reason = "a test stops where its own set-up fails")]
 #[expect(clippy::missing_panics_doc, reason = "said once for all of them")]
 impl TestWorkspace {
-    /// An empty workspace.
+    /// Creates an empty workspace.
     pub fn new() -> Self {
         Self::below(&std::env::temp_dir())
     }
 
-    /// An empty workspace in memory, where the system has a place for that: for tests that do a thing very often.
+    /// Creates an empty workspace in memory if the system has a memory file system. For tests with very many
+    /// operations.
     pub fn in_memory() -> Self {
         let memory = Path::new("/dev/shm");
         if memory.is_dir() { Self::below(memory) } else { Self::new() }
@@ -52,7 +53,7 @@ impl TestWorkspace {
         Self { base, stores, clock: Cell::new(1_800_000_000_000), _directories: vec![directory] }
     }
 
-    /// An empty workspace whose stores lie below `elsewhere`, which may be another file system.
+    /// Creates an empty workspace whose stores are below `elsewhere`, which may be another file system.
     pub fn with_stores_below(elsewhere: &Path) -> Self {
         let mut made = Self::new();
         let directory = tempfile::Builder::new().prefix("backtrail-test-").tempdir_in(elsewhere).unwrap();
@@ -63,33 +64,33 @@ impl TestWorkspace {
         made
     }
 
-    /// A workspace that another process made, by its [`base`](Self::base).
+    /// Opens a workspace that another process created, by its [`base`](Self::base).
     pub fn attach(base: &Path) -> Self {
         let stores = std::fs::read_link(base.join("stores-link")).unwrap();
         Self { base: base.to_owned(), stores, clock: Cell::new(1_900_000_000_000), _directories: Vec::new() }
     }
 
-    /// The temporary directory that holds everything, in its one true spelling.
+    /// Returns the canonical path of the temporary directory that contains everything.
     pub fn base(&self) -> PathBuf {
         self.base.clone()
     }
 
-    /// The workspace itself.
+    /// Returns the root of the workspace.
     pub fn root(&self) -> PathBuf {
         self.base().join("ws")
     }
 
-    /// A directory beside the workspace that nothing may touch.
+    /// Returns a directory beside the workspace that no operation may change.
     pub fn outside(&self) -> PathBuf {
         self.base().join("outside")
     }
 
-    /// The home directory.
+    /// Returns the home directory.
     pub fn home(&self) -> PathBuf {
         self.base().join("home")
     }
 
-    /// The directory that holds the stores.
+    /// Returns the directory that contains the stores.
     pub fn stores(&self) -> PathBuf {
         self.stores.clone()
     }
@@ -120,7 +121,7 @@ impl TestWorkspace {
         self.open_as(root, Options { settings, ..Options::default() })
     }
 
-    /// Opens a directory as a process with these options does; the git environment is the test's own.
+    /// Opens a directory with these options, except for the git environment, which is the test's own.
     pub fn open_as(&self, root: &Path, options: Options) -> Workspace {
         let location = backtrail::locate(&Start::At(root.to_owned()), &self.stores(), None).unwrap();
         let git = GitEnvironment {
@@ -131,13 +132,13 @@ impl TestWorkspace {
         Workspace::new(location, Options { git, ..options })
     }
 
-    /// The next tick of the clock.
+    /// Returns the next tick of the clock.
     pub fn now(&self) -> jiff::Timestamp {
         self.clock.set(self.clock.get() + 1_000);
         jiff::Timestamp::from_millisecond(self.clock.get()).unwrap()
     }
 
-    /// Takes a checkpoint that must be a new one.
+    /// Takes a checkpoint. Panics if it is not a new one.
     #[track_caller]
     pub fn save(&self) -> Checkpoint {
         let saved = self.save_with(&SaveRequest::default());
@@ -151,18 +152,18 @@ impl TestWorkspace {
         self.open().save(request, self.now()).unwrap()
     }
 
-    /// A path in the workspace.
+    /// Returns a path in the workspace.
     pub fn path(&self, name: impl AsRef<[u8]>) -> PathBuf {
         self.root().join(OsStr::from_bytes(name.as_ref()))
     }
 
-    /// The packs of the store.
+    /// Returns the packs of the store.
     pub fn packs(&self) -> Vec<PathBuf> {
         let names = std::fs::read_dir(self.store().join("objects/pack")).unwrap().map(|entry| entry.unwrap().path());
         names.filter(|path| path.extension().is_some_and(|extension| extension == "pack")).collect()
     }
 
-    /// Writes a file, with the directories above it.
+    /// Writes a file. Creates its parent directories.
     pub fn write(&self, name: impl AsRef<[u8]>, bytes: impl AsRef<[u8]>) {
         let path = self.path(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -180,19 +181,19 @@ impl TestWorkspace {
         std::fs::set_permissions(self.path(name), std::fs::Permissions::from_mode(mode)).unwrap();
     }
 
-    /// Makes a directory with those above it.
+    /// Creates a directory with its parents.
     pub fn mkdir(&self, name: impl AsRef<[u8]>) {
         std::fs::create_dir_all(self.path(name)).unwrap();
     }
 
-    /// Makes a symlink, with the directories above it.
+    /// Creates a symlink. Creates its parent directories.
     pub fn symlink(&self, target: impl AsRef<[u8]>, name: impl AsRef<[u8]>) {
         let path = self.path(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         symlink(OsStr::from_bytes(target.as_ref()), path).unwrap();
     }
 
-    /// Removes whatever stands there.
+    /// Removes a file, a symlink or a directory.
     #[expect(clippy::disallowed_methods, reason = "a test clears its own temporary tree")]
     pub fn remove(&self, name: impl AsRef<[u8]>) {
         let path = self.path(name);
@@ -203,29 +204,29 @@ impl TestWorkspace {
         }
     }
 
-    /// Moves something.
+    /// Renames a file or directory. Creates the parent directories of the new name.
     pub fn rename(&self, from: impl AsRef<[u8]>, to: impl AsRef<[u8]>) {
         let to = self.path(to);
         std::fs::create_dir_all(to.parent().unwrap()).unwrap();
         std::fs::rename(self.path(from), to).unwrap();
     }
 
-    /// The bytes of a file; none where there is nothing.
+    /// Returns the bytes of a file. Returns `None` if it does not exist.
     pub fn read(&self, name: impl AsRef<[u8]>) -> Option<Vec<u8>> {
         std::fs::read(self.path(name)).ok()
     }
 
-    /// Is something there?
+    /// Returns whether the path exists.
     pub fn exists(&self, name: impl AsRef<[u8]>) -> bool {
         std::fs::symlink_metadata(self.path(name)).is_ok()
     }
 
-    /// The tree as it is now.
+    /// Returns the current tree.
     pub fn manifest(&self) -> Manifest {
         Manifest::of(&self.root())
     }
 
-    /// Makes the workspace a git repository with everything committed.
+    /// Makes the workspace a git repository and commits everything.
     pub fn git_init(&self) {
         git(&self.root(), &["init", "-q"]);
         git(&self.root(), &["add", "-A"]);
@@ -238,7 +239,7 @@ impl TestWorkspace {
         git(&self.root(), arguments)
     }
 
-    /// The workspace's store.
+    /// Returns the directory of the workspace's store.
     pub fn store(&self) -> PathBuf {
         self.open().store_directory().to_owned()
     }
@@ -249,7 +250,7 @@ impl TestWorkspace {
         git(&self.store(), arguments)
     }
 
-    /// Real git must find the store whole.
+    /// Checks the store with real git and with `verify`.
     #[track_caller]
     pub fn assert_store_is_sound(&self) {
         let output = git_output(&self.store(), &["fsck", "--full", "--strict"]);
@@ -261,7 +262,7 @@ impl TestWorkspace {
         assert_eq!(verified.damaged, [], "verify");
     }
 
-    /// What a checkpoint holds, as plain git reads it: modes and blob ids by path.
+    /// Returns the content of a checkpoint as plain git reads it: modes and blob ids by path.
     #[track_caller]
     pub fn tree_in_store(&self, id: &CheckpointId) -> Vec<(Vec<u8>, String, String)> {
         let listing = self.store_git(&["ls-tree", "-r", "-z", "--full-tree", &id.to_string()]);
@@ -279,14 +280,14 @@ impl TestWorkspace {
         found
     }
 
-    /// The paths that a checkpoint holds, as plain git reads them.
+    /// Returns the paths that a checkpoint holds, as plain git reads them.
     #[track_caller]
     pub fn paths_in_store(&self, id: &CheckpointId) -> Vec<String> {
         let paths = self.tree_in_store(id).into_iter();
         paths.map(|(path, _, _)| String::from_utf8_lossy(&path).into_owned()).collect()
     }
 
-    /// Is a file with these bytes reachable in the store?
+    /// Returns whether a file with these bytes is reachable in the store.
     #[track_caller]
     pub fn is_in_store(&self, bytes: &[u8]) -> bool {
         let listing = self.store_git(&["rev-list", "--objects", "--all"]);
@@ -294,7 +295,7 @@ impl TestWorkspace {
         String::from_utf8_lossy(&listing).lines().any(|line| line.starts_with(&id))
     }
 
-    /// The bytes of every file and link that is reachable in the store, as plain git reads them.
+    /// Returns the bytes of every file and symlink that is reachable in the store, as plain git reads them.
     #[track_caller]
     pub fn blobs_in_store(&self) -> std::collections::BTreeSet<Vec<u8>> {
         let listing = self.store_git(&["rev-list", "--objects", "--no-object-names", "--all"]);
@@ -313,7 +314,7 @@ impl TestWorkspace {
         found
     }
 
-    /// A path for the library.
+    /// Returns a path for the library.
     pub fn workspace_path(&self, name: impl AsRef<[u8]>) -> WorkspacePath {
         WorkspacePath::new(name.as_ref()).unwrap()
     }

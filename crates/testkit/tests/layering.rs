@@ -1,7 +1,7 @@
-//! Who may import whom, read from the sources as text.
+//! Checks the imports between modules, read from the sources as text.
 //!
-//! The map that this guards is in `ARCHITECTURE.md`. An exception is listed with its reason; one that is no longer
-//! needed fails, too, so that the list can't grow old.
+//! `ARCHITECTURE.md` describes these layers. Every exception is listed with its reason. An exception that is no longer
+//! needed fails the test, too, so that the list stays current.
 
 use std::{
     collections::HashMap,
@@ -9,8 +9,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// What a part of the library may import from the library. Parts that are not listed are operations, which may import
-/// everything.
+/// The imports that each part of the library may have from the library. Parts that are not listed are operations, which
+/// may import everything.
 const IMPORTS: &[(&str, &[&str])] = &[
     ("text", &[]),
     ("threads", &["error"]),
@@ -23,7 +23,7 @@ const IMPORTS: &[(&str, &[&str])] = &[
     ("store", &["disk", "error", "events", "model", "settings", "text", "threads"]),
 ];
 
-/// A file that may do what its rule forbids.
+/// A file that may break a rule.
 struct Exception {
     rule: &'static str,
     file: &'static str,
@@ -59,7 +59,7 @@ const EXCEPTIONS: &[Exception] = &[
     },
 ];
 
-/// One thing that nobody may do, except in some files.
+/// Something that is forbidden, except in some files.
 struct Rule {
     name: &'static str,
     holds_in: fn(&str) -> bool,
@@ -79,7 +79,7 @@ const CORE_RULES: &[Rule] = &[
     Rule {
         name: "the system is called in disk/ alone",
         holds_in: |file| !file.starts_with("disk/"),
-        // A handle that disk/ has opened may be passed on and read; an error number is only a number.
+        // A handle that disk/ has opened may be passed on and read. An error number is only a number.
         forbids: |path| {
             (is_below(path, "std::fs") && path != "std::fs::File")
                 || (is_below(path, "rustix") && !is_below(path, "rustix::io::Errno"))
@@ -276,7 +276,7 @@ fn crates() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// The sources of a package: their paths below `src`, and their texts.
+/// Returns the sources of a package: their paths below `src`, and their texts.
 fn sources(package: &str) -> Vec<(String, String)> {
     let root = crates().join(package).join("src");
     let mut found = Vec::new();
@@ -302,7 +302,7 @@ fn read(path: &Path) -> String {
     fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// Every path that a source names, spelled from its crate, and calls of methods without arguments as `.name()`.
+/// Returns every path that a source names, as an absolute path, and method calls without arguments as `.name()`.
 fn used_paths(file: &str, source: &str) -> Vec<String> {
     let tokens = tokens(&without_comments_and_strings(source));
     let tokens = without_tests(&tokens);
@@ -339,7 +339,7 @@ fn used_paths(file: &str, source: &str) -> Vec<String> {
     used
 }
 
-/// The module that a file holds, as the names below `crate`.
+/// Returns the module of a file, as the names below `crate`.
 fn module_of(file: &str) -> Vec<String> {
     let name = file.trim_end_matches(".rs").trim_end_matches("/mod");
     name.split('/').filter(|part| !["lib", "main"].contains(part)).map(str::to_owned).collect()
@@ -362,7 +362,7 @@ fn absolute(path: &str, module: &[String]) -> String {
     ["crate"].into_iter().chain(base).chain(parts).collect::<Vec<_>>().join("::")
 }
 
-/// The paths of one `use`, each with the name that it goes by in the file.
+/// Returns the paths of one `use`, each with its name in the file.
 fn expand(tokens: &[String]) -> Vec<(String, String)> {
     let mut found = Vec::new();
     let mut stack: Vec<Vec<String>> = Vec::new();
@@ -452,7 +452,7 @@ fn tokens(source: &str) -> Vec<String> {
     found
 }
 
-/// Leaves out what stands behind `#[cfg(test)]`: tests may do what they like.
+/// Removes the items after `#[cfg(test)]`: the rules do not apply to tests.
 fn without_tests(tokens: &[String]) -> Vec<String> {
     const MARK: [&str; 7] = ["#", "[", "cfg", "(", "test", ")", "]"];
     let mut kept = Vec::new();
@@ -522,7 +522,7 @@ fn end_of_string(text: &str) -> usize {
     text.len()
 }
 
-/// The length of a character between quotes; one for a lifetime's quote alone.
+/// Returns the length of a character literal. Returns 1 for the quote of a lifetime.
 fn end_of_character(text: &str) -> usize {
     let mut characters = text.char_indices().skip(1);
     match (characters.next(), characters.next()) {

@@ -1,4 +1,4 @@
-//! What a program says, kept while it is passed on.
+//! Captures the output of a program while it is passed on.
 
 use std::{
     io::{self, Read},
@@ -10,27 +10,28 @@ use std::{
     time::Duration,
 };
 
-/// How long what the program started may go on saying something once it ended itself.
+/// The time that other processes with the same stdout get after the program itself has ended.
 const AFTERWARDS: Duration = Duration::from_secs(1);
 
-/// Takes each piece of what a program says.
+/// Receives each chunk of a program's output.
 pub(crate) type Listener = Box<dyn FnMut(&[u8]) -> io::Result<()> + Send>;
 
-/// A thread that listens to a program.
+/// A thread that reads a program's output.
 pub(super) struct Capture {
     kept: Arc<Mutex<Vec<u8>>>,
     ended: Receiver<()>,
 }
 
 impl Capture {
-    /// Passes everything on, and keeps the first `limit` bytes.
+    /// Passes all output on, and stores the first `limit` bytes.
     pub(super) fn start(mut said: ChildStdout, limit: usize, mut listener: Listener) -> Self {
         let kept = Arc::new(Mutex::new(Vec::new()));
         let (sender, ended) = channel();
         let shared = Arc::clone(&kept);
         std::thread::spawn(move || {
             let mut piece = [0; 8192];
-            // A program whose reader is gone is told so by the system; here nobody is left to tell.
+            // Errors of the listener are ignored: there is no process left to report them to, and the kernel tells a
+            // program whose reader is gone.
             while let Ok(count @ 1..) = said.read(&mut piece) {
                 let mut kept = shared.lock().unwrap_or_else(PoisonError::into_inner);
                 let room = limit.saturating_sub(kept.len()).min(count);
@@ -43,7 +44,7 @@ impl Capture {
         Self { kept, ended }
     }
 
-    /// What was said, when the program has ended.
+    /// Returns the stored output after the program has ended.
     pub(super) fn finish(self) -> Vec<u8> {
         let _ = self.ended.recv_timeout(AFTERWARDS);
         std::mem::take(&mut self.kept.lock().unwrap_or_else(PoisonError::into_inner))

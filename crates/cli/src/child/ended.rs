@@ -1,30 +1,30 @@
-//! How a program ended.
+//! The result of a program.
 
 use std::io;
 
 use rustix::process::WaitStatus;
 
-/// Programs such as `timeout` give this where time ran out.
+/// The exit status that programs such as `timeout` use for a timeout.
 const TIMED_OUT: u8 = 124;
-/// Shells give this where there is no such program.
+/// The exit status that shells use for a missing program.
 const NOT_STARTED: u8 = 127;
 /// Shells add the number of the signal to this.
 const SIGNALLED: u8 = 128;
 
-/// How a program ended.
+/// The result of a program.
 #[derive(Debug)]
 pub(crate) enum Ended {
-    /// It could not be started.
+    /// The program could not be started.
     NotStarted(io::Error),
-    /// By itself, with this status.
+    /// The program exited with this status.
     Exited(u8),
-    /// By this signal.
+    /// This signal killed the program.
     Killed(i32),
-    /// Nobody can tell.
+    /// The result is unknown.
     Lost(io::Error),
-    /// It took too long, and was ended.
+    /// The program was ended because it took too long.
     TimedOut,
-    /// Somebody asked to stop, by this signal, before it was started.
+    /// The program was not started, because this process received this signal before.
     Interrupted(i32),
 }
 
@@ -36,17 +36,17 @@ impl Ended {
         status.exit_status().map(|code| Self::Exited(code as u8))
     }
 
-    /// Did it do what it was run for?
+    /// Returns whether the program succeeded.
     pub(crate) fn is_success(&self) -> bool {
         matches!(self, Self::Exited(0))
     }
 
-    /// Was it run at all?
+    /// Returns whether the program was started.
     pub(crate) fn was_run(&self) -> bool {
         !matches!(self, Self::NotStarted(_) | Self::Interrupted(_))
     }
 
-    /// What a shell would give.
+    /// Returns the exit status that a shell would return.
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
             Self::NotStarted(_) => NOT_STARTED,
@@ -57,7 +57,7 @@ impl Ended {
         }
     }
 
-    /// What happened, to be put behind the name of the program.
+    /// Returns a description that follows the name of the program.
     pub(crate) fn describe(&self) -> String {
         match self {
             Self::NotStarted(error) if error.kind() == io::ErrorKind::NotFound => "is not there".into(),

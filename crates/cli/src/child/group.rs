@@ -1,35 +1,35 @@
-//! The process group of a program: itself, and what it started.
+//! The process group of a program: the program and the processes that it started.
 
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
 
-/// How long a group may take to end by itself once it was asked to.
+/// The time that a group gets to end by itself after it was asked to.
 pub(super) const GRACE: Duration = Duration::from_secs(3);
-/// How long the system may take to end it once it must.
+/// The time that the kernel gets to end a killed group.
 const LAST_MOMENTS: Duration = Duration::from_secs(1);
 
-/// A process group, by its leader.
+/// A process group, identified by its leader.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Group(pub(super) Pid);
 
 impl Group {
-    /// Sends a signal to every process in it. One that is gone needs none.
+    /// Sends a signal to every process of the group. Fails silently if the group is gone.
     pub(super) fn send(self, signal: Signal) {
         let _ = kill_process_group(self.0, signal);
     }
 
-    /// Asks it to end; one that was stopped goes on, to hear it.
+    /// Asks the group to end. A stopped group is continued, so that it receives the signal.
     pub(super) fn ask_to_end(self) {
         self.send(Signal::TERM);
         self.send(Signal::CONT);
     }
 
-    /// Waits until nobody is left, and ends who still is at the deadline.
+    /// Waits until the group is gone, and kills the remaining processes at the deadline.
     pub(super) fn finish(self, deadline: Instant) {
         if !self.is_gone_by(deadline) {
             self.send(Signal::KILL);
-            // Who is being ended may still write; one that nobody waits for counts as there until somebody does.
+            // A killed process may still be writing. A zombie counts as present until its parent reaps it.
             self.is_gone_by(Instant::now() + LAST_MOMENTS);
         }
     }

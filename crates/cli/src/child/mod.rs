@@ -1,7 +1,7 @@
 //! Programs that the user asked for, run in the foreground.
 //!
-//! Each has a process group of its own, so that all of it can be ended, and the terminal while it runs. Signals that ask
-//! this process to end are passed on to it: what comes afterwards, such as a rollback, is still done.
+//! Each one has a process group of its own, so that the whole group can be ended, and has the terminal while it runs.
+//! Signals that ask this process to end are passed on to the group: later work, such as a rollback, is still done.
 
 mod capture;
 mod ended;

@@ -1,4 +1,4 @@
-//! Running a program until it ends, or has to.
+//! Runs a program until it ends or its time limit is reached.
 
 use std::{
     ffi::OsStr,
@@ -21,15 +21,15 @@ use super::{
 };
 use crate::process;
 
-/// Should the system give the news of a child to another thread, this is how late it is noticed.
+/// The maximum delay in noticing that a child has ended, in case the kernel delivers the signal to another thread.
 const LONGEST_WAIT: Duration = Duration::from_millis(250);
 
-/// When a program has to be done.
+/// The deadline of a program.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limit(Option<Instant>);
 
 impl Limit {
-    /// So long from now; without a time, never.
+    /// Sets the deadline this long from now. Without a time, there is no deadline.
     pub(crate) fn after(time: Option<Duration>) -> Self {
         Self(time.and_then(|time| Instant::now().checked_add(time)))
     }
@@ -39,7 +39,7 @@ impl Limit {
     }
 }
 
-/// The shell, with something to run.
+/// Returns a command that runs this text in the shell.
 pub(crate) fn by_shell(text: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new("/bin/sh");
     command.arg("-c").arg(text);
@@ -57,7 +57,7 @@ pub(crate) fn run(command: &mut Command, limit: Limit, signals: &HeldSignals) ->
     }
 }
 
-/// As [`run`], with what the program says on stdout given to `listener`, and the first `kept_bytes` of it returned.
+/// Like [`run`], but passes the program's stdout to `listener`, and returns the first `kept_bytes` of it.
 pub(crate) fn run_listening(
     command: &mut Command,
     limit: Limit,
@@ -78,12 +78,12 @@ pub(crate) fn run_listening(
     }
 }
 
-/// Lets a program have the terminal while it runs.
+/// Gives a program the terminal while it runs.
 fn attend(group: Group, limit: Limit, signals: &HeldSignals) -> Ended {
     let terminal = Terminal::controlling();
     if let Some(terminal) = &terminal {
         terminal.lend(group.0);
-        // It may have asked for the terminal before it had it, and been stopped.
+        // The program may have been stopped because it used the terminal too early.
         group.send(Signal::CONT);
     }
     let ended = wait(group, limit, signals, terminal.as_ref());
@@ -132,7 +132,7 @@ fn pass_on(group: Group, signal: i32) {
     }
 }
 
-/// Ends a group whose time is over.
+/// Ends a group that has reached its deadline.
 fn end(group: Group, signals: &HeldSignals) -> Ended {
     let deadline = Instant::now() + GRACE;
     group.ask_to_end();
@@ -140,14 +140,14 @@ fn end(group: Group, signals: &HeldSignals) -> Ended {
         pause(signals);
     }
     group.finish(deadline);
-    // The leader may have needed the last signal.
+    // Ending the leader may have taken the kill signal.
     while let News::None | News::Stopped = news_of(group.0) {
         pause(signals);
     }
     Ended::TimedOut
 }
 
-/// Waits a moment. Nobody can ask for more than is being done.
+/// Waits a moment. Signals that ask to end are discarded: the group is being ended already.
 fn pause(signals: &HeldSignals) {
     signals.wait(10);
     signals.asked_to_end();
@@ -163,7 +163,7 @@ fn news_of(leader: Pid) -> News {
     match waitpid(Some(leader), WaitOptions::NOHANG | WaitOptions::UNTRACED) {
         Ok(None) | Err(Errno::INTR) => News::None,
         Ok(Some((_, status))) => news_in(status),
-        // Whoever started this process had it wait for nobody.
+        // The parent of this process had set SIGCHLD to be ignored.
         Err(error) => News::Ended(Ended::Lost(error.into())),
     }
 }

@@ -1,4 +1,4 @@
-//! Signals that ask a process to end, noted while something must still be done.
+//! Holds back the signals that ask this process to end, while it still has work to do.
 
 use std::{
     cell::{Cell, RefCell},
@@ -15,10 +15,10 @@ use signal_hook::{
 
 use crate::failure::Failure;
 
-/// What people and systems send to end a program.
+/// The signals that users and systems send to end a program.
 const ENDING: [i32; 4] = [SIGINT, SIGTERM, SIGHUP, SIGQUIT];
 
-/// From here on such signals end this process no more: they are noted, for somebody to look at.
+/// Records the signals that ask this process to end. They do not end it any more once this exists.
 pub(crate) struct HeldSignals {
     noted: RefCell<SignalDelivery<UnixStream, SignalOnly>>,
     first: Cell<Option<i32>>,
@@ -31,7 +31,7 @@ impl HeldSignals {
 
     fn note() -> io::Result<Self> {
         let ignored = ignored_signals();
-        // Whoever had one ignored, such as nohup, meant the programs that are started from here, too.
+        // A signal that the parent set to be ignored, as nohup does, is meant to be ignored by our children as well.
         let wanted = ENDING.into_iter().filter(|signal| ignored & (1 << (signal - 1)) == 0).chain([SIGCHLD]);
         let (read, write) = UnixStream::pair()?;
         read.set_nonblocking(true)?;
@@ -39,7 +39,7 @@ impl HeldSignals {
         Ok(Self { noted: RefCell::new(noted), first: Cell::new(None) })
     }
 
-    /// The signals that asked to end since the last look.
+    /// Returns the ending signals that arrived since the last call.
     pub(crate) fn asked_to_end(&self) -> Vec<i32> {
         let pending = self.noted.borrow_mut().pending();
         let found: Vec<i32> = pending.filter(|signal| ENDING.contains(signal)).collect();
@@ -47,23 +47,23 @@ impl HeldSignals {
         found
     }
 
-    /// The first signal that asked to end, ever.
+    /// Returns the first ending signal that arrived since the start.
     pub(crate) fn first_heard(&self) -> Option<i32> {
         self.asked_to_end();
         self.first.get()
     }
 
-    /// Waits for a signal, but no longer than so many milliseconds.
+    /// Waits for a signal, at most this many milliseconds.
     pub(super) fn wait(&self, milliseconds: i64) {
         let noted = self.noted.borrow();
         let mut wanted = [PollFd::new(noted.get_read(), PollFlags::IN)];
         let longest = Timespec { tv_sec: milliseconds / 1000, tv_nsec: (milliseconds % 1000) * 1_000_000 };
-        // Interrupted or not, the caller looks again.
+        // The caller checks again, whether this was interrupted or not.
         let _ = poll(&mut wanted, Some(&longest));
     }
 }
 
-/// One bit for each signal that this process ignores, as the system tells it; none where it does not.
+/// Returns one bit for each signal that this process ignores. Returns 0 if the kernel does not tell.
 fn ignored_signals() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

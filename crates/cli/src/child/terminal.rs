@@ -8,14 +8,14 @@ use rustix::{
     termios::{tcgetpgrp, tcsetpgrp},
 };
 
-/// The terminal that controls this process.
+/// The controlling terminal of this process.
 pub(super) struct Terminal {
     terminal: File,
     own: Pid,
 }
 
 impl Terminal {
-    /// None where there is no terminal.
+    /// Returns `None` if there is no terminal.
     pub(super) fn controlling() -> Option<Self> {
         let terminal = File::options().read(true).write(true).open("/dev/tty").ok()?;
         Some(Self { terminal, own: getpgrp() })
@@ -25,14 +25,15 @@ impl Terminal {
         tcgetpgrp(&self.terminal).is_ok_and(|foreground| foreground == group)
     }
 
-    /// Lets a group have it, where it is ours just now. A group that ended meanwhile needs none.
+    /// Gives the terminal to a group if it is ours at the moment. Errors are ignored: the group may have ended
+    /// meanwhile.
     pub(super) fn lend(&self, group: Pid) {
         if self.is_of(self.own) {
             let _ = tcsetpgrp(&self.terminal, group);
         }
     }
 
-    /// Takes it back from a group that has it; a terminal that was closed is nobody's.
+    /// Takes the terminal back from a group that has it. Errors are ignored: the terminal may have been closed.
     pub(super) fn take_back(&self, group: Pid) {
         if self.is_of(group) {
             let _held = HeldTerminalOutput::hold();
@@ -40,21 +41,21 @@ impl Terminal {
         }
     }
 
-    /// The group was stopped: stops this process likewise, so that the shell has its prompt. Returns when the shell has it
-    /// go on.
+    /// Stops this process after its group was stopped, so that the shell shows its prompt. Returns when the shell
+    /// continues this process.
     pub(super) fn stop_along(&self, group: Pid) {
         self.take_back(group);
         let _ = kill_current_process_group(Signal::TSTP);
         if self.is_of(self.own) {
             self.lend(group);
         } else {
-            // Nobody may be there to stop for, and the group asks for the terminal again at once.
+            // There may be no shell to stop for. Then the group asks for the terminal again at once.
             std::thread::sleep(Duration::from_millis(50));
         }
     }
 }
 
-/// Who takes the terminal from the background is stopped by this signal, unless it is held back.
+/// Blocks SIGTTOU, which stops a background process that takes the terminal.
 struct HeldTerminalOutput(Option<SigSet>);
 
 impl HeldTerminalOutput {

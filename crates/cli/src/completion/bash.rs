@@ -1,4 +1,4 @@
-//! Bash, which takes words apart at `@` and `:`, shows no descriptions by itself and quotes nothing.
+//! Completion for bash, which splits words at `@` and `:`, shows no descriptions and quotes nothing.
 
 use std::{ffi::OsString, io, os::unix::ffi::OsStrExt};
 
@@ -6,7 +6,8 @@ use clap_complete::engine::CompletionCandidate;
 
 use crate::output::{columns, cut, pad};
 
-/// What bash reads once; it gives the line up to the cursor, the sort of completion, and where it breaks words.
+/// The script that bash loads. It passes the line up to the cursor, the type of completion, and the word break
+/// characters.
 pub(super) const SCRIPT: &str = r#"_backtrail_complete() {
     local line
     COMPREPLY=()
@@ -20,10 +21,10 @@ pub(super) const SCRIPT: &str = r#"_backtrail_complete() {
 complete -o nosort -F _backtrail_complete backtrail 2>/dev/null || complete -F _backtrail_complete backtrail
 "#;
 
-/// No description is longer than this.
+/// The maximum length of a description.
 const MAX_HELP: usize = 60;
 
-/// Completes what the script gives, with `complete` for the words up to the cursor.
+/// Answers the script. Calls `complete` with the words up to the cursor.
 pub(super) fn answer(
     words: &[OsString],
     complete: impl FnOnce(&[OsString]) -> io::Result<Vec<CompletionCandidate>>,
@@ -33,7 +34,7 @@ pub(super) fn answer(
     let words: Vec<OsString> =
         typed.words.iter().map(|word| OsString::from(String::from_utf8_lossy(word).as_ref())).collect();
     let candidates = complete(&words)?;
-    // Where alternatives are listed rather than put in, there is room for what they mean.
+    // If bash lists the alternatives instead of inserting one, there is room for descriptions.
     let is_list = sort == "63" || sort == "33";
     let with_help = is_list && candidates.len() > 1;
     let values: Vec<String> = candidates.iter().map(|candidate| typed.rest_of(candidate)).collect();
@@ -50,12 +51,12 @@ pub(super) fn answer(
     Ok(out.into_bytes())
 }
 
-/// A command line up to the cursor, taken apart.
+/// A parsed command line up to the cursor.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Typed {
-    /// The words without their quotes; the last one is being typed.
+    /// The words without their quotes. The last one is being typed.
     words: Vec<Vec<u8>>,
-    /// How much of the last word bash leaves as it is: what stands in front of where it breaks words.
+    /// The length of the prefix of the last word that bash keeps: the part before the last word break.
     kept: usize,
     /// The quote that is still open.
     quote: Option<u8>,
@@ -87,7 +88,7 @@ impl Typed {
                 (None, _) => {
                     typed.push(byte);
                     if breaks.contains(&byte) {
-                        // For the sake of host names, this one belongs to what follows it.
+                        // This one belongs to the text after it, because bash completes host names like that.
                         typed.kept = if byte == b'@' { word } else { word + 1 };
                     }
                 }
@@ -103,7 +104,7 @@ impl Typed {
         }
     }
 
-    /// What bash is to put in the place of the part of the word that it breaks off.
+    /// Returns the text that replaces the part of the word after the last word break.
     fn rest_of(&self, candidate: &CompletionCandidate) -> String {
         let value = candidate.get_value().to_string_lossy();
         let rest = value.get(self.kept..).unwrap_or(&value);
@@ -111,7 +112,7 @@ impl Typed {
     }
 }
 
-/// With a backslash in front of what a shell would act upon.
+/// Adds a backslash before characters that are special to a shell.
 fn escaped(text: &str) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || "-_./:=@~+,%^".contains(c) || !c.is_ascii();
     text.chars().flat_map(|c| (!is_plain(c)).then_some('\\').into_iter().chain([c])).collect()

@@ -1,7 +1,7 @@
-//! What a shell offers while a command line is typed: commands and options, ids with their messages, paths of a checkpoint.
+//! Shell completion: commands and options, ids with their messages, paths of a checkpoint.
 //!
-//! The script that `completions` prints makes the shell run this program with [`VARIABLE`] set. Then nothing but the timeline
-//! and single directories of a checkpoint are read, and trouble means that nothing is offered: somebody is typing.
+//! The script that `completions` prints makes the shell run this program with [`VARIABLE`] set. Then only the timeline
+//! and single directories of a checkpoint are read, because the user is typing. On errors, nothing is offered.
 
 mod bash;
 mod sources;
@@ -27,12 +27,12 @@ use crate::{
     settings::Environment,
 };
 
-/// Says to the program that it is to complete a command line, and for which shell.
+/// The environment variable that asks this program to complete a command line. Its value is the shell.
 pub(crate) const VARIABLE: &str = "BACKTRAIL_COMPLETE";
 
 const PROGRAM: &str = "backtrail";
 
-/// What is offered for the arguments that only this workspace can tell.
+/// The arguments whose values depend on the workspace.
 const ARGUMENTS: &[(&str, &str, Offer)] = &[
     ("show", "checkpoint", Offer::Checkpoints),
     ("status", "since", Offer::Checkpoints),
@@ -55,7 +55,7 @@ const ARGUMENTS: &[(&str, &str, Offer)] = &[
     ("man", "command", Offer::Commands),
 ];
 
-/// The script that a shell reads to complete command lines of this program.
+/// Returns the script that enables completion in a shell.
 pub(crate) fn script(shell: Shell) -> io::Result<Vec<u8>> {
     if shell == Shell::Bash {
         return Ok(bash::SCRIPT.into());
@@ -63,7 +63,8 @@ pub(crate) fn script(shell: Shell) -> io::Result<Vec<u8>> {
     let mut script = Vec::new();
     adapter(&shell.to_string())?.write_registration(VARIABLE, PROGRAM, PROGRAM, PROGRAM, &mut script)?;
     if shell == Shell::Zsh {
-        // In a file of its own, which zsh reads at the first key: that one is to be answered, too.
+        // If the script is in a file of its own, zsh loads it at the first key press, and that one has to be answered
+        // as well.
         script.extend(b"if [[ $funcstack[1] == _backtrail ]]; then _clap_dynamic_completer_backtrail \"$@\"; fi\n");
     }
     Ok(script)
@@ -75,7 +76,7 @@ fn adapter(shell: &str) -> io::Result<&'static dyn EnvCompleter> {
     known.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, format!("{shell} is no shell that is known here")))
 }
 
-/// What the shell is to offer; `words` are those that its script gives to this program.
+/// Returns the completions for the shell. `words` are the arguments from its script.
 pub(crate) fn answer(shell: &OsStr, words: &[OsString], environment: Environment) -> io::Result<Vec<u8>> {
     let shell = Path::new(shell).file_stem().unwrap_or(shell).to_string_lossy();
     let behind_dashes = words.iter().position(|word| word == "--").map_or(words.len(), |dashes| dashes + 1);
@@ -94,7 +95,7 @@ pub(crate) fn answer(shell: &OsStr, words: &[OsString], environment: Environment
     Ok(out)
 }
 
-/// The command line, with what this workspace has to offer for it.
+/// Returns the command line definition with the completions of this workspace.
 fn command(typed: &[OsString], environment: Environment) -> Command {
     let sources = Arc::new(sources(typed, environment));
     let mut program = Cli::command();
@@ -103,7 +104,7 @@ fn command(typed: &[OsString], environment: Environment) -> Command {
         let completer = ArgValueCompleter::new(move |word: &OsStr| sources.offer(*offer, word));
         program = program.mut_subcommand(*command, |command| command.mut_arg(*argument, |arg| arg.add(completer)));
     }
-    // Before the first letter, options would only hide what is asked for.
+    // Before the first letter, options would only hide the values.
     if typed.last().is_none_or(|last| last.is_empty()) { without_options(program) } else { program }
 }
 
@@ -112,7 +113,7 @@ fn without_options(command: Command) -> Command {
     command.disable_help_flag(true).mut_args(hide).mut_subcommands(without_options)
 }
 
-/// Reads what was typed so far, as far as it makes sense already.
+/// Parses the words that were typed so far, as far as they are valid already.
 fn sources(typed: &[OsString], environment: Environment) -> Sources {
     let read = Cli::command().ignore_errors(true).try_get_matches_from(typed).ok();
     let options = read.as_ref().and_then(|read| GlobalOptions::from_arg_matches(read).ok()).unwrap_or_default();
@@ -125,7 +126,7 @@ fn sources(typed: &[OsString], environment: Environment) -> Sources {
     Sources::new(&invocation, checkpoint, is_behind_dashes)
 }
 
-/// One thing to offer.
+/// Returns one completion with its description.
 fn candidate(value: impl Into<OsString>, help: impl Into<String>) -> CompletionCandidate {
     CompletionCandidate::new(value).help(Some(help.into().into()))
 }

@@ -1,4 +1,4 @@
-//! Where what is offered comes from: the timeline, and directories of a checkpoint.
+//! The sources of completions: the timeline, and directories of a checkpoint.
 
 use std::ffi::OsStr;
 
@@ -14,34 +14,34 @@ use crate::{
     output::{title_words, visible, visible_path, when},
 };
 
-/// So many checkpoints are offered before anybody has typed a letter.
+/// The maximum number of checkpoints that are offered before the first letter.
 const OFFERED: usize = 50;
 
-/// What an argument takes.
+/// The values that an argument takes.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Offer {
     /// Words that name a checkpoint.
     Checkpoints,
-    /// The same, and paths behind two dashes.
+    /// Words that name a checkpoint, and paths after two dashes.
     CheckpointsBeforeDashes,
-    /// Checkpoints that are pinned.
+    /// Pinned checkpoints.
     Pinned,
-    /// Paths of the checkpoint that stands on the command line, else of the one that the workspace stands on.
+    /// Paths of the checkpoint on the command line, or else of the one that the workspace stands on.
     Paths,
     /// Attachments of that checkpoint.
     Attachments,
     /// Sessions of agents.
     Sessions,
-    /// Stores whose directory is not there.
+    /// Stores whose directory does not exist.
     Stores,
     /// Commands of this program.
     Commands,
 }
 
-/// A workspace, as far as completing a command line needs it.
+/// The parts of a workspace that completion needs.
 pub(super) struct Sources {
     place: Option<Place>,
-    /// The word for a checkpoint that was typed already.
+    /// The word for a checkpoint on the command line.
     checkpoint: Option<String>,
     is_behind_dashes: bool,
     stores: Option<std::path::PathBuf>,
@@ -64,7 +64,7 @@ impl Sources {
         Self { place, checkpoint, is_behind_dashes, stores, now: Zoned::clone(&invocation.now) }
     }
 
-    /// What fits the word that is being typed; nothing where something went wrong.
+    /// Returns the completions of a word. Returns none on errors.
     pub(super) fn offer(&self, offer: Offer, typed: &OsStr) -> Vec<CompletionCandidate> {
         let Some(typed) = typed.to_str() else { return Vec::new() };
         let found = match offer {
@@ -95,7 +95,7 @@ impl Sources {
         Some(found)
     }
 
-    /// Ids that start like this, newest first, each with its time and message.
+    /// Returns the ids with this prefix, newest first, each with its time and message.
     fn ids(&self, typed: &str, fits: impl Fn(&backtrail::Checkpoint) -> bool) -> Option<Vec<CompletionCandidate>> {
         let is_start = typed.is_empty();
         let filter = ListFilter { limit: is_start.then_some(OFFERED), hide_safety: is_start, ..ListFilter::default() };
@@ -110,7 +110,7 @@ impl Sources {
     }
 
     fn names(&self, typed: &str) -> Option<Vec<CompletionCandidate>> {
-        // Without a letter the ids below say as much.
+        // Before the first letter, the ids are enough.
         if typed.is_empty() {
             return Some(Vec::new());
         }
@@ -118,7 +118,8 @@ impl Sources {
         let mut found: Vec<CompletionCandidate> = Vec::new();
         for checkpoint in &all {
             let Some(name) = checkpoint.name.as_deref().filter(|name| name.starts_with(typed)) else { continue };
-            // The newest of a name is meant, and one that a terminal would act upon is named by its id.
+            // A name means its newest checkpoint. A checkpoint whose name contains control characters is offered by its
+            // id.
             if visible(name) == name && !found.iter().any(|known| known.get_value() == name) {
                 found.push(candidate(name, format!("{}  {}", when(checkpoint.time, &self.now), checkpoint.id.short())));
             }
@@ -126,7 +127,7 @@ impl Sources {
         Some(found)
     }
 
-    /// Words that count from where the workspace stands.
+    /// Returns the words that are relative to the checkpoint that the workspace stands on.
     fn words(&self, typed: &str) -> Option<Vec<CompletionCandidate>> {
         let workspace = self.workspace()?;
         let steps: &[&str] = if typed.starts_with("@~") { &["@~1", "@~2", "@~3", "@~4", "@~5"] } else { &["@"] };
@@ -143,7 +144,7 @@ impl Sources {
         self.ids(typed, |checkpoint| checkpoint.pinned)
     }
 
-    /// The checkpoint that was typed already, else the one that the workspace stands on.
+    /// Returns the checkpoint on the command line, or else the one that the workspace stands on.
     fn meant(&self) -> Option<CheckpointId> {
         let workspace = self.workspace()?;
         match &self.checkpoint {
@@ -152,7 +153,7 @@ impl Sources {
         }
     }
 
-    /// Names in the directory that was typed so far, as they were at the checkpoint that is meant.
+    /// Returns the names in the typed directory, as they were at the checkpoint that is meant.
     fn paths(&self, typed: &str) -> Option<Vec<CompletionCandidate>> {
         let place = self.place.as_ref()?;
         let (above, start) =
@@ -162,7 +163,7 @@ impl Sources {
         let fitting = names.iter().filter_map(|entry| {
             let name = std::str::from_utf8(&entry.name).ok().filter(|name| name.starts_with(start))?;
             let slash = if entry.is_directory { "/" } else { "" };
-            // A name that a terminal would act upon can't be offered as it is.
+            // A name with control characters can't be offered as it is.
             (visible(name) == *name).then(|| CompletionCandidate::new(format!("{above}{name}{slash}")))
         });
         Some(fitting.collect())
@@ -174,7 +175,7 @@ impl Sources {
         Some(fitting.map(|attachment| CompletionCandidate::new(attachment.name)).collect())
     }
 
-    /// Names of stores that a directory may adopt, each with the path that its own directory had.
+    /// Returns the names of stores that a directory may adopt, each with the former path of its own directory.
     fn stores(&self, typed: &str) -> Option<Vec<CompletionCandidate>> {
         let without_directory = backtrail::workspaces(self.stores.as_ref()?).ok()?.into_iter().filter(|it| !it.exists);
         let named = without_directory.filter_map(|entry| {

@@ -1,8 +1,8 @@
-//! The agents that are known by name.
+//! The agents that are supported by name.
 
 use std::{fmt, str::FromStr};
 
-/// An agent whose hooks are understood.
+/// An agent whose hooks are supported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Agent {
     Claude,
@@ -15,7 +15,7 @@ pub(crate) enum Agent {
     Opencode,
 }
 
-/// The word names no agent.
+/// A word that is not the name of an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct UnknownAgent(pub(crate) String);
 
@@ -28,11 +28,11 @@ impl fmt::Display for UnknownAgent {
 impl std::error::Error for UnknownAgent {}
 
 impl Agent {
-    /// All of them.
+    /// All supported agents.
     pub(crate) const ALL: [Self; 8] =
         [Self::Claude, Self::Codex, Self::Gemini, Self::Qwen, Self::Cursor, Self::Copilot, Self::Cline, Self::Opencode];
 
-    /// The word on the command line, and in a checkpoint.
+    /// Returns the name that the command line and the records of checkpoints use.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Claude => "claude",
@@ -46,7 +46,7 @@ impl Agent {
         }
     }
 
-    /// What people call it.
+    /// Returns the name that the agent's vendor uses.
     pub(crate) fn title(self) -> &'static str {
         match self {
             Self::Claude => "Claude Code",
@@ -60,12 +60,13 @@ impl Agent {
         }
     }
 
-    /// Does it take nothing but JSON from a hook?
+    /// Returns whether the agent accepts only JSON as the output of a hook.
     pub(crate) fn wants_json(self) -> bool {
         matches!(self, Self::Gemini | Self::Cursor | Self::Cline)
     }
 
-    /// The version that the whole way was run with; none where only its documentation was followed.
+    /// Returns the version of the agent that was tested end to end. Returns `None` if the support was only written from
+    /// the agent's documentation.
     pub(crate) fn version_run(self) -> Option<&'static str> {
         match self {
             Self::Claude => Some("2.1.325"),

@@ -1,4 +1,4 @@
-//! How the hooks are doing, for `doctor`.
+//! Checks the hooks for `doctor`.
 
 use std::path::{Path, PathBuf};
 
@@ -11,14 +11,14 @@ use super::{
 };
 use crate::output::{plural, when};
 
-/// No more problems than this are shown.
+/// The maximum number of problems that are shown.
 const MAX_SHOWN: usize = 3;
 
-/// What there is to look at.
+/// The input of the check.
 pub(crate) struct Checkup<'a> {
-    /// The workspace.
+    /// The root of the workspace.
     pub(crate) root: &'a Path,
-    /// Agents with the files that something was installed into.
+    /// Agents that hooks were installed for, with the files that were edited.
     pub(crate) installed: Vec<(Agent, Vec<PathBuf>)>,
     pub(crate) sessions: Sessions,
     pub(crate) log: Log,
@@ -26,7 +26,7 @@ pub(crate) struct Checkup<'a> {
 }
 
 impl Checkup<'_> {
-    /// Is all well, and what is there to say?
+    /// Returns whether all is well, and the report.
     pub(crate) fn look(&self) -> (bool, String) {
         let mut lines = Vec::new();
         let mut is_well = true;
@@ -81,7 +81,7 @@ impl Checkup<'_> {
         let files = files.iter().map(|file| file.display().to_string()).collect::<Vec<_>>().join(", ");
         match heard {
             Some(state) => (true, format!("{agent}: {files}; last heard of {}", when(state.heard, self.now))),
-            // Skipped without a word until somebody says yes.
+            // Codex silently skips hooks until the user trusts them.
             None if agent == Agent::Codex => {
                 (false, format!("{agent}: {files}; not heard of yet: trust them with /hooks in Codex"))
             }
@@ -90,7 +90,7 @@ impl Checkup<'_> {
     }
 }
 
-/// Work that goes on without the agent, and is not done.
+/// Returns the work that continues without the agent and has not finished.
 fn unfinished(log: &[Line]) -> impl Iterator<Item = &Line> {
     let is_done = |late: &Line| log.iter().any(|line| line.sort == Sort::Done && line.process == late.process);
     log.iter()

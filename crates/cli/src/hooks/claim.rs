@@ -1,4 +1,4 @@
-//! Takes an event on, in its turn, and remembers what came of it.
+//! Claims an event when its turn comes, and stores the result in the session.
 
 use std::{
     io,
@@ -16,45 +16,45 @@ use super::{
 };
 use crate::{failure::Failure, invocation::Invocation};
 
-/// So much of its time a process keeps for itself, should those before it never come to an end.
+/// Time reserved for this process in case earlier ones hang.
 const LAST_RESORT: Duration = Duration::from_secs(60);
 
-/// What is known once an event is taken on.
+/// The event that this process has claimed.
 pub(super) struct Assignment {
-    /// The workspace in which the session began.
+    /// The workspace in which the session started.
     pub(super) root: PathBuf,
-    /// The workspace inside of it in which the event took place, where there is one.
+    /// The nested workspace in which the event took place, if there is one.
     pub(super) inner: Option<PathBuf>,
     /// The session that the event counts for.
     pub(super) session: String,
-    /// Tells the event from others.
+    /// Identifies the event.
     pub(super) key: u64,
-    /// Is it perhaps the one before, told again? It then counts only where something changed in between.
+    /// Set if this may be a duplicate of the previous event. Then it only counts if files changed in between.
     pub(super) is_perhaps_known: bool,
     pub(super) turn: u64,
     pub(super) prompt: Option<String>,
-    /// How far the agent was told about restores.
+    /// The position up to which the agent was informed about restores.
     pub(super) told: Told,
 }
 
-/// What comes of an attempt to take an event on.
+/// The result of an attempt to claim an event.
 enum Claim {
-    /// It is this process's to do.
+    /// This process handles the event.
     Taken(Assignment),
-    /// It was done already.
+    /// The event was handled already.
     Known,
-    /// Others came first.
+    /// Other processes are ahead in the queue.
     NotYet,
 }
 
 impl Worker<'_> {
-    /// Claims an event, once all that came before it in its session are done; none where it was done already.
+    /// Claims an event once all earlier events of its session are done. Returns `None` if it was handled already.
     pub(super) fn take_on(&self, event: &HookEvent, session: &str, key: u64) -> Result<Option<Assignment>, Failure> {
         loop {
             self.wait_for_turn(event, session);
             let known = self.sessions.get(session);
             let root = self.root(event, known.as_ref())?;
-            // Without a memory, the store knows how many prompts there were.
+            // If the session's file is missing, the store still has the number of prompts.
             let turns_before = match &known {
                 Some(known) => known.turn,
                 None => self.turns_in_store(&root, session),
@@ -87,12 +87,12 @@ impl Worker<'_> {
         }
     }
 
-    /// Is there still time to let others go first? A checkpoint out of its turn is better than none.
+    /// Returns whether there is time left to wait for earlier processes. A checkpoint out of order is better than none.
     fn is_patient(&self) -> bool {
         self.deadline.saturating_duration_since(Instant::now()) > LAST_RESORT
     }
 
-    /// Returns when nobody's turn comes before ours, or nobody can be waited for any longer.
+    /// Waits until no running process is ahead of this one, or until the time for waiting is over.
     fn wait_for_turn(&self, event: &HookEvent, session: &str) {
         let Some(own) = self.own_process else { return };
         let others = || self.sessions.get(session).filter(|state| state.has_others_before(own));
@@ -127,7 +127,7 @@ impl Worker<'_> {
             return Claim::Known;
         }
         if state.root != root {
-            // Another workspace has other events.
+            // Event marks of one workspace mean nothing in another.
             state.told_event = None;
         }
         state.root = root.to_owned();
@@ -157,31 +157,31 @@ impl Worker<'_> {
         })
     }
 
-    /// The workspace that an event is about.
+    /// Returns the workspace that an event belongs to.
     fn root(&self, event: &HookEvent, known: Option<&SessionState>) -> Result<PathBuf, Failure> {
         let root = match (&event.moment, known) {
             (Moment::SessionStart { source }, Some(known)) if source.as_deref() == Some("compact") => {
                 Some(known.root.clone())
             }
-            // A session that goes on somewhere else has another workspace from then on.
+            // A session that resumes in another directory gets that directory's workspace from then on.
             (Moment::SessionStart { .. }, _) => None,
             (_, known) => known.map(|known| known.root.clone()),
         };
         match root.filter(|root| root.is_dir()) {
             Some(root) => Ok(root),
-            // Of a session that is known, it was moved, perhaps to where the agent stands now.
+            // If the session is known, its workspace was moved, possibly to the agent's current directory.
             None => self.root_around(event),
         }
     }
 
-    /// The workspace around the directory in which the agent stands, where it lies inside that of the session.
+    /// Returns the workspace around the agent's current directory if it is nested in the session's workspace.
     fn inner(&self, event: &HookEvent, root: &Path) -> Option<PathBuf> {
         let stands_in_root = event.directory.as_ref().is_none_or(|directory| directory == root);
         let around = if stands_in_root { None } else { self.root_around(event).ok() };
         around.filter(|inner| inner != root && inner.starts_with(root))
     }
 
-    /// The workspace around the directory in which the agent stands.
+    /// Returns the workspace around the agent's current directory.
     fn root_around(&self, event: &HookEvent) -> Result<PathBuf, Failure> {
         let directory = match &event.directory {
             Some(directory) => directory.clone(),
@@ -222,7 +222,7 @@ impl Worker<'_> {
             });
             (changed, ())
         };
-        // Where it can't be remembered, that was told when the event was taken on.
+        // A session file that can't be written was reported when the event was claimed.
         drop(self.sessions.change(&assignment.session, change));
     }
 
@@ -238,7 +238,7 @@ impl Worker<'_> {
         drop(self.sessions.change(session, change));
     }
 
-    /// A session that can't be remembered costs the memory alone: the checkpoint is taken all the same.
+    /// Reports that the session's file can't be written. The checkpoint is taken nevertheless.
     fn tell_of_lost_memory(&self, source: io::Error) {
         let failure = Failure::from(backtrail::Error::Io { action: "remember", path: "the session".into(), source });
         (self.problem)(&failure.message());
@@ -257,7 +257,8 @@ impl Worker<'_> {
     }
 }
 
-/// Tells events apart: by what the agent says, else by all that it says.
+/// Returns the key that identifies an event: the hash of its identity, or of the whole payload if the agent sends no
+/// identity.
 pub(super) fn event_key(event: &HookEvent, payload_hash: u64) -> u64 {
     match &event.identity {
         Some(identity) => xxhash_rust::xxh3::xxh3_64(format!("{} {identity}", event.moment.word()).as_bytes()),

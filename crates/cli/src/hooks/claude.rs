@@ -1,4 +1,4 @@
-//! Payloads in the shape that Claude Code gave them, and that several agents took over.
+//! Payloads in the format of Claude Code, which several other agents adopted.
 
 use serde_json::Value;
 
@@ -8,7 +8,7 @@ use super::{
     tools,
 };
 
-/// What such a payload says.
+/// Parses a payload in this format.
 pub(crate) fn read(agent: Agent, payload: &Payload<'_>) -> Result<Option<HookEvent>, PayloadProblem> {
     let event = payload.text("hook_event_name").ok_or_else(|| PayloadProblem("it has no hook_event_name".into()))?;
     let Some(moment) = moment(&event, payload)? else { return Ok(None) };
@@ -42,7 +42,7 @@ fn moment(event: &str, payload: &Payload<'_>) -> Result<Option<Moment>, PayloadP
     }))
 }
 
-/// The last tool of a batch that may have changed something. Its own event has told about it already, as a rule.
+/// Returns the last call of a batch that may change files. Usually the call's own event was received before.
 fn last_of_batch(payload: &Payload<'_>) -> Option<ToolCall> {
     let calls = payload.value("tool_calls");
     let calls = calls.as_array().into_iter().flatten().rev().filter_map(Value::as_object);
@@ -54,7 +54,8 @@ fn last_of_batch(payload: &Payload<'_>) -> Option<ToolCall> {
 fn identity(moment: &Moment, payload: &Payload<'_>) -> Option<String> {
     match moment {
         Moment::BeforeTool(call) | Moment::AfterTool(call) => call.id.clone(),
-        // The same words in the same turn are the same prompt; an id alone can't tell where an agent counts otherwise.
+        // The same text in the same turn is the same prompt. The id alone is not enough, because not all agents use one
+        // id per prompt.
         Moment::Prompt(text) => {
             payload.first_text(&["prompt_id", "turn_id", "timestamp"]).map(|id| format!("{id} {text}"))
         }

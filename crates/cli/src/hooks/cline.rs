@@ -1,4 +1,4 @@
-//! Payloads of Cline: tasks, with what an event is about under a key of its own.
+//! Payloads of Cline. Sessions are called tasks, and the details of an event are under a key of their own.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,7 @@ use super::{
     event::{HookEvent, Moment, Payload, PayloadProblem, ToolCall},
 };
 
-/// What such a payload says.
+/// Parses a payload in this format.
 pub(crate) fn read(payload: &Payload<'_>) -> Result<Option<HookEvent>, PayloadProblem> {
     let event = payload.first_text(&["hookName", "hook_event_name"]);
     let event = event.ok_or_else(|| PayloadProblem("it has no hookName".into()))?;

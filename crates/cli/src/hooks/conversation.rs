@@ -1,6 +1,7 @@
-//! Brings a conversation back: a copy of it under a new session, beside the one that it came from.
+//! Restores a conversation: writes a copy of it under a new session id, beside the original.
 //!
-//! The agent's own file is never written: a session that runs keeps its conversation in memory, and would not notice.
+//! The agent's own file is never written: a running session keeps its conversation in memory, and would not notice the
+//! change.
 
 use std::{
     io::{self, Write},
@@ -14,30 +15,30 @@ use uuid::Uuid;
 use super::{Agent, session::Sessions, worker::CONVERSATION};
 use crate::{failure::Failure, output::shell_words};
 
-/// A conversation that can be gone on with.
+/// A conversation that the user can resume.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Fork {
     pub(crate) agent: Agent,
-    /// The prompt that the conversation ends in front of.
+    /// The prompt that the conversation ends before.
     pub(crate) before: String,
-    /// Does the session that it comes from still run?
+    /// Set if the original session is still running.
     pub(crate) is_live: bool,
-    /// What is written; none where nothing had been said yet, or the agent can't go on from a file.
+    /// The file to write. `None` if the conversation was still empty, or if the agent can't resume from a file.
     pub(crate) copy: Option<ForkedFile>,
-    /// The words that go on with it.
+    /// The command line that resumes the conversation.
     pub(crate) command: String,
 }
 
-/// The copy.
+/// The copy of a conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ForkedFile {
-    /// Its session.
+    /// The id of the new session.
     pub(crate) session: String,
     pub(crate) path: PathBuf,
     bytes: Vec<u8>,
 }
 
-/// The conversation that belongs to a checkpoint, ready to be written.
+/// Prepares the copy of the conversation that belongs to a checkpoint.
 pub(crate) fn plan(workspace: &Workspace, id: &CheckpointId, sessions: &Sessions) -> Result<Fork, Failure> {
     let turn = turn_of(workspace, id)?;
     let (Some(agent), Some(session)) = (turn.agent.as_ref().and_then(|agent| agent.parse().ok()), &turn.session) else {
@@ -63,7 +64,8 @@ fn no_conversation(id: &CheckpointId) -> Failure {
     Error::UnknownAttachment { checkpoint: *id, name: CONVERSATION.to_owned() }.into()
 }
 
-/// The prompt that a checkpoint belongs to: its own, that of its step, else the last one before it.
+/// Returns the turn that a checkpoint belongs to: the checkpoint itself, the turn of its step, or else the last turn
+/// before it.
 fn turn_of(workspace: &Workspace, id: &CheckpointId) -> Result<Checkpoint, Failure> {
     let checkpoint = workspace.get(id)?;
     if checkpoint.kind == Kind::Turn {
@@ -77,7 +79,7 @@ fn turn_of(workspace: &Workspace, id: &CheckpointId) -> Result<Checkpoint, Failu
 }
 
 impl ForkedFile {
-    /// Writes the copy, where nothing is yet.
+    /// Writes the copy. Fails if the file exists already.
     pub(crate) fn write(&self) -> Result<(), Failure> {
         let write = || -> io::Result<()> {
             own_files::make_directories(self.path.parent().unwrap_or(Path::new("/")))?;
@@ -89,7 +91,7 @@ impl ForkedFile {
     }
 }
 
-/// The words that start an agent.
+/// Returns the command that starts an agent.
 fn start(agent: Agent) -> &'static str {
     match agent {
         Agent::Claude => "claude",
@@ -110,7 +112,7 @@ fn resume(agent: Agent, session: &str) -> String {
     }
 }
 
-/// The same conversation under a new session; none where it is not known how the agent keeps one.
+/// Copies the conversation to a new session id. Returns `None` if the agent's file format is not supported.
 fn fork(agent: Agent, session: &str, transcript: &Path, bytes: &[u8]) -> Option<ForkedFile> {
     let (new, bytes) = match agent {
         Agent::Claude | Agent::Qwen => (Uuid::new_v4(), without_last_lines(bytes, is_queued)),
@@ -120,7 +122,7 @@ fn fork(agent: Agent, session: &str, transcript: &Path, bytes: &[u8]) -> Option<
     };
     let new = new.to_string();
     let name = transcript.file_name()?.to_str()?;
-    // Gemini CLI has only the start of the id in the name.
+    // Gemini CLI uses only the start of the id in the file name.
     let short = |session: &str| session.chars().take(8).collect::<String>();
     let named =
         if name.contains(session) { name.replace(session, &new) } else { name.replace(&short(session), &short(&new)) };
@@ -151,7 +153,7 @@ fn parsed(line: &[u8]) -> Value {
     serde_json::from_slice(line).unwrap_or_default()
 }
 
-/// Is it the note that a prompt waits its turn? The one that waited was not part of the conversation yet.
+/// Returns whether the line records that a prompt was queued. A queued prompt is not part of the conversation yet.
 fn is_queued(line: &[u8]) -> bool {
     parsed(line)["type"] == "queue-operation"
 }
@@ -162,7 +164,8 @@ fn without_last_lines(bytes: &[u8], is_unwanted: fn(&[u8]) -> bool) -> Vec<u8> {
     lines.concat()
 }
 
-/// Codex notes that it starts on a prompt before it asks whether it may.
+/// Removes the last turn if it was not completed. Codex records the start of a turn before it runs the hook of the
+/// prompt.
 fn without_unfinished_turn(bytes: &[u8]) -> Vec<u8> {
     let lines = lines(bytes);
     let kind = |line: &[u8]| {

@@ -1,4 +1,4 @@
-//! Payloads of GitHub Copilot CLI: Claude Code's shape for events written with a capital, its own for the others.
+//! Payloads of GitHub Copilot CLI: Claude Code's format for events whose names are capitalized, its own for all others.
 
 use serde_json::Value;
 
@@ -7,12 +7,12 @@ use super::{
     event::{HookEvent, Moment, Payload, PayloadProblem, ToolCall},
 };
 
-/// What such a payload says.
+/// Parses a payload in either format.
 pub(crate) fn read(payload: &Payload<'_>) -> Result<Option<HookEvent>, PayloadProblem> {
     if payload.0.contains_key("hook_event_name") {
         return claude::read(Agent::Copilot, payload);
     }
-    // Its own shape names no event: the keys tell.
+    // Copilot's own format does not name the event: the keys identify it.
     let has = |key: &str| payload.0.contains_key(key);
     let moment = if has("toolResult") {
         Moment::AfterTool(tool(payload)?)
@@ -42,7 +42,7 @@ pub(crate) fn read(payload: &Payload<'_>) -> Result<Option<HookEvent>, PayloadPr
     }))
 }
 
-/// Arguments may be JSON within JSON.
+/// Returns the tool call. Its arguments may be a string that holds JSON.
 fn tool(payload: &Payload<'_>) -> Result<ToolCall, PayloadProblem> {
     let call = payload.tool("toolName", "toolArgs", "toolCallId")?;
     let input = match &call.input {

@@ -1,4 +1,4 @@
-//! Payloads of Cursor: conversations with generations in them, and several roots.
+//! Payloads of Cursor: conversations that consist of generations, and several workspace roots.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,7 @@ use super::{
     event::{HookEvent, Moment, Payload, PayloadProblem, ToolCall},
 };
 
-/// What such a payload says.
+/// Parses a payload in this format.
 pub(crate) fn read(payload: &Payload<'_>) -> Result<Option<HookEvent>, PayloadProblem> {
     let event = payload.text("hook_event_name").ok_or_else(|| PayloadProblem("it has no hook_event_name".into()))?;
     let tool = || payload.tool("tool_name", "tool_input", "tool_use_id");
@@ -47,7 +47,8 @@ fn edit(payload: &Payload<'_>) -> ToolCall {
     ToolCall { name: "Edit".into(), id: None, input: serde_json::json!({ "file_path": payload.text("file_path") }) }
 }
 
-/// The first root; the user's own hooks run somewhere else altogether.
+/// Returns the first root. `cwd` is only a fallback, because hooks from the user's own configuration run in an
+/// unrelated directory.
 fn directory(payload: &Payload<'_>) -> Option<PathBuf> {
     let roots = payload.value("workspace_roots");
     let first = roots.as_array().and_then(|roots| roots.first()).and_then(Value::as_str).map(PathBuf::from);

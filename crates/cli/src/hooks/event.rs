@@ -1,4 +1,4 @@
-//! What an agent says through a hook, whatever words it uses.
+//! A hook event, independent of the payload format of the agent.
 
 use std::path::PathBuf;
 
@@ -6,53 +6,53 @@ use serde_json::{Map, Value};
 
 use super::{Agent, surrogates::without_lone_surrogates};
 
-/// Something that an agent is about to do, or has done.
+/// An action that an agent is about to take, or has taken.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct HookEvent {
-    /// Who says so.
+    /// The agent that sent the event.
     pub(crate) agent: Agent,
-    /// Its session.
+    /// The id of the agent's session.
     pub(crate) session: String,
-    /// The session that started this one, where it is that of a subagent.
+    /// The session that started this one. Set if this is the session of a subagent.
     pub(crate) parent: Option<String>,
-    /// Which subagent it is about, where it is about one.
+    /// The id of the subagent that the event is about. `None` if it is not about a subagent.
     pub(crate) subagent: Option<String>,
-    /// What happens.
+    /// The kind of the event.
     pub(crate) moment: Moment,
-    /// Where the agent stands.
+    /// The agent's current directory.
     pub(crate) directory: Option<PathBuf>,
-    /// The file in which the agent keeps the conversation.
+    /// The file in which the agent stores the conversation.
     pub(crate) transcript: Option<PathBuf>,
-    /// What tells this event from every other, where the agent says.
+    /// A text that identifies this event. `None` if the payload holds none.
     pub(crate) identity: Option<String>,
 }
 
-/// What happens.
+/// The kind of an event.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Moment {
-    /// A session begins, or goes on after a break.
+    /// A session starts or resumes.
     SessionStart {
-        /// How it came about, in the agent's word.
+        /// The reason for the start, as the agent names it.
         source: Option<String>,
     },
-    /// A prompt was given.
+    /// The user submitted a prompt.
     Prompt(String),
     /// A tool is about to run.
     BeforeTool(ToolCall),
     /// A tool has run.
     AfterTool(ToolCall),
-    /// A subagent begins.
+    /// A subagent starts.
     SubagentStart,
-    /// A subagent is done.
+    /// A subagent has finished.
     SubagentEnd,
     /// The answer to a prompt is complete.
     TurnEnd,
-    /// The session is over.
+    /// The session has ended.
     SessionEnd,
 }
 
 impl Moment {
-    /// A word for logs.
+    /// Returns the name of the event for logs.
     pub(crate) fn word(&self) -> &'static str {
         match self {
             Self::SessionStart { .. } => "session start",
@@ -67,60 +67,60 @@ impl Moment {
     }
 }
 
-/// A tool, and what it was told.
+/// A call of a tool.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ToolCall {
-    /// The tool.
+    /// The name of the tool.
     pub(crate) name: String,
-    /// Which call of it this is, where the agent says.
+    /// The id of the call, if the agent sends one.
     pub(crate) id: Option<String>,
-    /// What it was told.
+    /// The arguments of the call.
     pub(crate) input: Value,
 }
 
-/// Why a payload means nothing.
+/// The reason why a payload can't be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PayloadProblem(pub(crate) String);
 
-/// Longer words than this are no session.
+/// The maximum length of a session id. A longer text is not accepted as one.
 const MAX_SESSION_BYTES: usize = 512;
 
-/// A payload, with questions that every shape of it answers.
+/// A payload, with accessors that all formats share.
 pub(crate) struct Payload<'p>(pub(crate) &'p Map<String, Value>);
 
 impl Payload<'_> {
-    /// A text that is not empty.
+    /// Returns the text under a key. Returns `None` if it is empty.
     pub(crate) fn text(&self, key: &str) -> Option<String> {
         self.0.get(key).and_then(Value::as_str).filter(|text| !text.is_empty()).map(str::to_owned)
     }
 
-    /// The first of these keys that has a text.
+    /// Returns the first text that is found under these keys.
     pub(crate) fn first_text(&self, keys: &[&str]) -> Option<String> {
         keys.iter().find_map(|key| self.text(key))
     }
 
-    /// A path that is absolute.
+    /// Returns the path under a key. Returns `None` if it is not absolute.
     pub(crate) fn path(&self, key: &str) -> Option<PathBuf> {
         self.text(key).map(PathBuf::from).filter(|path| path.is_absolute())
     }
 
-    /// Any value; null where there is none.
+    /// Returns the value under a key, or null if the key is missing.
     pub(crate) fn value(&self, key: &str) -> Value {
         self.0.get(key).cloned().unwrap_or_default()
     }
 
-    /// The first of these keys that has an object.
+    /// Returns the first object that is found under these keys.
     pub(crate) fn first_object(&self, keys: &[&str]) -> Option<Map<String, Value>> {
         keys.iter().find_map(|key| self.0.get(*key)?.as_object().cloned())
     }
 
-    /// The session, under the first of these keys that has one.
+    /// Returns the session id, from the first of these keys that has a text.
     pub(crate) fn session(&self, keys: &[&str]) -> Result<String, PayloadProblem> {
         let found = self.first_text(keys).filter(|session| session.len() <= MAX_SESSION_BYTES);
         found.ok_or_else(|| PayloadProblem(format!("it has no {}", keys[0])))
     }
 
-    /// The tool that it is about.
+    /// Returns the tool call that the payload describes.
     pub(crate) fn tool(&self, name: &str, input: &str, id: &str) -> Result<ToolCall, PayloadProblem> {
         let named = self.text(name).ok_or_else(|| PayloadProblem(format!("it has no {name}")))?;
         Ok(ToolCall { name: named, id: self.text(id), input: self.value(input) })
@@ -129,17 +129,17 @@ impl Payload<'_> {
 
 fn parse(bytes: &[u8]) -> serde_json::Result<Value> {
     serde_json::from_slice(bytes).or_else(|error| {
-        // What was wrong with the payload itself is what is told.
+        // The error is about the payload as it was received, not about the repaired one.
         serde_json::from_slice(&without_lone_surrogates(bytes)).map_err(|_| error)
     })
 }
 
-/// What an agent's payload says; none where it is about something that nobody needs to know.
+/// Parses an agent's payload. Returns `None` for an event that does not matter to checkpoints.
 pub(crate) fn read(agent: Agent, bytes: &[u8]) -> Result<Option<HookEvent>, PayloadProblem> {
     let value = parse(bytes).map_err(|error| PayloadProblem(format!("it is no JSON: {error}")))?;
     let object = value.as_object().ok_or_else(|| PayloadProblem("it is no object".into()))?;
     let payload = Payload(object);
-    // Some agents also run the hooks of others: the shape tells who is really speaking.
+    // Some agents also run the hooks that are installed for other agents: the format shows which one sent the payload.
     if payload.0.contains_key("cursor_version") {
         return super::cursor::read(&payload);
     }

@@ -1,7 +1,8 @@
-//! What an agent starts: reads the payload, has another process do the work, and waits for it only so long.
+//! The process that an agent starts: reads the payload, has another process do the work, and waits for it for a limited
+//! time.
 //!
-//! Ends with 0 whatever happens, because any other number may stop a prompt or a tool. The work is done in a process
-//! of its own: what goes wrong there, up to a crash, can't reach the agent, and what takes too long goes on without it.
+//! Always ends with exit status 0, because any other status may stop a prompt or a tool. A separate process does the
+//! work: its errors and crashes can't reach the agent, and work that takes too long continues without the agent.
 
 use std::{
     ffi::OsString,
@@ -28,16 +29,16 @@ use super::{
 };
 use crate::{failure::Failure, output, process, settings::Environment};
 
-/// The word that tells a worker from what an agent starts.
+/// The flag that marks a worker process.
 const WORKER: &str = "--worker";
 
-/// Larger payloads are not read to the end.
+/// The maximum size of a payload. The rest is not read.
 const MAX_PAYLOAD_BYTES: u64 = 64 << 20;
 
-/// So long an agent may take to say what it has to say.
+/// The maximum time that an agent may take to send the payload.
 const PATIENCE_FOR_PAYLOAD: Duration = Duration::from_secs(5);
 
-/// Runs `hook`, with the words behind it.
+/// Runs `hook` with the arguments that follow it.
 pub(crate) fn run(words: &[OsString]) {
     let environment = Environment::of_process();
     let named: Vec<String> = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
@@ -53,12 +54,12 @@ struct Front {
     environment: Environment,
     log: Option<Log>,
     agent_word: String,
-    /// Whom the worker works for.
+    /// The agent's process, if this is a worker.
     agent_process: Option<ProcessMark>,
 }
 
 impl Front {
-    /// In the process that the agent waits for.
+    /// Runs in the process that the agent waits for.
     fn receive(&self) {
         last_word::prepare(&self.agent_word, self.log.clone());
         let agent = self.agent_word.parse::<Agent>();
@@ -77,7 +78,7 @@ impl Front {
         }
     }
 
-    /// Reads the payload and waits for the worker; gives what is to be told to the agent.
+    /// Reads the payload and waits for the worker. Returns the answer for the agent.
     fn pass_on(&self, agent: Agent) -> Option<String> {
         if std::io::stdin().is_terminal() {
             output::talk_of_hook("backtrail hook reads what an agent says on stdin; set it up with: backtrail install");
@@ -112,23 +113,23 @@ impl Front {
         let mut command = process::own_command()?;
         command.args(["hook", WORKER, agent.name()]);
         command.args(ProcessMark::of_agent().map(ProcessMark::to_word));
-        // None of ours: an agent may wait until all that was given to its hook is closed.
+        // The worker inherits none of our pipes: an agent may wait until all pipes that it gave to its hook are closed.
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()
     }
 
-    /// Hands the payload over, and waits for the end of the worker's answer as long as the event allows.
+    /// Sends the payload, and waits for the end of the worker's answer as long as the event allows.
     fn wait(&self, worker: &mut Child, payload: Vec<u8>, event: &HookEvent) -> Option<String> {
         let (sender, receiver) = mpsc::channel();
         let (stdin, stdout, stderr) = (worker.stdin.take(), worker.stdout.take(), worker.stderr.take());
         let talk = move || {
-            // A worker that ended early closes its ends, and says what it had to say in the log.
+            // A worker that ended early has closed its pipes, and has reported its problem in the log.
             drop(stdin.map(|mut stdin| stdin.write_all(&payload)));
             let (mut answer, mut talk) = (String::new(), String::new());
             drop(stdout.map(|mut stdout| stdout.read_to_string(&mut answer)));
             drop(stderr.map(|mut stderr| stderr.read_to_string(&mut talk)));
             drop(sender.send((answer, talk)));
         };
-        // Where no thread can be had, the agent waits for as long as it takes.
+        // If no thread can be started, the agent waits as long as the work takes.
         let talk = Mutex::new(Some(talk));
         let talk = Arc::new(move || talk.lock().ok()?.take().map(|talk| talk()));
         let same = Arc::clone(&talk);
@@ -155,7 +156,7 @@ impl Front {
         None
     }
 
-    /// Tells of a worker that could not tell itself: one that was killed, for instance.
+    /// Reports the failure of a worker that could not report it itself, for instance because it was killed.
     fn report_unprotected(&self, worker: Option<u32>, message: &str, event: &HookEvent) {
         self.problem(event.moment.word(), Some(event), message);
         output::talk_of_hook(&format!("backtrail: not protected: {message}"));
@@ -171,9 +172,9 @@ impl Front {
         drop(sessions.change(&sessions.that_counts(event), bury));
     }
 
-    /// In the process that does the work.
+    /// Runs in the worker process.
     fn work(&self) {
-        // Out of reach of whoever ends the agent's hooks.
+        // A session of its own: a signal to the process group of the agent's hooks does not reach it.
         let _ = rustix::process::setsid();
         let (arrived, deadline) = (Timestamp::now(), Instant::now() + Duration::from_secs(PATIENCE_SECONDS));
         let (Ok(agent), Ok(payload)) = (self.agent_word.parse::<Agent>(), read_payload()) else { return };
@@ -229,7 +230,7 @@ fn say_unprotected(failure: &Failure) {
     output::talk_of_hook(&format!("backtrail: not protected: {}", failure.message()));
 }
 
-/// Most calls only look: no process is started for them.
+/// Returns whether the event needs a worker. Most tool calls only read: no process is started for them.
 fn is_of_interest(event: &HookEvent) -> bool {
     match &event.moment {
         Moment::BeforeTool(call) | Moment::AfterTool(call) => tools::may_change_files(call),
@@ -237,18 +238,19 @@ fn is_of_interest(event: &HookEvent) -> bool {
     }
 }
 
-/// How long the agent is kept waiting: longest for what has to be done before something changes.
+/// Returns the time that the agent waits. It is longest for checkpoints that must be taken before something changes.
 fn patience(moment: &Moment) -> Duration {
     Duration::from_millis(match moment {
         Moment::BeforeTool(_) | Moment::Prompt(_) => 15_000,
         Moment::AfterTool(_) => 10_000,
         Moment::SessionStart { .. } | Moment::TurnEnd | Moment::SubagentEnd | Moment::SubagentStart => 5_000,
-        // Agents give up on these soon.
+        // Agents stop waiting for this hook soon.
         Moment::SessionEnd => 1_000,
     })
 }
 
-/// What an agent says on stdin. One that forgets to close it is not waited for: what it said so far may be all.
+/// Reads the payload from stdin. Stops waiting for an agent that does not close stdin: the input so far may be
+/// complete.
 fn payload_of_agent() -> std::io::Result<Vec<u8>> {
     let stdin = std::io::stdin();
     let deadline = Instant::now() + PATIENCE_FOR_PAYLOAD;
@@ -263,7 +265,7 @@ fn payload_of_agent() -> std::io::Result<Vec<u8>> {
             Err(error) => return Err(error.into()),
         }
         match rustix::io::read(&stdin, &mut part) {
-            // Nothing was given at all, or no more comes.
+            // Stdin was closed from the start, or is at its end.
             Ok(0) | Err(Errno::BADF) => break,
             Ok(length) => payload.extend(&part[..length]),
             Err(Errno::INTR | Errno::AGAIN) => {}
@@ -279,8 +281,8 @@ fn read_payload() -> std::io::Result<Vec<u8>> {
     Ok(payload)
 }
 
-/// Is this the command line of `hook`? Gives the words behind it. Known without parsing the rest, because a word that
-/// is not understood must not end in a usage error.
+/// Returns the arguments of `hook`, or `None` if this is another command. Does not parse the rest of the command line,
+/// because an unknown argument must not end in a usage error.
 pub(crate) fn words_of_hook(words: &[OsString]) -> Option<&[OsString]> {
     let position = words.iter().skip(1).position(|word| !word.to_string_lossy().starts_with('-'))? + 1;
     let is_help = |word: &OsString| word == "--help" || word == "-h";

@@ -1,4 +1,4 @@
-//! What the fuzzer asks of payloads: what they say is bounded, and names no place that is not plainly named.
+//! Checks for the fuzzer: events are bounded, and their paths are absolute.
 
 use std::path::Path;
 
@@ -16,7 +16,7 @@ pub(crate) fn payload(bytes: &[u8]) {
             Ok(None) => {}
             Err(problem) => assert!(!problem.0.is_empty() && !problem.0.contains('\n'), "{problem:?}"),
         }
-        // The front and the worker each read it, and must agree.
+        // The front and the worker both parse the payload, and must agree.
         let text = serde_json::from_slice::<serde_json::Value>(bytes).map(|value| value.to_string());
         if let Ok(text) = text {
             assert_eq!(event::read(agent, text.as_bytes()), read, "the same, however it is spaced");

@@ -1,11 +1,11 @@
-//! Payloads of Gemini CLI: Claude Code's keys under other events, and a time instead of ids.
+//! Payloads of Gemini CLI: Claude Code's keys with other event names, and a timestamp instead of ids.
 
 use super::{
     Agent,
     event::{HookEvent, Moment, Payload, PayloadProblem},
 };
 
-/// What such a payload says.
+/// Parses a payload in this format.
 pub(crate) fn read(payload: &Payload<'_>) -> Result<Option<HookEvent>, PayloadProblem> {
     let event = payload.text("hook_event_name").ok_or_else(|| PayloadProblem("it has no hook_event_name".into()))?;
     let tool = || payload.tool("tool_name", "tool_input", "tool_use_id");
@@ -18,7 +18,7 @@ pub(crate) fn read(payload: &Payload<'_>) -> Result<Option<HookEvent>, PayloadPr
         "SessionEnd" => Moment::SessionEnd,
         _ => return Ok(None),
     };
-    // Two calls of one tool differ in their time at least, and in what the tool was told.
+    // Two calls of one tool differ at least in the timestamp or in the input.
     let told = payload.0.get("tool_input").map(ToString::to_string).unwrap_or_default();
     Ok(Some(HookEvent {
         agent: Agent::Gemini,

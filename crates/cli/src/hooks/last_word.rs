@@ -1,4 +1,4 @@
-//! What an agent is answered by a hook that breaks.
+//! The answer that an agent gets if the hook panics.
 
 use std::{panic, process};
 
@@ -10,8 +10,8 @@ use super::{
 };
 use crate::output;
 
-/// From here on a panic is told, and ends this process as if nothing had happened: any other end may stop a prompt or a
-/// tool. Nobody could catch one later, because in an optimised program it ends the process where it arises.
+/// Installs a panic hook that reports the panic and ends this process with success: any other exit status may stop a
+/// prompt or a tool. `catch_unwind` would not help, because a panic aborts the process in an optimized build.
 pub(super) fn prepare(agent_word: &str, log: Option<Log>) {
     let agent_word = agent_word.to_owned();
     panic::set_hook(Box::new(move |panic| {
@@ -49,7 +49,7 @@ mod tests {
 
     const PLACE: &str = "BACKTRAIL_TEST_LAST_WORD";
 
-    /// In a process of its own, which it ends.
+    /// Runs in a process of its own, because it ends that process.
     #[test]
     fn alone() {
         let Some(place) = std::env::var_os(PLACE) else { return };

@@ -1,4 +1,4 @@
-//! Checkpoints that were not there when the agent went on.
+//! Checkpoints that were not finished when the agent continued.
 
 use backtrail::Checkpoint;
 use serde_json::{Map, Value};
@@ -6,26 +6,27 @@ use serde_json::{Map, Value};
 use super::event::Moment;
 use crate::output;
 
-/// What there is to know about one.
+/// The message about a late checkpoint.
 pub(crate) const MEANING: &str = "taken late, after the agent had gone on: what it did meanwhile may be in it";
 
-/// Where a checkpoint's record has the word.
+/// The key in a checkpoint's metadata.
 const LATE: &str = "late";
 
-/// Was it taken after the agent had gone on? Then it may hold what the agent did meanwhile.
+/// Returns whether the checkpoint was taken after the agent had continued. Then it may contain changes that the agent
+/// made meanwhile.
 pub(crate) fn is_late(checkpoint: &Checkpoint) -> bool {
     checkpoint.metadata.get(LATE) == Some(&Value::Bool(true))
 }
 
-/// Does an event ask for the state before something happens? Others lose nothing by being late.
+/// Returns whether an event asks for the state before something happens. A delay does not matter to other events.
 pub(super) fn may_be_late(moment: &Moment) -> bool {
     matches!(moment, Moment::SessionStart { .. } | Moment::Prompt(_) | Moment::BeforeTool(_))
 }
 
-/// For the record of a checkpoint whose files were just read.
+/// Returns the metadata for a checkpoint whose files were just read.
 pub(super) fn words() -> Map<String, Value> {
     let mut words = Map::new();
-    // The hook that the agent waits for reads our answer as long as it runs.
+    // The hook process reads our answer as long as it runs, and the agent waits for it that long.
     if !output::is_hook_heard() {
         words.insert(LATE.into(), true.into());
     }

@@ -1,4 +1,4 @@
-//! What hooks could not say to anybody, kept for `doctor`. Bounded, and never the reason for a failure.
+//! Stores the problems of hooks for `doctor`. The file is bounded, and a failure to write it is ignored.
 
 use std::{
     fs, io,
@@ -9,53 +9,53 @@ use backtrail::own_files;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-/// The older half goes when the file is larger.
+/// The maximum size of the file. The older half is removed if the file gets larger.
 const MAX_BYTES: u64 = 512 << 10;
 
-/// Longer messages are cut.
+/// The maximum length of a message. Longer messages are truncated.
 const MAX_MESSAGE_CHARS: usize = 400;
 
-/// What a line is about.
+/// The kind of a log line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Sort {
-    /// Something went wrong: no checkpoint was taken, or one without its conversation.
+    /// An error: no checkpoint was taken, or one without its conversation.
     Problem,
-    /// The agent was not kept waiting any longer; the work goes on.
+    /// The agent stopped waiting; the work continues.
     Late,
-    /// Work that went on is done.
+    /// Work that continued without the agent has finished.
     Done,
 }
 
-/// One line.
+/// A line of the log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Line {
     pub(crate) time: Timestamp,
     pub(crate) sort: Sort,
-    /// The agent, as it was named on the command line.
+    /// The agent, as the command line named it.
     pub(crate) agent: String,
-    /// What happened.
+    /// The kind of the event.
     pub(crate) event: String,
     pub(crate) session: Option<String>,
     pub(crate) workspace: Option<PathBuf>,
     pub(crate) message: String,
-    /// The process that took over.
+    /// The worker process.
     pub(crate) process: Option<u32>,
 }
 
-/// Where the lines go.
+/// The log file.
 #[derive(Debug, Clone)]
 pub(crate) struct Log {
     file: PathBuf,
 }
 
 impl Log {
-    /// The log in this directory.
+    /// Returns the log in this directory.
     pub(crate) fn in_directory(directory: &Path) -> Self {
         Self { file: directory.join("hooks.jsonl") }
     }
 
-    /// Adds a line. Without a disk to write to there is nobody to tell.
+    /// Adds a line. Errors are ignored: if the disk can't be written, there is no other place to report them.
     pub(crate) fn add(&self, line: &Line) {
         drop(self.try_add(line));
     }
@@ -73,7 +73,7 @@ impl Log {
         Ok(())
     }
 
-    /// Two processes that do this at once lose a few lines of a log, and nothing else.
+    /// Removes the older half. If two processes do this at once, a few lines are lost, and nothing else.
     fn halve(&self) -> io::Result<()> {
         let bytes = fs::read(&self.file)?;
         let half = bytes.len() / 2;
@@ -81,14 +81,14 @@ impl Log {
         own_files::replace(&self.file, &bytes[start..])
     }
 
-    /// What is there, oldest first; lines that can't be read are left out.
+    /// Returns all lines, oldest first. Unreadable lines are skipped.
     pub(crate) fn lines(&self) -> Vec<Line> {
         let bytes = fs::read(&self.file).unwrap_or_default();
         let lines = bytes.split(|byte| *byte == b'\n');
         lines.filter_map(|line| serde_json::from_slice(line).ok()).collect()
     }
 
-    /// Where it is.
+    /// Returns the path of the log.
     pub(crate) fn file(&self) -> &Path {
         &self.file
     }

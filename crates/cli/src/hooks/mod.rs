@@ -1,8 +1,8 @@
-//! What agents say through their hooks, and what is done about it.
+//! Handles the hook events that agents send.
 //!
-//! `front` is what an agent starts. It reads an `event`, whose words one file for each shape of payload knows, and has a
-//! `worker` take the checkpoint, once `claim` says that it is its turn. `session` remembers what must be known from one hook
-//! to the next, and `queue` who comes first.
+//! `front` is the process that an agent starts. It reads an `event`; one file for each payload format parses it. It
+//! starts a `worker`, which takes the checkpoint once `claim` says that it is its turn. `session` stores the state that
+//! one hook leaves for the next, and `queue` the order of the events.
 
 mod agent;
 mod checkup;

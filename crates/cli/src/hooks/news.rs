@@ -1,4 +1,4 @@
-//! Tells an agent, with its next prompt, that files are no longer as it left them, or no longer protected.
+//! Tells an agent, with its next prompt, that files were restored or are no longer protected.
 
 use backtrail::{CheckpointId, Event, PatchLimits, Skipped, TimedEvent, Workspace};
 use jiff::Timestamp;
@@ -7,15 +7,15 @@ use serde_json::{Value, json};
 
 use super::{Agent, event::Moment};
 
-/// No more paths than this are named.
+/// The maximum number of paths in a message.
 const MAX_NAMED: usize = 20;
 
-/// Tells one event of a workspace from the others.
+/// Identifies an event in the workspace's event log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct EventMark(u64);
 
 impl EventMark {
-    /// Stands before the first.
+    /// The position before the first event.
     const START: Self = Self(0);
 
     fn of(line: &str) -> Self {
@@ -23,25 +23,26 @@ impl EventMark {
     }
 }
 
-/// How far an agent was told.
+/// The position up to which an agent was informed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Told {
-    /// Up to this event. A clock may be set back; the order of events can't.
+    /// The last event that the agent was informed about. A clock may be set back, but the order of events does not
+    /// change.
     pub(super) event: Option<EventMark>,
-    /// Up to this time, where the event is not known or no longer kept.
+    /// The time of the last message. Used if the event is not known or no longer in the log.
     pub(super) time: Timestamp,
 }
 
-/// What there is to tell.
+/// The message for an agent.
 #[derive(Debug, Default)]
 pub(super) struct News {
-    /// In the shape that the agent takes; none where there is nothing to say, or no way to say it.
+    /// The message in the agent's format. `None` if there is nothing to say, or if the agent accepts no message.
     pub(super) text: Option<String>,
-    /// The last event that was looked at.
+    /// The last event that was read.
     pub(super) last: Option<EventMark>,
 }
 
-/// What an agent should know about restores and dropped paths that it was not told about.
+/// Returns the message about restores and dropped paths that the agent was not informed about.
 pub(super) fn since(workspace: &Workspace, agent: Agent, moment: &Moment, told: &Told) -> News {
     let event = match agent {
         Agent::Claude | Agent::Codex | Agent::Qwen => "UserPromptSubmit",
@@ -57,7 +58,7 @@ pub(super) fn since(workspace: &Workspace, agent: Agent, moment: &Moment, told: 
     let last = Some(events.last().map_or(EventMark::START, |line| EventMark::of(line)));
     let unheard = Unheard::of(&events, told);
     if !is_prompt {
-        // A session that begins knows of all that was before; what it does not know is told with its prompt.
+        // A new session knows everything that happened before it. Anything newer is sent with its first prompt.
         let has_news = !unheard.restores.is_empty() || !unheard.dropped(workspace).is_empty();
         return News { text: None, last: last.filter(|_| !has_news) };
     }
@@ -72,7 +73,7 @@ pub(super) fn since(workspace: &Workspace, agent: Agent, moment: &Moment, told: 
     News { text, last }
 }
 
-/// What happened since the agent was told last, oldest first.
+/// Events since the last message to the agent, oldest first.
 struct Unheard {
     /// The target of each restore, and its safety checkpoint.
     restores: Vec<(CheckpointId, CheckpointId)>,
@@ -102,7 +103,8 @@ impl Unheard {
         unheard
     }
 
-    /// Returns the paths that these checkpoints dropped. A store that can't be read has none; a hook must not fail by it.
+    /// Returns the paths that these checkpoints dropped. Returns none if the store can't be read, because a hook must
+    /// not fail for that.
     fn dropped(&self, workspace: &Workspace) -> Vec<Skipped> {
         workspace.dropped_by(&self.taken).unwrap_or_default()
     }
@@ -114,7 +116,7 @@ impl Unheard {
     }
 }
 
-/// Tells that paths are not protected any more; `None` if there are none.
+/// Returns the message about paths that are no longer protected. Returns `None` if there are no such paths.
 fn dropped_text(dropped: &[Skipped]) -> Option<String> {
     if dropped.is_empty() {
         return None;
@@ -138,7 +140,7 @@ fn restored_text(workspace: &Workspace, restores: &[(CheckpointId, CheckpointId)
     for (target, safety) in restores {
         match workspace.diff_within(Some(*safety), Some(*target), &backtrail::Scope::Whole, &PatchLimits::NO_PATCH) {
             Ok(diff) => paths.extend(diff.changes.iter().map(|change| change.display_path())),
-            // One of the two was deleted since: that something changed is still worth a word.
+            // One of the two checkpoints was deleted since. The agent still has to know that files changed.
             Err(_) => all_named = false,
         }
     }

@@ -1,30 +1,30 @@
-//! The hooks of one session do their work in the order of their arrival, also once nobody waits for them: otherwise the
-//! checkpoint of a prompt could come after those of what was done for it.
+//! Keeps the events of a session in the order of their arrival, even after the agent has stopped waiting for a hook.
+//! Without it, the checkpoint of a prompt could come after the checkpoints of the steps for that prompt.
 //!
-//! Who works on an event or waits for its turn stands in the session's file. A process that ended without a word
-//! keeps nobody waiting, and its event counts as one without a checkpoint.
+//! The session's file lists the processes that work on an event or wait for their turn. A process that crashed does not
+//! block the queue, and its event counts as one without a checkpoint.
 
 use serde::{Deserialize, Serialize};
 
 use super::session::{ProcessMark, SessionState};
 
-/// A process with its event.
+/// A process and the event that it works on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct InQueue {
     process: ProcessMark,
-    /// What happened.
+    /// The kind of the event.
     event: String,
 }
 
 impl SessionState {
-    /// Puts a process at the end, unless it stands in the queue already.
+    /// Appends a process, unless it is in the queue already.
     pub(super) fn queue_up(&mut self, process: ProcessMark, event: &str) {
         if self.queue.iter().all(|other| other.process != process) {
             self.queue.push(InQueue { process, event: event.to_owned() });
         }
     }
 
-    /// Is there somebody whose turn comes before that of this process?
+    /// Returns whether a running process is ahead of this one.
     pub(super) fn has_others_before(&self, process: ProcessMark) -> bool {
         self.queue.iter().take_while(|other| other.process != process).any(|other| other.process.is_running())
     }
@@ -33,7 +33,8 @@ impl SessionState {
         self.queue.retain(|other| other.process != process);
     }
 
-    /// Takes out those that ended without a word; gives the problem of each, the last of which is the session's.
+    /// Removes the processes that crashed. Returns one problem for each, and stores the last one as the session's
+    /// problem.
     pub(super) fn bury(&mut self) -> Vec<String> {
         let problems: Vec<String> = self.abandoned().map(problem_of).collect();
         self.queue.retain(|other| other.process.is_running());
@@ -41,13 +42,14 @@ impl SessionState {
         problems
     }
 
-    /// Takes out a process that is known to have ended, where it got so far as to be started.
+    /// Removes a worker that is known to have ended, and stores the session's problem. `process` is `None` if no worker
+    /// could be started.
     pub(super) fn bury_process(&mut self, process: Option<u32>, problem: &str) {
         self.queue.retain(|other| Some(other.process.id()) != process);
         self.problem = Some(problem.to_owned());
     }
 
-    /// Why the last event got no checkpoint, if it got none.
+    /// Returns why the last event got no checkpoint. Returns `None` if it got one.
     pub(crate) fn why_unprotected(&self) -> Option<String> {
         self.abandoned().last().map(problem_of).or_else(|| self.problem.clone())
     }
@@ -87,7 +89,7 @@ mod tests {
         assert!(!state.has_others_before(first) && state.has_others_before(second) && state.has_others_before(own));
         assert_eq!((state.bury(), state.why_unprotected()), (Vec::new(), None));
 
-        // Not waited for: a process that nobody reaped is as dead as any other.
+        // Not waited for: a zombie process counts as ended.
         first_child.kill().unwrap();
         while first.is_running() {
             std::thread::sleep(std::time::Duration::from_millis(1));

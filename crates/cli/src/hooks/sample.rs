@@ -1,4 +1,4 @@
-//! A payload as each agent would send it, to see a set-up work.
+//! A sample payload for each agent, to test an installation.
 
 use std::path::Path;
 
@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 
 use super::Agent;
 
-/// The session of a sample.
+/// The session id of a sample.
 pub(crate) const SESSION: &str = "backtrail-sample";
 
-/// A prompt that is given in this directory.
+/// Returns the payload of a prompt that is submitted in this directory.
 pub(crate) fn prompt(agent: Agent, directory: &Path) -> Value {
     let directory = directory.to_string_lossy();
     let prompt = "a sample prompt";

@@ -1,7 +1,7 @@
-//! What is remembered of an agent's session between one hook and the next.
+//! The state of an agent's session that is kept between hooks.
 //!
-//! A small file for each session, changed under one lock, so that hooks of the same session may run at once. A file
-//! that is lost or spoilt costs nothing but the memory: the store still has the session's checkpoints.
+//! Each session has a small file. One lock guards changes to all of them, so that hooks of the same session may run at
+//! once. If a file is lost or damaged, only this state is lost: the store still has the session's checkpoints.
 
 use std::{
     fs::{self, File},
@@ -16,64 +16,64 @@ use serde::{Deserialize, Serialize};
 
 use super::{event::HookEvent, news::EventMark, queue::InQueue};
 
-/// So many events are remembered.
+/// The maximum number of events that are remembered.
 const MAX_SEEN: usize = 256;
 
-/// So many sessions are remembered, those that something was heard of last.
+/// The maximum number of sessions that are remembered. The most recently active ones are kept.
 const MAX_SESSIONS: usize = 200;
 
-/// An event that nothing tells from another is the same as the one before, if it comes this soon.
+/// An event without an identity counts as a duplicate of the previous one if it arrives within this time.
 const SAME_EVENT: SignedDuration = SignedDuration::from_secs(5);
 
-/// What is remembered.
+/// The stored state of a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct SessionState {
     pub(crate) session: String,
     pub(crate) agent: String,
-    /// The workspace, fixed when the session began.
+    /// The workspace, fixed when the session started.
     pub(crate) root: PathBuf,
     /// The number of the last prompt.
     pub(crate) turn: u64,
     /// The last prompt, for the steps that follow it.
     pub(crate) prompt: Option<String>,
-    /// The session that this one belongs to, where it is a subagent's.
+    /// The session that this one belongs to. Set if this is the session of a subagent.
     #[serde(default)]
     pub(crate) parent: Option<String>,
-    /// The file in which the agent keeps the conversation.
+    /// The file in which the agent stores the conversation.
     #[serde(default)]
     pub(crate) transcript: Option<PathBuf>,
-    /// Up to when it was told about restores.
+    /// The time up to which the agent was informed about restores.
     #[serde(default)]
     pub(crate) told: Option<Timestamp>,
-    /// The last event that it was told about, or that was there when it began.
+    /// The last event that the agent was informed about, or the last one before the session started.
     #[serde(default)]
     pub(crate) told_event: Option<EventMark>,
     /// The agent's process.
     #[serde(default)]
     pub(crate) process: Option<ProcessMark>,
-    /// When something was heard of it last.
+    /// The time of the last event.
     pub(crate) heard: Timestamp,
-    /// Is it over?
+    /// Set if the session has ended.
     #[serde(default)]
     pub(crate) is_over: bool,
-    /// Why the last event got no checkpoint, if it got none.
+    /// The reason why the last event got no checkpoint. `None` if it got one.
     #[serde(default)]
     pub(crate) problem: Option<String>,
-    /// Who works for it now, and who waits for that, first come first.
+    /// The processes that work on the session's events or wait for their turn, in the order of arrival.
     #[serde(default)]
     pub(super) queue: Vec<InQueue>,
-    /// The last prompt while it has no checkpoint: should it come again, it is the same one.
+    /// The key of the last prompt while it has no checkpoint. If the prompt arrives again, it is the same one.
     #[serde(default)]
     pub(super) unsaved_prompt: Option<u64>,
-    /// Events that were taken care of.
+    /// The keys of events that were handled.
     pub(super) seen: Vec<u64>,
 }
 
-/// What is known of an event.
+/// Tells whether an event was received before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Novelty {
     New,
-    /// All that it says was just said, and nothing tells whether it is another.
+    /// The previous event had the same payload, and there is no identity that tells them apart.
     PerhapsKnown,
     Known,
 }
@@ -100,7 +100,7 @@ impl SessionState {
         }
     }
 
-    /// Hears of an event; says whether it is news.
+    /// Registers an event. Returns whether it is new.
     pub(crate) fn hear(&mut self, event: u64, has_identity: bool, now: Timestamp) -> Novelty {
         let since = now.duration_since(self.heard);
         self.heard = now;
@@ -111,7 +111,7 @@ impl SessionState {
         }
     }
 
-    /// Notes that an event was taken care of.
+    /// Marks an event as handled.
     pub(crate) fn note_done(&mut self, event: u64) {
         if self.seen.last() == Some(&event) {
             return;
@@ -134,17 +134,17 @@ impl Sessions {
     }
 
     pub(super) fn file(&self, session: &str) -> PathBuf {
-        // A session's id is the agent's word, not a name of a file.
+        // The agent chooses the session id, so it can't be used as a file name.
         self.directory.join(format!("{:032x}.json", xxhash_rust::xxh3::xxh3_128(session.as_bytes())))
     }
 
-    /// What is remembered of a session.
+    /// Returns the state of a session. Returns `None` if it has no readable file.
     pub(crate) fn get(&self, session: &str) -> Option<SessionState> {
         let state: SessionState = serde_json::from_slice(&fs::read(self.file(session)).ok()?).ok()?;
         (state.session == session).then_some(state)
     }
 
-    /// The session that an event counts for: what subagents do counts for the one that started them.
+    /// Returns the session that an event counts for. Events of subagents count for the session that started them.
     pub(super) fn that_counts(&self, event: &HookEvent) -> String {
         let mut session = event.parent.clone().unwrap_or_else(|| event.session.clone());
         for _ in 0..16 {
@@ -156,7 +156,7 @@ impl Sessions {
         session
     }
 
-    /// All that are remembered, the latest first.
+    /// Returns all sessions, the most recent first.
     pub(crate) fn all(&self) -> Vec<SessionState> {
         let files = fs::read_dir(&self.directory).into_iter().flatten().flatten().map(|file| file.path());
         let files = files.filter(|file| file.extension().is_some_and(|extension| extension == "json"));
@@ -166,7 +166,7 @@ impl Sessions {
         states
     }
 
-    /// Changes what is remembered of a session while nobody else does.
+    /// Changes the state of a session while holding the lock.
     pub(crate) fn change<T>(
         &self,
         session: &str,
@@ -211,23 +211,23 @@ impl Sessions {
     }
 }
 
-/// Does this process run?
+/// Returns whether this process is running.
 pub(crate) fn is_running(process: u32) -> bool {
     ProcessMark::of(process).is_some()
 }
 
-/// A process that can be told from a later one with the same number.
+/// Identifies a process, even after its id was reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ProcessMark {
     id: u32,
-    /// When it started, in the system's own count.
+    /// The start time, in clock ticks since boot.
     started: u64,
 }
 
-/// What the system says about a process.
+/// The relevant fields of `/proc/<pid>/stat`.
 struct ProcessStat {
     name: String,
-    /// It has ended, and nobody has asked how.
+    /// Set if the process has ended, even if its parent has not reaped it yet.
     is_over: bool,
     parent: u32,
     started: u64,
@@ -236,7 +236,7 @@ struct ProcessStat {
 impl ProcessStat {
     fn read(process: u32) -> Option<Self> {
         let text = fs::read_to_string(Path::new("/proc").join(process.to_string()).join("stat")).ok()?;
-        // The name stands in parentheses, and may hold anything.
+        // The name is in parentheses and may contain any character.
         let (name, rest) = text.split_once('(')?.1.rsplit_once(')')?;
         let fields: Vec<&str> = rest.split_whitespace().collect();
         Some(Self {
@@ -249,14 +249,14 @@ impl ProcessStat {
 }
 
 impl ProcessMark {
-    /// This process. None where the system's list of processes is another's, as in some containers: a number out of it
-    /// would be somebody else's.
+    /// Returns this process. Returns `None` if `/proc` belongs to another pid namespace, as in some containers: our id
+    /// would mean another process there.
     pub(super) fn own() -> Option<Self> {
         let id = fs::read_link("/proc/self").ok()?.to_str()?.parse().ok()?;
         Self::of(id)
     }
 
-    /// The process with this number, where it runs.
+    /// Returns the process with this id if it is running.
     pub(super) fn of(id: u32) -> Option<Self> {
         ProcessStat::read(id).filter(|stat| !stat.is_over).map(|stat| Self { id, started: stat.started })
     }
@@ -265,7 +265,7 @@ impl ProcessMark {
         self.id
     }
 
-    /// The agent that started this process, shells in between left out.
+    /// Returns the agent that started this process. Shells in between are skipped.
     pub(crate) fn of_agent() -> Option<Self> {
         let shells = ["sh", "bash", "dash", "zsh", "fish", "ash", "ksh"];
         let mut id = std::os::unix::process::parent_id();
@@ -279,7 +279,7 @@ impl ProcessMark {
         None
     }
 
-    /// As text for another process, and back.
+    /// Formats the mark as text for another process. [`from_word`](Self::from_word) parses it.
     pub(crate) fn to_word(self) -> String {
         format!("{}-{}", self.id, self.started)
     }
@@ -295,7 +295,7 @@ impl ProcessMark {
 }
 
 impl SessionState {
-    /// Does the agent still run in it?
+    /// Returns whether the agent is still running in this session.
     pub(crate) fn is_live(&self) -> bool {
         !self.is_over && self.process.is_some_and(ProcessMark::is_running)
     }

@@ -1,19 +1,19 @@
-//! What the words of a shell command are, as far as one can tell without a shell: nothing is expanded.
+//! Splits a shell command into words without running a shell. Nothing is expanded.
 
 use std::{iter::Peekable, str::CharIndices};
 
-/// One piece of a command.
+/// A part of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Piece {
     /// A word, without its quotes.
     Word(String),
-    /// What comes next is written to.
+    /// A redirection to the next word.
     Into,
-    /// What comes next is read from.
+    /// A redirection from the next word.
     From,
 }
 
-/// The commands of a line, each in its pieces.
+/// Splits a line into commands, and each command into pieces.
 pub(super) fn commands(line: &str) -> Vec<Vec<Piece>> {
     let mut reader = Reader { line, rest: line.char_indices().peekable(), word: None, commands: vec![Vec::new()] };
     while let Some((at, letter)) = reader.rest.next() {
@@ -27,7 +27,7 @@ pub(super) fn commands(line: &str) -> Vec<Vec<Piece>> {
 struct Reader<'l> {
     line: &'l str,
     rest: Peekable<CharIndices<'l>>,
-    /// What there is of a word; empty quotes are one, too.
+    /// The current word. `Some("")` after a pair of empty quotes, which are a word as well.
     word: Option<String>,
     commands: Vec<Vec<Piece>>,
 }
@@ -37,11 +37,11 @@ impl Reader<'_> {
         match letter {
             '\'' | '"' => self.take_quoted(at, letter),
             '\\' => match self.rest.next() {
-                // A line that goes on.
+                // A continued line.
                 Some((_, '\n')) | None => {}
                 Some((_, escaped)) => self.push(escaped),
             },
-            // Quotes of other sorts, which mean the same here.
+            // `$'…'` and `$"…"` are treated like plain quotes.
             '$' if self.rest.peek().is_some_and(|(_, next)| ['\'', '"'].contains(next)) => {}
             ';' | '|' | '&' | '\n' | '(' | ')' | '`' => self.end_command(),
             '>' | '<' => self.take_arrow(letter),
@@ -69,7 +69,7 @@ impl Reader<'_> {
     }
 
     fn take_arrow(&mut self, arrow: char) {
-        // The number of a file that is open.
+        // The number of a file descriptor.
         if self.word.as_ref().is_some_and(|word| word.bytes().all(|byte| byte.is_ascii_digit())) {
             self.word = None;
         }
@@ -105,7 +105,8 @@ impl Reader<'_> {
     }
 }
 
-/// How long it is up to the quote that ends it; none where none does, and the first was an apostrophe.
+/// Returns the length up to the closing quote. Returns `None` if there is no closing quote: then the first quote was an
+/// apostrophe.
 fn end_of_quoted(inside: &str, quote: char) -> Option<usize> {
     let mut letters = inside.char_indices();
     while let Some((at, letter)) = letters.next() {

@@ -1,14 +1,14 @@
-//! Halves of characters in JSON.
+//! Repairs lone surrogates in JSON.
 //!
-//! A language whose strings are UTF-16 may cut one within a character, and writes the half that is left as an escape that
-//! means nothing. The rest of the document does.
+//! A program whose strings are UTF-16 may cut a string within a surrogate pair, and then write the remaining half as an
+//! invalid escape. The rest of the document is valid.
 
-/// The escape for a character that could not be told.
+/// The escape of the replacement character.
 const REPLACEMENT: &[u8] = br"\ufffd";
-/// The bytes of an escape: `\u` and four digits.
+/// The length of an escape: `\u` and four digits.
 const ESCAPE_BYTES: usize = 6;
 
-/// The document with each half of a character replaced.
+/// Returns the document with each lone surrogate replaced.
 pub(super) fn without_lone_surrogates(json: &[u8]) -> Vec<u8> {
     let mut whole = Vec::with_capacity(json.len());
     let mut rest = json;
@@ -18,7 +18,7 @@ pub(super) fn without_lone_surrogates(json: &[u8]) -> Vec<u8> {
         let (kept, length) = match (unit(from_escape), from_escape.get(ESCAPE_BYTES..).and_then(unit)) {
             (Some(0xd800..=0xdbff), Some(0xdc00..=0xdfff)) => (None, 2 * ESCAPE_BYTES),
             (Some(0xd800..=0xdfff), _) => (Some(REPLACEMENT), ESCAPE_BYTES),
-            // Also a backslash that is escaped itself: what follows it is no escape.
+            // This also skips an escaped backslash: the text after it is not an escape.
             _ => (None, from_escape.len().min(2)),
         };
         whole.extend_from_slice(kept.unwrap_or(&from_escape[..length]));
@@ -28,7 +28,7 @@ pub(super) fn without_lone_surrogates(json: &[u8]) -> Vec<u8> {
     whole
 }
 
-/// The UTF-16 unit that an escape at the start stands for.
+/// Returns the UTF-16 unit of the escape at the start.
 fn unit(bytes: &[u8]) -> Option<u16> {
     let digits = bytes.strip_prefix(br"\u")?.get(..4)?;
     let is_number = digits.iter().all(u8::is_ascii_hexdigit);

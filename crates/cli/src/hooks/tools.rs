@@ -1,4 +1,4 @@
-//! Which tools change files, and which files they name.
+//! Finds out whether a tool call may change files, and which files it names.
 
 use std::path::{Path, PathBuf};
 
@@ -9,8 +9,8 @@ use super::{
     shell_words::{self, Piece},
 };
 
-/// Tools that only look, in all agents, written in small letters and digits alone. Whatever is not known may change
-/// something.
+/// Tools of all agents that only read. The names are reduced to lower-case letters and digits. An unknown tool may
+/// change files.
 const READERS: &[&str] = &[
     "activateskill",
     "agent",
@@ -67,14 +67,15 @@ const READERS: &[&str] = &[
     "writetodos",
 ];
 
-/// May a call change files? Our own server's may, but takes care of that itself.
+/// Returns whether a call may change files. Returns `false` for the tools of our own MCP server, which takes its own
+/// checkpoints.
 pub(crate) fn may_change_files(call: &ToolCall) -> bool {
     let plain: String =
         call.name.chars().filter(char::is_ascii_alphanumeric).map(|letter| letter.to_ascii_lowercase()).collect();
     !is_own(&call.name) && READERS.binary_search(&plain.as_str()).is_err()
 }
 
-/// How agents write the name of our server in front of that of a tool, also where it comes with a plugin.
+/// The prefixes that agents put before the tools of our server, also if it comes with a plugin.
 const OWN_SERVER: &[&str] = &[
     "mcp__backtrail__",
     "mcp__plugin_backtrail_backtrail__",
@@ -86,13 +87,14 @@ const OWN_SERVER: &[&str] = &[
     "backtrail/",
 ];
 
-/// Is it a tool of our own server, as `install` names that? Others may have the word in their names, too.
+/// Returns whether this is a tool of our own server, under the name that `install` gives it. Tools of other servers may
+/// also have "backtrail" in their names.
 fn is_own(name: &str) -> bool {
     let tools = OWN_SERVER.iter().filter_map(|server| name.strip_prefix(server));
     tools.into_iter().any(|tool| backtrail_server::TOOL_NAMES.contains(&tool))
 }
 
-/// Keys under which tools name a file.
+/// Keys that hold a file name in the input of a tool.
 const FILE_KEYS: &[&str] = &[
     "file_path",
     "filePath",
@@ -108,10 +110,10 @@ const FILE_KEYS: &[&str] = &[
     "destination",
 ];
 
-/// No more paths than this are taken from one call.
+/// The maximum number of paths that are taken from one call.
 pub(super) const MAX_PATHS: usize = 64;
 
-/// Files that a call names as about to change, as it spells them.
+/// Returns the files that a call names as about to change, in the call's own spelling.
 pub(crate) fn named_files(call: &ToolCall) -> Vec<PathBuf> {
     let mut found = Vec::new();
     if let Some(input) = call.input.as_object() {
@@ -136,7 +138,7 @@ pub(crate) fn named_files(call: &ToolCall) -> Vec<PathBuf> {
             Some(Value::Array(words)) => {
                 let words: Vec<&str> = words.iter().filter_map(Value::as_str).collect();
                 match words[..] {
-                    // A shell with a script.
+                    // A shell that runs a script.
                     [_, "-c" | "-lc" | "-ic", script, ..] => found.extend(files_in_line(script)),
                     _ => {
                         let command: Vec<Piece> = words.iter().map(|word| Piece::Word((*word).to_owned())).collect();
@@ -162,7 +164,7 @@ fn texts(input: &Value) -> Vec<&str> {
     }
 }
 
-/// The files that a patch in Codex's format is about.
+/// Returns the files that a patch in Codex's format changes.
 fn patched_files(patch: &str) -> impl Iterator<Item = PathBuf> {
     const HEADS: [&str; 4] = ["*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "];
     patch
@@ -171,15 +173,15 @@ fn patched_files(patch: &str) -> impl Iterator<Item = PathBuf> {
         .map(|name| name.trim().into())
 }
 
-/// Programs whose words are files that they remove or overwrite.
+/// Programs that remove or overwrite the files in their arguments.
 const WRITERS: &[&str] =
     &["cp", "dd", "install", "ln", "mv", "perl", "rm", "sed", "shred", "tee", "truncate", "unlink"];
 
-/// What may stand in front of a program.
+/// Words that may stand before the name of a program.
 const BEFORE_PROGRAMS: &[&str] = &["!", "command", "do", "else", "sudo", "then", "{"];
 
-/// Files that a shell command removes or overwrites, as far as its words say so plainly. What it does not say is seen
-/// when the command is done: this is for files that no rule would capture.
+/// Returns the files that a shell command removes or overwrites, as far as its words name them. All other changes are
+/// found once the command has finished. This is only for files that no rule would capture.
 fn files_in_line(line: &str) -> Vec<PathBuf> {
     shell_words::commands(line).iter().flat_map(|command| files_in_command(command)).collect()
 }
@@ -231,7 +233,7 @@ mod tests {
         }
     }
 
-    /// Tools of other servers with the word in their names got no checkpoint.
+    /// Regression: tools of other servers with "backtrail" in their names got no checkpoint.
     #[test]
     fn tools_of_our_own_server_are_known_by_its_name() {
         for name in [
@@ -275,7 +277,7 @@ mod tests {
         assert_eq!(command("FOO=1 mv a b"), ["a", "b"]);
         assert_eq!(command("cat private/notes"), [""; 0]);
         assert_eq!(named("shell", json!({ "command": ["bash", "-lc", "rm x"] })), ["x"]);
-        // A name with a space was torn apart.
+        // Regression: a name with a space was split.
         assert_eq!(command("rm 'my file.secret' \"b c\" d\\ e"), ["b c", "d e", "my file.secret"]);
         assert_eq!(command("echo x > 'out put' 2>&1; { rm a; }"), ["a", "out put"]);
         assert_eq!(named("shell", json!({ "command": ["rm", "my file", "b;c"] })), ["b;c", "my file"]);

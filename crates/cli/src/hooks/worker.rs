@@ -1,5 +1,5 @@
-//! Does what an event asks for: takes the checkpoint, in the workspace that the session began in, and in the one inside of
-//! it in which the event took place.
+//! Takes the checkpoint that an event asks for, in the session's workspace and in the nested workspace in which the
+//! event took place.
 
 use std::{
     fs, io,
@@ -27,45 +27,47 @@ use crate::{
     settings::Environment,
 };
 
-/// How long another process may hold the workspace. Nobody waits for this one any more by then.
+/// The maximum wait for another process that holds the workspace's lock. The agent has long stopped waiting for this
+/// process by then.
 pub(super) const PATIENCE_SECONDS: u64 = 600;
 
-/// Longer prompts are cut: a checkpoint's record is read whenever it is listed.
+/// The maximum size of a prompt. Longer prompts are truncated, because a checkpoint's record is read whenever it is
+/// listed.
 const MAX_PROMPT_BYTES: usize = 16 << 10;
 
-/// Larger conversations are not kept.
+/// The maximum size of a conversation. Larger ones are not stored.
 const MAX_TRANSCRIPT_BYTES: u64 = 512 << 20;
 
-/// The name under which a conversation is attached.
+/// The name of the attachment that holds the conversation.
 pub(crate) const CONVERSATION: &str = "conversation";
 
-/// Takes care of one event.
+/// Handles one event.
 pub(crate) struct Worker<'a> {
     pub(crate) environment: &'a Environment,
     pub(crate) sessions: &'a Sessions,
-    /// The process of the agent, where it is known.
+    /// The agent's process, if it is known.
     pub(crate) agent_process: Option<ProcessMark>,
-    /// This process, where it can be told from others.
+    /// This process. `None` if it can't be identified.
     pub(crate) own_process: Option<ProcessMark>,
-    /// When the event came.
+    /// The time at which the event arrived.
     pub(crate) arrived: Timestamp,
-    /// Until when others are waited for.
+    /// The time after which this process stops waiting for other processes.
     pub(crate) deadline: Instant,
-    /// Takes what went wrong although there is a checkpoint.
+    /// Reports a problem that occurred although the checkpoint was taken.
     pub(crate) problem: &'a dyn Fn(&str),
 }
 
-/// What was done about an event.
+/// The result of an event.
 pub(super) struct Done {
-    /// Is there a checkpoint that was not there before?
+    /// Set if a new checkpoint was created.
     pub(super) created: bool,
-    /// What the agent is to be told.
+    /// The message for the agent.
     pub(super) news: News,
 }
 
 impl Worker<'_> {
-    /// Takes the checkpoint that an event asks for, and hands over what the agent is to be told; `tell` says whether
-    /// that arrived. Says whether a checkpoint was taken.
+    /// Takes the checkpoint that an event asks for, and sends the agent its message with `tell`, which returns whether
+    /// the message arrived. Returns whether a checkpoint was taken.
     pub(crate) fn run(
         &self,
         event: &HookEvent,
@@ -87,7 +89,7 @@ impl Worker<'_> {
         };
         match self.work(event, &assignment) {
             Ok(done) => {
-                // What did not arrive is told again with the next prompt.
+                // A message that did not arrive is sent again with the next prompt.
                 let has_arrived = done.news.text.as_ref().is_none_or(|news| tell(news));
                 self.remember_success(event, &assignment, &done, has_arrived);
                 Ok(done.created)
@@ -108,14 +110,14 @@ impl Worker<'_> {
         GlobalOptions { workspace, store: None, json: false, quiet: true, wait, color: ColorWhen::Never }
     }
 
-    /// Takes the checkpoint in the workspace in which the event took place, and in that of the session.
+    /// Takes the checkpoint in the workspace in which the event took place, and in the session's workspace.
     fn work(&self, event: &HookEvent, assignment: &Assignment) -> Result<Done, Failure> {
         let inner = assignment.inner.as_deref().map(|inner| self.work_in(inner, event, assignment));
         let outer = self.work_in(&assignment.root, event, assignment);
         let Some(inner) = inner else { return outer };
         match (outer, inner) {
             (Ok(outer), Ok(inner)) => Ok(Done { created: outer.created || inner.created, ..outer }),
-            // The folder around the project is none that hooks make a workspace of, and the project has its checkpoint.
+            // Hooks don't create a workspace in the outer directory, and the project inside it has its checkpoint.
             (Err(outer), Ok(inner)) if outer.code() == ErrorCode::ProtectedDirectory => {
                 Ok(Done { news: News::default(), ..inner })
             }
@@ -151,13 +153,13 @@ impl Worker<'_> {
         dropped_warnings(saved).iter().for_each(|warning| self.report(warning));
     }
 
-    /// Says something that the user has to know although there is a checkpoint.
+    /// Reports a problem to the user that occurred although the checkpoint was taken.
     fn report(&self, message: &str) {
         (self.problem)(message);
         output::talk_of_hook(&format!("backtrail: {message}"));
     }
 
-    /// Says why the workspace's own settings do not count, where they do not.
+    /// Reports why the workspace's own settings are ignored, if they are.
     fn tell_of_spoilt_settings(&self, root: &Path) -> Result<(), Failure> {
         for problem in self.invocation(root).survey()?.problems {
             let message = format!("{}; the file counts for nothing until that is mended", problem.message());
@@ -173,7 +175,7 @@ impl Worker<'_> {
         assignment: &Assignment,
         workspace: &Workspace,
     ) -> Result<Option<Saved>, Failure> {
-        // The time is asked for when nobody else has the workspace any more, however long that takes.
+        // The time is taken once this process holds the lock, no matter how long it waited.
         let clock = Timestamp::now;
         Ok(match &event.moment {
             Moment::SessionStart { source } if source.as_deref() == Some("compact") => None,
@@ -248,8 +250,8 @@ impl Worker<'_> {
     }
 }
 
-/// The files that a call names, as far as they lie in the workspace and in no other one inside of it. A directory is not
-/// captured for being named.
+/// Returns the files that a call names, if they are in the workspace and not in the nested one. Directories are
+/// skipped: naming one does not capture it.
 fn touched(event: &HookEvent, call: &ToolCall, workspace: &Workspace, inner: Option<&Path>) -> Vec<WorkspacePath> {
     let start = event.directory.as_deref().unwrap_or(workspace.root());
     let inner = inner.and_then(|inner| workspace.path_from(inner, inner).ok()).filter(|inner| !inner.is_root());
@@ -277,7 +279,8 @@ fn metadata(event: &HookEvent) -> Map<String, Value> {
     metadata
 }
 
-/// The conversation up to now, in whole lines; none where there is none yet. Else why it is not kept.
+/// Returns the conversation so far, in whole lines. Returns `None` if there is none yet, and an error message if it
+/// can't be stored.
 fn conversation(event: &HookEvent) -> Result<Option<(String, Vec<u8>)>, String> {
     let Some(path) = &event.transcript else { return Ok(None) };
     let not_kept = |why: String| format!("the conversation is not kept: {} {why}", path.display());
@@ -293,7 +296,7 @@ fn conversation(event: &HookEvent) -> Result<Option<(String, Vec<u8>)>, String> 
     Ok((!bytes.is_empty()).then(|| (CONVERSATION.to_owned(), bytes)))
 }
 
-/// None where it is too large.
+/// Reads the conversation. Returns `None` if it is too large.
 fn read_transcript(path: &Path) -> io::Result<Option<Vec<u8>>> {
     let metadata = fs::metadata(path)?;
     if !metadata.is_file() {

@@ -1,4 +1,4 @@
-//! A file of an agent's: read as it is, replaced in one step, through links, with its mode.
+//! A configuration file of an agent. Replaced atomically; symlinks and permissions are preserved.
 
 use std::{
     fs::{self, File, Permissions},
@@ -9,28 +9,28 @@ use std::{
 
 use backtrail::own_files;
 
-/// What some editors put in front of UTF-8.
+/// The byte order mark that some editors write before UTF-8 text.
 const BYTE_ORDER_MARK: &str = "\u{feff}";
 
-/// A file that may be there.
+/// A file that may exist.
 #[derive(Debug, Clone)]
 pub(crate) struct ConfigFile {
-    /// As the agent spells it.
+    /// The path as the agent spells it.
     pub(crate) path: PathBuf,
-    /// Which part of it is meant, where several installations share it.
+    /// The part of the file that this installation owns. Set if several installations share the file.
     pub(crate) part: Option<String>,
-    /// Where it really lies: a link stays a link.
+    /// The file behind all symlinks. Writing replaces this file, so that a symlink stays a symlink.
     target: PathBuf,
     bytes: Option<Vec<u8>>,
     mode: Option<u32>,
     owner: Option<(u32, u32)>,
 }
 
-/// Longer chains of links than this are taken for a circle.
+/// The maximum number of symlinks in a chain. A longer chain is treated as a loop.
 const MAX_LINKS: usize = 40;
 
 impl ConfigFile {
-    /// Reads it; a file that is not there is fine.
+    /// Reads the file. A missing file is not an error.
     pub(crate) fn read(path: &Path) -> io::Result<Self> {
         let target = behind_links(path)?;
         let (bytes, metadata) = match fs::read(&target) {
@@ -48,12 +48,13 @@ impl ConfigFile {
         })
     }
 
-    /// Is it there?
+    /// Returns whether the file exists.
     pub(crate) fn exists(&self) -> bool {
         self.bytes.is_some()
     }
 
-    /// Its text without a byte order mark; empty where it is not there, none where it is not UTF-8.
+    /// Returns the text without a byte order mark. Returns an empty text if the file is missing, and `None` if it is
+    /// not UTF-8.
     pub(crate) fn text(&self) -> Option<&str> {
         let text = std::str::from_utf8(self.bytes.as_deref().unwrap_or_default()).ok()?;
         Some(text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text))
@@ -63,7 +64,7 @@ impl ConfigFile {
         self.bytes.as_ref().is_some_and(|bytes| bytes.starts_with(BYTE_ORDER_MARK.as_bytes()))
     }
 
-    /// Puts this text in its place. Gives the directories that had to be made, outermost first.
+    /// Replaces the file's text. Returns the directories that had to be created, outermost first.
     pub(crate) fn write(&self, text: &str, is_executable: bool) -> io::Result<Vec<PathBuf>> {
         let directory = self.target.parent().ok_or(io::ErrorKind::InvalidInput)?;
         let made = make_directories(directory)?;
@@ -79,7 +80,7 @@ impl ConfigFile {
                 file.set_permissions(Permissions::from_mode(mode))?;
             }
             if let Some((user, group)) = self.owner {
-                // Only root can give files away; for everybody else it is theirs already.
+                // Only root can change the owner; other users own the new file already.
                 drop(std::os::unix::fs::fchown(&file, Some(user), Some(group)));
             }
             file.sync_all()?;
@@ -93,7 +94,7 @@ impl ConfigFile {
         Ok(made)
     }
 
-    /// Removes it, and these directories where nothing else is in them.
+    /// Removes the file. Also removes these directories, innermost first, as long as they are empty.
     pub(crate) fn remove(&self, directories: &[PathBuf]) -> io::Result<()> {
         self.refuse_if_changed()?;
         fs::remove_file(&self.target)?;
@@ -105,7 +106,7 @@ impl ConfigFile {
         Ok(())
     }
 
-    /// Puts back what was read.
+    /// Restores the content that was read.
     pub(crate) fn put_back(&self, made: &[PathBuf]) -> io::Result<()> {
         let present = Self::read(&self.path)?;
         match &self.bytes {
@@ -115,7 +116,7 @@ impl ConfigFile {
         }
     }
 
-    /// The agent itself writes to its files, too.
+    /// Fails if the file was changed since it was read: the agent itself writes to its files, too.
     fn refuse_if_changed(&self) -> io::Result<()> {
         let present = match fs::read(&self.target) {
             Ok(bytes) => Some(bytes),
@@ -129,7 +130,7 @@ impl ConfigFile {
     }
 }
 
-/// Where a path leads, followed by hand so that a link to nothing is no error.
+/// Resolves symlinks. Does not use `canonicalize`, so that a dangling symlink is not an error.
 fn behind_links(path: &Path) -> io::Result<PathBuf> {
     let mut path = path.to_owned();
     for _ in 0..MAX_LINKS {
@@ -141,7 +142,7 @@ fn behind_links(path: &Path) -> io::Result<PathBuf> {
     Err(io::Error::other("too many links"))
 }
 
-/// Makes a directory with its parents; gives those that were missing, outermost first.
+/// Creates a directory with its parents. Returns the ones that were missing, outermost first.
 fn make_directories(path: &Path) -> io::Result<Vec<PathBuf>> {
     let missing: Vec<PathBuf> =
         path.ancestors().take_while(|ancestor| !ancestor.exists()).map(Path::to_owned).collect();

@@ -1,27 +1,27 @@
-//! A text under change that knows which of its bytes are new, and what stood in their place.
+//! A text that is being edited. Records which of its bytes are new, and which text they replaced.
 
 use std::{collections::BTreeMap, ops::Range};
 
 use serde::{Deserialize, Serialize};
 
-/// A run of bytes that was put into a text.
+/// A run of bytes that was added to a text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Piece {
-    /// Where it begins in the text that has all pieces.
+    /// The offset in the text that contains all pieces.
     pub(crate) at: usize,
-    /// What was added.
+    /// The added text.
     pub(crate) text: String,
-    /// What stood in its place.
+    /// The text that was replaced. Empty for an insertion.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub(crate) replaced: String,
 }
 
-/// A text under change: what is not replaced stays, in its order.
+/// A text that is being edited. Bytes that are not replaced stay, in their order.
 #[derive(Debug, Clone)]
 pub(crate) struct Draft {
     text: String,
     is_new: Vec<bool>,
-    /// What was replaced, by where the new bytes begin.
+    /// The replaced texts, by the offset of the new bytes.
     replaced: BTreeMap<usize, String>,
 }
 
@@ -34,12 +34,12 @@ impl Draft {
         &self.text
     }
 
-    /// Adds a piece in front of the byte at this place.
+    /// Inserts a piece before the byte at this offset.
     pub(crate) fn insert(&mut self, at: usize, piece: &str) {
         self.put(at..at, piece);
     }
 
-    /// Puts a piece in the place of bytes that were there from the beginning.
+    /// Replaces bytes of the original text with a piece.
     pub(crate) fn replace(&mut self, range: Range<usize>, piece: &str) {
         debug_assert!(!piece.is_empty() && !self.is_new[range.clone()].contains(&true));
         let (at, old) = (range.start, self.text[range.clone()].to_owned());
@@ -54,7 +54,7 @@ impl Draft {
         self.is_new.splice(range, std::iter::repeat_n(true, piece.len()));
     }
 
-    /// What was added, in order.
+    /// Returns the added pieces, in order.
     pub(crate) fn pieces(&self) -> Vec<Piece> {
         let mut pieces = Vec::new();
         let mut at = 0;
@@ -70,7 +70,7 @@ impl Draft {
     }
 }
 
-/// The text with what stood in these places before, as far as pieces of a receipt stand there now.
+/// Undoes replacements in these ranges, if a piece of the receipt is still there.
 pub(crate) fn with_replaced(text: &str, mut places: Vec<Range<usize>>, pieces: &[Piece]) -> String {
     let mut out = text.to_owned();
     places.sort_by_key(|range| range.start);
@@ -84,7 +84,7 @@ pub(crate) fn with_replaced(text: &str, mut places: Vec<Range<usize>>, pieces: &
     out
 }
 
-/// The text without its pieces, each at the very place where it was added; none where one is not there.
+/// Removes the pieces, each at the exact offset where it was added. Returns `None` if one is missing there.
 pub(crate) fn without_pieces(text: &str, pieces: &[Piece]) -> Option<String> {
     let mut out = String::with_capacity(text.len());
     let mut done = 0;
@@ -101,7 +101,7 @@ pub(crate) fn without_pieces(text: &str, pieces: &[Piece]) -> Option<String> {
     Some(out)
 }
 
-/// The text without its pieces, wherever they stand by now; none where one is gone, or is there twice.
+/// Removes the pieces at any offset. Returns `None` if one is missing or occurs twice.
 pub(crate) fn without_moved_pieces(text: &str, pieces: &[Piece]) -> Option<String> {
     let mut text = text.to_owned();
     let mut from = 0;

@@ -1,4 +1,4 @@
-//! Adds to JSON and JSONC by inserting text, and takes out again, so that comments, order and layout stay.
+//! Adds entries to JSON and JSONC by inserting text, and removes them again. Comments, order and layout are preserved.
 
 use jsonc_parser::{
     CollectOptions, CommentCollectionStrategy, ParseOptions,
@@ -12,11 +12,12 @@ use serde_json::{Value, json};
 
 use super::draft::Draft;
 
-/// Why a text can't be edited.
+/// The reason why a text can't be edited.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Problem(pub(crate) String);
 
-/// Comments and trailing commas are in real files; the rest of what the parser could swallow is a mistake.
+/// Accepts comments and trailing commas, which occur in real files. The parser's other extensions count as syntax
+/// errors.
 fn options() -> ParseOptions {
     ParseOptions {
         allow_comments: true,
@@ -32,12 +33,12 @@ fn options() -> ParseOptions {
     }
 }
 
-/// What a document says; an empty one says nothing.
+/// Parses a document. An empty document is null.
 pub(crate) fn parse(text: &str) -> Result<Value, Problem> {
     parse_to_serde_value(text, &options()).map_err(|error| Problem(error.to_string()))
 }
 
-/// Something that a document is to hold.
+/// An entry that a document should contain.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Wish {
     /// A member of the object at a path.
@@ -46,7 +47,7 @@ pub(crate) enum Wish {
         path: Vec<String>,
         /// The member's key.
         key: String,
-        /// Its value.
+        /// The member's value.
         value: Value,
     },
     /// An element of the array at a path.
@@ -58,7 +59,7 @@ pub(crate) enum Wish {
     },
 }
 
-/// Adds to a document what is wished for. Whether it is there already, the caller has looked.
+/// Adds an entry to a document. The caller has checked that it is not there yet.
 pub(crate) fn add(draft: &mut Draft, wish: &Wish) -> Result<(), Problem> {
     let text = draft.text().to_owned();
     let collect = CollectOptions { comments: CommentCollectionStrategy::AsTokens, tokens: true };
@@ -82,14 +83,14 @@ pub(crate) fn add(draft: &mut Draft, wish: &Wish) -> Result<(), Problem> {
     Ok(())
 }
 
-/// One step from a value to another inside of it.
+/// One step from a value to a value inside it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Step {
     Key(String),
     Index(usize),
 }
 
-/// Where a value stands in a text.
+/// Returns the range of a value in a text.
 pub(crate) fn place_of(text: &str, steps: &[Step]) -> Option<std::ops::Range<usize>> {
     let parsed = parse_to_ast(text, &CollectOptions::default(), &options()).ok()?;
     let mut here = parsed.value.as_ref()?;
@@ -103,7 +104,7 @@ pub(crate) fn place_of(text: &str, steps: &[Step]) -> Option<std::ops::Range<usi
     Some(here.range().start..here.range().end)
 }
 
-/// Puts a value in the place of another.
+/// Replaces a value.
 pub(crate) fn replace(draft: &mut Draft, steps: &[Step], value: &Value) {
     if let Some(range) = place_of(draft.text(), steps) {
         let value = Style::of(draft.text()).render(value, "");
@@ -111,7 +112,7 @@ pub(crate) fn replace(draft: &mut Draft, steps: &[Step], value: &Value) {
     }
 }
 
-/// A document that holds a wish and nothing else.
+/// Returns a document that contains only this entry.
 fn from_top(wish: &Wish) -> Value {
     let (path, inner) = match wish {
         Wish::Member { path, key, value } => (path, json!({ key: value })),
@@ -120,11 +121,11 @@ fn from_top(wish: &Wish) -> Value {
     path.iter().rev().fold(inner, |inner, key| json!({ key: inner }))
 }
 
-/// How a document is laid out.
+/// The layout of a document.
 #[derive(Debug, Clone)]
 struct Style {
     newline: &'static str,
-    /// One level of indentation; none where everything stands in one line.
+    /// One level of indentation. `None` if the whole document is on one line.
     unit: Option<String>,
 }
 
@@ -145,7 +146,7 @@ impl Style {
         format!("{start}{}{}", self.render(value, ""), self.newline)
     }
 
-    /// A value as it stands behind this indentation.
+    /// Formats a value that starts at this indentation.
     fn render(&self, value: &Value, indent: &str) -> String {
         let Some(unit) = &self.unit else { return value.to_string() };
         let inner = format!("{indent}{unit}");
@@ -178,7 +179,7 @@ fn indentation(line: &str) -> &str {
     &line[..line.len() - line.trim_start_matches([' ', '\t']).len()]
 }
 
-/// Where to insert what, in order.
+/// Offsets and the texts to insert there, in order.
 type Insertions = Vec<(usize, String)>;
 
 struct Editor<'t> {
@@ -216,7 +217,7 @@ impl Editor<'_> {
         self.insert_entry(object.range(), object.properties.last().map(Ranged::range), member)
     }
 
-    /// Inserts behind the last entry of a container, or into an empty one.
+    /// Inserts an entry after the last one of a container, or into an empty container.
     fn insert_entry(&self, container: Range, last: Option<Range>, entry: impl Fn(&str) -> String) -> Insertions {
         let newline = self.style.newline;
         let (unit, last) = match (&self.style.unit, last) {
@@ -251,7 +252,7 @@ impl Editor<'_> {
         vec![(container.start + 1, format!("{newline}{indent}{}{close}", entry(&indent)))]
     }
 
-    /// In one line with the last entry.
+    /// Inserts an entry on the same line as the last one.
     fn beside(&self, container: Range, last: Range, entry: String) -> Insertions {
         let space = if self.style.unit.is_some() { " " } else { "" };
         match self.comma(last, container) {
@@ -260,18 +261,18 @@ impl Editor<'_> {
         }
     }
 
-    /// What stands between the last entry and the end of its container.
+    /// Returns the tokens between the last entry and the end of its container.
     fn behind(&self, last: Range, container: Range) -> impl Iterator<Item = &(&Token<'_>, Range)> {
         self.tokens.iter().filter(move |(_, range)| range.start >= last.end && range.end < container.end)
     }
 
-    /// Where the comma behind the last entry ends, if there is one.
+    /// Returns the end of the comma after the last entry. Returns `None` if there is no comma.
     fn comma(&self, last: Range, container: Range) -> Option<usize> {
         let mut commas = self.behind(last, container).filter(|(token, _)| matches!(token, Token::Comma));
         commas.next().map(|(_, range)| range.end)
     }
 
-    /// Is there a comma behind the last entry, and where does that entry's line end, comments included?
+    /// Returns whether there is a comma after the last entry, and the end of that entry's line, comments included.
     fn comma_and_line_end(&self, last: Range, container: Range) -> (bool, usize) {
         let mut line_end = last.end;
         for (_, range) in self.behind(last, container) {
@@ -281,13 +282,13 @@ impl Editor<'_> {
             line_end = range.end;
         }
         match self.comma(last, container) {
-            // The comma may stand at the start of a later line.
+            // The comma may be at the start of a later line.
             Some(comma_end) => (true, line_end.max(comma_end)),
             None => (false, line_end),
         }
     }
 
-    /// How far entries of this container are indented: like the line on which the last one begins.
+    /// Returns the indentation of this container's entries: the indentation of the line on which the last one starts.
     fn entry_indentation(&self, container: Range, last: Range, unit: &str) -> String {
         let line = self.line_start(last.start);
         if line > container.start {
@@ -301,7 +302,7 @@ impl Editor<'_> {
     }
 }
 
-/// What is to stand under the key at this depth of the wish's path.
+/// Returns the value that belongs under the key at this depth of the entry's path.
 fn rest_of(wish: &Wish, depth: usize) -> Value {
     let shortened = match wish.clone() {
         Wish::Member { path, key, value } => Wish::Member { path: path[depth..].to_vec(), key, value },
@@ -317,7 +318,7 @@ fn as_object<'n, 't>(node: &'n Node<'t>, path: &[String]) -> Result<&'n Object<'
     }
 }
 
-/// The value of a key; of several, the one that counts.
+/// Returns the value of a key. For duplicate keys, returns the last one, which parsers use.
 fn find<'n, 't>(object: &'n Object<'t>, key: &str) -> Option<&'n Node<'t>> {
     object.properties.iter().rev().find(|property| property.name.as_str() == key).map(|property| &property.value)
 }
@@ -329,15 +330,16 @@ fn wrong_kind(path: &[String], wanted: &str) -> Problem {
     }
 }
 
-/// What is to be taken out of a document.
+/// Selects the values to remove from a document.
 pub(crate) struct Cut<'a> {
-    /// Is the value at this path one of ours?
+    /// Returns whether the value at this path is one of ours.
     pub(crate) is_ours: &'a dyn Fn(&[String], &Value) -> bool,
-    /// Was there a container at this path before? Then it stays, even where it is left empty.
+    /// Returns whether there was a container at this path before the installation. Such a container stays, even if it
+    /// becomes empty.
     pub(crate) was_there: &'a dyn Fn(&[String]) -> bool,
 }
 
-/// Takes out elements and members that are ours, with the containers that this leaves empty.
+/// Removes our elements and members, with the containers that become empty.
 pub(crate) fn take_out(text: &str, cut: &Cut<'_>) -> Result<String, Problem> {
     let root = CstRootNode::parse(text, &options()).map_err(|error| Problem(error.to_string()))?;
     if let Some(top) = root.object_value() {
@@ -347,7 +349,7 @@ pub(crate) fn take_out(text: &str, cut: &Cut<'_>) -> Result<String, Problem> {
 }
 
 impl Cut<'_> {
-    /// Cleans what is below a value; says whether something was found.
+    /// Removes our entries below a value. Returns whether there were any.
     fn clean(&self, node: &CstNode, path: &mut Vec<String>) -> bool {
         if let Some(object) = node.as_object() {
             return self.clean_object(&object, path);
@@ -383,7 +385,7 @@ impl Cut<'_> {
                 found = true;
             } else if self.clean(&element, path) {
                 found = true;
-                // A matcher without hooks is nothing by itself.
+                // A matcher without hooks has no effect.
                 if element.as_object().is_some_and(|object| object.get("hooks").is_none()) {
                     element.remove();
                 }

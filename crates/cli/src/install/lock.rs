@@ -1,4 +1,5 @@
-//! One installation at a time: each reads what is installed, and writes it back with its own.
+//! Serializes installations: each one reads the installed files and receipts, and writes them back with its own
+//! changes.
 
 use std::{
     fs::File,
@@ -13,7 +14,7 @@ use rustix::{
     io::Errno,
 };
 
-/// How long to wait before the next try.
+/// The pause between two attempts.
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// Held while an agent's files and the receipts are read and written.
@@ -23,7 +24,8 @@ pub(crate) struct InstallLock {
 }
 
 impl InstallLock {
-    /// Waits for it, at the directory in which this file lies; none where another process keeps it for longer.
+    /// Locks the directory that contains the receipts. Returns `None` if another process holds the lock for longer than
+    /// `patience`.
     pub(crate) fn acquire(receipts: &Path, patience: Duration) -> io::Result<Option<Self>> {
         let directory = receipts.parent().ok_or(io::ErrorKind::InvalidInput)?;
         own_files::make_private_directories(directory)?;
@@ -34,7 +36,7 @@ impl InstallLock {
                 Err(Errno::WOULDBLOCK) if started.elapsed() >= patience => return Ok(None),
                 Err(Errno::WOULDBLOCK) => std::thread::sleep(PAUSE.min(patience)),
                 Err(Errno::INTR) => {}
-                // Where there are no locks it goes without: a receipt is a convenience.
+                // Continues without a lock if the file system does not support locks: receipts are a convenience.
                 Ok(()) | Err(Errno::NOLCK | Errno::NOSYS | Errno::OPNOTSUPP | Errno::BADF) => {
                     return Ok(Some(Self { _directory: directory }));
                 }

@@ -1,6 +1,7 @@
-//! What stands in a document where a wish would have its place: nothing, an entry of ours, or somebody else's.
+//! Looks at the place of an entry in a document: it may be empty, or hold an entry of ours or a foreign one.
 //!
-//! An entry is known by its call, the words that start the program. The rest of it is the user's to change.
+//! An entry is identified by its call, the command line that starts the program. The user may change the rest of the
+//! entry.
 
 use serde_json::Value;
 
@@ -10,23 +11,23 @@ use super::{
 };
 use crate::hooks::Agent;
 
-/// The keys that a call is written under.
+/// The keys that hold a call.
 const CALL_KEYS: [&str; 3] = ["command", "bash", "args"];
 
-/// What stands where a wish would have its place.
+/// The result of looking at an entry's place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Found {
     Nothing,
-    /// What is wished for.
+    /// Exactly the wanted entry.
     Ours,
-    /// The call that is wished for, with what the user made of the rest.
+    /// The wanted call. The user changed the rest of the entry.
     Adapted,
-    /// Another call of ours: these values are to be others.
+    /// An outdated call of ours. These values have to be replaced.
     Outdated(Vec<(Vec<Step>, Value)>),
     Foreign,
 }
 
-/// Knows entries of ours.
+/// Recognizes our entries.
 #[derive(Clone, Copy)]
 pub(crate) struct Look<'a> {
     pub(crate) agent: Agent,
@@ -42,7 +43,7 @@ impl Look<'_> {
                     None => return Found::Nothing,
                     Some(present) if present == value => return Found::Ours,
                     Some(present) if is_ours(present, self.agent, self.program) => {}
-                    // A version is needed, whichever it is.
+                    // Any version is good enough.
                     Some(_) if !value.is_object() => return Found::Ours,
                     Some(_) => return Found::Foreign,
                 }
@@ -66,7 +67,7 @@ impl Look<'_> {
         }
     }
 
-    /// The objects with calls of ours, where a wish would have its place.
+    /// Returns the objects with a call of ours, at the place of an entry.
     fn calls<'v>(self, document: &'v Value, wish: &Wish) -> Vec<(Vec<Step>, &'v Value)> {
         let place: Vec<Step> = place_of(wish).into_iter().map(Step::Key).collect();
         let Some(present) = value_at(document, &place_of(wish)) else { return Vec::new() };
@@ -86,7 +87,8 @@ impl Look<'_> {
         found
     }
 
-    /// Is there an entry of ours that says more, or other things, than an installation writes?
+    /// Returns whether there is an entry of ours that differs from the one that an installation writes in more than its
+    /// call.
     pub(crate) fn is_users_own(self, document: &Value, wish: &Wish) -> bool {
         let (Wish::Member { value: wished, .. } | Wish::Element { value: wished, .. }) = wish;
         let depth = match wish {
@@ -105,7 +107,7 @@ impl Look<'_> {
         })
     }
 
-    /// Where the calls of ours are written.
+    /// Returns the paths of the values that hold our calls.
     pub(crate) fn written_at(self, document: &Value, wish: &Wish) -> Vec<Vec<Step>> {
         let calls = self.calls(document, wish);
         let values = calls.iter().flat_map(|(steps, value)| {
@@ -115,7 +117,7 @@ impl Look<'_> {
     }
 }
 
-/// The keys that lead to the value, or to the array with the element.
+/// Returns the keys that lead to the value, or to the array with the element.
 pub(crate) fn place_of(wish: &Wish) -> Vec<String> {
     match wish {
         Wish::Element { path, .. } => path.clone(),
@@ -123,12 +125,12 @@ pub(crate) fn place_of(wish: &Wish) -> Vec<String> {
     }
 }
 
-/// The object with the call, in an entry that an installation writes.
+/// Returns the object with the call, in an entry that an installation writes.
 fn inner(entry: &Value) -> &Value {
     entry.get("hooks").and_then(|hooks| hooks.get(0)).unwrap_or(entry)
 }
 
-/// Are two calls written under the same keys, in the same manner?
+/// Returns whether two calls use the same keys and the same types.
 fn is_written_like(present: &Value, wished: &Value) -> bool {
     CALL_KEYS.into_iter().all(|key| match (present.get(key), wished.get(key)) {
         (None, None) => true,
@@ -146,7 +148,7 @@ fn with_key(steps: &[Step], key: &str) -> Vec<Step> {
     steps.iter().cloned().chain([Step::Key(key.to_owned())]).collect()
 }
 
-/// The value behind some keys.
+/// Returns the value at a path.
 pub(crate) fn value_at<'v>(document: &'v Value, path: &[String]) -> Option<&'v Value> {
     path.iter().try_fold(document, |value, key| value.get(key))
 }

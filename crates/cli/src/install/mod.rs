@@ -1,4 +1,4 @@
-//! Puts the hooks and the server into an agent's own files, and takes them out again.
+//! Installs the hooks and the MCP server in an agent's own configuration files, and removes them again.
 
 mod config_file;
 mod draft;

@@ -1,4 +1,4 @@
-//! Which files an installation changes, and how: a value, and carrying it out.
+//! The plan of an installation: the files that it changes, as a value, and its execution.
 
 use std::path::Path;
 
@@ -11,13 +11,13 @@ use super::{
 };
 use crate::hooks::Agent;
 
-/// What happens to a file.
+/// The kind of change to a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FileChange {
     Created,
     Edited,
     Unchanged,
-    /// Our entries went, the rest stays.
+    /// Our entries are removed; the rest stays.
     Cleaned,
     Deleted,
 }
@@ -34,12 +34,12 @@ impl FileChange {
     }
 }
 
-/// What is to become of one file.
+/// The planned change of one file.
 #[derive(Debug, Clone)]
 pub(crate) struct FilePlan {
     pub(super) file: ConfigFile,
     pub(crate) change: FileChange,
-    /// What is added, or goes.
+    /// The text that is added or removed.
     pub(crate) pieces: Vec<Piece>,
     pub(super) text: String,
     pub(super) is_executable: bool,
@@ -52,17 +52,17 @@ impl FilePlan {
     }
 }
 
-/// What is to become of an agent's files.
+/// The planned changes of an agent's files.
 #[derive(Debug, Clone)]
 pub(crate) struct Plan {
     pub(super) agent: Agent,
     pub(crate) files: Vec<FilePlan>,
-    /// What the user should know.
+    /// Messages for the user.
     pub(crate) notes: Vec<String>,
 }
 
 impl Plan {
-    /// Carries it out: all of it, or nothing.
+    /// Executes the plan. If a file can't be changed, the earlier ones are restored.
     pub(crate) fn apply(&self, receipts: &Receipts, receipts_file: &Path) -> Result<(), Error> {
         let mut kept = receipts.clone();
         for file in &self.files {
@@ -79,7 +79,7 @@ impl Plan {
             let failed = |source| Error::Io { action: "write", path: receipts_file.to_owned(), source };
             receipts.write(receipts_file).map_err(failed)
         };
-        // What is to be added is noted first: a receipt for nothing does no harm.
+        // Additions are recorded before they are made: a receipt for an addition that was not made does no harm.
         let is_removal = self.files.iter().any(|file| matches!(file.change, FileChange::Cleaned | FileChange::Deleted));
         if kept != *receipts && !is_removal {
             keep(&kept)?;
@@ -88,7 +88,7 @@ impl Plan {
             let Err(source) = file.apply() else { continue };
             for done in &self.files[..number] {
                 let directories = done.receipt.as_ref().map(|receipt| receipt.directories.as_slice());
-                // The first failure is the one to tell.
+                // Only the first error is reported.
                 drop(done.file.put_back(directories.unwrap_or_default()));
             }
             drop(keep(receipts));

@@ -1,4 +1,4 @@
-//! Finds out which files an installation has to change, and how, by reading alone.
+//! Plans the file changes of an installation. Planning only reads.
 
 use std::path::{Path, PathBuf};
 
@@ -40,7 +40,7 @@ fn spoilt(path: &Path, problem: Problem) -> Error {
 }
 
 impl Planner<'_> {
-    /// Adds what is wanted.
+    /// Plans the addition of these entries.
     pub(crate) fn install(&self, wanted: &[Wanted]) -> Result<Plan, Error> {
         let mut plan = Plan { agent: self.agent, files: Vec::new(), notes: Vec::new() };
         for wanted in wanted {
@@ -57,7 +57,7 @@ impl Planner<'_> {
         Ok(plan)
     }
 
-    /// Takes out what an installation added.
+    /// Plans the removal of the entries that an installation added.
     pub(crate) fn uninstall(&self, wanted: &[Wanted]) -> Result<Plan, Error> {
         let mut plan = Plan { agent: self.agent, files: Vec::new(), notes: Vec::new() };
         for wanted in wanted {
@@ -94,12 +94,12 @@ impl Planner<'_> {
         self.receipts.find(self.agent, file)
     }
 
-    /// The entries that were there before the first installation.
+    /// Returns the places of entries that existed before the first installation.
     fn known_own(&self, file: &ConfigFile) -> &[Vec<String>] {
         self.receipt(file).map(|receipt| receipt.own.as_slice()).unwrap_or_default()
     }
 
-    /// Is one of them still there?
+    /// Returns whether one of these entries still exists.
     fn has_own(&self, file: &ConfigFile, content: &Content) -> Result<bool, Error> {
         let fail = |problem| spoilt(&file.path, problem);
         let text = text_of(file)?;
@@ -124,7 +124,7 @@ impl Planner<'_> {
         FilePlan { file, change, pieces, text, is_executable: false, receipt }
     }
 
-    /// A file with something added.
+    /// Returns the plan for a file with additions.
     fn grown(&self, file: ConfigFile, without: &str, draft: Draft, containers: Containers) -> FilePlan {
         let earlier = self.receipt(&file);
         let mut receipt = Receipt::new(self.agent, &file);
@@ -181,7 +181,8 @@ impl Planner<'_> {
         let present = json::parse(text).map_err(fail)?;
         let own = self.own_entries(&file, &present, wishes);
         let without = self.clean_json(&file, wishes, &own)?;
-        // What the user changed in our entries since stays: they are only taken out and added anew where nobody did.
+        // Changes that the user made to our entries are kept. Our entries are only removed and added again if nothing
+        // in them was changed.
         let base = if without.is_exact { &without.text } else { text };
         let base_value = json::parse(base).map_err(fail)?;
         let mut is_due = false;
@@ -209,15 +210,15 @@ impl Planner<'_> {
                 Found::Ours | Found::Adapted | Found::Foreign => {}
             }
         }
-        // Whatever it took to get there, the agent must be able to read it.
+        // The agent must be able to parse the result in any case.
         json::parse(draft.text()).map_err(fail)?;
         let rest = json::parse(&without.text).map_err(fail)?;
         let (kept, made) = containers(wishes).into_iter().partition(|path| value_at(&rest, path).is_some());
         Ok(self.grown(file, &without.text, draft, Containers { kept, made, own }))
     }
 
-    /// Where entries of the user's own stand that call this program: those that were there before the first
-    /// installation and say more than it would have written.
+    /// Returns the places of the user's own entries that call this program. Such an entry existed before the first
+    /// installation, and contains more than an installation would have written.
     fn own_entries(&self, file: &ConfigFile, present: &Value, wishes: &[Wish]) -> Vec<Vec<String>> {
         let is_own = |wish: &&Wish| match self.receipt(file) {
             Some(receipt) => receipt.own.contains(&place_of(wish)) && !self.look().written_at(present, wish).is_empty(),
@@ -226,7 +227,7 @@ impl Planner<'_> {
         wishes.iter().filter(is_own).map(place_of).collect()
     }
 
-    /// The text of a file without our entries; empty where nothing else was ever in it.
+    /// Returns the text of a file without our entries. Returns an empty text if the file never had other content.
     fn clean_json(&self, file: &ConfigFile, wishes: &[Wish], own: &[Vec<String>]) -> Result<Cleaned, Error> {
         let fail = |problem| spoilt(&file.path, problem);
         let text = text_of(file)?;
@@ -334,10 +335,10 @@ impl Planner<'_> {
     }
 }
 
-/// A text without what an installation put into it.
+/// A text without the additions of an installation.
 struct Cleaned {
     text: String,
-    /// Was all of it there as it had been put?
+    /// Set if all additions were still there unchanged.
     is_exact: bool,
 }
 
@@ -347,32 +348,32 @@ impl Cleaned {
     }
 }
 
-/// The text without the pieces that were put into it, by where they were put or else by what they are; none where what
-/// is left does not fit.
+/// Removes the pieces of a receipt, by their offsets or else by their text. Returns `None` if the remaining text is not
+/// the expected one.
 fn by_place(text: &str, receipt: Option<&Receipt>, fits: impl Fn(&str) -> bool) -> Option<String> {
     let pieces = receipt.map(|receipt| receipt.pieces.as_slice()).filter(|pieces| !pieces.is_empty())?;
     let left = [without_pieces(text, pieces), without_moved_pieces(text, pieces)];
     left.into_iter().flatten().find(|text| fits(text))
 }
 
-/// Objects and arrays that something is put into.
+/// Objects and arrays that entries are added to.
 #[derive(Default)]
 struct Containers {
-    /// Those that were there before.
+    /// Containers that existed before.
     kept: Vec<Vec<String>>,
-    /// Those that are made for it.
+    /// Containers that are created for our entries.
     made: Vec<Vec<String>>,
-    /// Entries of the user's own.
+    /// The user's own entries.
     own: Vec<Vec<String>>,
 }
 
-/// An empty document and one that says nothing are the same.
+/// Compares two documents. A missing document equals an empty object.
 fn same(one: &Value, other: &Value) -> bool {
     let is_nothing = |value: &Value| value.is_null() || value.as_object().is_some_and(serde_json::Map::is_empty);
     one == other || (is_nothing(one) && is_nothing(other))
 }
 
-/// Every object, array and plain member that wishes touch.
+/// Returns the path of every object, array and plain member that these entries touch.
 fn containers(wishes: &[Wish]) -> Vec<Vec<String>> {
     let mut paths = Vec::new();
     for path in wishes.iter().map(place_of) {
@@ -404,13 +405,13 @@ mod tests {
         *,
     };
 
-    /// Is every byte of one text in the other, in order?
+    /// Returns whether all bytes of `old` occur in `new`, in order.
     fn is_subsequence(old: &str, new: &str) -> bool {
         let mut rest = new.bytes();
         old.bytes().all(|byte| rest.any(|other| other == byte))
     }
 
-    /// A home of its own with one file in it.
+    /// A separate home directory with one file in it.
     struct Home {
         place: tempfile::TempDir,
         agent: Agent,
@@ -451,7 +452,7 @@ mod tests {
         }
     }
 
-    /// The same file as another editor would have left it.
+    /// Rewrites a file as another editor might.
     type Rewrite = fn(&str) -> String;
 
     #[test]
@@ -494,7 +495,7 @@ mod tests {
             assert!(!left.contains("backtrail"), "{file}: {left}");
             if file.ends_with("json") {
                 let (mut left, mut text) = (json::parse(&left).unwrap(), json::parse(text).unwrap());
-                // Whose a version or an empty object is, only a receipt can tell; neither does harm.
+                // Without a receipt, the owner of a version or of an empty object is not known. Neither does harm.
                 for value in [&mut left, &mut text] {
                     let Some(object) = value.as_object_mut() else { continue };
                     object.retain(|key, value| key != "version" && !is_hollow(value));

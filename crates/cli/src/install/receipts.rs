@@ -1,6 +1,6 @@
-//! Remembers what was added to which file, so that exactly that can be taken out again.
+//! Records the additions to each file, so that exactly these can be removed again.
 //!
-//! A convenience, not a condition: without a receipt, entries are found by what they say.
+//! Receipts are optional: without one, our entries are recognized by their content.
 
 use std::{
     collections::BTreeSet,
@@ -13,26 +13,26 @@ use serde::{Deserialize, Serialize};
 use super::{config_file::ConfigFile, draft::Piece};
 use crate::hooks::Agent;
 
-/// What was added to one file.
+/// The additions to one file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Receipt {
     agent: String,
     path: PathBuf,
-    /// Which part of it, where several installations share the file.
+    /// The part of the file that belongs to this installation. Set if several installations share the file.
     #[serde(default)]
     part: Option<String>,
-    /// Was the file made?
+    /// Set if the installation created the file.
     pub(crate) created: bool,
-    /// The directories that were made for it, outermost first.
+    /// The directories that were created for the file, outermost first.
     pub(crate) directories: Vec<PathBuf>,
-    /// What was added, with the places.
+    /// The added pieces, with their offsets.
     pub(crate) pieces: Vec<Piece>,
-    /// Objects and arrays that something was put into and that were there before.
+    /// Objects and arrays that entries were added to and that existed before.
     pub(crate) kept: Vec<Vec<String>>,
-    /// Objects and arrays that were made for it.
+    /// Objects and arrays that were created for our entries.
     #[serde(default)]
     pub(crate) made: Vec<Vec<String>>,
-    /// Where entries stood that call this program, before the first installation: they are the user's own.
+    /// The places of entries that called this program before the first installation. They are the user's own.
     #[serde(default)]
     pub(crate) own: Vec<Vec<String>>,
 }
@@ -56,7 +56,8 @@ impl Receipt {
         Self { own, ..self }
     }
 
-    /// What is to be remembered when all that was added is taken out again.
+    /// Returns the receipt that remains after all additions were removed. Returns `None` if nothing has to be
+    /// remembered.
     pub(crate) fn after_removal(&self) -> Option<Self> {
         let (pieces, kept, made) = (Vec::new(), Vec::new(), Vec::new());
         let left = Self { created: false, directories: Vec::new(), pieces, kept, made, ..self.clone() };
@@ -67,31 +68,31 @@ impl Receipt {
         self.agent == agent.name() && self.path == file.path && self.part == file.part
     }
 
-    /// Is this all of the file, as it was made?
+    /// Returns whether the installation created the file, with exactly this text.
     pub(crate) fn is_whole(&self, text: &str) -> bool {
         self.created && self.is_all(text)
     }
 
-    /// Is this all that was put into the file?
+    /// Returns whether this text is exactly what was added.
     pub(crate) fn is_all(&self, text: &str) -> bool {
         matches!(&self.pieces[..], [only] if only.at == 0 && only.text == text)
     }
 }
 
-/// All receipts, in one file.
+/// All receipts, stored in one file.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Receipts {
     files: Vec<Receipt>,
 }
 
 impl Receipts {
-    /// Reads them; what can't be read counts for nothing.
+    /// Reads the receipts. A file that can't be parsed counts as empty.
     pub(crate) fn read(file: &Path) -> io::Result<Self> {
         let file = ConfigFile::read(file)?;
         Ok(file.text().and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default())
     }
 
-    /// Keeps them.
+    /// Writes the receipts.
     pub(crate) fn write(&self, file: &Path) -> io::Result<()> {
         let text = serde_json::to_string_pretty(self).map_err(io::Error::from)?;
         ConfigFile::read(file)?.write(&text, false).map(drop)
@@ -101,14 +102,15 @@ impl Receipts {
         self.files.iter().find(|receipt| receipt.is_of(agent, file))
     }
 
-    /// Takes a receipt in the place of an older one for the same.
+    /// Adds a receipt. Replaces an older one for the same file and part.
     pub(crate) fn put(&mut self, receipt: Receipt) {
         let mark = |receipt: &Receipt| (receipt.agent.clone(), receipt.path.clone(), receipt.part.clone());
         self.files.retain(|known| mark(known) != mark(&receipt));
         self.files.push(receipt);
     }
 
-    /// Forgets one. What it made and others share, the last of them takes away.
+    /// Removes a receipt. If other receipts share its file, they take over the things that it created, so that the last
+    /// one removes them.
     pub(crate) fn remove(&mut self, agent: Agent, file: &ConfigFile) {
         let Some(at) = self.files.iter().position(|receipt| receipt.is_of(agent, file)) else { return };
         let gone = self.files.remove(at);
@@ -126,7 +128,7 @@ impl Receipts {
         }
     }
 
-    /// The files that something was installed into for an agent.
+    /// Returns the files that were edited for an agent.
     pub(crate) fn paths(&self, agent: Agent) -> impl Iterator<Item = &Path> {
         let of_agent =
             self.files.iter().filter(move |receipt| receipt.agent == agent.name() && !receipt.pieces.is_empty());

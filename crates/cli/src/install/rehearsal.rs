@@ -1,4 +1,4 @@
-//! Sends a sample through the command that was installed, in a scratch workspace, and looks at what it did.
+//! Tests an installed command: sends it a sample payload in a scratch workspace, and checks the result.
 
 use std::{
     io::{self, Write},
@@ -18,25 +18,25 @@ use crate::{
     settings::Environment,
 };
 
-/// What was seen.
+/// The result of the test.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Rehearsal {
-    /// The line that was run, as the agent runs it.
+    /// The command line, as the agent runs it.
     pub(crate) line: String,
-    /// How long it took.
+    /// The run time.
     pub(crate) took: Duration,
-    /// Why no checkpoint came of it; none where one did.
+    /// The reason why no checkpoint was taken. `None` if one was taken.
     pub(crate) problem: Option<String>,
 }
 
-/// Runs the line with a sample prompt.
+/// Runs the command line with a sample prompt.
 pub(crate) fn rehearse(agent: Agent, line: &str, invocation: &Invocation) -> Result<Rehearsal, Failure> {
     let temporary = std::env::temp_dir();
     let failed = |source: io::Error| Error::Io { action: "rehearse in", path: std::env::temp_dir(), source };
     let scratch = temporary.canonicalize().and_then(|place| TempDir::with_prefix_in("backtrail-install-", place));
     let scratch = scratch.map_err(failed)?;
     let project = scratch.path().join("project");
-    // The umask may have taken the scratch directory from its own owner.
+    // The umask may have removed the owner's permissions from the scratch directory.
     let made = own_files::make_private_directories(scratch.path())
         .and_then(|()| own_files::make_private_directories(&project))
         .and_then(|()| own_files::create_new(&project.join("file"), 0o600)?.write_all(b"a sample\n"));
@@ -52,7 +52,7 @@ pub(crate) fn rehearse(agent: Agent, line: &str, invocation: &Invocation) -> Res
     let mut child = command.spawn().map_err(failed)?;
     let payload = sample::prompt(agent, &project).to_string();
     if let Some(mut stdin) = child.stdin.take() {
-        // A command that is not there reads nothing; what it says instead is looked at below.
+        // A missing command reads nothing. Its output is checked below.
         drop(stdin.write_all(payload.as_bytes()));
     }
     let done = child.wait_with_output().map_err(failed)?;

@@ -1,4 +1,4 @@
-//! Adds a table to TOML, and takes it out again, keeping everything else as it is.
+//! Adds a table to TOML, and removes it again. Everything else is preserved.
 
 use std::ops::Range;
 
@@ -6,18 +6,18 @@ use toml_edit::{Document, DocumentMut, Item, Value, value};
 
 use super::{draft::Draft, json::Problem};
 
-/// A table with a program to start, under a key of a table at the top: `[table.key]`.
+/// A table that describes a program to start, at `[table.key]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Server {
-    /// The table at the top.
+    /// The name of the top-level table.
     pub(crate) table: &'static str,
-    /// The key in it.
+    /// The key in that table.
     pub(crate) key: &'static str,
     /// The program.
     pub(crate) command: String,
-    /// Its arguments.
+    /// The arguments of the program.
     pub(crate) args: Vec<String>,
-    /// Variables that it is to have from the environment of who starts it.
+    /// Environment variables that the agent passes on to the program.
     pub(crate) env_vars: &'static [&'static str],
 }
 
@@ -28,14 +28,14 @@ fn parse(text: &str) -> Result<DocumentMut, Problem> {
     })
 }
 
-/// What stands where the server would stand.
+/// The result of looking at the server's place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Present {
     Nothing,
     Server {
         command: String,
         args: Vec<String>,
-        /// Says it no more than an installation writes?
+        /// Set if it contains no more than an installation writes.
         is_plain: bool,
     },
     SomethingElse,
@@ -61,7 +61,7 @@ pub(crate) fn look(text: &str, server: &Server) -> Result<Present, Problem> {
     })
 }
 
-/// Is it what an installation writes, whatever the program?
+/// Returns whether an installation writes this item. Any program counts.
 fn is_written(key: &str, item: &Item, server: &Server) -> bool {
     match key {
         "command" | "args" => true,
@@ -73,7 +73,7 @@ fn is_written(key: &str, item: &Item, server: &Server) -> bool {
     }
 }
 
-/// Where the server's program and its arguments stand.
+/// Returns the ranges of the server's command and arguments.
 pub(crate) fn places_of_call(text: &str, server: &Server) -> Vec<Range<usize>> {
     let Ok(document) = Document::parse(text) else { return Vec::new() };
     let table = document.get(server.table).and_then(Item::as_table_like);
@@ -83,7 +83,7 @@ pub(crate) fn places_of_call(text: &str, server: &Server) -> Vec<Range<usize>> {
     ["command", "args"].into_iter().filter_map(|key| found.get(key)?.as_value()?.span()).collect()
 }
 
-/// Makes a server that is there start this program; the rest of it stays.
+/// Replaces the command and the arguments of an existing server. The rest of it stays.
 pub(crate) fn replace_call(draft: &mut Draft, server: &Server) -> Result<(), Problem> {
     let wished = [Value::from(server.command.as_str()), server.args.iter().collect::<Value>()];
     let places = places_of_call(draft.text(), server);
@@ -98,7 +98,7 @@ pub(crate) fn replace_call(draft: &mut Draft, server: &Server) -> Result<(), Pro
     parse(draft.text()).map(drop)
 }
 
-/// Do they say the same, however they are written?
+/// Returns whether two values are equal, regardless of their notation.
 fn is_same(one: &Value, other: &Value) -> bool {
     match (one.as_array(), other.as_array()) {
         (Some(one), Some(other)) => one.iter().map(Value::as_str).eq(other.iter().map(Value::as_str)),
@@ -106,7 +106,7 @@ fn is_same(one: &Value, other: &Value) -> bool {
     }
 }
 
-/// Adds the server, which must not be there.
+/// Adds the server, which must not exist yet.
 pub(crate) fn add(draft: &mut Draft, server: &Server) -> Result<(), Problem> {
     parse(draft.text())?;
     let text = draft.text();
@@ -127,7 +127,7 @@ pub(crate) fn add(draft: &mut Draft, server: &Server) -> Result<(), Problem> {
         draft.insert(text.len(), &piece);
         return Ok(());
     }
-    // The table at the top is written in one line, and can't be opened again: the server goes in front of its end.
+    // The top-level table is an inline table, which can't be extended elsewhere: the server is inserted before its end.
     let no_room = || Problem(format!("{:?} has no room for a server", server.table));
     let document = Document::parse(text).map_err(|_| no_room())?;
     let table = document.get(server.table).and_then(Item::as_inline_table).ok_or_else(no_room)?;
@@ -145,9 +145,9 @@ pub(crate) fn add(draft: &mut Draft, server: &Server) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Takes the server out, and the table around it where that is left empty and was not there before.
+/// Removes the server. Also removes the table around it if that becomes empty and did not exist before.
 pub(crate) fn take_out(text: &str, server: &Server, table_was_there: bool) -> Result<String, Problem> {
-    // The parser writes plain newlines; where every line ends otherwise, so does every line of the outcome.
+    // The parser writes plain newlines. If the text had CRLF line endings, they are restored in every line.
     let with_returns = text.contains("\r\n");
     let mut document = parse(text)?;
     let Some(table) = document.get_mut(server.table).and_then(Item::as_table_like_mut) else {
@@ -161,12 +161,12 @@ pub(crate) fn take_out(text: &str, server: &Server, table_was_there: bool) -> Re
     Ok(if with_returns && !text.contains('\r') { text.replace('\n', "\r\n") } else { text })
 }
 
-/// Is a table of this name there?
+/// Returns whether the top-level table exists.
 pub(crate) fn has_table(text: &str, server: &Server) -> bool {
     parse(text).is_ok_and(|document| document.get(server.table).and_then(Item::as_table_like).is_some())
 }
 
-/// Is nothing said any more?
+/// Returns whether the document is empty.
 pub(crate) fn is_empty(text: &str) -> bool {
     parse(text).is_ok_and(|document| document.as_table().is_empty()) && text.trim().is_empty()
 }

@@ -1,4 +1,4 @@
-//! What each agent needs in which of its files.
+//! Knows which entries each agent needs in which files.
 
 use std::path::{Path, PathBuf};
 
@@ -7,50 +7,50 @@ use serde_json::{Value, json};
 use super::{json::Wish, toml::Server};
 use crate::{hooks::Agent, output::shell_words};
 
-/// Whose files are edited.
+/// The scope of an installation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reach {
-    /// The user's own, for every project.
+    /// The user's own files, for every project.
     User,
-    /// Those of this project that are not committed, where the agent has such.
+    /// Files of this project that are not committed, if the agent has any.
     Project,
-    /// Those of this project that are committed, for everybody.
+    /// Files of this project that are committed, for all users of it.
     Shared,
 }
 
-/// The directories that agents keep their files in.
+/// The directories that contain the agents' files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Places {
     /// The home directory.
     pub(crate) home: PathBuf,
     /// The user's configuration directory.
     pub(crate) config_home: PathBuf,
-    /// Claude Code's own directory, where it was moved.
+    /// Claude Code's configuration directory, if it was moved.
     pub(crate) claude: Option<PathBuf>,
-    /// Codex's own directory, where it was moved.
+    /// Codex's configuration directory, if it was moved.
     pub(crate) codex: Option<PathBuf>,
-    /// Copilot's own directory, where it was moved.
+    /// Copilot's configuration directory, if it was moved.
     pub(crate) copilot: Option<PathBuf>,
-    /// The project.
+    /// The project's root.
     pub(crate) root: PathBuf,
 }
 
-/// The program, as agents are told to start it: usually one word.
+/// The command that agents use to start this program: usually one word.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Program(pub(crate) Vec<String>);
 
 impl Program {
-    /// The words that do something with it.
+    /// Returns the command line with these arguments.
     fn words<'w>(&'w self, rest: &[&'w str]) -> Vec<&'w str> {
         self.0.iter().map(String::as_str).chain(rest.iter().copied()).collect()
     }
 
-    /// The line for a shell that hands a payload over.
+    /// Returns the shell command line of an agent's hook.
     pub(crate) fn hook(&self, agent: Agent) -> String {
         shell_words(self.words(&["hook", agent.name()]))
     }
 
-    /// The program and the arguments that start the server.
+    /// Returns the program and the arguments that start the MCP server.
     fn server_words(&self) -> (String, Vec<String>) {
         let mut words = self.words(&["mcp"]).into_iter().map(str::to_owned);
         (words.next().unwrap_or_default(), words.collect())
@@ -62,44 +62,44 @@ impl Program {
     }
 }
 
-/// A file, and what must be in it.
+/// A file, and its required content.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Wanted {
-    /// Where.
+    /// The path of the file.
     pub(crate) path: PathBuf,
-    /// Which part of it, where several installations share the file.
+    /// The part of the file that belongs to this installation. Set if several installations share the file.
     pub(crate) part: Option<String>,
-    /// What.
+    /// The required content.
     pub(crate) content: Content,
 }
 
-/// What must be in a file.
+/// The required content of a file.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Content {
-    /// Entries of a JSON document that others write to as well.
+    /// Entries of a JSON document that other programs write to as well.
     Json(Vec<Wish>),
-    /// A server in a TOML document that others write to as well.
+    /// A server in a TOML document that other programs write to as well.
     Toml(Server),
-    /// All of the file.
+    /// The complete file.
     Whole {
-        /// Its text.
+        /// The text of the file.
         text: String,
-        /// Is it a program?
+        /// Set if the file is a script.
         is_executable: bool,
     },
 }
 
-/// How long an agent waits for a hook before it gives up on it. The hook itself gives up earlier.
+/// The time after which an agent stops waiting for a hook. The hook itself stops waiting earlier.
 const PATIENCE_SECONDS: u64 = 20;
 
-/// Variables that say where the stores and the settings are. Codex hands no others on than those it is told to, and hooks
-/// and server must mean the same store.
+/// Variables with the locations of the stores and the settings. Codex passes only the listed variables to a server, and
+/// the hooks and the server must use the same store.
 const PLACES: &[&str] = &["BACKTRAIL_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME"];
 
-/// The tools of Claude Code that change files, or might.
+/// The tools of Claude Code that change files or might change them.
 const CLAUDE_TOOLS: &str = "^(Write|Edit|MultiEdit|NotebookEdit|Bash|PowerShell|mcp__.*)$";
 
-/// The files of an agent, with what must be in them.
+/// Returns the files of an agent, with their required content.
 pub(crate) fn wanted(agent: Agent, reach: Reach, places: &Places, program: &Program) -> Vec<Wanted> {
     let hook = program.hook(agent);
     match agent {
@@ -114,7 +114,7 @@ pub(crate) fn wanted(agent: Agent, reach: Reach, places: &Places, program: &Prog
     }
 }
 
-/// Has the agent files of a project that are not committed?
+/// Returns whether the agent has project files that are not committed.
 pub(crate) fn has_uncommitted_files(agent: Agent) -> bool {
     agent == Agent::Claude
 }
@@ -145,7 +145,7 @@ fn with_both(path: PathBuf, mut hooks: Vec<Wish>, program: &Program) -> Wanted {
     json(path, hooks)
 }
 
-/// `{"hooks": {EVENT: [{"matcher": …, "hooks": [HOOK]}]}}`.
+/// Returns entries of the form `{"hooks": {EVENT: [{"matcher": …, "hooks": [HOOK]}]}}`.
 fn grouped(events: &[(&str, Option<&str>)], hook: &Value) -> Vec<Wish> {
     let group = |(event, matcher): &(&str, Option<&str>)| {
         let value = match matcher {
@@ -157,7 +157,7 @@ fn grouped(events: &[(&str, Option<&str>)], hook: &Value) -> Vec<Wish> {
     events.iter().map(group).collect()
 }
 
-/// `{"version": 1, "hooks": {EVENT: [HOOK]}}`.
+/// Returns entries of the form `{"version": 1, "hooks": {EVENT: [HOOK]}}`.
 fn flat(events: &[&str], hook: &Value) -> Vec<Wish> {
     let element = |event: &&str| Wish::Element { path: keys(&["hooks", event]), value: hook.clone() };
     std::iter::once(member(&[], "version", json!(1))).chain(events.iter().map(element)).collect()
@@ -203,7 +203,7 @@ fn codex(reach: Reach, places: &Places, program: &Program, hook: &str) -> Vec<Wa
     let events =
         ["SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop", "SubagentStop", "SessionEnd"];
     let hooks = events.iter().flat_map(|event| {
-        // Codex waits no longer than that for the end of a session, and says so at every start if it is told to.
+        // Codex does not wait longer for this hook, and warns at every start if the timeout is higher.
         let timeout = if *event == "SessionEnd" { 3 } else { PATIENCE_SECONDS };
         grouped(&[(*event, None)], &json!({ "type": "command", "command": hook, "timeout": timeout }))
     });
@@ -222,7 +222,7 @@ fn codex(reach: Reach, places: &Places, program: &Program, hook: &str) -> Vec<Wa
 
 fn gemini_hooks(hook: &str) -> Vec<Wish> {
     let events = ["SessionStart", "BeforeAgent", "BeforeTool", "AfterTool", "AfterAgent", "SessionEnd"];
-    // Counted in milliseconds there.
+    // Gemini CLI expects milliseconds.
     let hook = json!({ "type": "command", "name": "backtrail", "command": hook, "timeout": PATIENCE_SECONDS * 1_000 });
     grouped(&events.map(|event| (event, None)), &hook)
 }
@@ -262,7 +262,7 @@ fn cursor(reach: Reach, places: &Places, program: &Program, hook: &str) -> Vec<W
 }
 
 fn copilot(reach: Reach, places: &Places, program: &Program, hook: &str) -> Vec<Wanted> {
-    // Written with a capital, the events come with the same payloads as Claude Code's.
+    // Capitalized events have the same payloads as Claude Code's.
     let events = [
         "SessionStart",
         "UserPromptSubmit",
@@ -282,7 +282,7 @@ fn copilot(reach: Reach, places: &Places, program: &Program, hook: &str) -> Vec<
             let servers = json(own.join("mcp-config.json"), vec![server_in(&["mcpServers"], server)]);
             vec![json(own.join("hooks/backtrail.json"), hooks), servers]
         }
-        // Servers are the user's alone there.
+        // Copilot has no MCP servers per project.
         Reach::Project | Reach::Shared => vec![json(places.root.join(".github/hooks/backtrail.json"), hooks)],
     }
 }
@@ -308,10 +308,10 @@ fn cline(reach: Reach, places: &Places, program: &Program, hook: &str) -> Vec<Wa
     wanted
 }
 
-/// Stands in files that are ours alone.
+/// A mark in files that contain nothing but our text.
 pub(crate) const OWN_MARK: &str = "Installed by backtrail";
 
-/// The plugin that passes events on, with the program's name in it.
+/// The plugin that forwards events. Contains the name of the program.
 const OPENCODE_PLUGIN: &str = include_str!("opencode.ts");
 
 fn opencode(reach: Reach, places: &Places, program: &Program) -> Vec<Wanted> {
@@ -333,7 +333,7 @@ fn opencode(reach: Reach, places: &Places, program: &Program) -> Vec<Wanted> {
     ]
 }
 
-/// The words that an entry starts a program with; none where it starts none.
+/// Returns the command line of an entry. Returns `None` if the entry starts no program.
 pub(crate) fn call(value: &Value) -> Option<Vec<String>> {
     let object = value.as_object()?;
     let line = object.get("command").or_else(|| object.get("bash"));
@@ -349,7 +349,7 @@ pub(crate) fn call(value: &Value) -> Option<Vec<String>> {
     Some(words)
 }
 
-/// Is this entry one that an installation made, with this program or another copy of it?
+/// Returns whether an installation made this entry, with this program or another copy of it.
 pub(crate) fn is_ours(value: &Value, agent: Agent, program: &Program) -> bool {
     let Some(words) = call(value) else { return false };
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
@@ -364,7 +364,7 @@ fn is_named_like_us(word: &str) -> bool {
     name.is_some_and(|name| name == "backtrail" || name == "backtrail.exe")
 }
 
-/// The words of a line for a shell, as far as they are written plainly or in quotes.
+/// Splits a shell command line into words. Only plain words and quotes are supported.
 fn split_line(line: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;

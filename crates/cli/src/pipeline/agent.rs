@@ -1,18 +1,18 @@
-//! The command that a prompt goes to.
+//! The command that receives a prompt.
 
 use std::process::Command;
 
 const PROMPT: &str = "{prompt}";
 const MODEL: &str = "{model}";
 
-/// A command template such as `claude -p {prompt}`: split into words as a shell would, and never given to one.
+/// A command template such as `claude -p {prompt}`. It is split into words like a shell command, but no shell runs it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct AgentCommand {
     words: Vec<String>,
 }
 
 impl AgentCommand {
-    /// Takes a template apart; the error says what is wrong with it.
+    /// Parses a template. The error describes the problem.
     pub(crate) fn parse(template: &str) -> Result<Self, String> {
         let words = shlex::split(template).ok_or_else(|| format!("the agent command `{template}` has open quotes"))?;
         if words.is_empty() {
@@ -24,17 +24,17 @@ impl AgentCommand {
         Ok(Self { words })
     }
 
-    /// The program's name or path.
+    /// Returns the program's name or path.
     pub(super) fn program(&self) -> &str {
         &self.words[0]
     }
 
-    /// Has it a place for the model?
+    /// Returns whether the template contains `{model}`.
     pub(super) fn takes_model(&self) -> bool {
         self.words.iter().any(|word| word.contains(MODEL))
     }
 
-    /// The words with prompt and model in their places, each still one word.
+    /// Returns the words with prompt and model filled in. Each stays one word.
     pub(crate) fn words(&self, prompt: &str, model: Option<&str>) -> Vec<String> {
         self.words.iter().map(|word| fill(word, prompt, model.unwrap_or_default())).collect()
     }
@@ -47,7 +47,7 @@ impl AgentCommand {
     }
 }
 
-/// Fills both places in one go: what a prompt says about places is just text.
+/// Fills in both placeholders in one pass, so that placeholders in the prompt stay plain text.
 fn fill(word: &str, prompt: &str, model: &str) -> String {
     let mut out = String::new();
     let mut rest = word;

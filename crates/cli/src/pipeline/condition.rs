@@ -1,31 +1,31 @@
-//! Whether a step is to be run.
+//! The condition of a step.
 
 use super::{
     template::Template,
     variables::{Variables, is_no, is_yes},
 };
 
-/// What decides whether a step is run.
+/// Decides whether a step is run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Condition {
-    /// A word for yes or no.
+    /// A fixed yes or no.
     Fixed(bool),
-    /// `{{variable}}` and nothing else: its truth.
+    /// `{{variable}}` and nothing else: holds if the value is true.
     Variable(String),
-    /// A command for the shell: its success.
+    /// A shell command: holds if it succeeds.
     Command(Template),
 }
 
-/// What a condition says.
+/// The result of a condition.
 pub(super) enum Verdict<'c> {
     Known(bool),
-    /// This command has to be asked.
+    /// The result is not known until this command has run.
     Ask(&'c Template),
 }
 
 impl Condition {
     pub(super) fn parse(text: &str) -> Self {
-        // `yes` is a program, too, and one that never ends.
+        // `yes` is also a program, which never ends.
         if is_no(text) || is_yes(text) {
             return Self::Fixed(is_yes(text));
         }
@@ -52,7 +52,7 @@ impl Condition {
         }
     }
 
-    /// As it was written, more or less.
+    /// Returns the text of the condition. The spelling may differ from the file's.
     pub(crate) fn source(&self) -> String {
         match self {
             Self::Fixed(verdict) => verdict.to_string(),

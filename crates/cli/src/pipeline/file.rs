@@ -1,4 +1,4 @@
-//! A pipeline file as it is written.
+//! The schema of a pipeline file.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ pub(super) struct PipelineFile {
     pub(super) steps: Spanned<Vec<Spanned<StepSection>>>,
 }
 
-/// `checkpoints`: those that are taken before steps.
+/// `checkpoints`: the checkpoints before steps.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct CheckpointsSection {
@@ -28,7 +28,7 @@ pub(super) struct CheckpointsSection {
     pub(super) every_n_steps: Option<Spanned<u64>>,
 }
 
-/// One of `steps`.
+/// An entry of `steps`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct StepSection {

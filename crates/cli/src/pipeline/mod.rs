@@ -1,7 +1,7 @@
 //! Pipelines: steps from a file, run one after the other with checkpoints around them.
 //!
-//! A file is read ([`file`]), made into a [`Pipeline`] in which nothing is left open ([`plan`]), and only then run
-//! ([`runner`]): whatever is wrong with it is said before the first step.
+//! A file is read ([`file`]), resolved into a [`Pipeline`] ([`plan`]), and only then run ([`runner`]): all errors in it
+//! are reported before the first step.
 
 mod agent;
 mod condition;

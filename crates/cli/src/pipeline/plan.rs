@@ -1,4 +1,4 @@
-//! A pipeline in which nothing is left open: names, variables, commands and agents are all there.
+//! A resolved pipeline: all names, variables, commands and agents are known.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -15,19 +15,19 @@ use super::{
 };
 use crate::cli::seconds_or_duration;
 
-/// What the caller says beside the file.
+/// The options that the caller gives beside the file.
 pub(crate) struct Request<'r> {
-    /// The name of a pipeline that has none.
+    /// The name for a pipeline without a name.
     pub(crate) default_name: String,
-    /// Values that win over the file's.
+    /// Values that override the file's.
     pub(crate) variables: Vec<(String, String)>,
-    /// The agent that wins over every other.
+    /// The agent that overrides all others.
     pub(crate) agent: Option<&'r str>,
-    /// The agent of the user's settings.
+    /// The agent from the user's settings.
     pub(crate) usual_agent: Option<&'r str>,
-    /// The first step to be run.
+    /// The name of the first step to run.
     pub(crate) from_step: Option<&'r str>,
-    /// Is there a program of this name?
+    /// Returns whether there is a program of this name.
     pub(crate) has_program: &'r dyn Fn(&str) -> bool,
 }
 
@@ -36,16 +36,16 @@ pub(crate) struct Request<'r> {
 pub(crate) struct Pipeline {
     pub(crate) name: String,
     pub(crate) steps: Vec<Step>,
-    /// The first step to be run.
+    /// The index of the first step to run.
     pub(crate) first: usize,
     pub(super) variables: Variables,
-    /// An automatic checkpoint before every so many steps; none where there are to be none.
+    /// An automatic checkpoint is taken before every n-th step. `None` if automatic checkpoints are disabled.
     pub(super) every_n_steps: Option<u64>,
-    /// What is not as one would expect.
+    /// Warnings for the user.
     pub(crate) warnings: Vec<String>,
 }
 
-/// One step.
+/// A step of a pipeline.
 #[derive(Debug)]
 pub(crate) struct Step {
     pub(crate) name: String,
@@ -58,23 +58,23 @@ pub(crate) struct Step {
     pub(crate) on_failure: OnFailure,
 }
 
-/// What a step does.
+/// The work of a step.
 #[derive(Debug)]
 pub(crate) enum Work {
-    /// A command for the shell.
+    /// A shell command.
     Run(Template),
     /// A prompt for an agent.
     Prompt { text: Template, agent: AgentCommand, model: Option<String> },
 }
 
-/// What becomes of the pipeline where a step fails.
+/// The effect of a failed step on the pipeline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OnFailure {
-    /// It ends there.
+    /// The pipeline ends.
     Stop,
-    /// It goes on.
+    /// The pipeline continues.
     Continue,
-    /// The step is taken back, and it ends there.
+    /// The step is rolled back, and the pipeline ends.
     Rollback,
 }
 
@@ -249,7 +249,7 @@ impl Planner<'_> {
             .with_hint(hint))
     }
 
-    /// Every variable is known at the step that uses it.
+    /// Checks that every variable is known at the step that uses it.
     fn check_variables(&self, steps: &[(Step, &Section)], first: usize) -> Result<()> {
         let mut set_before: BTreeSet<&str> = BTreeSet::new();
         for (index, (step, section)) in steps.iter().enumerate() {
@@ -265,7 +265,7 @@ impl Planner<'_> {
         Ok(())
     }
 
-    /// Every agent that is going to be asked is there.
+    /// Checks that the program of every agent that is used exists.
     fn check_agents(&self, steps: &[(Step, &Section)]) -> Result<()> {
         for (step, section) in steps {
             let Work::Prompt { agent, .. } = &step.work else { continue };
@@ -289,7 +289,7 @@ fn timeout(written: &Spanned<String>) -> Result<Duration> {
     Ok(parsed)
 }
 
-/// The variables that a step uses: key, line and name of each.
+/// Returns the variables that a step uses: key, line and name of each.
 fn uses<'s>(step: &'s Step, section: &Section) -> Vec<(&'static str, u64, &'s str)> {
     let written = &section.value;
     let mut found = Vec::new();
@@ -302,7 +302,7 @@ fn uses<'s>(step: &'s Step, section: &Section) -> Vec<(&'static str, u64, &'s st
     };
     found.extend(text.variables().map(|name| (key, at.unwrap_or_default(), name)));
     if let Some(at) = &written.checks {
-        // A check may look at what its own step said.
+        // A check may use the output of its own step.
         let foreign = |name: &&str| step.output_var.as_deref() != Some(*name);
         let names = step.checks.iter().flat_map(Template::variables).filter(foreign);
         found.extend(names.map(|name| ("checks", line(at), name)));

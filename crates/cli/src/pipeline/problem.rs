@@ -1,13 +1,13 @@
-//! What is wrong with a pipeline, and where.
+//! An error in a pipeline, with its location.
 
-/// What is wrong with a pipeline.
+/// An error in a pipeline.
 #[derive(Debug)]
 pub(crate) struct Problem {
-    /// The line of the file, from 1; none where it is not one line's.
+    /// The line of the file, counted from 1. `None` if the error is not in one line.
     pub(crate) line: Option<u64>,
-    /// What is wrong, with its key.
+    /// The message, with the key.
     pub(crate) message: String,
-    /// What to do about it.
+    /// The suggested fix.
     pub(crate) hint: Option<String>,
 }
 

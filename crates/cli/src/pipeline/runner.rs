@@ -1,4 +1,4 @@
-//! Running the steps of a pipeline.
+//! Runs the steps of a pipeline.
 
 use std::{
     process::Command,
@@ -22,16 +22,16 @@ use crate::{
     way_back::{Remains, Repeat, RolledBack, WayBack, take_automatic},
 };
 
-/// The start of the message of a step's checkpoint, by which other tools find it.
+/// The prefix of the message of a step's checkpoint. Other tools find the checkpoint by it.
 const MESSAGE_PREFIX: &str = "architect:checkpoint:";
-/// More than this fits into no environment beside the rest.
+/// The maximum size of a variable. A larger one might not fit into the environment with the rest.
 const MAX_OUTPUT_BYTES: usize = 64 << 10;
-/// What programs give that were interrupted and tidied up.
+/// The exit status of programs that were interrupted and have cleaned up.
 const INTERRUPTED: u8 = 130;
-/// A shell gives this, and the next number, where it can't run a command.
+/// The exit status of a shell that can't run a command. The next number has the same meaning.
 const CAN_NOT_RUN: u8 = 126;
 
-/// How a step ended.
+/// The status of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Status {
     Success,
@@ -53,7 +53,7 @@ impl Status {
     }
 }
 
-/// What became of a step.
+/// The result of a step.
 #[derive(Debug)]
 pub(crate) struct Outcome {
     pub(crate) name: String,
@@ -61,16 +61,16 @@ pub(crate) struct Outcome {
     pub(crate) checkpoint: Option<CheckpointId>,
     pub(crate) exit_code: Option<u8>,
     pub(crate) time: Duration,
-    /// Paths that its checkpoints could not capture any more.
+    /// Paths that the step's checkpoints could not capture any more.
     pub(crate) dropped: Vec<Skipped>,
-    /// What a rollback left.
+    /// The changes that a rollback did not take back.
     pub(crate) remains: Remains,
-    /// Why it was not rolled back, where it should have been.
+    /// The reason why a rollback failed.
     pub(crate) rollback_error: Option<RollbackErrorJson>,
 }
 
 impl Outcome {
-    /// A step that was not run.
+    /// Returns the result of a step that was not run.
     pub(crate) fn of_none(step: &Step, status: Status) -> Self {
         Self {
             name: step.name.clone(),
@@ -89,12 +89,12 @@ impl Outcome {
     }
 }
 
-/// What became of a pipeline.
+/// The result of a pipeline.
 pub(crate) struct Finished {
     pub(crate) outcomes: Vec<Outcome>,
-    /// The step to go on with, where it ended before its time; one past the last where that was the last.
+    /// The step to resume from if the pipeline ended early. The number of steps if the last step was completed.
     pub(crate) stopped_at: Option<usize>,
-    /// The exit status that the signal stands for by which somebody ended it.
+    /// The exit status for the signal that interrupted the pipeline.
     pub(crate) interrupted: Option<u8>,
 }
 
@@ -119,7 +119,7 @@ impl Runner<'_> {
             finished.interrupted = self.interruption(&outcome);
             let is_over = outcome.has_failed() && step.on_failure != OnFailure::Continue;
             if is_over || finished.interrupted.is_some() {
-                // A step that did well although somebody wanted to end needs not be done again.
+                // A step that succeeded in spite of the interruption does not have to run again.
                 finished.stopped_at = Some(if outcome.has_failed() { index } else { index + 1 });
             }
             finished.outcomes.push(outcome);
@@ -127,7 +127,8 @@ impl Runner<'_> {
         Ok(finished)
     }
 
-    /// Did somebody end the step rather than the step itself? At a terminal only the step hears it.
+    /// Returns the exit status of an interruption by the user. `INTERRUPTED` as the step's own status counts as well,
+    /// because only the step receives the signals of a terminal.
     fn interruption(&self, outcome: &Outcome) -> Option<u8> {
         let is_interrupt = outcome.exit_code == Some(INTERRUPTED);
         let by_signal = self.signals.first_heard().map(|signal| Ended::Killed(signal).exit_code());
@@ -186,7 +187,8 @@ impl Runner<'_> {
         outcome
     }
 
-    /// Takes the automatic checkpoint if one is due. It becomes a way back if the step may have to be taken back.
+    /// Takes the automatic checkpoint if one is due. If the step may be rolled back, the checkpoint is kept as the way
+    /// back.
     fn checkpoint_before(&self, index: usize, step: &Step) -> Result<Before<'_>, Failure> {
         let message = format!("before step {:?} of {}", step.name, self.pipeline.name);
         if step.on_failure == OnFailure::Rollback {
@@ -201,7 +203,7 @@ impl Runner<'_> {
         Ok(Before::default())
     }
 
-    /// The checkpoint that a step asks for, when it has done well.
+    /// Takes the checkpoint that a step asks for, after it has succeeded.
     fn checkpoint_after(&self, step: &Step) -> Result<Saved, Failure> {
         let request = SaveRequest {
             message: Some(format!("{MESSAGE_PREFIX}{}", step.name)),
@@ -233,7 +235,7 @@ impl Runner<'_> {
         }
     }
 
-    /// Does a step's work, and looks whether that went well.
+    /// Runs a step's work and its checks.
     fn attempt(&self, step: &Step, variables: &mut Variables) -> Attempt {
         let limit = Limit::after(step.timeout);
         if let Err(problem) = self.work(step, variables, limit) {
@@ -280,7 +282,7 @@ impl Runner<'_> {
     }
 }
 
-/// What a variable becomes of what a step said.
+/// Returns the value of a variable from the output of a step.
 fn value_of(said: Vec<u8>) -> Result<String, Trouble> {
     if said.len() > MAX_OUTPUT_BYTES {
         return Err(Trouble::Output(format!(
@@ -294,26 +296,26 @@ fn value_of(said: Vec<u8>) -> Result<String, Trouble> {
     Ok(text.trim_end_matches(['\n', '\r']).to_owned())
 }
 
-/// The state of the workspace before a step.
+/// The checkpoint before a step.
 #[derive(Default)]
 struct Before<'r> {
     /// Paths that the checkpoint before the step could not capture any more.
     dropped: Vec<Skipped>,
-    /// Set if the step is taken back when it fails.
+    /// Set if the step is rolled back when it fails.
     way_back: Option<WayBack<'r>>,
 }
 
-/// How far a step came.
+/// The result of running a step.
 struct Attempt {
     what: &'static str,
     problem: Option<Trouble>,
 }
 
-/// Why a step failed.
+/// The reason why a step failed.
 enum Trouble {
     Ended(Ended),
     Check(String, Ended),
-    /// What it said can't be kept.
+    /// The output can't be stored in a variable.
     Output(String),
 }
 
@@ -328,7 +330,7 @@ impl Attempt {
         self.problem.is_none()
     }
 
-    /// The command's own status; 1 where only a check failed, as for `try`.
+    /// Returns the exit status of the command. Returns 1 if only a check failed, as `try` does.
     fn exit_code(&self) -> u8 {
         match &self.problem {
             None => 0,

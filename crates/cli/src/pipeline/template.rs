@@ -1,8 +1,8 @@
-//! Text with `{{variable}}` in it.
+//! Text with `{{variable}}` placeholders.
 
 use super::variables::{Variables, is_variable_name};
 
-/// Text with `{{variable}}` in it, taken apart.
+/// A parsed text with `{{variable}}` placeholders.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Template(Vec<Piece>);
 
@@ -12,7 +12,7 @@ enum Piece {
     Variable(String),
 }
 
-/// Where a place in a shell's text stands.
+/// The quotes around a placeholder in a shell command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Quotes {
     None,
@@ -20,7 +20,7 @@ enum Quotes {
     Double,
 }
 
-/// The environment variable that a value reaches a shell by.
+/// Returns the environment variable that passes a value to a shell.
 pub(super) fn carrier(name: &str) -> String {
     format!("BACKTRAIL_VAR_{name}")
 }
@@ -40,7 +40,7 @@ impl Template {
                     pieces.push(Piece::Variable(name.to_owned()));
                     rest = after;
                 }
-                // Some other tool's braces.
+                // Braces of another tool.
                 None => {
                     plain.push_str(&rest[..start + 1]);
                     rest = &rest[start + 1..];
@@ -53,7 +53,7 @@ impl Template {
         Self(pieces)
     }
 
-    /// The names in it.
+    /// Returns the names of the variables.
     pub(super) fn variables(&self) -> impl Iterator<Item = &str> {
         self.0.iter().filter_map(|piece| match piece {
             Piece::Variable(name) => Some(name.as_str()),
@@ -61,7 +61,7 @@ impl Template {
         })
     }
 
-    /// The name that it is, where it is nothing else.
+    /// Returns the variable's name if the text is a single placeholder.
     pub(super) fn only_variable(&self) -> Option<&str> {
         match self.0.as_slice() {
             [Piece::Variable(name)] => Some(name),
@@ -70,7 +70,7 @@ impl Template {
         }
     }
 
-    /// As plain text, with the values in their places.
+    /// Returns the text with the values filled in.
     pub(super) fn to_text(&self, variables: &Variables) -> String {
         let piece = |piece: &Piece| match piece {
             Piece::Text(text) => text.clone(),
@@ -79,10 +79,10 @@ impl Template {
         self.0.iter().map(piece).collect()
     }
 
-    /// As text for a shell, in which each variable is one word, or part of the word in quotes that it stands in.
+    /// Returns the text for a shell. Each variable is one word there, or a part of the quoted word around it.
     ///
-    /// The values themselves are not in it: they reach the shell by its environment, so that no value can be taken for
-    /// something to run.
+    /// The text does not contain the values: they are passed in the environment, so that no value can be run as a
+    /// command.
     pub(super) fn to_shell(&self) -> String {
         let mut out = String::new();
         let mut quotes = Quotes::None;
@@ -105,7 +105,7 @@ impl Template {
         out
     }
 
-    /// As it was written.
+    /// Returns the text with its placeholders.
     pub(crate) fn source(&self) -> String {
         let piece = |piece: &Piece| match piece {
             Piece::Text(text) => text.clone(),
@@ -115,7 +115,7 @@ impl Template {
     }
 }
 
-/// Which quotes are open behind this text? A comment's count for nothing, as for the shell.
+/// Returns the quotes that are open after this text. Quotes in comments are skipped, as in the shell.
 fn quotes_after(text: &str, mut quotes: Quotes) -> Quotes {
     let mut characters = text.chars();
     let mut before = ' ';

@@ -1,4 +1,4 @@
-//! Checkpoints side by side.
+//! Compares checkpoints.
 
 use std::cell::OnceCell;
 
@@ -10,13 +10,13 @@ use crate::{
     store::{Record, Snapshot, Store, Timeline},
 };
 
-/// The checkpoints of a store that are to be compared. The timeline is read only where it takes more than a look.
+/// The checkpoints of a store that are to be compared. The timeline is read only if a simple lookup is not enough.
 pub(crate) struct Checkpoints<'s> {
     store: &'s Store,
     timeline: OnceCell<Timeline>,
 }
 
-/// A checkpoint that is there.
+/// A checkpoint that exists.
 pub(crate) struct Compared {
     id: CheckpointId,
     snapshot: Snapshot,
@@ -28,7 +28,7 @@ impl<'s> Checkpoints<'s> {
         Self { store, timeline: OnceCell::new() }
     }
 
-    /// The same, where the timeline was read already.
+    /// Like [`Self::of`], with a timeline that was read already.
     pub(crate) fn on(store: &'s Store, timeline: Timeline) -> Self {
         Self { store, timeline: OnceCell::from(timeline) }
     }
@@ -51,7 +51,7 @@ impl<'s> Checkpoints<'s> {
         Ok(Compared { id: *id, snapshot, record })
     }
 
-    /// The one that it followed, or the nearest before that which is still there.
+    /// Returns the checkpoint that it followed, or the nearest one before that which still exists.
     fn before(&self, checkpoint: &Compared) -> Result<Option<Compared>> {
         let Some(parent) = checkpoint.record.parent else { return Ok(None) };
         if self.store.is_plainly_there(&parent) {
@@ -60,7 +60,8 @@ impl<'s> Checkpoints<'s> {
         self.timeline()?.nearest(parent).map(|entry| self.get(&entry.id)).transpose()
     }
 
-    /// What a checkpoint changed within a scope, with the one that it is compared with; lines are not counted yet.
+    /// Returns the changes of a checkpoint within a scope, with the checkpoint that it is compared with. Lines are not
+    /// counted yet.
     pub(crate) fn changes_of(
         &self,
         checkpoint: &Compared,
@@ -70,7 +71,8 @@ impl<'s> Checkpoints<'s> {
         let mut changes = self.changes_between(before.as_ref(), checkpoint, scope)?;
         let parent = before.map(|before| before.id);
         if parent != checkpoint.record.parent {
-            // The one before it is gone: an older one stands in, and only what changed since counts.
+            // The previous checkpoint was deleted: an older one replaces it, and only the paths that this checkpoint
+            // changed count.
             let entry = known(self.timeline()?, &checkpoint.id)?;
             let changed = self.store.checkpoint(entry)?.files_changed;
             changes.retain(|change| changed.contains(&change.path));
@@ -78,7 +80,8 @@ impl<'s> Checkpoints<'s> {
         Ok((parent, changes))
     }
 
-    /// What differs between two checkpoints within a scope; what the newer one left out is not gone.
+    /// Returns the differences between two checkpoints within a scope. A path that the newer one skipped does not count
+    /// as deleted.
     pub(crate) fn changes_between(&self, from: Option<&Compared>, to: &Compared, scope: &Scope) -> Result<Vec<Change>> {
         let store = self.store;
         let old = from.map_or(Tree::Empty, |from| Tree::Stored(from.snapshot));

@@ -1,4 +1,4 @@
-//! Two trees side by side: stored or scanned, walked only where they differ.
+//! Compares two trees, stored or scanned. Descends only where they differ.
 
 use std::collections::VecDeque;
 
@@ -18,16 +18,16 @@ pub(crate) enum Tree<'a> {
     Empty,
     /// A snapshot in the store.
     Stored(Snapshot),
-    /// What a scan read; the defaults tell what its ids leave unsaid.
+    /// The tree that a scan read. The defaults are the permission bits that its ids do not state.
     Scanned(&'a Directory, ModeDefaults),
 }
 
-/// What a comparison found.
+/// The result of a comparison.
 #[derive(Debug, Default)]
 pub(crate) struct Comparison {
-    /// In the order of the paths; lines are not counted yet.
+    /// The changes, sorted by path. Lines are not counted yet.
     pub(crate) changes: Vec<Change>,
-    /// Paths that the older side holds and the newer one has, but left out.
+    /// Paths that the older side holds, and that the newer side has but skipped.
     pub(crate) left_out: Vec<WorkspacePath>,
 }
 
@@ -36,7 +36,7 @@ pub(crate) fn compare(store: Option<&Store>, old: Tree<'_>, new: Tree<'_>) -> Re
     compare_within(&Scope::Whole, store, old, new)
 }
 
-/// Compares what two trees have within a scope; the rest is not even read.
+/// Compares two trees within a scope. The rest is not even read.
 pub(crate) fn compare_within(scope: &Scope, store: Option<&Store>, old: Tree<'_>, new: Tree<'_>) -> Result<Comparison> {
     let mut walk = Walk { scope, store, reader: store.map(Store::reader), found: Comparison::default() };
     walk.directories(&WorkspacePath::root(), old, new)?;
@@ -115,7 +115,7 @@ impl Walk<'_> {
                 Ok(())
             }
             (Some(Item::Directory(old, old_mode)), Some(Item::Directory(new, new_mode))) => {
-                // A directory whose every name is left out is no part of the newer snapshot.
+                // A directory in which every name is skipped is not part of the newer snapshot.
                 if old_mode != new_mode && !is_hollow(&new) && !is_hollow(&old) {
                     let side = |mode| Some(Side::Directory { mode });
                     self.push(path, side(old_mode), side(new_mode));
@@ -170,12 +170,12 @@ impl Walk<'_> {
     }
 
     fn push(&mut self, path: &WorkspacePath, old: Option<Side>, new: Option<Side>) {
-        // A file that became a link is one change; a file that became a directory is two.
+        // A file that became a symlink is one change. A file that became a directory is two.
         self.found.changes.push(Change::between(path.clone(), old, new));
     }
 }
 
-/// The number of directories above a stored tree. What was scanned lies no deeper than any stack has room for.
+/// Returns the number of directories above a stored tree. A scanned tree is never deeper than any stack has room for.
 fn depth(tree: &Tree<'_>) -> usize {
     match tree {
         Tree::Stored(snapshot) => usize::from(snapshot.depth),
@@ -187,7 +187,7 @@ fn is_hollow(tree: &Tree<'_>) -> bool {
     matches!(tree, Tree::Scanned(directory, _) if !directory.is_captured())
 }
 
-/// Are both certainly the same, with everything below?
+/// Returns whether both are certainly the same, with everything below.
 fn is_same(old: &Tree<'_>, new: &Tree<'_>) -> bool {
     let ids = |tree: &Tree<'_>| match tree {
         Tree::Empty => None,
@@ -197,7 +197,7 @@ fn is_same(old: &Tree<'_>, new: &Tree<'_>) -> bool {
     matches!((ids(old), ids(new)), (Some(old), Some(new)) if old == new)
 }
 
-/// The same for a name: most are, and then not even its path is made.
+/// Like [`is_same`], for a name. Most names are the same, and then not even the path is built.
 fn is_same_item(old: Option<&Item<'_>>, new: Option<&Item<'_>>) -> bool {
     match (old, new) {
         (Some(Item::Leaf(old)), Some(Item::Leaf(new))) => old == new,

@@ -1,4 +1,4 @@
-//! Counting the lines that came and went.
+//! Counts inserted and deleted lines.
 
 use std::{
     cell::{Cell, RefCell},
@@ -19,14 +19,14 @@ use crate::{
     threads,
 };
 
-/// Where the contents of both sides of a change are read.
+/// The places from which the contents of both sides of a change are read.
 pub(crate) struct LineSource<'a> {
     store: Option<Stored<'a>>,
     older_place: Place<'a>,
     newer_place: Place<'a>,
 }
 
-/// A store, and what was read from it last: who counts lines often prints them next.
+/// A store, with a cache of the contents that were read: a caller that counts lines often prints them next.
 struct Stored<'a> {
     store: &'a Store,
     reader: ObjectReader,
@@ -34,7 +34,7 @@ struct Stored<'a> {
     kept_bytes: Cell<usize>,
 }
 
-/// No more than this is kept of what was read.
+/// The maximum size of the cache.
 const KEPT_BYTES: usize = 1 << 20;
 
 impl<'a> Stored<'a> {
@@ -42,7 +42,7 @@ impl<'a> Stored<'a> {
         Self { store, reader: store.reader(), kept: RefCell::default(), kept_bytes: Cell::new(0) }
     }
 
-    /// The bytes of a content; none where they are more than `most`.
+    /// Returns the bytes of a content. Returns `None` if there are more than `most`.
     fn content(&self, content: &ContentId, most: u64) -> Result<Option<Vec<u8>>> {
         if let Some(kept) = self.kept.borrow().get(content).filter(|kept| kept.len() as u64 <= most) {
             return Ok(Some(kept.clone()));
@@ -59,13 +59,13 @@ impl<'a> Stored<'a> {
     }
 }
 
-/// So much of a large file tells whether it is text.
+/// The number of leading bytes of a large file that tell whether it is text.
 const BEGINNING_BYTES: usize = 16 << 10;
 
-/// So many changes are worth another worker.
+/// The number of changes that are worth another worker.
 const SHARE: usize = 16;
 
-/// Where one side lies.
+/// The place of one side.
 #[derive(Clone, Copy)]
 enum Place<'a> {
     Stored,
@@ -87,38 +87,38 @@ impl<'a> LineSource<'a> {
         Self { store, older_place: Place::Stored, newer_place: Place::Disk(root) }
     }
 
-    /// For a restore: what is on disk goes, what is stored comes.
+    /// Returns the source for a restore: the older side is on disk, the newer side is in the store.
     pub(crate) fn from_disk_to_store(store: &'a Store, root: &'a Path) -> Self {
         Self { store: Some(Stored::of(store)), older_place: Place::Disk(root), newer_place: Place::Stored }
     }
 
-    /// The same, for another worker.
+    /// Returns the same source for another worker.
     fn again(&self) -> Self {
         let store = self.store.as_ref().map(|stored| Stored::of(stored.store));
         Self { store, older_place: self.older_place, newer_place: self.newer_place }
     }
 
-    /// The older side's bytes; none where they are more than `most`.
+    /// Returns the bytes of the older side. Returns `None` if there are more than `most`.
     pub(super) fn older(&self, path: &WorkspacePath, side: Option<&Side>, most: u64) -> Result<Option<Vec<u8>>> {
         self.read(&self.older_place, path, side, most)
     }
 
-    /// The newer side's bytes; none where they are more than `most`.
+    /// Returns the bytes of the newer side. Returns `None` if there are more than `most`.
     pub(super) fn newer(&self, path: &WorkspacePath, side: Option<&Side>, most: u64) -> Result<Option<Vec<u8>>> {
         self.read(&self.newer_place, path, side, most)
     }
 
-    /// The length of the older side in bytes; none where there is no such side.
+    /// Returns the length of the older side in bytes. Returns `None` if there is no such side.
     pub(super) fn older_bytes(&self, path: &WorkspacePath, side: Option<&Side>) -> Result<Option<u64>> {
         self.length(&self.older_place, path, side)
     }
 
-    /// The length of the newer side in bytes; none where there is no such side.
+    /// Returns the length of the newer side in bytes. Returns `None` if there is no such side.
     pub(super) fn newer_bytes(&self, path: &WorkspacePath, side: Option<&Side>) -> Result<Option<u64>> {
         self.length(&self.newer_place, path, side)
     }
 
-    /// Returns `true` if either side begins with bytes that are no text.
+    /// Returns whether either side begins with bytes that are not text.
     pub(super) fn begins_binary(&self, path: &WorkspacePath, old: Option<&Side>, new: Option<&Side>) -> Result<bool> {
         let older = self.beginning(&self.older_place, path, old)?;
         Ok(is_binary(&older) || is_binary(&self.beginning(&self.newer_place, path, new)?))
@@ -130,7 +130,7 @@ impl<'a> LineSource<'a> {
             (Place::Disk(root), _) => beginning_on_disk(root, path, side),
             (_, Some(stored)) => {
                 let mut beginning = Vec::new();
-                // Refusing the second piece ends the reading.
+                // Refusing the second piece stops the reading.
                 let mut take = |piece: &[u8]| {
                     if !beginning.is_empty() {
                         return Err(std::io::Error::other("enough was read"));
@@ -166,7 +166,8 @@ impl<'a> LineSource<'a> {
         }
     }
 
-    /// The lines of a new file, where they were counted when it was put into the pack; none for one that is no text.
+    /// Returns the number of lines of a new file, if they were counted when it was put into the pack. The inner `None`
+    /// means that the file is not text.
     fn counted(&self, side: Option<&Side>) -> Option<Option<u64>> {
         match (&self.newer_place, side.and_then(Side::content)) {
             (Place::Pack(pack), Some(content)) => pack.lines_of(&content),
@@ -179,7 +180,8 @@ impl<'a> LineSource<'a> {
     }
 }
 
-/// Reads what a path holds now, by handles, never through a symlink. What vanished in between is empty.
+/// Reads the current content of a path through directory handles, never through a symlink. An entry that vanished in
+/// the meantime is empty.
 fn read_on_disk(root: &Path, path: &WorkspacePath, side: &Side, most: u64) -> Result<Option<Vec<u8>>> {
     let bytes = read_at_most(root, path, side, most.saturating_add(1))?;
     Ok((bytes.len() as u64 <= most || matches!(side, Side::Symlink { .. })).then_some(bytes))
@@ -205,7 +207,7 @@ fn read_at_most(root: &Path, path: &WorkspacePath, side: &Side, most: u64) -> Re
     }
 }
 
-/// The length of what a path holds now; none where it vanished in between.
+/// Returns the current length of a path's content. Returns `None` if the path vanished in the meantime.
 fn length_on_disk(root: &Path, path: &WorkspacePath) -> Result<Option<u64>> {
     match Dir::open_parent(root, path).and_then(|directory| directory.try_stamp_at(path.name())) {
         Err(error) if is_elsewhere(&error) => Ok(None),
@@ -213,14 +215,14 @@ fn length_on_disk(root: &Path, path: &WorkspacePath) -> Result<Option<u64>> {
     }
 }
 
-/// Did somebody take the path away since it was scanned?
+/// Returns whether the error means that the path was removed or replaced since it was scanned.
 fn is_elsewhere(error: &std::io::Error) -> bool {
     use rustix::io::Errno;
     let gone = [Errno::NOENT, Errno::NOTDIR, Errno::LOOP, Errno::INVAL];
     error.raw_os_error().is_some_and(|code| gone.contains(&Errno::from_raw_os_error(code)))
 }
 
-/// Fills in lines and the binary flag of every change.
+/// Fills in the line counts and the binary flag of every change.
 pub(crate) fn count_lines(changes: &mut [Change], source: &LineSource<'_>) -> Result<()> {
     if changes.len() <= SHARE {
         return count_share(changes, source);

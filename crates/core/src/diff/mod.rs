@@ -1,4 +1,4 @@
-//! What differs, and the text that shows it.
+//! Finds differences, and writes them as a patch.
 
 mod between;
 mod compare;
@@ -19,41 +19,42 @@ use crate::{
     workspace::Workspace,
 };
 
-/// How much of a difference is written out as a patch.
+/// Limits on the patch that is written for a difference.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct PatchLimits<'a> {
-    /// Paths whose contents stay out of it.
+    /// Paths whose contents the patch does not show.
     pub hide: Option<&'a Precious>,
-    /// The patch ends with the last line before so many bytes; with 0 there is none. Files that are no text, or too large
-    /// for one, are then named with their sizes.
+    /// The maximum size. The patch ends with the last whole line within it. With 0 there is no patch. If this is set,
+    /// files that are binary, or too large to compare as text, are only named with their sizes.
     pub max_bytes: Option<usize>,
-    /// The same for each file. A line that `git apply` refuses stands in the place of the rest.
+    /// The maximum size for each file. A line that `git apply` rejects replaces the rest of the file.
     pub max_file_bytes: Option<usize>,
 }
 
 impl PatchLimits<'_> {
-    /// No patch at all, for callers who want the changes alone.
+    /// Omits the patch, for callers that need only the changes.
     pub const NO_PATCH: Self = Self { hide: None, max_bytes: Some(0), max_file_bytes: None };
 }
 
 /// The outcome of [`Workspace::diff`].
 #[derive(Debug, Clone)]
 pub struct Diff {
-    /// The older side; none where nothing was saved yet.
+    /// The older side. `None` if nothing was saved yet.
     pub from: Option<CheckpointId>,
-    /// The newer side; none for the files on disk.
+    /// The newer side. `None` for the files on disk.
     pub to: Option<CheckpointId>,
-    /// What differs, in the order of the paths.
+    /// The differences, sorted by path.
     pub changes: Vec<Change>,
-    /// A unified patch that `git apply` takes, unless it was cut.
+    /// A unified patch that `git apply` accepts, unless it was cut.
     pub patch: String,
-    /// Did the patch have to end before it was complete?
+    /// Set if the patch ends before it is complete.
     pub is_cut: bool,
     /// Files of which the patch shows only the beginning.
     pub cut_files: Vec<WorkspacePath>,
-    /// Changed paths that the patch keeps silent about.
+    /// Changed paths whose contents the patch does not show.
     pub hidden: Vec<WorkspacePath>,
-    /// What the older side holds and a checkpoint of the files on disk would leave out: how it differs can't be told.
+    /// Paths that the older side holds and that a checkpoint of the files on disk would skip. Their differences can't
+    /// be determined.
     pub uncaptured: Vec<Skipped>,
 }
 
@@ -71,12 +72,12 @@ impl Diff {
 }
 
 impl Workspace {
-    /// What differs between two checkpoints, or one and the files on disk.
+    /// Returns the differences between two checkpoints, or between one and the files on disk.
     pub fn diff(&self, from: Option<CheckpointId>, to: Option<CheckpointId>, scope: &Scope) -> Result<Diff> {
         self.diff_within(from, to, scope, &PatchLimits::default())
     }
 
-    /// As [`Workspace::diff`], with a patch within limits.
+    /// Like [`Workspace::diff`], with a patch within limits.
     pub fn diff_within(
         &self,
         from: Option<CheckpointId>,
@@ -98,7 +99,7 @@ impl Workspace {
         Ok(Diff::of(from, to, changes, patch, uncaptured))
     }
 
-    /// What a checkpoint changed against the one that it followed, with a patch within limits.
+    /// Returns the changes of a checkpoint against the one that it followed, with a patch within limits.
     pub fn diff_of(&self, id: &CheckpointId, scope: &Scope, limits: &PatchLimits<'_>) -> Result<Diff> {
         let store = self.store()?.ok_or_else(|| unknown(id))?;
         let checkpoints = Checkpoints::of(&store);
@@ -126,7 +127,7 @@ impl Workspace {
     }
 }
 
-/// The changes, counted and written out.
+/// Counts the lines of the changes, and writes the patch.
 fn written(
     mut changes: Vec<Change>,
     source: &LineSource<'_>,

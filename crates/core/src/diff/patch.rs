@@ -1,4 +1,4 @@
-//! A unified patch that `git apply` takes, binary files included.
+//! Writes a unified patch that `git apply` accepts, binary files included.
 
 use std::fmt::Write;
 
@@ -12,11 +12,11 @@ use crate::{
 };
 
 const CONTEXT: u32 = 3;
-/// Files larger than this are named in a patch, but not carried: it would have to be held in memory.
+/// Files larger than this are named in a patch, but their contents are not in it: they would have to be held in memory.
 const MAX_PATCHED_BYTES: u64 = 256 << 20;
 const NO_ID: ContentId = ContentId([0; 20]);
 
-/// A patch, and what it lacks.
+/// A patch, and the parts that it lacks.
 #[derive(Debug, Default)]
 pub(super) struct Patch {
     pub(super) text: String,
@@ -25,28 +25,28 @@ pub(super) struct Patch {
     pub(super) hidden: Vec<WorkspacePath>,
 }
 
-/// What a patch has of bytes that are no text.
+/// The form of binary contents in a patch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Binary {
-    /// All of them.
+    /// All bytes.
     Written,
-    /// Their number.
+    /// Only the number of bytes.
     Sized,
 }
 
-/// Whether a file was compared as far as it goes.
+/// Tells whether the contents of a file were compared as far as possible.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Lines {
     Compared,
-    /// It is a text, and too large to compare its lines within the limits.
+    /// It is text, and too large to compare its lines within the limits.
     TooMany,
 }
 
-/// Stands in the place of the rest of a file. It looks like the beginning of a hunk that never comes, so that `git apply`
-/// does not take a part for the whole.
+/// Replaces the rest of a file. It looks like the beginning of a hunk that never comes, so that `git apply` does not
+/// take a part for the whole.
 const REST_LEFT_OUT: &str = "@@ -1 +1 @@ the rest of this file is not shown\n";
 
-/// The patch for these changes. Directories and permission bits beyond the executable one have no place in it.
+/// Returns the patch for these changes. It contains no directories, and no permission bits but the executable one.
 pub(super) fn patch(changes: &[Change], source: &LineSource<'_>, limits: &PatchLimits<'_>) -> Result<Patch> {
     let is_hidden = |change: &Change| limits.hide.is_some_and(|hide| hide.contains(&change.path));
     let (hidden, shown): (Vec<&Change>, Vec<&Change>) =
@@ -79,7 +79,7 @@ pub(super) fn patch(changes: &[Change], source: &LineSource<'_>, limits: &PatchL
     Ok(patch)
 }
 
-/// Ends a text with the last whole line before so many bytes.
+/// Cuts a text after the last whole line within `max_bytes`.
 fn cut(text: &mut String, max_bytes: usize) {
     let end = text.as_bytes()[..max_bytes].iter().rposition(|byte| *byte == b'\n').map_or(0, |newline| newline + 1);
     text.truncate(end);
@@ -94,7 +94,7 @@ fn file(out: &mut String, change: &Change, source: &LineSource<'_>, form: Binary
         return large_file(out, change, source, form);
     };
     match (old, new) {
-        // Git has no change of type: one goes, another comes.
+        // Git has no change of type: the old entry is deleted, and the new one is created.
         (Some(old), Some(new)) if is_link(&old) != is_link(&new) => {
             section(out, &change.path, (Some(&old), None), (&before, &[]), form);
             section(out, &change.path, (None, Some(&new)), (&[], &after), form);
@@ -122,7 +122,7 @@ fn large_file(out: &mut String, change: &Change, source: &LineSource<'_>, form: 
     Ok(Lines::TooMany)
 }
 
-/// How large both sides are, as far as there are two.
+/// Returns the sizes of both sides in words, or that of the only one.
 fn sizes(before: Option<u64>, after: Option<u64>) -> String {
     match (before, after) {
         (Some(before), Some(after)) => format!(" ({before} bytes before, {after} bytes after)"),
@@ -192,7 +192,7 @@ fn section(
         }
     } else if before != after {
         let name = |side: Option<&Side>, quoted: &str| match side {
-            // A tab ends a name that has a space in it.
+            // A tab ends a name that contains a space.
             Some(_) if quoted.contains(' ') && !quoted.starts_with('"') => format!("{quoted}\t"),
             Some(_) => quoted.to_owned(),
             None => "/dev/null".to_owned(),
@@ -209,7 +209,7 @@ fn line(out: &mut String, text: std::fmt::Arguments<'_>) {
     out.push('\n');
 }
 
-/// A path as git writes it: in quotes where it has anything that could be misread.
+/// Returns a path as git writes it: in quotes if it contains anything that could be misread.
 fn quote(prefix: &str, path: &WorkspacePath) -> String {
     let bytes = path.as_bytes();
     let needs_quotes = |byte: &u8| *byte < 0x20 || *byte >= 0x7f || matches!(*byte, b'"' | b'\\');
@@ -293,7 +293,7 @@ fn print_block(out: &mut String, block: &Block, old: &[&[u8]], new: &[&[u8]]) {
     print(' ', &old[position as usize..block.before.end as usize]);
 }
 
-/// Git's own form for bytes that are no text: both sides whole, compressed, in base 85.
+/// Writes binary contents in git's own form: both sides whole, compressed, in base 85.
 fn binary(out: &mut String, before: &[u8], after: &[u8]) {
     line(out, format_args!("GIT binary patch"));
     for side in [after, before] {

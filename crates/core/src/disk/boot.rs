@@ -4,7 +4,8 @@ use std::{path::Path, time::Duration};
 
 use super::private;
 
-/// Returns the id of this boot and the time since, sleep included. Returns `None` if the kernel does not tell them.
+/// Returns the id of this boot and the time since then, including sleep. Returns `None` if the kernel does not provide
+/// them.
 pub(crate) fn time_since_boot() -> Option<(String, Duration)> {
     let id = private::read(Path::new("/proc/sys/kernel/random/boot_id")).ok().flatten()?;
     let id = std::str::from_utf8(&id).ok()?.trim().to_owned();

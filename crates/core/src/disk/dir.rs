@@ -1,4 +1,4 @@
-//! A directory by its handle: everything is reached by one name from here, and no symlink is followed.
+//! An open directory. Everything is reached by one name at a time from its handle, and no symlink is followed.
 
 use std::{
     ffi::CStr,
@@ -24,7 +24,7 @@ use crate::model::{Mode, Stamp, WorkspacePath};
 #[derive(Debug)]
 pub(crate) struct Dir(OwnedFd);
 
-/// What an entry is.
+/// The type of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FileType {
     File,
@@ -48,56 +48,56 @@ impl FileType {
 #[derive(Debug)]
 pub(crate) struct Listed {
     pub(crate) name: BString,
-    /// None where the file system does not say.
+    /// `None` if the file system does not report it.
     pub(crate) file_type: Option<FileType>,
 }
 
-/// What may keep a name from going, whatever the permission bits of its directory are.
+/// Conditions that may prevent the removal of a name, regardless of the permission bits of its directory.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Hindrances {
-    /// Something is mounted there.
+    /// Set if the name is a mount point.
     pub(crate) is_mount: bool,
-    /// It may not be changed at all, or only grow.
+    /// Set if the entry is immutable or append-only.
     pub(crate) is_fixed: bool,
-    /// The user that it belongs to.
+    /// The id of the user who owns the entry.
     pub(crate) owner: u32,
 }
 
-/// Whether names in a directory can change.
+/// Whether this process can change the names in a directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Openness {
     Open,
-    /// Only after its owner, who this is, opened it up.
+    /// Its permission bits forbid it, but this process owns the directory and can change them.
     Closed,
 }
 
-/// What a rename does where the new name exists.
+/// The behaviour of a rename if the new name exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Rename {
-    /// It fails.
+    /// The rename fails.
     NoReplace,
-    /// Both names swap what they hold.
+    /// The two names exchange their contents.
     Exchange,
 }
 
-/// Up to so many levels are opened one by one.
+/// A path with up to this many slashes is opened level by level.
 const FEW_LEVELS: usize = 16;
 
-/// The longest path that the system takes in one call.
+/// The longest path that is passed to the kernel in one call.
 const MAX_PIECE_BYTES: usize = 4_000;
 
 const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
 impl Dir {
-    /// Opens a directory of the program's own, or one that a caller named; here, and only here, links in the path are
-    /// followed.
+    /// Opens one of the program's own directories, or one that the caller named. This is the only function here that
+    /// follows symlinks in the path.
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         Ok(Self(rustix::fs::openat(CWD, path, flags, rustix::fs::Mode::empty())?))
     }
 
-    /// Opens a directory whose path was resolved before. A link that has taken the place of a part of it since then is an
-    /// error: it would lead to files that nobody meant.
+    /// Opens a directory by a path that was resolved earlier. If a part of it has become a symlink since then, this is
+    /// an error: the symlink could lead to files that the user did not mean.
     pub(crate) fn open_resolved(path: &Path) -> io::Result<Self> {
         use std::os::unix::ffi::OsStrExt;
         let on_the_way = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -117,35 +117,35 @@ impl Dir {
         self.stamp_at(name).is_ok_and(|stamp| FileType::of(&stamp) == FileType::Symlink)
     }
 
-    /// Opens a directory in this one; a symlink there is an error.
+    /// Opens a directory in this one. A symlink is an error.
     pub(crate) fn open_dir(&self, name: &[u8]) -> io::Result<Self> {
         Ok(Self(rustix::fs::openat(&self.0, name, DIRECTORY, rustix::fs::Mode::empty())?))
     }
 
-    /// Opens a file for reading; never waits on a FIFO, never follows a symlink.
+    /// Opens a file for reading. Never waits for a FIFO, and never follows a symlink.
     pub(crate) fn open_file(&self, name: &[u8]) -> io::Result<File> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
         Ok(File::from(rustix::fs::openat(&self.0, name, flags, rustix::fs::Mode::empty())?))
     }
 
-    /// The directory of the workspace at `root` in which this path lies; no link is followed on the way.
+    /// Opens the directory that contains this path in the workspace at `root`. Follows no symlink on the way.
     pub(crate) fn open_parent(root: &Path, path: &WorkspacePath) -> io::Result<Self> {
         Self::open_resolved(root)?.open_below(path.parent_bytes())
     }
 
-    /// Opens the directory at a path below this one, reached through real directories alone.
+    /// Opens the directory at a path below this one. Follows no symlink on the way.
     pub(crate) fn open_below(self, path: &[u8]) -> io::Result<Self> {
         if path.find_iter(b"/").nth(FEW_LEVELS).is_some()
             && let Ok(found) = self.open_far_below(path)
         {
             return Ok(found);
         }
-        // One by one: where something is in the way, the error is that of its own name.
+        // Opened level by level, so that an error is that of the name in the way.
         path.split_str("/").filter(|part| !part.is_empty()).try_fold(self, |directory, part| directory.open_dir(part))
     }
 
-    /// The same for a long path, with as few calls as possible: one call for each level would add up, as each of many
-    /// paths that lie in each other is reached anew.
+    /// Opens a long path with as few calls as possible. One call per level would be slow for many deeply nested paths,
+    /// since each path is opened from the top.
     fn open_far_below(&self, path: &[u8]) -> io::Result<Self> {
         let (mut directory, mut rest) = (None, path);
         while !rest.is_empty() {
@@ -161,22 +161,22 @@ impl Dir {
         directory.map(Self).ok_or_else(|| io::ErrorKind::InvalidFilename.into())
     }
 
-    /// A second handle of the same directory.
+    /// Returns a second handle for the same directory.
     pub(crate) fn try_clone(&self) -> io::Result<Self> {
         Ok(Self(self.0.try_clone()?))
     }
 
-    /// Its own stamp.
+    /// Returns the stamp of the directory itself.
     pub(crate) fn stamp(&self) -> io::Result<Stamp> {
         Ok(stamp_of(&rustix::fs::fstat(&self.0)?))
     }
 
-    /// The stamp of what stands under a name, a symlink itself rather than its target.
+    /// Returns the stamp of a name. A symlink is not followed.
     pub(crate) fn stamp_at(&self, name: &[u8]) -> io::Result<Stamp> {
         Ok(stamp_of(&rustix::fs::statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW)?))
     }
 
-    /// Like [`Self::stamp_at`], with nothing there as none.
+    /// Like [`Self::stamp_at`], but returns `None` if nothing is there.
     pub(crate) fn try_stamp_at(&self, name: &[u8]) -> io::Result<Option<Stamp>> {
         match self.stamp_at(name) {
             Ok(stamp) => Ok(Some(stamp)),
@@ -185,19 +185,19 @@ impl Dir {
         }
     }
 
-    /// Does this name still have this stamp? Whatever keeps it from being looked at counts as no.
+    /// Returns whether a name still has this stamp. Returns `false` on any error.
     pub(crate) fn has_stamp(&self, name: &CStr, stamp: &Stamp) -> bool {
         let found = rustix::fs::statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW);
         found.is_ok_and(|found| stamp_of(&found) == *stamp)
     }
 
-    /// What may keep a name from going; none where nothing is there.
+    /// Returns the conditions that may prevent the removal of a name. Returns `None` if nothing is there.
     pub(crate) fn hindrances_at(&self, name: &[u8]) -> io::Result<Option<Hindrances>> {
         let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT;
         let found = match rustix::fs::statx(&self.0, name, flags, StatxFlags::UID) {
             Ok(found) => found,
             Err(Errno::NOENT) => return Ok(None),
-            // The system is older than that, and has to be tried.
+            // The kernel is too old for `statx`. Only an attempt will show.
             Err(Errno::NOSYS) => {
                 let owner = self.owner_at(name)?.0;
                 return Ok(Some(Hindrances { is_mount: false, is_fixed: false, owner }));
@@ -212,17 +212,17 @@ impl Dir {
         }))
     }
 
-    /// May the directory itself not be changed, or only grow?
+    /// Returns whether the directory itself is immutable or append-only.
     pub(crate) fn is_fixed(&self) -> io::Result<bool> {
         Ok(self.hindrances_at(b".")?.is_some_and(|found| found.is_fixed))
     }
 
-    /// The target of a symlink.
+    /// Returns the target of a symlink.
     pub(crate) fn read_link(&self, name: &[u8]) -> io::Result<Vec<u8>> {
         Ok(rustix::fs::readlinkat(&self.0, name, Vec::new())?.into_bytes())
     }
 
-    /// The names in it, in the order of their bytes.
+    /// Returns the names in the directory, sorted by their bytes.
     pub(crate) fn list(&self) -> io::Result<Vec<Listed>> {
         let mut names = Vec::new();
         for entry in rustix::fs::Dir::read_from(&self.0)? {
@@ -244,21 +244,21 @@ impl Dir {
     }
 }
 
-/// Steps that change something. Each passes a crash point first.
+/// Steps that change something on disk. Each passes a crash point first.
 impl Dir {
-    /// Makes a directory.
+    /// Creates a directory.
     pub(crate) fn make_dir(&self, name: &[u8], mode: Mode) -> io::Result<()> {
         points::pass("make directory")?;
         made::make_directory(&self.0, as_path(name), u32::from(mode.0), Giving::Keeping)
     }
 
-    /// Makes a directory of the program's own, which belongs to whoever has this one.
+    /// Creates a directory for the program's own use. It gets the owner of this directory.
     pub(crate) fn make_own_dir(&self, name: &[u8]) -> io::Result<()> {
         points::pass("make directory")?;
         made::make_directory(&self.0, as_path(name), 0o700, Giving::ToNeighbours)
     }
 
-    /// Makes a file of the program's own, which belongs to whoever has this directory and stays private.
+    /// Creates a private file for the program's own use. It gets the owner of this directory.
     pub(crate) fn create_own_file(&self, name: &[u8]) -> io::Result<File> {
         let file = self.create_file(name)?;
         made::settle_file(&file, 0o600, || Ok(rustix::fs::fstat(&self.0)?))?;
@@ -271,32 +271,32 @@ impl Dir {
         Ok(rustix::fs::unlinkat(&self.0, name, AtFlags::REMOVEDIR)?)
     }
 
-    /// Removes a file or symlink: only ever one that this program made, in a place of its own.
+    /// Removes a file or symlink. Used only for files that this program created, in its own directories.
     pub(crate) fn remove_own_file(&self, name: &[u8]) -> io::Result<()> {
         points::pass("remove own file")?;
         Ok(rustix::fs::unlinkat(&self.0, name, AtFlags::empty())?)
     }
 
-    /// Writes bytes into a file of the program's own.
+    /// Writes bytes to one of the program's own files.
     pub(crate) fn write_own(&self, file: &mut File, bytes: &[u8]) -> io::Result<()> {
         points::pass("write file")?;
         io::Write::write_all(file, bytes)
     }
 
-    /// Makes a file's bytes durable.
+    /// Makes the bytes of a file durable.
     pub(crate) fn sync_own(&self, file: &File) -> io::Result<()> {
         points::pass("sync file")?;
         file.sync_all()
     }
 
-    /// Makes a new file, private until its mode is set.
+    /// Creates a file that is private until its mode is set.
     pub(crate) fn create_file(&self, name: &[u8]) -> io::Result<File> {
         points::pass("create file")?;
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         Ok(File::from(rustix::fs::openat(&self.0, name, flags, rustix::fs::Mode::from_raw_mode(0o600))?))
     }
 
-    /// Makes a symlink.
+    /// Creates a symlink.
     pub(crate) fn create_symlink(&self, target: &[u8], name: &[u8]) -> io::Result<()> {
         points::pass("create symlink")?;
         Ok(rustix::fs::symlinkat(target, &self.0, name)?)
@@ -313,7 +313,8 @@ impl Dir {
             Rename::Exchange => RenameFlags::EXCHANGE,
         };
         match rustix::fs::renameat_with(&self.0, name, &to.0, new_name, flags) {
-            // Not every file system can; a second name that must not exist yet does the same in two steps.
+            // Not every file system supports this. A hard link, which fails if the new name exists, does the same in
+            // two steps.
             Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) if how == Rename::NoReplace => {
                 let linked = rustix::fs::linkat(&self.0, name, &to.0, new_name, AtFlags::empty());
                 self.remove_old_name(name, to, new_name, linked)
@@ -325,7 +326,8 @@ impl Dir {
         }
     }
 
-    /// The second step of a move in two. Where both names are the same file, the first was made before an interruption.
+    /// Completes a move that is done in two steps. If both names are the same file already, the first step was done
+    /// before an interruption.
     fn remove_old_name(
         &self,
         name: &[u8],
@@ -347,25 +349,26 @@ impl Dir {
         Ok((one.device, one.inode) == (two.device, two.inode))
     }
 
-    /// Can a name be moved from this directory into that one? Nothing is moved.
+    /// Returns whether a name can be moved from this directory into the other one. Moves nothing.
     pub(crate) fn can_rename_to(&self, other: &Self) -> bool {
-        // Two mounts are told apart before the names are looked at, and these can't be moved.
+        // The kernel compares the mounts before it looks at the names, and `.` can't be renamed.
         let result = rustix::fs::renameat_with(&self.0, ".", &other.0, ".", RenameFlags::NOREPLACE);
         let is_one_mount = !matches!(result, Err(Errno::XDEV));
-        // A subvolume has a device of its own in the mount that it lies in.
+        // A subvolume has its own device number although it is part of the same mount.
         let device = |directory: &Self| directory.stamp().ok().map(|stamp| stamp.device);
         is_one_mount && device(self) == device(other) && self.fencing().contains(other.fencing())
     }
 
-    /// What keeps files out that were made in a directory without it.
+    /// Returns the flags of the directory that keep out files from directories without these flags: an inherited
+    /// project quota and encryption.
     fn fencing(&self) -> IFlags {
         const ENCRYPTED: IFlags = IFlags::from_bits_retain(0x800);
         let flags = rustix::fs::ioctl_getflags(&self.0).unwrap_or(IFlags::empty());
         flags & (IFlags::PROJECT_INHERIT | ENCRYPTED)
     }
 
-    /// May this process change the names in it? Where only its own permission bits are against it, its owner may open it
-    /// up.
+    /// Returns whether this process can change the names in the directory. Returns [`Openness::Closed`] if only the
+    /// permission bits forbid it and this process owns the directory.
     pub(crate) fn openness(&self) -> io::Result<Openness> {
         use rustix::fs::Access;
         let wanted = Access::READ_OK | Access::WRITE_OK | Access::EXEC_OK;
@@ -376,7 +379,8 @@ impl Dir {
         }
     }
 
-    /// Opens a directory in this one, so that names in it can change: one that its owner closed gets more permission bits.
+    /// Opens a directory in this one so that names in it can change. Adds permission bits if they are missing and this
+    /// process owns the directory.
     pub(crate) fn open_up(&self, name: &[u8]) -> io::Result<Self> {
         let directory = match self.open_dir(name) {
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
@@ -391,7 +395,8 @@ impl Dir {
         Ok(directory)
     }
 
-    /// Lets names in it change; says what its permission bits were, where that took more of them.
+    /// Adds the permission bits that are needed to change names in the directory. Returns the previous mode if it was
+    /// changed.
     pub(crate) fn open_up_itself(&self) -> io::Result<Option<Mode>> {
         match self.openness() {
             Ok(Openness::Closed) => {
@@ -399,12 +404,12 @@ impl Dir {
                 self.set_own_mode(Mode(mode.0 | 0o700))?;
                 Ok(Some(mode))
             }
-            // Whoever may not write here hears of it when they do.
+            // If this process may not write here, the write itself reports the error.
             _ => Ok(None),
         }
     }
 
-    /// Runs `act` with a directory that its owner closed opened up.
+    /// Runs `act` while this process can change names in the directory. Restores the permission bits afterwards.
     pub(crate) fn while_open<T>(&self, act: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
         let closed = self.open_up_itself()?;
         let done = act();
@@ -414,7 +419,8 @@ impl Dir {
         }
     }
 
-    /// Opens a file of this user's for reading, also where its permission bits are against it.
+    /// Opens a file for reading. If its permission bits forbid that and this process owns the file, they are changed
+    /// for a moment.
     pub(crate) fn open_closed_file(&self, name: &[u8]) -> io::Result<File> {
         match self.open_file(name) {
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
@@ -429,13 +435,13 @@ impl Dir {
         }
     }
 
-    /// Who it belongs to: user and group.
+    /// Returns the owner of the directory: user and group.
     pub(crate) fn owner(&self) -> io::Result<(u32, u32)> {
         let stat = rustix::fs::fstat(&self.0)?;
         Ok((stat.st_uid, stat.st_gid))
     }
 
-    /// Who an entry belongs to.
+    /// Returns the owner of an entry: user and group.
     pub(crate) fn owner_at(&self, name: &[u8]) -> io::Result<(u32, u32)> {
         let stat = rustix::fs::statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW)?;
         Ok((stat.st_uid, stat.st_gid))
@@ -447,21 +453,22 @@ impl Dir {
         Ok(rustix::fs::fchmod(&self.0, raw(mode))?)
     }
 
-    /// Makes the names in it durable.
+    /// Makes the names in the directory durable.
     pub(crate) fn sync(&self) -> io::Result<()> {
         points::pass("sync directory")?;
         Ok(rustix::fs::fsync(&self.0)?)
     }
 }
 
-/// Adds permission bits to what can't be opened without them; says what they were.
+/// Adds permission bits to a file or directory that can't be opened without them. Returns the previous mode.
 pub(super) fn add_owner_bits(unopened: &OwnedFd, bits: u16) -> io::Result<Mode> {
     let mode = Mode::from_raw(stamp_of(&rustix::fs::fstat(unopened)?).mode);
     set_mode_unopened(unopened, Mode(mode.0 | bits))?;
     Ok(mode)
 }
 
-/// A handle that was not opened for reading takes no `fchmod`; its name in `/proc` does, and leads to no other file.
+/// Sets the mode by a handle that was not opened for reading. `fchmod` refuses such a handle, but `chmod` of its name
+/// in `/proc` works and can't reach another file.
 fn set_mode_unopened(unopened: &OwnedFd, mode: Mode) -> io::Result<()> {
     use std::os::fd::AsRawFd;
     points::pass("set mode")?;
@@ -469,19 +476,20 @@ fn set_mode_unopened(unopened: &OwnedFd, mode: Mode) -> io::Result<()> {
     Ok(rustix::fs::chmodat(CWD, name, raw(mode), AtFlags::empty())?)
 }
 
-/// Makes a directory that a caller named, with its parents, as the umask has it but for what its owner needs.
+/// Creates a directory that the caller named, with its parents. The umask applies, except to the permissions that the
+/// owner needs.
 pub(crate) fn make_directories(path: &Path) -> io::Result<()> {
     points::pass("make directories")?;
     made::make_directories(path, 0o777, Giving::Keeping)
 }
 
-/// The same, and what root makes is given to whoever has the directory around it.
+/// Like [`make_directories`]. A directory that root creates gets the owner of the directory around it.
 pub(crate) fn make_directories_as_neighbours(path: &Path) -> io::Result<()> {
     points::pass("make directories")?;
     made::make_directories(path, 0o777, Giving::ToNeighbours)
 }
 
-/// Gives an open file to this user and group.
+/// Sets the user and group of an open file.
 pub(crate) fn set_owner(file: impl AsFd, user: u32, group: u32) -> io::Result<()> {
     points::pass("set owner")?;
     let (user, group) = (rustix::fs::Uid::from_raw(user), rustix::fs::Gid::from_raw(group));
@@ -489,7 +497,7 @@ pub(crate) fn set_owner(file: impl AsFd, user: u32, group: u32) -> io::Result<()
 }
 
 impl Dir {
-    /// Gives what stands under a name to this user and group, a symlink itself rather than its target.
+    /// Sets the user and group of a name. A symlink is not followed.
     pub(crate) fn set_owner_at(&self, name: &[u8], user: u32, group: u32) -> io::Result<()> {
         points::pass("set owner")?;
         let (user, group) = (rustix::fs::Uid::from_raw(user), rustix::fs::Gid::from_raw(group));

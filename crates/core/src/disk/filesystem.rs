@@ -1,4 +1,4 @@
-//! What can be relied on, per file system.
+//! Properties of file systems that the engine relies on.
 
 use std::{io, os::fd::AsFd};
 
@@ -11,20 +11,20 @@ pub(super) const ZFS: i64 = 0x2fc1_2fc1;
 pub(super) const BCACHEFS: i64 = 0xca45_1a4e_u32 as i64;
 pub(super) const OVERLAY: i64 = 0x794c_7630;
 
-/// Does a change of a name always change the directory's own times here?
+/// Returns whether changing a name in a directory always changes the directory's own times here.
 ///
-/// Only of file systems where that is known: a network file system may answer from a cache.
+/// Returns `true` only for file systems that are known for it: a network file system may answer from a cache.
 pub(crate) fn has_reliable_directory_times(file: impl AsFd) -> io::Result<bool> {
     Ok(matches!(kind(file)?, EXT | XFS | BTRFS | TMPFS | F2FS | ZFS | BCACHEFS))
 }
 
-/// How many bytes an ordinary user may still write here.
+/// Returns the number of bytes that an ordinary user can still write here.
 pub(crate) fn free_bytes(file: impl AsFd) -> io::Result<u64> {
     let stat = rustix::fs::fstatvfs(file)?;
     Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
 }
 
-/// Makes everything on this file system durable: cheaper than file by file where there are many.
+/// Makes everything on this file system durable. This is cheaper than syncing many files one by one.
 pub(crate) fn sync_filesystem(file: impl AsFd) -> io::Result<()> {
     super::points::pass("sync file system")?;
     Ok(rustix::fs::syncfs(file)?)
@@ -39,7 +39,7 @@ pub(super) fn kind_at(path: &std::path::Path) -> io::Result<i64> {
     Ok(rustix::fs::statfs(path)?.f_type as i64)
 }
 
-/// The clock that file systems stamp files with, in nanoseconds.
+/// Returns the time in nanoseconds, by the clock that file systems stamp files with.
 pub(crate) fn coarse_now() -> i64 {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::RealtimeCoarse);
     now.tv_sec.wrapping_mul(1_000_000_000).wrapping_add(now.tv_nsec)

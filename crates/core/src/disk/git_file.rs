@@ -1,7 +1,7 @@
-//! Writing one file of the user's own repository, as git itself does: under its `.lock`, in one step.
+//! Writes one file of the user repository the way git does: under its `.lock`, in one step.
 //!
-//! Git's lock is a file that a killed process leaves behind. Ours is a second name of a file with a name of our own, so
-//! that whoever finds both after a crash knows that the lock is nobody's.
+//! Git's lock is a file, which a killed process leaves behind. Ours is a hard link to a file with a name of our own. If
+//! both names exist after a crash, the next command knows that the lock is stale and ours.
 
 use std::{
     ffi::OsString,
@@ -17,31 +17,31 @@ use super::{
     points,
 };
 
-/// How often a lock that another process holds is tried again, and how long to wait in between.
+/// The number of attempts to take a lock that another process holds, and the pause between them.
 const TRIES: u32 = 40;
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// A file of the user's repository that is about to change.
+/// A file of the user repository that is about to change.
 pub(crate) struct GitFile<'a> {
-    /// Where it is.
+    /// The path of the file.
     pub(crate) path: &'a Path,
-    /// The name of our own, in a directory where git does not mind it.
+    /// A temporary name of our own, in a directory where it does not disturb git.
     pub(crate) own: &'a Path,
 }
 
-/// What became of a change.
+/// The result of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Replaced {
-    /// It is done, now or before.
+    /// The file has its new content, from this call or an earlier one.
     Done,
-    /// Somebody else wrote something else: it is left as it is.
+    /// Another process wrote something else. The file was left as it is.
     Changed,
-    /// Another process kept the lock.
+    /// Another process held the lock for too long.
     Locked,
 }
 
 impl GitFile<'_> {
-    /// Gives the file its new bytes, or takes it away, where it still has the old ones.
+    /// Writes the new bytes, or removes the file for `None`, if the file still has the old bytes.
     pub(crate) fn replace(&self, old: Option<&[u8]>, new: Option<&[u8]>) -> io::Result<Replaced> {
         if new.is_some() {
             remove_empty_directories(self.path)?;
@@ -120,7 +120,7 @@ impl GitFile<'_> {
         Ok(false)
     }
 
-    /// Takes away the file under our own name, and a lock that is the same file.
+    /// Removes the file under our own name, and the lock if it is the same file.
     pub(crate) fn clear(&self) -> io::Result<()> {
         let own = match std::fs::symlink_metadata(self.own) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -136,7 +136,7 @@ impl GitFile<'_> {
     }
 }
 
-/// Takes away a directory that holds nothing but such directories: what is left of refs that went, as git leaves it.
+/// Removes a directory that contains only empty directories. Git leaves such directories behind when it deletes refs.
 fn remove_empty_directories(path: &Path) -> io::Result<()> {
     if !std::fs::symlink_metadata(path).is_ok_and(|found| found.is_dir()) {
         return Ok(());
@@ -146,16 +146,16 @@ fn remove_empty_directories(path: &Path) -> io::Result<()> {
     }
     points::pass("remove git directory")?;
     match std::fs::remove_dir(path) {
-        // Somebody has a ref there: the caller finds it in the way.
+        // There is a ref in the directory. The caller will find that the directory is in the way.
         Err(error) if matches!(error.kind(), io::ErrorKind::DirectoryNotEmpty | io::ErrorKind::NotFound) => Ok(()),
         removed => removed,
     }
 }
 
-/// Adds a line to a file of the repository that is there already.
+/// Appends a line to a file of the repository. Does nothing if the file does not exist or is not a regular file.
 pub(crate) fn append_line(path: &Path, line: &str) -> io::Result<()> {
     points::pass("append to git file")?;
-    // Never waits on a FIFO that somebody put there.
+    // Does not wait if the path is a FIFO.
     let flags = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
     let mut file = match OpenOptions::new().append(true).custom_flags(flags).open(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),

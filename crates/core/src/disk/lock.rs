@@ -1,4 +1,4 @@
-//! A lock that the kernel holds: it goes with the process, so that none is ever left behind.
+//! A lock that the kernel releases when the process ends, so that no stale lock is ever left behind.
 
 use std::{
     fs::File,
@@ -12,30 +12,30 @@ use rustix::{
     io::Errno,
 };
 
-/// An exclusive lock; dropping it lets go.
+/// An exclusive lock. Dropping it releases it.
 #[derive(Debug)]
 pub(crate) struct FileLock {
     file: File,
 }
 
-/// Why a lock could not be had.
+/// The reason why a lock was not acquired.
 #[derive(Debug)]
 pub(crate) enum LockError {
-    /// Another process has it and did not let go in time.
+    /// Another process holds the lock and did not release it in time.
     Busy,
-    /// The file system has no locks.
+    /// The file system does not support locks.
     Unsupported,
-    /// Anything else.
+    /// Any other error.
     Io(io::Error),
 }
 
 impl FileLock {
-    /// Waits at most `patience` for the lock on this file, which is made where it is missing.
+    /// Waits at most `patience` for the lock on this file. Creates the file if it is missing.
     pub(crate) fn acquire(path: &Path, patience: Duration) -> Result<Self, LockError> {
         Self::acquire_opened(path, open_or_make, patience)
     }
 
-    /// The same for a directory that is there: it takes no file of its own.
+    /// Like [`Self::acquire`], but locks an existing directory, which needs no lock file.
     pub(crate) fn acquire_directory(path: &Path, patience: Duration) -> Result<Self, LockError> {
         Self::acquire_opened(path, open_directory, patience)
     }
@@ -46,12 +46,13 @@ impl FileLock {
         loop {
             let file = open(path).map_err(LockError::Io)?;
             match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-                // The store may have been forgotten while this process waited: a lock on a removed file guards nothing.
+                // Another process may have removed the store while this one waited. A lock on a removed file protects
+                // nothing.
                 Ok(()) if is_still_at(&file, path) => return Ok(Self { file }),
                 Ok(()) => continue,
                 Err(rustix::io::Errno::WOULDBLOCK) => {}
                 Err(rustix::io::Errno::INTR) => continue,
-                // The last one: over a network, what is locked must be open for writing, as no directory is.
+                // `BADF`: network file systems lock only what is open for writing, and a directory never is.
                 Err(
                     rustix::io::Errno::NOLCK
                     | rustix::io::Errno::NOSYS
@@ -75,7 +76,7 @@ fn open_directory(path: &Path) -> io::Result<File> {
     Ok(rustix::fs::openat(CWD, path, flags, Mode::empty())?.into())
 }
 
-/// Opens the file, which is made where it is missing.
+/// Opens the file. Creates it if it is missing.
 pub(crate) fn open_or_make(path: &Path) -> io::Result<File> {
     let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW;
     loop {
@@ -84,7 +85,7 @@ pub(crate) fn open_or_make(path: &Path) -> io::Result<File> {
             opened => return Ok(opened?.into()),
         }
         match rustix::fs::openat(CWD, path, flags | OFlags::CREATE | OFlags::EXCL, Mode::from_raw_mode(0o600)) {
-            // Another process was faster.
+            // Another process created it first.
             Err(Errno::EXIST) => {}
             made => {
                 let file = File::from(made?);
@@ -104,7 +105,7 @@ fn is_still_at(file: &File, path: &Path) -> bool {
 
 impl Drop for FileLock {
     fn drop(&mut self) {
-        // Closing the file does the same should this fail.
+        // If this fails, closing the file releases the lock.
         flock(&self.file, FlockOperation::Unlock).ok();
     }
 }

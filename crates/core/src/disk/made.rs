@@ -1,5 +1,5 @@
-//! What was just made: the umask takes nothing from it that its owner needs, and what root makes in somebody else's
-//! directory is theirs.
+//! Creates directories, and sets up new files. Their owner gets the permissions that they need, whatever the umask.
+//! Files that root creates in another user's directory get that user as their owner.
 
 use std::{
     fs::File,
@@ -15,18 +15,19 @@ use rustix::{
 
 use super::points;
 
-/// Whom root gives what it makes to.
+/// The owner of what root creates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Giving<'a> {
-    /// Whoever has the directory around it.
+    /// The owner of the directory around it.
     ToNeighbours,
-    /// Whoever has this one.
+    /// The owner of this directory.
     ToOwnerOf(&'a Path),
-    /// Nobody: it is root's.
+    /// Root itself.
     Keeping,
 }
 
-/// Gives a file that this process made the owner of what is beside it or around it, and at least these bits.
+/// Sets up a file that this process created. If root created it, it gets the owner of `around`. Missing permission
+/// `bits` are added.
 pub(super) fn settle_file(file: &File, bits: u32, around: impl FnOnce() -> io::Result<Stat>) -> io::Result<()> {
     let made = rustix::fs::fstat(file)?;
     if made.st_uid == 0
@@ -42,7 +43,7 @@ pub(super) fn settle_file(file: &File, bits: u32, around: impl FnOnce() -> io::R
     Ok(())
 }
 
-/// Makes one directory, with all of `mode` that its owner needs.
+/// Creates one directory. The umask does not reduce the owner's part of `mode`.
 pub(super) fn make_directory(at: impl AsFd, name: &Path, mode: u32, giving: Giving<'_>) -> io::Result<()> {
     rustix::fs::mkdirat(&at, name, Mode::from_raw_mode(mode))?;
     let made = rustix::fs::statat(&at, name, AtFlags::SYMLINK_NOFOLLOW)?;
@@ -61,7 +62,7 @@ pub(super) fn make_directory(at: impl AsFd, name: &Path, mode: u32, giving: Givi
     if made.st_mode & wanted != wanted { add_bits(at, name, wanted) } else { Ok(()) }
 }
 
-/// Makes a directory with its parents.
+/// Creates a directory with its parents.
 pub(super) fn make_directories(path: &Path, mode: u32, giving: Giving<'_>) -> io::Result<()> {
     match rustix::fs::stat(path) {
         Ok(found) if is_directory(&found) => return Ok(()),
@@ -74,13 +75,13 @@ pub(super) fn make_directories(path: &Path, mode: u32, giving: Giving<'_>) -> io
     }
     points::pass("make store directory")?;
     match make_directory(CWD, path, mode, giving) {
-        // Another process was faster.
+        // Another process created it first.
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => Ok(()),
         made => made,
     }
 }
 
-/// Adds permission bits to a file or directory of this user's that lacks them; says whether it did.
+/// Adds missing permission bits to a file or directory that this user owns. Returns whether it did.
 pub(super) fn open_up(path: &Path, found: &Stat, bits: u32) -> io::Result<bool> {
     if found.st_mode & bits == bits || !is_ours(found) {
         return Ok(false);
@@ -88,7 +89,7 @@ pub(super) fn open_up(path: &Path, found: &Stat, bits: u32) -> io::Result<bool> 
     add_bits(CWD, path, bits).map(|()| true)
 }
 
-/// May this process change its permission bits?
+/// Returns whether this process may change the permission bits.
 pub(super) fn is_ours(found: &Stat) -> bool {
     let own = rustix::process::geteuid().as_raw();
     own == 0 || found.st_uid == own
@@ -108,7 +109,8 @@ fn other_owner(around: &Stat) -> Option<(Uid, Gid)> {
     (around.st_uid != 0).then(|| (Uid::from_raw(around.st_uid), Gid::from_raw(around.st_gid)))
 }
 
-/// Root of a container can't give anything to those whom it does not know; then it stays as it would have been.
+/// Ignores failures to change an owner. Root in a container can't give files to users outside of it; such a file stays
+/// root's.
 fn tolerate(given: rustix::io::Result<()>) -> io::Result<()> {
     match given {
         Err(Errno::PERM | Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => Ok(()),

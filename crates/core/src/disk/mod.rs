@@ -1,7 +1,7 @@
-//! The one place that calls the operating system.
+//! The only module that calls the operating system.
 //!
-//! Workspaces are read and written through `Dir` handles, name by name, so that no symlink is ever followed; the
-//! store's own files go through `private`. Every step that changes something passes [`points`], where the crash driver
+//! Workspaces are read and written through `Dir` handles, name by name, so that no symlink is ever followed. The
+//! store's own files go through `private`. Every step that changes something passes [`points`], where the crash tests
 //! can stop it.
 
 mod boot;
@@ -27,8 +27,8 @@ pub(crate) use read::{
 
 use crate::model::Stamp;
 
-/// The stamp of a raw stat. The bits that let a file run as its owner or group count only where that is who looks: nobody
-/// else could give them back, and root would give its own.
+/// Returns the stamp of a raw stat. The setuid and setgid bits of a file are kept only if this user owns the file:
+/// another user could not restore them, and root would restore them on a file of its own.
 pub(crate) fn stamp_of(stat: &rustix::fs::Stat) -> Stamp {
     let nanoseconds = |seconds: i64, part: i64| seconds.wrapping_mul(1_000_000_000).wrapping_add(part);
     Stamp {

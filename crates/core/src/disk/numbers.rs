@@ -1,4 +1,4 @@
-//! The numbers by which a file system knows a directory, and how far they can be relied on.
+//! The numbers that identify a directory on a file system, and how reliable they are.
 
 use std::{
     io,
@@ -12,41 +12,41 @@ use rustix::{
 
 use super::filesystem::{BCACHEFS, BTRFS, EXT, F2FS, OVERLAY, TMPFS, XFS, ZFS, kind_at};
 
-/// The numbers of one directory.
+/// The numbers that identify one directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct DirectoryNumbers {
-    /// The number of its device, which may change with a reboot.
+    /// The device number, which may change with a reboot.
     pub(crate) device: u64,
-    /// Its inode.
+    /// The inode number.
     pub(crate) inode: u64,
-    /// The time at which it was made, in nanoseconds; none where the file system does not keep it.
+    /// The creation time in nanoseconds. `None` if the file system does not record it.
     pub(crate) born: Option<i64>,
-    /// The file system that it is on; none where nothing tells file systems of this kind apart for good.
+    /// The id of the file system. `None` for kinds of file systems without a permanent id.
     pub(crate) filesystem: Option<String>,
-    /// How far two directories with different numbers are certainly two.
+    /// The numbers that prove two directories different if they differ.
     pub(crate) trust: Trust,
 }
 
-/// How far different numbers mean different directories.
+/// The numbers that stay the same as long as a directory exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Trust {
-    /// Inode and birth stay the same for as long as the directory lives.
+    /// Inode and creation time stay the same.
     Both,
-    /// The inode stays; the birth changes when a layer above gets a copy of the directory.
+    /// The inode stays the same. The creation time changes when the overlay copies the directory to its upper layer.
     InodeAlone,
-    /// Neither stays, as far as is known.
+    /// Neither is known to stay the same.
     Neither,
 }
 
-/// The numbers of a directory, links followed; none where there is nothing. What a sandbox keeps from this process is not
-/// relied on.
+/// Returns the numbers of a directory, following symlinks. Returns `None` if nothing is there. Facts that a sandbox
+/// hides from this process are treated as unknown.
 pub(crate) fn numbers_of(path: &Path) -> io::Result<Option<DirectoryNumbers>> {
     let Some(stamp) = super::stamp_following(path)? else { return Ok(None) };
     let kind = kind_at(path).unwrap_or(0);
     let filesystem = filesystem_id(path, kind);
     let trust = match kind {
         EXT | XFS | BTRFS | TMPFS | F2FS | ZFS | BCACHEFS => Trust::Both,
-        // Without its upper layer nothing tells one overlay from the next.
+        // Without its upper layer, one overlay can't be told from another.
         OVERLAY if filesystem.is_some() => Trust::InodeAlone,
         _ => Trust::Neither,
     };
@@ -54,8 +54,9 @@ pub(crate) fn numbers_of(path: &Path) -> io::Result<Option<DirectoryNumbers>> {
     Ok(Some(DirectoryNumbers { device: stamp.device, inode: stamp.inode, born, filesystem, trust }))
 }
 
-/// The id of the file system at a path, for kinds whose id stays the same across mounts, containers and reboots. XFS and
-/// F2FS make theirs of the number of the device, and network file systems have none.
+/// Returns the id of the file system at a path. Returns `None` unless ids of this kind of file system stay the same
+/// across mounts, containers and reboots. XFS and F2FS derive theirs from the device number, and network file systems
+/// have none.
 fn filesystem_id(path: &Path, kind: i64) -> Option<String> {
     let id = match kind {
         EXT | BTRFS | TMPFS | ZFS | BCACHEFS => rustix::fs::statvfs(path).map_or(0, |found| found.f_fsid),
@@ -65,7 +66,7 @@ fn filesystem_id(path: &Path, kind: i64) -> Option<String> {
     (id != 0).then(|| format!("{kind:x}-{id:016x}"))
 }
 
-/// The directory that takes what is written to the overlay at a path: each container has its own.
+/// Returns the directory that receives all writes to the overlay at a path. Each container has its own.
 fn upper_layer(path: &Path) -> Option<Vec<u8>> {
     let found = rustix::fs::statx(CWD, path, AtFlags::empty(), StatxFlags::MNT_ID).ok()?;
     StatxFlags::from_bits_retain(found.stx_mask).contains(StatxFlags::MNT_ID).then_some(())?;
@@ -73,7 +74,7 @@ fn upper_layer(path: &Path) -> Option<Vec<u8>> {
     upper_layer_in(&mounts, found.stx_mnt_id)
 }
 
-/// The upper layer of the mount with this number, in the words of the kernel's table of mounts.
+/// Returns the upper layer of the mount with this id, as the kernel's mount table spells it.
 fn upper_layer_in(mounts: &[u8], mount: u64) -> Option<Vec<u8>> {
     let number = format!("{mount} ");
     let line = mounts.split(|byte| *byte == b'\n').find(|line| line.starts_with(number.as_bytes()))?;
@@ -82,7 +83,7 @@ fn upper_layer_in(mounts: &[u8], mount: u64) -> Option<Vec<u8>> {
     Some(upper.to_owned())
 }
 
-/// The top of the mount that a path lies on: the path itself, or a directory above it.
+/// Returns the root of the mount that contains a path: the path itself, or a directory above it.
 pub(crate) fn mount_top(path: &Path) -> io::Result<PathBuf> {
     for here in path.ancestors() {
         if is_mount_top(here)? {
@@ -97,7 +98,7 @@ fn is_mount_top(path: &Path) -> io::Result<bool> {
         Ok(found) if found.stx_attributes_mask.contains(StatxAttributes::MOUNT_ROOT) => {
             return Ok(found.stx_attributes.contains(StatxAttributes::MOUNT_ROOT));
         }
-        // An older kernel tells it by the device alone.
+        // On an older kernel, a different device number marks a mount.
         Ok(_) | Err(Errno::NOSYS) => path,
         Err(error) => return Err(error.into()),
     };
@@ -106,12 +107,12 @@ fn is_mount_top(path: &Path) -> io::Result<bool> {
     Ok(device(found)? != device(above)?)
 }
 
-/// Tells whether nothing is in this directory.
+/// Returns whether a directory is empty.
 pub(crate) fn is_empty(path: &Path) -> io::Result<bool> {
     Ok(std::fs::read_dir(path)?.next().is_none())
 }
 
-/// The number of directories directly below this one that hold `.git`, counted up to `enough`.
+/// Returns the number of directories directly in this one that contain `.git`. Stops counting at `enough`.
 pub(crate) fn count_repositories_in(path: &Path, enough: usize) -> io::Result<usize> {
     let mut count = 0;
     for entry in std::fs::read_dir(path)?.flatten() {

@@ -1,12 +1,12 @@
-//! Numbered points at every step that changes something on disk.
+//! Crash points: numbered points before every step that changes something on disk.
 //!
-//! In a normal build a point is nothing. With the feature `crash-points` the testkit can arm one: when the running
-//! process reaches it, it dies there as if killed, or the step fails with an error of the caller's choice.
+//! In a normal build a point does nothing. With the feature `crash-points` the testkit can arm one. When the running
+//! process reaches it, the process dies as if killed, or the step fails with an error that the caller chose.
 
 #[cfg(feature = "crash-points")]
 pub use armed::{Outcome, Passed, arm, count, intrude, record};
 
-/// Called right before a step that changes something; `step` names it.
+/// Marks a step that is about to change something. `step` names it.
 #[cfg(not(feature = "crash-points"))]
 #[inline(always)]
 pub(crate) fn pass(_step: &'static str) -> std::io::Result<()> {
@@ -30,19 +30,19 @@ mod armed {
     static ARMED: Mutex<Option<(u64, Outcome)>> = Mutex::new(None);
     static NAMES: Mutex<Option<Vec<Passed>>> = Mutex::new(None);
 
-    /// What happens at an armed point.
+    /// The effect of an armed point.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum Outcome {
         /// The process ends at once, without cleaning up.
         Die,
-        /// The step fails with this error number; later ones work again.
+        /// The step fails with this error number. Later steps succeed.
         Fail(i32),
     }
 
     /// A point that was passed: its number, counted from 1, and its name.
     pub type Passed = (u64, &'static str);
 
-    /// The `number`-th point from now on ends in `outcome`.
+    /// Arms the `number`-th point, counted from now on.
     pub fn arm(number: u64, outcome: Outcome) {
         COUNT.store(0, Ordering::SeqCst);
         *lock(&ARMED) = Some((number, outcome));
@@ -51,7 +51,8 @@ mod armed {
     type Intrusion = Box<dyn FnOnce() + Send>;
     static INTRUSION: Mutex<Option<(&'static str, Intrusion)>> = Mutex::new(None);
 
-    /// Runs `action` right before the first step of this name: somebody else who writes at the worst moment.
+    /// Runs `action` right before the first step of this name. Simulates another process that writes at the worst
+    /// moment.
     pub fn intrude(step: &'static str, action: impl FnOnce() + Send + 'static) {
         *lock(&INTRUSION) = Some((step, Box::new(action)));
     }
@@ -63,7 +64,7 @@ mod armed {
         }
     }
 
-    /// How many points have been passed.
+    /// Returns the number of points that have been passed.
     pub fn count() -> u64 {
         COUNT.load(Ordering::SeqCst)
     }

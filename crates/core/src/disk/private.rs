@@ -1,4 +1,5 @@
-//! The store's own files: readable by their owner alone, whatever the umask, and durable where it says so.
+//! The store's own files. Only their owner can read them, whatever the umask, and they are durable if the caller asks
+//! for it.
 
 use std::{
     fs::{File, OpenOptions, Permissions},
@@ -12,20 +13,21 @@ use super::{
     points,
 };
 
-/// How a temporary file's name starts: what is found under such a name while the lock is held, a dead process left.
+/// The prefix of temporary file names. While the lock is held, a file with this prefix was left behind by a dead
+/// process.
 pub(crate) const TEMPORARY_PREFIX: &str = ".backtrail-tmp-";
 
-/// Must a step survive a power cut before the next one?
+/// Whether a write must be durable before the next step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Durability {
-    /// It reaches the disk before the call returns.
+    /// The data reaches the disk before the call returns.
     Synced,
-    /// It can be rebuilt; the system writes it when it likes.
+    /// The data can be rebuilt. The kernel writes it to disk at some later time.
     Unsynced,
 }
 
-/// Makes a directory of the store with all its parents. One that is there and lacks bits which its owner, who this is,
-/// needs gets them.
+/// Creates a directory of the store with all its parents. If it exists and this user owns it, missing owner permissions
+/// are added.
 pub(crate) fn make_directories(path: &Path) -> io::Result<()> {
     match rustix::fs::stat(path) {
         Ok(found) if made::is_directory(&found) => made::open_up(path, &found, 0o700).map(drop),
@@ -33,8 +35,8 @@ pub(crate) fn make_directories(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Makes the directory of a store with all its parents. It belongs to whoever has the workspace: what only root may read
-/// must not become somebody's because the store lies in their home.
+/// Creates the directory of a store with all its parents. If root creates it, it gets the owner of the workspace: files
+/// that only root may read must not become readable to another user because the store is in that user's home directory.
 pub(crate) fn make_store(path: &Path, workspace: &Path) -> io::Result<()> {
     if exists(path) {
         return make_directories(path);
@@ -42,14 +44,14 @@ pub(crate) fn make_store(path: &Path, workspace: &Path) -> io::Result<()> {
     path.parent().map_or(Ok(()), make_directories)?;
     points::pass("make store directory")?;
     match made::make_directory(rustix::fs::CWD, path, 0o700, Giving::ToOwnerOf(workspace)) {
-        // Another process was faster.
+        // Another process created it first.
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => make_directories(path),
         made => made,
     }
 }
 
-/// Lets the owner, where that is who this is, at everything in a store again; says whether anything was closed. Programs
-/// before this one made what the umask left.
+/// Adds missing owner permissions to everything in a store that this user owns. Returns whether anything had to be
+/// repaired. Earlier versions of the program created files with the permissions that the umask left.
 pub(crate) fn open_up_store(root: &Path) -> io::Result<bool> {
     open_up_below(root, 0o600)
 }
@@ -59,18 +61,18 @@ fn open_up_below(directory: &Path, file_bits: u32) -> io::Result<bool> {
         Err(rustix::io::Errno::NOENT) => return Ok(false),
         found => found?,
     };
-    // Root was killed before it could give it away: what is empty can go, and is made again.
+    // Root was killed before it changed the owner. An empty directory can be removed; it is created again when needed.
     if !made::is_ours(&found) && rustix::fs::rmdir(directory).is_ok() {
         return Ok(true);
     }
     let mut was_closed = made::open_up(directory, &found, 0o700)?;
     for name in names(directory)? {
         let child = directory.join(&name);
-        // Git itself makes objects that nobody may write.
+        // Git itself makes object files read-only.
         let file_bits = if name == "objects" { 0o400 } else { file_bits };
         match rustix::fs::lstat(&child) {
             Ok(found) if made::is_directory(&found) => was_closed |= open_up_below(&child, file_bits)?,
-            // The lock is always empty, and whoever has it may be at work.
+            // The lock file is always empty, but another process may hold the lock.
             Ok(found) if is_plain(&found) && found.st_size == 0 && !made::is_ours(&found) && name != "lock" => {
                 was_closed |= rustix::fs::unlink(&child).is_ok();
             }
@@ -86,7 +88,8 @@ fn is_plain(found: &rustix::fs::Stat) -> bool {
     rustix::fs::FileType::from_raw_mode(found.st_mode) == rustix::fs::FileType::RegularFile
 }
 
-/// Makes a file with these bits, as far as the umask lets others have them; it must not be there yet.
+/// Creates a file with these permission bits. The umask reduces only those of group and others. Fails if the path
+/// exists.
 pub(crate) fn create_new_as_neighbours(path: &Path, mode: u32) -> io::Result<File> {
     points::pass("create file")?;
     let file = OpenOptions::new().write(true).create_new(true).mode(mode).open(path)?;
@@ -94,20 +97,20 @@ pub(crate) fn create_new_as_neighbours(path: &Path, mode: u32) -> io::Result<Fil
     Ok(file)
 }
 
-/// Makes a file that must not be there yet.
+/// Creates a private file. Fails if the path exists.
 fn create_new(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
     let file = options.create_new(true).mode(0o600).open(path)?;
     settle_in(&file, path.parent())?;
     Ok(file)
 }
 
-/// Nobody but root needs to know who has the directory.
+/// Sets up a new file in this directory. The directory's owner is looked up only if this process is root.
 pub(super) fn settle_in(file: &File, directory: Option<&Path>) -> io::Result<()> {
     let directory = directory.filter(|directory| !directory.as_os_str().is_empty()).unwrap_or(Path::new("."));
     made::settle_file(file, 0o600, || Ok(rustix::fs::stat(directory)?))
 }
 
-/// The bytes of a file; none where there is none.
+/// Returns the bytes of a file. Returns `None` if it does not exist.
 pub(crate) fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
     match std::fs::read(path) {
         Ok(bytes) => Ok(Some(bytes)),
@@ -116,7 +119,7 @@ pub(crate) fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
     }
 }
 
-/// The names in a directory; empty where there is none.
+/// Returns the names in a directory. Returns an empty list if it does not exist.
 pub(crate) fn names(path: &Path) -> io::Result<Vec<std::ffi::OsString>> {
     let entries = match std::fs::read_dir(path) {
         Ok(entries) => entries,
@@ -126,7 +129,8 @@ pub(crate) fn names(path: &Path) -> io::Result<Vec<std::ffi::OsString>> {
     entries.map(|entry| entry.map(|entry| entry.file_name())).collect()
 }
 
-/// The names in a directory of this user's, also where its permission bits are against it; those stay as they were.
+/// Returns the names in a directory of this user, even if its permission bits forbid it. The bits are restored
+/// afterwards.
 pub(crate) fn names_of_closed(path: &Path) -> io::Result<Vec<std::ffi::OsString>> {
     match names(path) {
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
@@ -143,7 +147,8 @@ pub(crate) fn names_of_closed(path: &Path) -> io::Result<Vec<std::ffi::OsString>
     }
 }
 
-/// The first file in a directory, or the directory itself, that this process may not read; none where it may read all.
+/// Returns the directory itself, or the first file in it, that this process may not read. Returns `None` if it may read
+/// all of them.
 pub(crate) fn refused_in(directory: &Path) -> Option<PathBuf> {
     let is_refused = |error: &io::Error| error.kind() == io::ErrorKind::PermissionDenied;
     match names(directory) {
@@ -155,7 +160,7 @@ pub(crate) fn refused_in(directory: &Path) -> Option<PathBuf> {
     }
 }
 
-/// How many bytes a file has; none where there is none.
+/// Returns the size of a file in bytes. Returns `None` if it does not exist.
 pub(crate) fn size(path: &Path) -> io::Result<Option<u64>> {
     match std::fs::symlink_metadata(path) {
         Ok(metadata) => Ok(Some(metadata.len())),
@@ -164,13 +169,13 @@ pub(crate) fn size(path: &Path) -> io::Result<Option<u64>> {
     }
 }
 
-/// Is something there?
+/// Returns whether something is at this path.
 pub(crate) fn exists(path: &Path) -> bool {
     std::fs::symlink_metadata(path).is_ok()
 }
 
-/// Could names in this directory change, or could it be made? Only looks. Permission bits of this user's own are no
-/// obstacle: whoever writes opens up.
+/// Returns an error if this process could not change names in this directory, nor create it. Changes nothing. Missing
+/// permission bits on a directory of this user are not an error: a write adds them.
 pub(crate) fn check_writable(directory: &Path) -> io::Result<()> {
     use rustix::{
         fs::{Access, AtFlags, CWD, accessat},
@@ -183,7 +188,7 @@ pub(crate) fn check_writable(directory: &Path) -> io::Result<()> {
     }
 }
 
-/// Is something there? That its own owner may not read it is an error.
+/// Returns whether something is at this path. Returns an error if its owner may not read it.
 pub(crate) fn is_readable_by_owner(path: &Path) -> io::Result<bool> {
     match rustix::fs::lstat(path) {
         Ok(found) if found.st_mode & 0o400 == 0 => Err(io::ErrorKind::PermissionDenied.into()),
@@ -197,7 +202,7 @@ fn is_absence(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
-/// A new file under a temporary name in this directory.
+/// Creates a file with a temporary name in this directory.
 pub(crate) fn create_temporary(directory: &Path, purpose: &str) -> io::Result<(File, PathBuf)> {
     points::pass("create temporary file")?;
     let process = std::process::id();
@@ -212,13 +217,13 @@ pub(crate) fn create_temporary(directory: &Path, purpose: &str) -> io::Result<(F
     Err(io::ErrorKind::AlreadyExists.into())
 }
 
-/// Writes all of it at the file's current position.
+/// Writes all bytes at the current position of the file.
 pub(crate) fn write_all(file: &mut File, bytes: &[u8]) -> io::Result<()> {
     points::pass("write store file")?;
     file.write_all(bytes)
 }
 
-/// Writes all of it at this place, which has bytes already, and looks whether it is there.
+/// Writes all bytes at this offset of an existing file, and reads them back to verify them.
 pub(crate) fn write_at(file: &File, bytes: &[u8], offset: u64) -> io::Result<()> {
     use std::os::unix::fs::FileExt;
     points::pass("write into store file")?;
@@ -228,7 +233,8 @@ pub(crate) fn write_at(file: &File, bytes: &[u8], offset: u64) -> io::Result<()>
     if written == bytes { Ok(()) } else { Err(io::Error::other("the system did not write what it said it had")) }
 }
 
-/// Is a file as long as what was written to it? A system may say that it took bytes which it did not take.
+/// Returns an error if a file is not as long as it should be after a write. A system may report bytes as written that
+/// were not.
 pub(crate) fn check_length(file: &File, expected: u64) -> io::Result<()> {
     let length = file.metadata()?.len();
     if length == expected {
@@ -237,14 +243,14 @@ pub(crate) fn check_length(file: &File, expected: u64) -> io::Result<()> {
     Err(io::Error::other(format!("the file has {length} bytes where the system wrote {expected}")))
 }
 
-/// Opens one of the store's files to read it from a place on.
+/// Opens one of the store's files for reading, at this offset.
 pub(crate) fn open_from(path: &Path, offset: u64) -> io::Result<File> {
     let mut file = File::open(path)?;
     file.seek(SeekFrom::Start(offset))?;
     Ok(file)
 }
 
-/// Opens one of the store's files to change it in place; none where there is none.
+/// Opens one of the store's files to change it in place. Returns `None` if it does not exist.
 pub(crate) fn open_to_change(path: &Path) -> io::Result<Option<File>> {
     match OpenOptions::new().read(true).write(true).open(path) {
         Ok(file) => Ok(Some(file)),
@@ -253,7 +259,7 @@ pub(crate) fn open_to_change(path: &Path) -> io::Result<Option<File>> {
     }
 }
 
-/// The bytes at this place, as far as there are any.
+/// Returns `length` bytes at this offset. Returns no bytes if the file ends earlier.
 pub(crate) fn read_at(file: &File, length: usize, offset: u64) -> io::Result<Vec<u8>> {
     let mut bytes = vec![0; length];
     match std::os::unix::fs::FileExt::read_exact_at(file, &mut bytes, offset) {
@@ -263,7 +269,7 @@ pub(crate) fn read_at(file: &File, length: usize, offset: u64) -> io::Result<Vec
     }
 }
 
-/// Makes a file's bytes durable.
+/// Makes the bytes of a file durable.
 pub(crate) fn sync_file(file: &File) -> io::Result<()> {
     points::pass("sync file")?;
     file.sync_all()
@@ -275,13 +281,13 @@ pub(crate) fn sync_directory(path: &Path) -> io::Result<()> {
     File::open(path)?.sync_all()
 }
 
-/// Gives a finished file its name, in place of what was there.
+/// Renames a finished file. Replaces the file that had the new name.
 pub(crate) fn rename(from: &Path, to: &Path) -> io::Result<()> {
     points::pass("rename store file")?;
     std::fs::rename(from, to)
 }
 
-/// Puts these bytes under this name in one step: whoever looks sees the old file or the new one.
+/// Replaces a file in one step: readers see either the old bytes or the new ones.
 pub(crate) fn replace(path: &Path, bytes: &[u8], durability: Durability) -> io::Result<()> {
     let directory = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
     let (mut file, temporary) = create_temporary(directory, "file")?;
@@ -303,7 +309,7 @@ pub(crate) fn replace(path: &Path, bytes: &[u8], durability: Durability) -> io::
     }
 }
 
-/// Adds bytes at the end of a file, which is made where it is missing.
+/// Appends bytes to a file. Creates the file if it is missing.
 pub(crate) fn append(path: &Path, bytes: &[u8], durability: Durability) -> io::Result<()> {
     points::pass("append to store file")?;
     let is_new = !exists(path);
@@ -311,10 +317,10 @@ pub(crate) fn append(path: &Path, bytes: &[u8], durability: Durability) -> io::R
     let before = file.metadata()?.len();
     let written = file.write_all(bytes).and_then(|()| check_length(&file, before + bytes.len() as u64));
     if let Err(error) = written {
-        // Half a line would look like damage. Where it can't be taken back either, it is told all the same.
+        // Half a line would look like damage. If it can't be removed either, the write error is still reported.
         drop(file.set_len(before));
         if is_new {
-            // So that the next attempt makes its name durable.
+            // The next attempt then creates the file, and makes its name durable.
             remove_leftover(path);
         }
         return Err(error);
@@ -328,7 +334,7 @@ pub(crate) fn append(path: &Path, bytes: &[u8], durability: Durability) -> io::R
     Ok(())
 }
 
-/// Opens a file at its end, which is made where it is missing.
+/// Opens a file for appending. Creates it if it is missing.
 fn open_to_append(path: &Path, seems_new: bool) -> io::Result<File> {
     let mut is_new = seems_new;
     loop {
@@ -336,7 +342,7 @@ fn open_to_append(path: &Path, seems_new: bool) -> io::Result<File> {
             true => create_new(OpenOptions::new().append(true), path),
             false => OpenOptions::new().append(true).open(path),
         };
-        // Somebody else makes or removes it at the same time.
+        // Another process may create or remove the file at the same time.
         match opened {
             Err(error) if is_new && error.kind() == io::ErrorKind::AlreadyExists => is_new = false,
             Err(error) if !is_new && error.kind() == io::ErrorKind::NotFound && exists_directory(path) => is_new = true,
@@ -349,8 +355,8 @@ fn exists_directory(path: &Path) -> bool {
     path.parent().is_some_and(Path::is_dir)
 }
 
-/// Adds a line to a file of the store that others may add to at the same time. Where that fails half-way, half a line
-/// stays behind: cutting it off could cut off another's.
+/// Appends a line to a file of the store that other processes may append to at the same time. A failure may leave half
+/// a line: truncating the file could remove a line of another process.
 pub(crate) fn append_beside_others(path: &Path, line: &[u8]) -> io::Result<()> {
     points::pass("append to store file")?;
     let mut file = open_to_append(path, false)?;
@@ -359,7 +365,7 @@ pub(crate) fn append_beside_others(path: &Path, line: &[u8]) -> io::Result<()> {
     if file.metadata()?.len() < expected { check_length(&file, expected) } else { Ok(()) }
 }
 
-/// Removes one of the store's files; nothing there is fine.
+/// Removes one of the store's files. Succeeds if it does not exist.
 pub(crate) fn remove(path: &Path) -> io::Result<()> {
     points::pass("remove store file")?;
     match std::fs::remove_file(path) {
@@ -368,18 +374,18 @@ pub(crate) fn remove(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Removes a temporary file after a failure. What can't be removed now is swept by the next writer.
+/// Removes a temporary file after a failure. If that fails, the next writer removes it.
 pub(crate) fn remove_leftover(path: &Path) {
     drop(std::fs::remove_file(path));
 }
 
-/// How long ago a file was last written.
+/// Returns the time since a file was last written.
 pub(crate) fn age(path: &Path) -> io::Result<std::time::Duration> {
     let written = std::fs::symlink_metadata(path)?.modified()?;
     Ok(written.elapsed().unwrap_or_default())
 }
 
-/// How much room a file takes, or everything below a directory; nothing where there is none.
+/// Returns the disk space of a file, or of everything below a directory. Returns zero if nothing is there.
 pub(crate) fn room_of(path: &Path) -> io::Result<u64> {
     match std::fs::symlink_metadata(path) {
         Ok(metadata) if metadata.is_dir() => bytes_below(path),
@@ -394,7 +400,7 @@ fn room_by(metadata: &std::fs::Metadata) -> u64 {
     metadata.blocks() * 512
 }
 
-/// How much room everything below a directory takes.
+/// Returns the disk space of everything below a directory.
 pub(crate) fn bytes_below(path: &Path) -> io::Result<u64> {
     let mut total = 0;
     for name in names(path)? {
@@ -402,7 +408,7 @@ pub(crate) fn bytes_below(path: &Path) -> io::Result<u64> {
         match std::fs::symlink_metadata(&child) {
             Ok(metadata) if metadata.is_dir() => total += bytes_below(&child)?,
             Ok(metadata) => total += room_by(&metadata),
-            // Somebody else tidied up in between.
+            // Another process removed it in the meantime.
             Err(error) if is_absence(&error) => {}
             Err(error) => return Err(error),
         }
@@ -410,7 +416,7 @@ pub(crate) fn bytes_below(path: &Path) -> io::Result<u64> {
     Ok(total)
 }
 
-/// Removes a store, file by file, through no link. Called for a directory that was known to be one.
+/// Removes a store file by file, without following symlinks. The caller must know that the directory is a store.
 pub(crate) fn remove_store(path: &Path) -> io::Result<()> {
     for name in names(path)? {
         let child = path.join(name);
@@ -424,7 +430,7 @@ pub(crate) fn remove_store(path: &Path) -> io::Result<()> {
     std::fs::remove_dir(path)
 }
 
-/// Makes a file private again, should somebody have opened it up.
+/// Makes a file private again if its permissions were changed.
 pub(crate) fn make_private(path: &Path, mode: u32) -> io::Result<()> {
     let present = std::fs::symlink_metadata(path)?.permissions();
     if present.mode() & 0o7777 != mode {
@@ -434,7 +440,7 @@ pub(crate) fn make_private(path: &Path, mode: u32) -> io::Result<()> {
     Ok(())
 }
 
-/// The one true spelling of a directory that exists.
+/// Returns the canonical path of an existing directory.
 pub(crate) fn canonical(path: &Path) -> io::Result<PathBuf> {
     std::fs::canonicalize(path)
 }
@@ -443,7 +449,8 @@ pub(crate) fn canonical(path: &Path) -> io::Result<PathBuf> {
 mod tests {
     use super::*;
 
-    /// Another process that told of its failure at the same moment let a save fail that was done.
+    /// Regression: a save that had succeeded was reported as failed if another process logged its failure at the same
+    /// moment.
     #[test]
     fn lines_of_several_writers_are_all_there() {
         let place = tempfile::tempdir().unwrap();

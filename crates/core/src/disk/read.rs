@@ -1,20 +1,20 @@
-//! Reading files that the user's configuration names, outside the workspace: the only reads that follow links.
+//! Reads files outside the workspace that the user's configuration names. Only these reads follow symlinks.
 
 use std::{fs::File, io, path::Path};
 
 use super::{FileType, stamp_of};
 use crate::model::{MAX_RULE_BYTES, Stamp};
 
-/// Larger configuration files than this are not believed.
+/// The largest configuration file that is read in full.
 const MAX_CONFIGURATION_BYTES: u64 = 64 << 20;
 
-/// The bytes of a regular file, links followed; none where there is no such file.
+/// Returns the bytes of a regular file, following symlinks. Returns `None` if there is no such file.
 pub(crate) fn read_following(path: &Path) -> io::Result<Option<Vec<u8>>> {
     read_up_to(path, MAX_CONFIGURATION_BYTES)
 }
 
-/// Returns the bytes of a rule or settings file, links followed. One that is too large gives a byte more than
-/// [`MAX_RULE_BYTES`]; `None` if there is no such file.
+/// Returns the bytes of a rule or settings file, following symlinks. Returns one byte more than [`MAX_RULE_BYTES`] for
+/// a file that is too large, and `None` if there is no such file.
 pub(crate) fn read_rules(path: &Path) -> io::Result<Option<Vec<u8>>> {
     read_up_to(path, MAX_RULE_BYTES + 1)
 }
@@ -22,14 +22,14 @@ pub(crate) fn read_rules(path: &Path) -> io::Result<Option<Vec<u8>>> {
 fn read_up_to(path: &Path, max_bytes: u64) -> io::Result<Option<Vec<u8>>> {
     let Some(file) = open_following(path)? else { return Ok(None) };
     let announced = file.metadata()?.len().min(max_bytes);
-    // A byte more than it has: so the end is seen without growing.
+    // With one spare byte, the end of the file is found without growing the buffer.
     let mut bytes = Vec::with_capacity(announced as usize + 1);
     io::Read::read_to_end(&mut io::Read::take(file, max_bytes), &mut bytes)?;
     Ok(Some(bytes))
 }
 
-/// The bytes of a file, however large, links followed; none where there is none. Anything but a regular file is an error
-/// rather than waited for.
+/// Returns the bytes of a file of any size, following symlinks. Returns `None` if nothing is there. Anything but a
+/// regular file is an error, so that this never waits for a FIFO.
 pub(crate) fn read_regular(path: &Path) -> io::Result<Option<Vec<u8>>> {
     let Some(mut file) = open_following(path)? else {
         if is_special(path)? {
@@ -42,20 +42,20 @@ pub(crate) fn read_regular(path: &Path) -> io::Result<Option<Vec<u8>>> {
     Ok(Some(bytes))
 }
 
-/// Is there a regular file, links followed?
+/// Returns whether a regular file is at this path, following symlinks.
 pub(crate) fn is_regular(path: &Path) -> bool {
     stamp_following(path).is_ok_and(|stamp| stamp.is_some_and(|stamp| FileType::of(&stamp) == FileType::File))
 }
 
-/// Is something other than a regular file there, links followed?
+/// Returns whether something other than a regular file is at this path, following symlinks.
 pub(crate) fn is_special(path: &Path) -> io::Result<bool> {
     Ok(stamp_following(path)?.is_some_and(|stamp| FileType::of(&stamp) != FileType::File))
 }
 
-/// A regular file, links followed; none where there is no such file.
+/// Opens a regular file, following symlinks. Returns `None` if there is no such file.
 fn open_following(path: &Path) -> io::Result<Option<File>> {
     use rustix::fs::{CWD, Mode, OFlags};
-    // Never waits on a FIFO that somebody put there.
+    // Does not wait if the path is a FIFO.
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
     let file = match rustix::fs::openat(CWD, path, flags, Mode::empty()) {
         Ok(file) => File::from(file),
@@ -65,7 +65,8 @@ fn open_following(path: &Path) -> io::Result<Option<File>> {
     Ok(file.metadata()?.is_file().then_some(file))
 }
 
-/// When a file or directory was made, in nanoseconds; none where the file system does not keep it.
+/// Returns the creation time of a file or directory in nanoseconds. Returns `None` if the file system does not record
+/// it.
 pub(crate) fn birth_time(path: &Path) -> io::Result<Option<i64>> {
     use rustix::fs::{AtFlags, CWD, StatxFlags};
     let found = match rustix::fs::statx(CWD, path, AtFlags::empty(), StatxFlags::BTIME) {
@@ -78,17 +79,17 @@ pub(crate) fn birth_time(path: &Path) -> io::Result<Option<i64>> {
     Ok(is_kept.then_some(nanoseconds))
 }
 
-/// Is there a directory, links followed?
+/// Returns whether a directory is at this path, following symlinks.
 pub(crate) fn is_directory(path: &Path) -> bool {
     path.is_dir()
 }
 
-/// Returns `true` if the name itself is a symbolic link.
+/// Returns `true` if the path itself is a symlink.
 pub(crate) fn is_symlink(path: &Path) -> bool {
     path.is_symlink()
 }
 
-/// The stamp of a file, links followed; none where there is none, also behind a link that leads back to itself.
+/// Returns the stamp of a file, following symlinks. Returns `None` if nothing is there, or the symlinks form a loop.
 pub(crate) fn stamp_following(path: &Path) -> io::Result<Option<Stamp>> {
     match rustix::fs::stat(path) {
         Ok(stat) => Ok(Some(stamp_of(&stat))),

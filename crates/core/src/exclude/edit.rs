@@ -1,15 +1,15 @@
-//! The text of a settings file with patterns added, and every other byte as it was.
+//! Adds patterns to the text of a settings file, and keeps every other byte.
 
 use toml_edit::{Array, DocumentMut, Item, RawString, Table, Value};
 
 use crate::error::Result;
 
-/// What some editors put in front of UTF-8.
+/// The mark that some editors put in front of UTF-8.
 const BYTE_ORDER_MARK: char = '\u{feff}';
-/// How far a line of a list is indented where nothing shows how its writer does it.
+/// The indentation of a line in a list, if nothing shows how its author indents.
 const INDENT: &str = "    ";
 
-/// The text with these patterns in it, and all patterns that it has then.
+/// Returns the text with these patterns in it, and all patterns that it has then.
 pub(crate) fn with_patterns(before: &str, patterns: &[String]) -> Result<(String, Vec<String>), String> {
     let text = before.strip_prefix(BYTE_ORDER_MARK).unwrap_or(before);
     let parsed = |text: &str| text.parse().map_err(|error: toml_edit::TomlError| error.message().to_owned());
@@ -32,7 +32,7 @@ pub(crate) fn with_patterns(before: &str, patterns: &[String]) -> Result<(String
     Ok((format!("{mark}{after}"), all))
 }
 
-/// The text with an empty table at its end, behind an empty line.
+/// Returns the text with an empty table at its end, after an empty line.
 fn with_table(text: &str) -> String {
     let end = match text {
         _ if text.trim().is_empty() => "",
@@ -42,11 +42,12 @@ fn with_table(text: &str) -> String {
     format!("{text}{end}[scan]\n")
 }
 
-/// A list over several lines gets a line more, any other grows at its end. Comments stay on their lines.
+/// Adds a pattern to a list. A list over several lines gets a new line. Any other grows at its end. Comments stay on
+/// their lines.
 fn push(list: &mut Array, pattern: &str) {
     let indent = list.iter().last().and_then(|last| indent(raw(last.decor().prefix())).map(str::to_owned));
     let gap = take_gap(list);
-    // What stands on lines before the closing bracket's stays before the new one.
+    // Text on the lines before that of the closing bracket stays before the new value.
     let (above, closing) = gap.split_at(gap.rfind('\n').unwrap_or(0));
     let prefix = match indent {
         _ if list.is_empty() && !gap.contains('\n') => gap.clone(),
@@ -57,7 +58,7 @@ fn push(list: &mut Array, pattern: &str) {
     list.set_trailing(closing);
 }
 
-/// What stands between the last value, or its comma, and the closing bracket; it is gone then.
+/// Removes and returns the text between the last value, or its comma, and the closing bracket.
 fn take_gap(list: &mut Array) -> String {
     let trailing = raw(Some(list.trailing())).to_owned();
     let has_comma = list.trailing_comma();
@@ -75,12 +76,12 @@ fn raw(text: Option<&RawString>) -> &str {
     text.and_then(RawString::as_str).unwrap_or_default()
 }
 
-/// How far a value that starts a line is indented.
+/// Returns the indentation of a value that starts a line.
 fn indent(prefix: &str) -> Option<&str> {
     prefix.rsplit_once('\n').map(|(_, indent)| indent)
 }
 
-/// The text with the line endings that it had; new lines end as those around them.
+/// Returns the text with the line endings that it had. New lines end like the lines around them.
 fn with_line_endings(before: &str, after: &str) -> String {
     let old: Vec<&str> = before.split_inclusive('\n').collect();
     let new: Vec<&str> = after.split_inclusive('\n').collect();
@@ -106,7 +107,7 @@ fn with_line_endings(before: &str, after: &str) -> String {
     text + &old[old.len() - last..].concat()
 }
 
-/// A line without its ending.
+/// Returns a line without its ending.
 fn bare(line: &str) -> &str {
     let line = line.strip_suffix('\n').unwrap_or(line);
     line.strip_suffix('\r').unwrap_or(line)

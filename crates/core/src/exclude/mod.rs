@@ -1,4 +1,4 @@
-//! Adding to `[scan] exclude` in the workspace's own settings, with the rest of the file kept as it is.
+//! Adds to `[scan] exclude` in the workspace's own settings, and keeps the rest of the file as it is.
 
 mod edit;
 mod pattern;
@@ -19,9 +19,9 @@ use crate::{
 };
 
 impl Workspace {
-    /// Adds ignore patterns; says which file has them, and all that it has now.
+    /// Adds ignore patterns. Returns the file that has them, and all patterns that it has now.
     ///
-    /// One that is a path, because it starts with `./` or with the workspace's own path, is taken from `current`.
+    /// A pattern that is a path, because it starts with `./` or with the workspace's own path, is taken from `current`.
     pub fn exclude(&self, current: &Path, patterns: &[String], now: Timestamp) -> Result<(PathBuf, Vec<String>)> {
         let meant = patterns.iter().map(|pattern| {
             let meant = pattern::meant(self, current, pattern);
@@ -29,7 +29,7 @@ impl Workspace {
         });
         let patterns = meant.collect::<Result<Vec<_>>>()?;
         let _alone = self.lock_settings()?;
-        // A restore writes this file like any other; one that was interrupted is finished first.
+        // A restore writes this file like any other: an interrupted restore is finished first.
         let writer = if self.has_store()? { Some(self.writer(now)?.0) } else { None };
         let path = self.root().join(WORKSPACE_FILE);
         let problem = |problem: String| Error::Settings { file: path.clone(), problem };
@@ -38,19 +38,20 @@ impl Workspace {
         if after != before {
             self.write_settings_text(&after)?;
         }
-        // Last: in the file alone, a pattern ends the capture of nothing.
+        // Last: a pattern that is only in the file does not end the capture of anything.
         if let Some(writer) = writer {
             writer.confirm_excludes(&patterns)?;
         }
         Ok((path, all))
     }
 
-    /// Keeps others from adding patterns at the same time, also where there is no store whose lock could do that.
+    /// Prevents other processes from adding patterns at the same time, even if there is no store whose lock could do
+    /// that.
     fn lock_settings(&self) -> Result<Option<FileLock>> {
         let (path, patience) = (self.root().to_owned(), self.patience());
         match FileLock::acquire_directory(&path, patience) {
             Ok(lock) => Ok(Some(lock)),
-            // A file system without locks is written as it is: there, too, the file is replaced in one step.
+            // On a file system without locks, the file is written without one: there, too, it is replaced in one step.
             Err(LockError::Unsupported) => Ok(None),
             Err(LockError::Busy) => Err(Error::Busy { path, seconds: patience.as_secs() }),
             Err(LockError::Io(source)) => Err(Error::Io { action: "lock", path, source }),
@@ -76,7 +77,7 @@ impl Workspace {
         Ok(text)
     }
 
-    /// Replaces the file in one step: whoever looks sees the old or the new one.
+    /// Replaces the file in one step: a reader sees the old or the new one.
     fn write_settings_text(&self, text: &str) -> Result<()> {
         let path = self.root().join(WORKSPACE_FILE);
         let directory = Dir::open_resolved(self.root()).or_fail("open", self.root())?;

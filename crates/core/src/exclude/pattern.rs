@@ -1,11 +1,12 @@
-//! What somebody means by a pattern, and which patterns could never fit anything.
+//! Determines what a user means by a pattern, and which patterns could never match anything.
 
 use std::path::Path;
 
 use crate::{disk, model::WorkspacePath, workspace::Workspace};
 
-/// The pattern as it goes into the list: a path that is written like one becomes a pattern for just that path. Else,
-/// why it could never fit anything in the workspace, as far as that can be told.
+/// Returns the pattern as it goes into the list. A path that is written like one becomes a pattern for just that path.
+/// The error is the reason why the pattern could never match anything in the workspace, as far as that can be
+/// determined.
 pub(super) fn meant(workspace: &Workspace, current: &Path, pattern: &str) -> Result<String, String> {
     if let Some(problem) = mistake(pattern) {
         return Err(problem.to_owned());
@@ -43,7 +44,7 @@ fn split_negation(pattern: &str) -> (&str, &str) {
     }
 }
 
-/// What stands behind `./`.
+/// Returns the part after `./`.
 fn below_current(pattern: &str) -> Option<&str> {
     pattern.strip_prefix("./").or_else(|| (pattern.trim_end() == ".").then_some(""))
 }
@@ -52,7 +53,7 @@ fn inside(workspace: &Workspace, path: &Path) -> Option<WorkspacePath> {
     workspace.path_from(Path::new("/"), path).ok()
 }
 
-/// A pattern that fits at one place alone.
+/// Returns a pattern that matches at one place alone.
 fn anchored(negation: &str, directory: &str, below: &str) -> Result<String, String> {
     let parts = [directory, below].into_iter().filter(|part| !part.trim_matches('/').trim().is_empty());
     let path = parts.collect::<Vec<_>>().join("/");
@@ -62,13 +63,13 @@ fn anchored(negation: &str, directory: &str, below: &str) -> Result<String, Stri
     Ok(format!("{negation}/{path}"))
 }
 
-/// Characters of a path that mean something else in a pattern, as what they are.
+/// Escapes the characters of a path that have a special meaning in a pattern.
 fn escaped(path: &str) -> String {
     path.chars().flat_map(|c| "\\*?[".contains(c).then_some('\\').into_iter().chain([c])).collect()
 }
 
-/// Is a pattern that starts with a slash rather the path of something outside of the workspace? One name alone, such as
-/// `/tmp`, and what begins with a name that the workspace has is a pattern.
+/// Returns whether a pattern that starts with a slash is rather the path of something outside of the workspace. A
+/// single name, such as `/tmp`, is a pattern. So is a path whose first name exists in the workspace.
 fn is_elsewhere(workspace: &Workspace, pattern: &str) -> bool {
     let exists = |path: &Path| disk::stamp_following(path).is_ok_and(|stamp| stamp.is_some());
     let path = Path::new(pattern);
@@ -79,7 +80,7 @@ fn is_elsewhere(workspace: &Workspace, pattern: &str) -> bool {
     exists(path) || (names.len() > 2 && path.parent().is_some_and(exists))
 }
 
-/// Why a pattern could never fit anything in the workspace, as far as its text tells.
+/// Returns why a pattern could never match anything in the workspace, as far as its text tells.
 fn mistake(pattern: &str) -> Option<&'static str> {
     let pattern = pattern.trim_matches([' ', '\t']);
     if pattern.contains(['\n', '\r']) {

@@ -1,11 +1,11 @@
-//! Repositories whose directory is not called `.git`: they are the user's own git all the same.
+//! Git directories that are not called `.git`. They belong to the user's own git like any `.git`.
 
 use std::io::{self, Read};
 
 use super::stat_cache::Record;
 use crate::disk::{Dir, FileType};
 
-/// Directories that git, and what works with it, makes in a repository's own; any other one there is somebody's.
+/// Directories that git and its extensions create in a git directory. Any other directory there is the user's.
 const DIRECTORIES: [&[u8]; 20] = [
     b"annex",
     b"branches",
@@ -29,7 +29,8 @@ const DIRECTORIES: [&[u8]; 20] = [
     b"worktrees",
 ];
 
-/// Files that git makes there, beside those whose name follows a rule.
+/// Files that git creates in a git directory. Does not include files whose names follow a pattern, which [`is_of_git`]
+/// checks.
 const FILES: [&[u8]; 15] = [
     b"HEAD",
     b"AUTO_MERGE",
@@ -48,8 +49,8 @@ const FILES: [&[u8]; 15] = [
     b"shallow",
 ];
 
-/// Is it the directory of a repository that somebody works with: with an index, with worktrees elsewhere, or not bare? A
-/// bare one that nothing is checked out of is plain files.
+/// Returns whether a directory is the git directory of a repository in use: one with an index, with linked worktrees,
+/// or not bare. A bare repository that nothing is checked out of counts as plain files.
 pub(super) fn is_git_directory(directory: &Dir, known: Option<Record<'_>>) -> bool {
     let may_have_head = known.is_none_or(|record| record.has_name(b"HEAD"));
     may_have_head
@@ -59,20 +60,21 @@ pub(super) fn is_git_directory(directory: &Dir, known: Option<Record<'_>>) -> bo
             || is_there(directory, b"config", FileType::File) && !is_bare(directory))
 }
 
-/// Is it the directory of a repository, bare or not? What names it has is not enough: a project may have them, too.
+/// Returns whether a directory is a git directory, bare or not. The names in it are not enough, since a project may use
+/// the same names: `HEAD` is read as well.
 pub(crate) fn is_repository(directory: &Dir) -> bool {
     has_head(directory)
         && [b"objects" as &[u8], b"refs"].iter().all(|name| is_there(directory, name, FileType::Directory))
 }
 
-/// May it hold a repository's objects?
+/// Returns whether a directory may hold the objects of a repository.
 pub(super) fn holds_objects(directory: &Dir) -> bool {
     is_there(directory, b"pack", FileType::Directory)
 }
 
-/// Is this name in such a directory git's own?
+/// Returns whether a name in a git directory is one of git's own.
 pub(crate) fn is_of_git(name: &[u8], file_type: FileType) -> bool {
-    // Git follows a link to any of them.
+    // Git follows a symlink in place of any of these directories.
     if matches!(file_type, FileType::Directory | FileType::Symlink) && DIRECTORIES.contains(&name) {
         return true;
     }
@@ -87,16 +89,17 @@ pub(crate) fn is_of_git(name: &[u8], file_type: FileType) -> bool {
         || [b"gc." as &[u8], b"sharedindex.", b"fsmonitor--daemon"].iter().any(|start| name.starts_with(start))
 }
 
-/// Is there something of this type, or a link, which git follows?
+/// Returns whether the name has this type or is a symlink, which git follows.
 fn is_there(directory: &Dir, name: &[u8], file_type: FileType) -> bool {
     directory.stamp_at(name).is_ok_and(|stamp| [file_type, FileType::Symlink].contains(&FileType::of(&stamp)))
 }
 
-/// Does it say what is checked out? One that can't be read is taken for one that does: what is git's is left alone.
+/// Returns whether `HEAD` names a branch or a commit. Returns `true` if it can't be read: in doubt, git's files are
+/// left alone.
 fn has_head(directory: &Dir) -> bool {
     match directory.try_stamp_at(b"HEAD").map(|stamp| stamp.as_ref().map(FileType::of)) {
         Ok(Some(FileType::File)) => read(directory, b"HEAD").map_or(true, |head| names_commit(&head)),
-        // So did early versions of git.
+        // Early versions of git made `HEAD` a symlink.
         Ok(Some(FileType::Symlink)) => directory.read_link(b"HEAD").is_ok_and(|head| head.starts_with(b"refs/")),
         Ok(_) => false,
         Err(_) => true,
@@ -119,7 +122,7 @@ fn is_bare(directory: &Dir) -> bool {
 }
 
 fn read(directory: &Dir, name: &[u8]) -> io::Result<Vec<u8>> {
-    /// Nothing that git writes there is larger.
+    /// Larger than any file that git writes here.
     const MAX_BYTES: u64 = 1 << 20;
     let mut bytes = Vec::new();
     directory.open_file(name)?.take(MAX_BYTES).read_to_end(&mut bytes)?;

@@ -1,37 +1,38 @@
 //! Matches a path against one glob, as git does for ignore rules.
 //!
-//! `*`, `?` and `[…]` match within one name; `**` between slashes matches any number of directories. The work is bounded
-//! by the length of the pattern times the length of the path: any writer of a `.gitignore` chooses both.
+//! `*`, `?` and `[…]` match within one name; `**` between slashes matches any number of directories. The work is
+//! bounded by the length of the pattern times the length of the path, since the author of a `.gitignore` chooses both.
 //!
-//! Parsing the line of an ignore file and the choice between name and path are left to [`ignore`](super::ignore).
+//! Parsing ignore files, and the choice between name and path, are left to [`ignore`](super::ignore).
 
 mod class;
 
 use gix_glob::pattern::Case;
 
-/// A place to go on from after a mismatch: the pattern behind a star, and where in the path it is tried.
+/// The position to retry from after a mismatch: an index in the pattern, after a star, and an index in the path.
 #[derive(Clone, Copy)]
 struct Retry {
     pattern: usize,
     path: usize,
 }
 
-/// Stars at one place of a pattern.
+/// A run of stars in a pattern.
 enum Stars {
-    /// They match within one name; the pattern goes on at this index.
+    /// Matches within one name. The pattern continues at this index.
     InName(usize),
-    /// They match nothing or whole directories, with the slash that follows them; the pattern goes on behind it.
+    /// Matches nothing or whole directories, including the slash after the stars. The pattern continues after that
+    /// slash.
     Directories(usize),
-    /// They match any bytes up to a slash that must be there; the pattern goes on behind it.
+    /// Matches any bytes up to a required slash. The pattern continues after that slash.
     UpToSlash(usize),
-    /// They are the end of the pattern and match everything.
+    /// Ends the pattern and matches everything.
     Everything,
 }
 
 /// Returns `true` if the glob matches the whole path.
 ///
-/// Of the stars that were passed, only the last one within the present name and the last `**` are tried again. Earlier
-/// ones need not be: whatever they could match instead, the later star can match as well.
+/// Only the last star within the current name and the last `**` are retried. Earlier stars need no retry: whatever they
+/// could match instead, the later star can match as well.
 pub(super) fn matches(pattern: &[u8], path: &[u8], case: Case) -> bool {
     let (mut at, mut place) = (0, 0);
     let mut in_name: Option<Retry> = None;
@@ -64,7 +65,7 @@ pub(super) fn matches(pattern: &[u8], path: &[u8], case: Case) -> bool {
             && let Some(next) = one(pattern, at, *byte, case)
         {
             if *byte == b'/' {
-                // The slash is in the same place whatever the stars of the name before it matched.
+                // The slash is at the same index no matter what the stars of the name before it matched.
                 in_name = None;
             }
             (at, place) = (next, place + 1);
@@ -82,7 +83,7 @@ pub(super) fn matches(pattern: &[u8], path: &[u8], case: Case) -> bool {
     }
 }
 
-/// Reads the stars at `at`.
+/// Reads the stars at index `at`.
 fn stars(pattern: &[u8], at: usize) -> Stars {
     let end = pattern[at..].iter().position(|byte| *byte != b'*').map_or(pattern.len(), |length| at + length);
     let follows_slash = at == 0 || pattern[at - 1] == b'/';
@@ -97,14 +98,14 @@ fn stars(pattern: &[u8], at: usize) -> Stars {
     }
 }
 
-/// Lets a star within a name match one byte more. Returns `None` at the end of the name.
+/// Extends the match of a star within a name by one byte. Returns `None` at the end of the name.
 fn next_in_name(retry: Option<Retry>, path: &[u8]) -> Option<Retry> {
     let retry = retry?;
     let byte = path.get(retry.path)?;
     (*byte != b'/').then_some(Retry { path: retry.path + 1, ..retry })
 }
 
-/// Lets `**` match one directory more. Returns `None` if there is none.
+/// Extends the match of `**` by one directory. Returns `None` if the path has no further directory.
 fn next_directory(retry: Option<Retry>, path: &[u8]) -> Option<Retry> {
     let retry = retry?;
     Some(Retry { path: behind_slash(path, retry.path)?, ..retry })
@@ -114,7 +115,8 @@ fn behind_slash(path: &[u8], start: usize) -> Option<usize> {
     memchr::memchr(b'/', &path[start..]).map(|slash| start + slash + 1)
 }
 
-/// Matches one byte of the path with what the pattern has at `at`, which is no star. Returns where the pattern goes on.
+/// Matches one byte of the path with the pattern element at `at`, which is not a star. Returns the index after that
+/// element, or `None` on a mismatch.
 fn one(pattern: &[u8], at: usize, byte: u8, case: Case) -> Option<usize> {
     match pattern.get(at)? {
         b'?' => (byte != b'/').then_some(at + 1),

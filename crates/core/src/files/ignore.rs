@@ -1,8 +1,8 @@
-//! Git's ignore rules, evaluated name by name on the way down.
+//! Git's ignore rules, evaluated for each name from the top down.
 //!
-//! The patterns are parsed by gitoxide and matched by [`glob`]; here is only their order: `[scan] exclude` first, then the
-//! deepest `.gitignore` and those above it, `.git/info/exclude` and the user's global excludes, and in each the last
-//! line that fits.
+//! Gitoxide parses the patterns and [`glob`] matches them. This module implements their precedence: `[scan] exclude`
+//! first, then the deepest `.gitignore` and the ones above it, `.git/info/exclude` and the user's global excludes.
+//! Within each file the last line that matches decides.
 
 use std::sync::Arc;
 
@@ -18,29 +18,29 @@ use crate::{
     settings::{ScanSettings, WORKSPACE_FILE},
 };
 
-/// What the rules say of one name.
+/// The decision of the rules about one name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// No rule names it.
+    /// No rule excludes it.
     Captured,
-    /// A rule names it.
+    /// A rule excludes it.
     Ignored,
 }
 
 /// Returns whether a path is a rule file: a `.gitignore` at any level, or the workspace's own settings.
 ///
-/// Rule files are captured even if a rule names them: a rule that hides itself could not be taken back.
+/// Rule files are captured even if a rule excludes them: a restore could not undo a rule that hides itself.
 pub(crate) fn is_rule_file(path: &[u8], is_directory: bool) -> bool {
     let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or(path);
     !is_directory && (name == b".gitignore" || path == WORKSPACE_FILE.as_bytes())
 }
 
-/// Where a rule stands.
+/// The file or setting that contains a rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum RuleSource {
     /// `[scan] exclude`.
     Settings,
-    /// An ignore file of the workspace.
+    /// An ignore file in the workspace, by its path.
     Inside(Vec<u8>),
     /// An ignore file above the workspace, in the same repository.
     Above,
@@ -50,17 +50,17 @@ pub(crate) enum RuleSource {
     GlobalExcludes,
 }
 
-/// Patterns that are asked one by one, whatever other rules say.
+/// Patterns that are matched one by one, independent of other rules.
 #[derive(Debug, Clone)]
 pub(crate) struct PatternSet(Vec<Pattern>);
 
 impl PatternSet {
-    /// Takes patterns as an ignore file has them.
+    /// Parses patterns in the syntax of an ignore file.
     pub(crate) fn parse(patterns: &[String]) -> Self {
         Self(PatternList::parse(Vec::new(), patterns.join("\n").as_bytes()).patterns)
     }
 
-    /// Does any of them fit this file, or a directory above it, in whatever case it is written?
+    /// Returns whether any pattern matches this file, or a directory above it, ignoring case.
     pub(crate) fn fits_within(&self, path: &[u8]) -> bool {
         let ends = path.find_iter("/").chain([path.len()]);
         ends.into_iter().any(|end| {
@@ -70,7 +70,7 @@ impl PatternSet {
     }
 }
 
-/// The rules that hold in one directory: those of its ancestors and its own.
+/// The rules that apply in one directory: its own and those of the directories above it.
 #[derive(Debug, Clone)]
 pub(crate) struct IgnoreRules {
     outside: Arc<Outside>,
@@ -80,11 +80,12 @@ pub(crate) struct IgnoreRules {
 
 #[derive(Debug)]
 struct Outside {
-    /// Least important first.
+    /// Sorted by precedence, lowest first.
     lists: Vec<PatternList>,
-    /// `[scan] exclude`: the workspace is what its own settings speak of, wherever it lies in the repository.
+    /// `[scan] exclude`. Its patterns are relative to the workspace, wherever that is in the repository.
     exclude: PatternList,
-    /// The patterns among them that the owner of the workspace decided on: they also apply to captured paths.
+    /// The patterns of `exclude` that the owner of the workspace chose. They apply even to paths that a checkpoint
+    /// holds.
     exclude_by_owner: PatternList,
     prefix: Vec<u8>,
     include: Vec<Pattern>,
@@ -97,28 +98,29 @@ struct Frame {
     list: PatternList,
 }
 
-/// How a file of UTF-8 may begin.
+/// The byte order mark that a UTF-8 file may begin with.
 const UTF8_MARK: &[u8] = b"\xef\xbb\xbf";
 
 #[derive(Debug)]
 struct PatternList {
-    /// The directory that the patterns are relative to, with a slash at its end, counted from the repository's top.
+    /// The directory that the patterns are relative to: its path from the top of the repository, with a trailing slash.
     base: Vec<u8>,
     patterns: Vec<Pattern>,
 }
 
 impl PatternList {
     fn parse(base: Vec<u8>, bytes: &[u8]) -> Self {
-        // Git takes the end of the file for the end of a line: a carriage return in front of it is no part of the rule.
-        // The mark of UTF-8 is the only one that it passes over; the parser would pass over that of UTF-16, too, so it
-        // always gets one to stop at.
+        // Git treats the end of the file like the end of a line, so that a carriage return before it is not part of the
+        // rule. Git skips only the UTF-8 byte order mark, but the parser would skip that of UTF-16 as well. With a
+        // UTF-8 mark in front, the parser skips just that one.
         let bytes = bytes.strip_prefix(UTF8_MARK).unwrap_or(bytes);
         let text = [UTF8_MARK, bytes, b"\n"].concat();
         let patterns = gix_ignore::parse(&text, false).map(|(pattern, _, _)| pattern).collect();
         Self { base, patterns }
     }
 
-    /// The last pattern that fits, as "ignore" or "do not ignore".
+    /// Returns whether the last matching pattern ignores the path (`true`) or re-includes it (`false`). Returns `None`
+    /// if no pattern matches.
     fn decide(&self, path: &[u8], is_directory: bool) -> Option<bool> {
         Some(!self.last_fitting(path, is_directory)?.is_negative())
     }
@@ -133,7 +135,8 @@ fn fits(pattern: &Pattern, path: &BStr, is_directory: bool) -> bool {
     fits_in(pattern, path, is_directory, Case::Sensitive)
 }
 
-/// Returns `true` if the pattern names this path. One without a slash names the last part of it.
+/// Returns `true` if the pattern matches this path. A pattern without a slash is matched against the last part of the
+/// path.
 fn fits_in(pattern: &Pattern, path: &BStr, is_directory: bool, case: Case) -> bool {
     if !is_directory && pattern.mode.contains(Mode::MUST_BE_DIR) {
         return false;
@@ -149,10 +152,10 @@ fn fits_in(pattern: &Pattern, path: &BStr, is_directory: bool, case: Case) -> bo
     starts && glob::matches(stars, &text[plain.len()..], case)
 }
 
-/// Splits a pattern in front of its first special character. Returns `None` if it has none.
+/// Splits a pattern before its first special character. Returns `None` if it has none.
 ///
-/// Git compares what is in front by itself, and so the stars of `foo**/bar` stand at the beginning of a glob, where they
-/// mean any number of directories.
+/// Git compares the literal prefix separately. So the stars of `foo**/bar` are at the beginning of a glob, where they
+/// match any number of directories.
 fn split_before_glob(pattern: &Pattern) -> Option<(&[u8], &[u8])> {
     Some(pattern.text.split_at(pattern.first_wildcard_pos?))
 }
@@ -168,7 +171,8 @@ fn is_same(one: &[u8], other: &[u8], case: Case) -> bool {
     }
 }
 
-/// Returns `true` if a path below this directory could fit, judged name by name up to the first `**`.
+/// Returns `true` if a path below this directory could match. The parts of the pattern are compared up to the first
+/// `**`.
 fn may_fit_below(pattern: &Pattern, directory: &[u8]) -> bool {
     let mut parts = pattern.text.split_str("/");
     for name in directory.split_str("/") {
@@ -182,7 +186,7 @@ fn may_fit_below(pattern: &Pattern, directory: &[u8]) -> bool {
 }
 
 impl IgnoreRules {
-    /// The rules from outside the tree.
+    /// Creates the rules that come from outside the workspace's tree, and from the settings.
     pub(crate) fn new(outside: &OutsideRules, settings: &ScanSettings) -> Self {
         let lines = |patterns: &[String]| patterns.join("\n").into_bytes();
         let parse = |patterns: &[String]| PatternList::parse(Vec::new(), &lines(patterns)).patterns;
@@ -219,7 +223,7 @@ impl IgnoreRules {
         Self { outside: Arc::new(outside), frame: None, fingerprint: fingerprint.finish() }
     }
 
-    /// Returns the rules below a directory that has this ignore file. A file that is too large is not applied.
+    /// Returns the rules for a directory that contains this ignore file. A file that is too large is not applied.
     pub(crate) fn below(&self, directory: &[u8], bytes: &[u8]) -> Self {
         if bytes.len() as u64 > MAX_RULE_BYTES {
             return self.clone();
@@ -244,7 +248,8 @@ impl IgnoreRules {
         self.outside.exclude_by_owner.decide(&self.full(path), is_directory) == Some(true)
     }
 
-    /// What git's rules and `exclude` say of a path in this directory; its parents were judged before.
+    /// Returns the decision of git's rules and of `exclude` about a path in this directory. The caller has already
+    /// judged the directories above it.
     pub(crate) fn judge(&self, path: &[u8], is_directory: bool) -> Verdict {
         let path = self.full(path);
         match self.outside.exclude.decide(&path, is_directory) {
@@ -266,7 +271,7 @@ impl IgnoreRules {
         }
     }
 
-    /// The pattern that leaves a path out, and where it stands; none where nothing does.
+    /// Returns the pattern that excludes a path, and its source. Returns `None` if no rule excludes the path.
     pub(crate) fn ignored_by(&self, path: &[u8], is_directory: bool) -> Option<(String, RuleSource)> {
         let path = self.full(path);
         let frames = std::iter::successors(self.frame.as_deref(), |frame| frame.parent.as_deref());
@@ -289,25 +294,26 @@ impl IgnoreRules {
         (!pattern.is_negative()).then(|| (pattern.to_string(), source))
     }
 
-    /// Is an ignored file wanted by `precious` or by an `include` that names no directory?
+    /// Returns whether an ignored file is matched by `precious`, or by an `include` pattern that is not limited to
+    /// directories.
     pub(crate) fn is_precious(&self, path: &[u8]) -> bool {
         let path = path.as_bstr();
         self.outside.precious.iter().chain(&self.outside.include).any(|pattern| fits(pattern, path, false))
     }
 
-    /// Does `include` name this path?
+    /// Returns whether an `include` pattern matches this path.
     pub(crate) fn is_included(&self, path: &[u8], is_directory: bool) -> bool {
         self.outside.include.iter().any(|pattern| fits(pattern, path.as_bstr(), is_directory))
     }
 
-    /// Could `include` name something below this ignored directory?
+    /// Returns whether an `include` pattern could match something below this ignored directory.
     ///
-    /// Only patterns with a slash can: one without would mean a walk through every ignored directory.
+    /// Only patterns with a slash can: one without would require a walk through every ignored directory.
     pub(crate) fn may_include_below(&self, directory: &[u8]) -> bool {
         self.outside.include.iter().any(|pattern| may_fit_below(pattern, directory))
     }
 
-    /// What decided, as a number that changes when any source does.
+    /// Returns a hash of all sources of rules. It changes if any of them changes.
     pub(crate) fn fingerprint(&self) -> u64 {
         self.fingerprint
     }

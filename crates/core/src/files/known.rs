@@ -1,5 +1,5 @@
-//! The hot path of a scan: a directory whose names are known. Each file is looked at once, and nothing is copied while
-//! everything is as it was.
+//! The hot path of a scan: a directory whose names are unchanged since it was cached. Each file is checked once, and
+//! nothing is copied as long as nothing changed.
 
 use rayon::prelude::*;
 
@@ -14,18 +14,18 @@ use crate::{
     model::{Directory, DirectoryIds, Entry, Mode, Node, Reason},
 };
 
-/// Longer lists of files are looked at side by side.
+/// Lists of entries longer than this are checked in parallel.
 const LONG: usize = 512;
 
-/// A name whose entry may be another by now.
+/// A name whose entry may differ from the cached one.
 struct Found {
     position: usize,
-    /// None where nothing is there any more.
+    /// `None` if the name no longer exists.
     entry: Option<Entry>,
 }
 
 impl Walker<'_> {
-    /// The directory as its record has it, where it still is so; what changed is read.
+    /// Returns the directory as it was recorded if nothing changed. Entries that changed are read again.
     pub(super) fn known(
         &self,
         directory: &Dir,
@@ -78,7 +78,7 @@ impl Walker<'_> {
         if found.is_empty() { Ok(known) } else { Ok(changed(known, found, record, cache)) }
     }
 
-    /// Looks into a directory; none where it is, with everything below it, as it was.
+    /// Scans a subdirectory. Returns `None` if it and everything below it is unchanged.
     fn look_below(
         &self,
         parent: &Dir,
@@ -110,7 +110,7 @@ impl Walker<'_> {
         Ok(Some(Found { position: *position, entry }))
     }
 
-    /// Reads a name anew; none where it was left out before and is again.
+    /// Reads a name again. Returns `None` if it is skipped as before, or is an unchanged directory.
     fn look_again(
         &self,
         directory: &Dir,
@@ -134,18 +134,18 @@ impl Walker<'_> {
     }
 }
 
-/// Is this, at a glance, what was recorded?
+/// Returns whether an entry is certainly as recorded, judged by its stamp or its name alone.
 fn is_as_it_was(directory: &Dir, place: Place, known: &CachedEntry<'_>) -> bool {
     match &known.node {
         CachedNode::File(file, true) | CachedNode::Symlink(file, true) => directory.has_stamp(known.name, &file.stamp),
-        // These are left out by their names alone.
+        // These are skipped because of their names alone.
         CachedNode::Skipped(Reason::Ignored | Reason::Name, _) => true,
         CachedNode::Skipped(Reason::Git, _) => matches!(place, Place::GitDirectory(_)) || known.name == c".git",
         _ => false,
     }
 }
 
-/// The directory with what was found in place of what was known.
+/// Returns the known directory with the found entries in place of the recorded ones.
 fn changed(known: Directory, found: Vec<Found>, record: &Record<'_>, cache: &std::sync::Arc<StatCache>) -> Directory {
     let mut entries: Vec<Option<Entry>> = record.entries().map(|entry| Some(entry.to_entry(cache))).collect();
     for one in found {
@@ -157,7 +157,7 @@ fn changed(known: Directory, found: Vec<Found>, record: &Record<'_>, cache: &std
     read
 }
 
-/// Would every entry lead to the ids that were recorded?
+/// Returns whether the entries produce the ids that were recorded.
 fn is_same_content(entries: &[Option<Entry>], record: &Record<'_>, cache: &StatCache) -> bool {
     let same_ids = |child: &Directory, place: u64| {
         let before: Option<(bool, Option<DirectoryIds>, Mode)> =

@@ -1,7 +1,7 @@
-//! The workspace's files: reading them into a [`Directory`](crate::model::Directory), deciding what is left out,
-//! remembering what was read.
+//! The files of the workspace: reads them into a [`Directory`](crate::model::Directory), decides which paths are
+//! skipped, and caches the results of a scan.
 //!
-//! Knows nothing of the store: contents go to a [`ContentSink`](crate::model::ContentSink).
+//! Independent of the store: contents go to a [`ContentSink`](crate::model::ContentSink).
 
 mod git_directory;
 mod glob;

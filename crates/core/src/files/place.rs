@@ -1,21 +1,21 @@
-//! What a directory's place means for the names in it.
+//! The kinds of directories that a scan distinguishes, and how each treats the names in it.
 
 use crate::model::Reason;
 
-/// What a directory's place means for the names in it.
+/// The kind of a directory. It decides how the names in it are treated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
-    /// Names are captured unless a rule leaves them out.
+    /// Names are captured unless a rule excludes them.
     Ordinary,
-    /// Names are left out unless an exception brings them in.
+    /// Names are skipped unless an exception applies to them.
     Ignored(Reason),
-    /// Everything is captured: a caller named the directory.
+    /// Everything is captured, since the caller named the directory.
     Named,
-    /// Some names are git's own; others are what they would be without git.
+    /// A git directory. Git's own names are skipped; other names are treated as if the directory were not git's.
     GitDirectory(Around),
 }
 
-/// What the directory of a repository would be without git.
+/// The kind that a git directory would have if it were not git's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Around {
     Ordinary,
@@ -24,7 +24,7 @@ pub(super) enum Around {
 }
 
 impl Place {
-    /// What it means for a directory in it that nothing else is said of.
+    /// Returns the kind of a subdirectory that no rule or exception concerns.
     pub(super) fn below(self) -> Self {
         match self {
             Self::GitDirectory(Around::Ordinary) => Self::Ordinary,
@@ -34,7 +34,7 @@ impl Place {
         }
     }
 
-    /// The same, in the directory of a repository.
+    /// Returns the kind of a git directory at this place.
     pub(super) fn of_git(self) -> Self {
         Self::GitDirectory(match self {
             Self::Ordinary => Around::Ordinary,

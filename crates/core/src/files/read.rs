@@ -1,4 +1,4 @@
-//! Reading one file or link so that what was read is what was there.
+//! Reads one file or symlink, and makes sure that it did not change while it was read.
 
 use std::{cell::RefCell, fs::File, io, io::Read, time::Duration};
 
@@ -7,12 +7,12 @@ use crate::{
     model::{ContentId, ContentSink, Contents, FileEntry, Node, Reason, Stamp, Unreadable, Unwritable, is_shortage},
 };
 
-/// Files up to this size are read in one piece.
+/// Files up to this size are read at once; larger ones are streamed.
 const WHOLE_BYTES: u64 = 4 << 20;
-/// How often a file that changes under our hands is read again.
+/// The number of attempts to read a file that changes during the read.
 const TRIES: u32 = 4;
 
-/// Reads a regular file; its stamp was taken by name before.
+/// Reads a regular file. Returns `None` if it is gone.
 pub(super) fn read_file(
     directory: &Dir,
     name: &[u8],
@@ -30,7 +30,7 @@ pub(super) fn read_file(
         };
         let before = stamp_of(&rustix::fs::fstat(&file)?);
         if FileType::of(&before) != FileType::File {
-            // Something else took the name since it was listed: the next attempt sees what.
+            // Another process replaced the file after it was listed. The next attempt sees what it is now.
             let Some(stamp) = directory.try_stamp_at(name)? else { return Ok(None) };
             if FileType::of(&stamp) == FileType::Special {
                 return Ok(Some(Node::Skipped(Reason::Special, stamp)));
@@ -64,7 +64,7 @@ fn put_contents(file: &File, stamp: &Stamp, sink: &dyn ContentSink) -> io::Resul
         return sink.put(Contents::Stream { file, bytes: stamp.size }).map_err(Unwritable::mark);
     }
     BUFFER.with_borrow_mut(|buffer| {
-        // One byte more than announced tells a file that grew.
+        // One byte more than the size in the stamp detects a file that grew.
         let wanted = stamp.size as usize + 1;
         if buffer.len() < wanted {
             buffer.resize(wanted.next_power_of_two(), 0);
@@ -77,7 +77,7 @@ fn put_contents(file: &File, stamp: &Stamp, sink: &dyn ContentSink) -> io::Resul
     })
 }
 
-/// Reads until all but one byte are filled, or the file ends.
+/// Reads until at most one byte of the buffer is free, or the file ends.
 fn read_up_to(mut file: &File, buffer: &mut [u8]) -> io::Result<usize> {
     let mut filled = 0;
     loop {
@@ -93,7 +93,7 @@ fn read_up_to(mut file: &File, buffer: &mut [u8]) -> io::Result<usize> {
     }
 }
 
-/// Reads a symlink.
+/// Reads a symlink. Returns `None` if it is gone.
 pub(super) fn read_link(directory: &Dir, name: &[u8], sink: &dyn ContentSink) -> io::Result<Option<Node>> {
     for _ in 0..TRIES {
         let Some(before) = directory.try_stamp_at(name)? else { return Ok(None) };
@@ -117,7 +117,8 @@ pub(super) fn read_link(directory: &Dir, name: &[u8], sink: &dyn ContentSink) ->
     Ok(stamp.map(|stamp| Node::Skipped(Reason::Changing, stamp)))
 }
 
-/// The name is left out because the system refuses it; a shortage of the whole system is a failure instead.
+/// Returns a skipped node for a name that the system refuses to open. Returns an error if the whole system lacks a
+/// resource, such as memory or file handles.
 pub(super) fn refusal(directory: &Dir, name: &[u8], error: io::Error) -> io::Result<Node> {
     if is_shortage(&error) {
         return Err(error);

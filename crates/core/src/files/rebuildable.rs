@@ -1,14 +1,15 @@
-//! Directories that a tool can make again, told by the marks that the tool leaves, never by a name alone.
+//! Directories that a tool can rebuild. Except for `__pycache__` they are recognized by marks that the tool leaves, not
+//! by name alone.
 
 use std::io;
 
 use crate::disk::{Dir, FileType};
 
-/// How a cache directory's tag file begins, as its specification has it.
+/// The first bytes of the tag file of a cache directory, as its specification defines them.
 const CACHE_TAG: &[u8] = b"Signature: 8a477f597d28d172789f06886806bc55";
 
-/// Is the directory `name` in `parent` one that can be rebuilt? `is_unmarked` tells where it is known that no file in it
-/// could say so.
+/// Returns whether the directory `name` in `parent` can be rebuilt. `is_unmarked` returns whether it is known already
+/// that the directory contains no mark file.
 pub(super) fn is_rebuildable(
     parent: &Dir,
     name: &[u8],

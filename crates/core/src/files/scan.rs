@@ -34,7 +34,7 @@ use crate::{
     threads,
 };
 
-/// How a scan is done.
+/// The inputs of a scan.
 pub(crate) struct ScanOptions<'a> {
     pub(crate) settings: &'a ScanSettings,
     pub(crate) outside: &'a OutsideRules,
@@ -49,43 +49,46 @@ pub(crate) struct ScanOptions<'a> {
     pub(crate) progress: &'a Progress,
 }
 
-/// Paths that are captured although a rule leaves them out.
+/// Functions and paths that decide which paths are captured although a rule excludes them.
 #[derive(Clone, Copy)]
 pub(crate) struct Exceptions<'a> {
-    /// Named one by one; a directory with all that is below it.
+    /// Paths that the caller named. A directory includes everything below it.
     pub(crate) named: &'a [WorkspacePath],
-    /// Does the user's repository track this path, or something below it? So may one inside the workspace.
+    /// Returns whether the user repository, or a repository inside the workspace, tracks this path or something below
+    /// it.
     pub(crate) is_tracked: &'a (dyn Fn(&[u8]) -> bool + Sync),
-    /// Hears of each directory that is the top of such a one, before it is asked about anything below.
+    /// Called with each directory that is the top of a repository inside the workspace, before `is_tracked` is called
+    /// for paths below it.
     pub(crate) meet_repository: &'a (dyn Fn(&[u8]) + Sync),
-    /// Are the objects in this directory those of a repository somewhere else?
+    /// Returns whether a repository borrows its objects from this directory.
     pub(crate) is_lent: &'a (dyn Fn(&Stamp) -> bool + Sync),
-    /// Is what tells about the names in this directory the index that the cache was made with?
+    /// Returns whether the index that decides about the names in this directory is the one that the cache was made
+    /// with.
     pub(crate) index_is_cached: &'a (dyn Fn(&[u8]) -> bool + Sync),
-    /// Returns whether the checkpoint that the workspace stands on holds this path.
+    /// Returns whether the current checkpoint of the workspace, `@`, holds this path.
     pub(crate) is_held: &'a (dyn Fn(&[u8]) -> bool + Sync),
-    /// Returns whether a checkpoint that is being restored holds this path: the safety checkpoint then needs it, even if
-    /// the owner excluded it.
+    /// Returns whether a checkpoint that is being restored holds this path. The safety checkpoint then needs it, even
+    /// if the owner excluded it.
     pub(crate) is_restored: &'a (dyn Fn(&[u8]) -> bool + Sync),
-    /// Returns the size of the largest file that one of them holds at this path.
+    /// Returns the size of the largest file that `@` or a checkpoint that is being restored holds at this path.
     pub(crate) held_size: &'a (dyn Fn(&[u8]) -> Option<u64> + Sync),
-    /// Tells how much the cached verdicts know of what is held.
+    /// The checkpoints that the cached verdicts were made for.
     pub(crate) cached_verdicts: CachedVerdicts,
 }
 
-/// How much the verdicts in the stat cache know of the paths that checkpoints hold.
+/// The validity of the verdicts in the stat cache about paths that checkpoints hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CachedVerdicts {
-    /// They were made for the checkpoint that the workspace stands on, and no other one counts: a name that was skipped
-    /// is not held, and a name that was captured because it is held still is.
+    /// They were made for `@`, and no other checkpoint counts: a name that was skipped is not held, and a name that was
+    /// captured because it is held still is.
     Final,
-    /// They were made for the checkpoint that the workspace stands on, but another one counts as well.
+    /// They were made for `@`, but another checkpoint counts as well.
     OfCurrent,
     /// They were made for another checkpoint.
     Stale,
 }
 
-/// Reads the workspace, or the part of it that the scope names.
+/// Reads the workspace, or the part of it in the scope.
 pub(crate) fn scan(root: &Path, options: &ScanOptions<'_>) -> Result<Scan> {
     let started = disk::coarse_now();
     let walker = Walker { options, is_reliable: Mutex::default(), unapplied_rules: Mutex::default() };
@@ -120,28 +123,28 @@ impl Failure {
     }
 }
 
-/// How many directories may lie one in the other. Each takes a handle, of which a process may have no more than 1024, and up
-/// to 5 KiB of a stack, which may have no more than 2 MiB.
+/// The maximum depth of nested directories. Each level takes a file handle and up to 5 KiB of stack. A process may have
+/// no more than 1024 handles, and a stack no more than 2 MiB.
 pub(crate) const MAX_DEPTH: usize = 320;
 
 pub(super) struct Walker<'a> {
     pub(super) options: &'a ScanOptions<'a>,
-    /// Per device: do directory times tell every change?
+    /// Whether the times of a directory reflect every change, by device.
     is_reliable: Mutex<HashMap<u64, bool>>,
     /// Ignore files that are too large to be applied.
     unapplied_rules: Mutex<Vec<WorkspacePath>>,
 }
 
-/// A name in a directory on its way to becoming an entry.
+/// A listed name that is not an entry yet.
 pub(super) struct Pending<'c> {
     pub(super) name: BString,
     pub(super) file_type: Option<FileType>,
     pub(super) cached: Option<CachedEntry<'c>>,
-    /// The cached verdict of the rules still holds.
+    /// Set if the cached verdict of the rules still applies.
     pub(super) is_judged: bool,
 }
 
-/// What the rules make of a name.
+/// The decision about a name.
 enum Judged {
     LeftOut(Reason),
     Captured { place_below: Place, exception: Option<Exception> },
@@ -167,7 +170,7 @@ impl<'a> Walker<'a> {
         };
         let fingerprint = (rules.fingerprint() ^ place.salt()).wrapping_add(named_salt(self.options.exceptions.named));
         let within = self.scope_within(path);
-        // What lies in an ignored directory is not brought in by a repository in it.
+        // A repository inside an ignored directory does not cause files there to be captured.
         let may_track = !path.is_empty() && place.below() == Place::Ordinary;
         if let (Within::All, Some(record)) = (&within, intact)
             && record.fingerprint == fingerprint
@@ -199,16 +202,16 @@ impl<'a> Walker<'a> {
         Ok(read)
     }
 
-    /// Is the directory, as far as its names go, certainly as it was?
+    /// Returns whether the names in the directory are certainly unchanged.
     fn is_intact(&self, directory: &Dir, stamp: &Stamp, record: &Record<'_>) -> bool {
         record.is_settled() && record.stamp == *stamp && self.times_are_reliable(directory, stamp.device)
     }
 
-    /// The rules of the directory itself: those from above, and its own ignore file.
+    /// Returns the rules in the directory: those from above and its own ignore file.
     fn rules_in(&self, directory: &Dir, path: &[u8], above: &IgnoreRules) -> Result<IgnoreRules, Failure> {
         let read = || -> io::Result<Option<Vec<u8>>> {
             match directory.try_stamp_at(b".gitignore")? {
-                // Git does not follow a link here either.
+                // Git does not follow a symlink here either.
                 Some(stamp) if FileType::of(&stamp) == FileType::File => {}
                 _ => return Ok(None),
             }
@@ -226,7 +229,7 @@ impl<'a> Walker<'a> {
             }
             Ok(None) => Ok(above.clone()),
             Err(error) if is_shortage(&error) => Err(Failure::new("read the ignore rules of", path, error)),
-            // Unreadable rules are no rules, to git as well; the file itself is reported as unreadable.
+            // Unreadable rules are not applied; git does the same. The file itself is reported as unreadable.
             Err(_) => Ok(above.clone()),
         }
     }
@@ -248,7 +251,7 @@ impl<'a> Walker<'a> {
         Within::Names(names)
     }
 
-    /// Would everything still be judged as it was?
+    /// Returns whether every cached verdict in the directory is still valid.
     fn verdicts_stand(&self, path: &[u8], record: &Record<'_>) -> bool {
         if !record.has_verdicts() {
             return true;
@@ -257,7 +260,8 @@ impl<'a> Walker<'a> {
         record.entries().all(|entry| self.verdict_stands(path, &entry, index_is_cached))
     }
 
-    /// Would the rules still say the same of a name that something other than the rules could decide?
+    /// Returns whether the verdict about a name is still valid. Checks the names that something other than the rules
+    /// could decide about.
     fn verdict_stands(&self, path: &[u8], entry: &CachedEntry<'_>, index_is_cached: bool) -> bool {
         let exceptions = &self.options.exceptions;
         let path = || join(path, entry.name.to_bytes());
@@ -286,7 +290,8 @@ impl<'a> Walker<'a> {
         pending: Vec<Pending<'_>>,
     ) -> Result<Vec<Entry>, Failure> {
         let one = |pending: Pending<'_>| self.entry(directory, path, rules, place, pending).transpose();
-        // Looking at unchanged files costs less than handing them to another thread, so only longer lists are shared out.
+        // Checking unchanged files costs less than handing them to another thread, so only longer lists are processed
+        // in parallel.
         if pending.len() < 8 && !pending.iter().any(Pending::may_be_directory) {
             return pending.into_iter().filter_map(one).collect();
         }
@@ -311,7 +316,7 @@ impl<'a> Walker<'a> {
         if !is_safe_name(&name) {
             return with(Node::Skipped(Reason::Name, Stamp::default()), None, name);
         }
-        // An ignored name needs no stat: it is left as it is, whatever it is.
+        // An ignored name needs no stat: it is skipped whatever its type is.
         if pending.is_judged
             && let Some(CachedEntry { node: CachedNode::Skipped(Reason::Ignored, _), .. }) = pending.cached
         {
@@ -324,11 +329,11 @@ impl<'a> Walker<'a> {
                 Judged::LeftOut(Reason::Ignored) => {
                     return with(Node::Skipped(Reason::Ignored, Stamp::default()), None, name);
                 }
-                // A new file has to be opened anyway, which tells as much as a look at it.
+                // A new file has to be opened in any case, and that tells as much as a stat.
                 Judged::Captured { exception, .. } if hint == FileType::File && pending.cached.is_none() => {
                     match self.contents(directory, &name, &child).map_err(fail)? {
                         None => return Ok(None),
-                        // Something else may have taken the name since it was listed.
+                        // Another process may have replaced the file after it was listed.
                         Some(Node::Skipped(..)) => {}
                         Some(node) => {
                             let exception = self.exception_for_size(exception, &node, &child);
@@ -347,7 +352,8 @@ impl<'a> Walker<'a> {
         };
         let file_type = FileType::of(&stamp);
         let judged = match &pending.cached {
-            // An exception is cheap to find again; all others were captured by the rules, which are the same.
+            // An exception is cheap to determine again. All other names were captured by the rules, which have not
+            // changed.
             Some(cached)
                 if pending.is_judged
                     && cached.exception.is_none()
@@ -390,7 +396,8 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// Marks a file over the limit as captured because it is held: without that it would be skipped.
+    /// Marks a file over the size limit as captured because a checkpoint holds it. Otherwise it would have been
+    /// skipped.
     fn exception_for_size(&self, exception: Option<Exception>, node: &Node, path: &[u8]) -> Option<Exception> {
         match node {
             Node::File(file) if self.is_over_limit(file.stamp.size, path) => exception.or(Some(Exception::Held)),
@@ -398,12 +405,13 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// Returns whether a file is larger than the settings allow. The limit does not apply to rule files that are applied.
+    /// Returns whether a file is larger than the settings allow. The limit does not apply to rule files that are small
+    /// enough to be applied.
     fn is_over_limit(&self, size: u64, path: &[u8]) -> bool {
         size > self.options.settings.max_file_bytes && !(size <= MAX_RULE_BYTES && is_rule_file(path, false))
     }
 
-    /// Returns whether a checkpoint holds a file at this path that is at least as large.
+    /// Returns whether a checkpoint holds a file at this path that is at least this large.
     fn is_held_as_large(&self, size: u64, path: &[u8]) -> bool {
         (self.options.exceptions.held_size)(path).is_some_and(|held| held >= size)
     }
@@ -436,7 +444,8 @@ impl<'a> Walker<'a> {
     fn contents(&self, directory: &Dir, name: &[u8], path: &[u8]) -> io::Result<Option<Node>> {
         let read = |max_bytes| read::read_file(directory, name, max_bytes, self.options.sink);
         let mut node = read(self.options.settings.max_file_bytes)?;
-        // The limit may have been lowered since the file was captured, or since the checkpoint that is being restored.
+        // The limit may have been lowered since the file was captured, or since the checkpoint that is being restored
+        // was taken.
         if let Some(Node::Skipped(Reason::TooLarge, stamp)) = &node
             && (!self.is_over_limit(stamp.size, path) || self.is_held_as_large(stamp.size, path))
         {
@@ -463,7 +472,7 @@ impl<'a> Walker<'a> {
         read::read_link(directory, name, self.options.sink)
     }
 
-    /// The record of a directory, where the name was one before.
+    /// Returns the cached record of a directory. Returns `None` if the name was not a directory when it was cached.
     pub(super) fn record_of(&self, cached: Option<&CachedEntry<'_>>) -> Option<Record<'a>> {
         match (cached?.node, self.options.cache) {
             (CachedNode::Directory(place), Some(cache)) => cache.record(place),
@@ -493,7 +502,7 @@ impl<'a> Walker<'a> {
         if name == b"objects" && holds_objects(&directory) && self.is_lent(path, &stamp) {
             return Ok(Some(Node::Skipped(Reason::Git, stamp)));
         }
-        // What has no mark by name has none at all.
+        // A mark is a file of a certain name. If the record has no such name, there is no mark.
         let is_unmarked =
             || record.is_some_and(|record| !record.has_mark() && self.is_intact(&directory, &stamp, &record));
         if place == Place::Ordinary
@@ -511,7 +520,7 @@ impl<'a> Walker<'a> {
         }
         match self.directory(&directory, stamp, path, rules, place, record) {
             Ok(read) => Ok(Some(Node::Directory(Box::new(read)))),
-            // A directory that opens but can't be listed is left out like an unreadable file.
+            // A directory that opens but can't be listed is skipped like an unreadable file.
             Err(failure) if failure.path == path && !is_shortage(&failure.source) => {
                 Ok(Some(Node::Skipped(Reason::Unreadable, stamp)))
             }
@@ -519,7 +528,7 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// Returns whether a directory is the program's own. Its location decides, never what it looks like.
+    /// Returns whether a directory belongs to the program. Its location decides, never its contents.
     fn is_own(&self, path: &[u8], stamp: &Stamp) -> bool {
         self.options.own.contains(&(stamp.device, stamp.inode))
             || self.options.staging_areas.iter().any(|area| area.as_bytes() == path)
@@ -559,7 +568,7 @@ impl<'a> Walker<'a> {
         (self.options.exceptions.is_lent)(stamp) && !(self.options.exceptions.is_tracked)(path)
     }
 
-    /// What brings in a path that a rule leaves out, or something below it.
+    /// Returns the exception that captures a path, or something below it, although a rule excludes it.
     fn exception(
         &self,
         path: &[u8],
@@ -598,26 +607,26 @@ impl<'a> Walker<'a> {
     }
 }
 
-/// A directory on its way to becoming a node.
+/// An opened directory that is not a node yet.
 pub(super) struct Subdirectory<'a> {
     pub(super) parent: &'a Dir,
     pub(super) name: &'a [u8],
     pub(super) path: &'a [u8],
     pub(super) place: Place,
-    /// What the stat cache has of it.
+    /// The directory's record in the stat cache.
     pub(super) record: Option<Record<'a>>,
-    /// The stat cache proves that no checkpoint that counts holds it.
+    /// Set if the stat cache proves that no checkpoint that counts holds the directory.
     pub(super) is_certainly_unheld: bool,
 }
 
-/// The part of a directory that the scope wants.
+/// The part of a directory that is in the scope.
 enum Within {
     All,
     Names(Vec<BString>),
 }
 
 impl<'c> Pending<'c> {
-    /// A name that was found, with what is known of it.
+    /// Creates a pending name with its cached entry, if there is one.
     fn named(name: BString, file_type: Option<FileType>, known: &[CachedEntry<'c>]) -> Self {
         let position = known.binary_search_by(|entry| entry.name.to_bytes().cmp(&name)).ok();
         Self { cached: position.map(|position| known[position]), name, file_type, is_judged: false }

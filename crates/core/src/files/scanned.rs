@@ -1,38 +1,39 @@
-//! What a scan gives.
+//! The result of a scan.
 
 use std::sync::Arc;
 
 use super::StatCache;
 use crate::model::{Directory, Exception, ModeDefaults, Node, Reason, Scope, Skipped, WorkspacePath};
 
-/// The workspace as it was read.
+/// The workspace as a scan read it.
 #[derive(Debug)]
 pub(crate) struct Scan {
     pub(crate) root: Directory,
-    /// When it began, by the clock that stamps files.
+    /// The time when the scan began, by the clock that stamps files.
     pub(crate) started: i64,
-    /// What part of it was read.
+    /// The paths that were read.
     pub(crate) scope: Scope,
-    /// What it was done with.
+    /// The cache that the scan used.
     pub(crate) cache: Option<Arc<StatCache>>,
     /// Ignore files that are too large to be applied.
     pub(crate) unapplied_rules: Vec<WorkspacePath>,
 }
 
 impl Scan {
-    /// The usual permission bits that ids in it leave unsaid; none where no id is known.
+    /// Returns the usual permission bits, which the ids in this scan do not encode. Returns `None` if no ids are known.
     pub(crate) fn id_defaults(&self) -> Option<ModeDefaults> {
         self.cache.as_ref().map(|cache| cache.base().mode_defaults)
     }
 
-    /// What was left out: all but what is told again by its name or by the rules, unless those are left out, too.
+    /// Returns the skipped paths. Omits `.git`, which is always skipped, and ignored paths, which the captured rules
+    /// identify. Includes ignored paths below a directory whose `.gitignore` was itself skipped.
     pub(crate) fn skipped(&self) -> Vec<Skipped> {
         let mut skipped = Vec::new();
         collect_skipped(&self.root, &WorkspacePath::root(), false, &mut skipped);
         skipped
     }
 
-    /// Those of them that somebody may want to hear of.
+    /// Returns the skipped paths that are worth reporting to the user.
     pub(crate) fn told_skipped(&self) -> Vec<Skipped> {
         let mut skipped = self.skipped();
         skipped.retain(|skipped| !skipped.reason.goes_without_saying());
@@ -41,8 +42,8 @@ impl Scan {
 }
 
 impl Scan {
-    /// Returns the files and links that were captured only because a checkpoint holds them, each behind the path that the
-    /// rule names: itself, or a directory above it.
+    /// Returns the files and symlinks that were captured only because a checkpoint holds them. Each is the second of a
+    /// pair; the first is the path that the rule names, which is the same path or a directory above it.
     pub(crate) fn held(&self) -> Vec<(WorkspacePath, WorkspacePath)> {
         let mut held = Vec::new();
         collect_held(&self.root, &WorkspacePath::root(), None, &mut held);
@@ -82,7 +83,7 @@ fn collect_skipped(directory: &Directory, path: &WorkspacePath, list_ignored: bo
             return;
         }
     }
-    // A rule file that could not be captured: the snapshot can't tell what it said.
+    // If the rule file was not captured, the snapshot does not tell which rules it held.
     let list_ignored = list_ignored || matches!(directory.get(b".gitignore"), Some(Node::Skipped(..)));
     for entry in directory.entries() {
         match &entry.node {

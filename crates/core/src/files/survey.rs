@@ -25,10 +25,10 @@ use crate::{
     threads,
 };
 
-/// Files that one worker looks at in a row. Looking at a few costs less than handing them to another worker.
+/// The number of files that one worker stats in a row. Checking a few costs less than handing them to another worker.
 const FILES_IN_A_ROW: usize = 256;
 
-/// The longest that the clock of the file system takes to advance.
+/// The longest tick of the file system's clock.
 const MAX_TICK: Duration = Duration::from_millis(20);
 
 /// The names, sizes and times of everything in a workspace at one moment.
@@ -54,7 +54,7 @@ pub(crate) enum SeenNode {
     Directory { mode: u32, reach: Reach, entries: Vec<Seen> },
 }
 
-/// How much of a directory is surveyed.
+/// The part of a directory that is surveyed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reach {
     /// Everything below it.
@@ -63,13 +63,13 @@ pub(crate) enum Reach {
     TopLevel,
 }
 
-/// The parts of the surroundings that a survey depends on.
+/// The inputs of a survey.
 pub(crate) struct SurveyOptions<'a> {
     /// Directories of the program itself, by device and inode.
     pub(crate) own: &'a [(u64, u64)],
-    /// Rebuildable directories are captured, and surveyed like all others.
+    /// Set if rebuildable directories are captured. They are then surveyed like all others.
     pub(crate) capture_rebuildable: bool,
-    /// An earlier survey. A directory that it knows is surveyed as far as before, whatever marks were added since.
+    /// An earlier survey. A directory in it is surveyed to the same depth as before, even if marks were added since.
     pub(crate) before: Option<&'a Survey>,
     pub(crate) progress: &'a Progress,
 }
@@ -91,8 +91,8 @@ pub(crate) fn survey(root: &Path, options: &SurveyOptions<'_>) -> Result<Survey>
     Ok(Survey { entries })
 }
 
-/// Waits until a later change gets a later time than `newest`. Without this, a change within the same tick of the file
-/// system's clock could go unseen.
+/// Waits until any later change gets a later time than `newest`. Without this, a change within the same tick of the
+/// file system's clock could go unnoticed.
 fn wait_until_after(newest: i64) {
     const STEP: Duration = Duration::from_millis(1);
     let mut waited = Duration::ZERO;
@@ -132,7 +132,7 @@ impl Walker<'_> {
         Ok(stamp.map(|stamp| Seen { name, node: SeenNode::Entry(stamp) }))
     }
 
-    /// Returns `None` if the name is gone or the program's own.
+    /// Returns `None` if the name is gone or belongs to the program.
     fn entry(
         &self,
         directory: &Dir,

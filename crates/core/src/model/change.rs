@@ -1,4 +1,4 @@
-//! What differs between two snapshots, path by path.
+//! Differences between two snapshots, path by path.
 
 use super::{ContentId, Mode, WorkspacePath};
 
@@ -20,7 +20,7 @@ pub enum ChangeStatus {
 }
 
 impl ChangeStatus {
-    /// The word in JSON.
+    /// Returns the word that JSON uses.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Added => "added",
@@ -32,7 +32,7 @@ impl ChangeStatus {
     }
 }
 
-/// What a path holds on one side of a [`Change`].
+/// The file, symlink or directory on one side of a [`Change`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Side {
@@ -48,7 +48,7 @@ pub enum Side {
         /// Its target.
         target: ContentId,
     },
-    /// A directory; as a change of its own only where it is empty or its permission bits differ.
+    /// A directory. It is a change of its own only if it is empty or its permission bits differ.
     Directory {
         /// Its permission bits.
         mode: Mode,
@@ -56,12 +56,12 @@ pub enum Side {
 }
 
 impl Side {
-    /// Is it a directory?
+    /// Returns whether this is a directory.
     pub fn is_directory(&self) -> bool {
         matches!(self, Self::Directory { .. })
     }
 
-    /// The stored bytes of a file or symlink.
+    /// Returns the content of a file, or the target of a symlink. Returns `None` for a directory.
     pub fn content(&self) -> Option<ContentId> {
         match self {
             Self::File { content, .. } => Some(*content),
@@ -74,24 +74,24 @@ impl Side {
 /// One path that differs between two snapshots.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change {
-    /// Where.
+    /// The path.
     pub path: WorkspacePath,
-    /// How.
+    /// The kind of the difference.
     pub status: ChangeStatus,
-    /// What was there.
+    /// The old side. `None` if the path was added.
     pub old: Option<Side>,
-    /// What is there now.
+    /// The new side. `None` if the path was deleted.
     pub new: Option<Side>,
-    /// Lines that came.
+    /// The number of added lines.
     pub insertions: u64,
-    /// Lines that went.
+    /// The number of deleted lines.
     pub deletions: u64,
-    /// Are the bytes no text?
+    /// Set if the bytes are not text.
     pub binary: bool,
 }
 
 impl Change {
-    /// A change whose lines have not been counted yet.
+    /// Creates a change whose lines have not been counted yet.
     pub fn between(path: WorkspacePath, old: Option<Side>, new: Option<Side>) -> Self {
         let status =
             match (&old, &new) {
@@ -107,12 +107,12 @@ impl Change {
         Self { path, status, old, new, insertions: 0, deletions: 0, binary: false }
     }
 
-    /// Is it a directory that comes, goes, or has other permission bits?
+    /// Returns whether this is a directory that was added or deleted, or whose permission bits changed.
     pub fn is_directory(&self) -> bool {
         matches!(self.new.or(self.old), Some(Side::Directory { .. }))
     }
 
-    /// The path as people and JSON have it: a directory ends in `/`.
+    /// Returns the path as it is shown to people and in JSON: a directory ends in `/`.
     pub fn display_path(&self) -> String {
         let mut text = self.path.to_text().into_owned();
         if self.is_directory() {

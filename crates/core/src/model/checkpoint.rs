@@ -27,17 +27,17 @@ pub enum Kind {
     Safety,
 }
 
-/// The word names no kind.
+/// The error for a word that is not a kind of checkpoint.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is not a kind of checkpoint; kinds are {kinds}", kinds = Kind::ALL.map(Kind::as_str).join(", "))]
 pub struct UnknownKind(pub String);
 
 impl Kind {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [Self; 7] =
         [Self::Manual, Self::Automatic, Self::Feature, Self::Session, Self::Turn, Self::Step, Self::Safety];
 
-    /// The word in records and in JSON.
+    /// Returns the word that records and JSON use.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Manual => "manual",
@@ -50,7 +50,8 @@ impl Kind {
         }
     }
 
-    /// How long it is kept, as a rank: an unchanged save makes a new checkpoint only where that would be kept longer.
+    /// Returns a rank of how long this kind is kept. A save without changes takes a new checkpoint only if that would
+    /// be kept longer than the existing one.
     pub fn permanence(self) -> u8 {
         match self {
             Self::Feature => 6,
@@ -78,110 +79,111 @@ impl FromStr for Kind {
     }
 }
 
-/// Where the user's own repository stood.
+/// The position of the user repository.
 #[derive(Debug, Clone, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 pub struct GitState {
-    /// The commit that was checked out; none before the first.
+    /// The commit that was checked out. `None` before the first commit.
     pub commit: Option<String>,
-    /// The branch; none where HEAD is detached.
+    /// The branch. `None` if HEAD is detached.
     pub branch: Option<String>,
-    /// Tracked files that differ from the index, and paths that are staged; the first thousand.
+    /// Tracked files that differ from the index, and paths that are staged. Limited to the first thousand.
     pub dirty_files: Vec<WorkspacePath>,
 }
 
-/// What differs in the user's own repository.
+/// The changes in the user repository.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct GitChanges {
     /// The commit that is checked out.
     pub commit: Option<String>,
-    /// Paths in which the index differs from the commit.
+    /// Paths whose index entries differ from the commit.
     pub staged: Vec<WorkspacePath>,
     /// Tracked files that differ from the index.
     pub unstaged: Vec<WorkspacePath>,
 }
 
-/// What a feature list said.
+/// The state of a feature list.
 #[derive(Debug, Clone, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 pub struct FeatureState {
-    /// The feature under work.
+    /// The feature that is being worked on.
     pub current: Option<String>,
-    /// Those that are done.
+    /// The completed features.
     pub completed: Vec<String>,
 }
 
-/// What an agent said about its session.
+/// Facts that an agent reported about its session.
 #[derive(Debug, Clone, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 pub struct Context {
-    /// Which session this is.
+    /// The number of the session.
     pub session_number: Option<u64>,
-    /// Tokens used so far.
+    /// The number of tokens used so far.
     pub token_usage: Option<u64>,
 }
 
-/// Bytes that were handed over to be kept beside the files.
+/// Bytes that the caller provided to be kept beside the files.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Attachment {
-    /// Its name.
+    /// The name of the attachment.
     pub name: String,
-    /// How many bytes it has.
+    /// The size in bytes.
     pub bytes: u64,
 }
 
 /// A snapshot on the timeline.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Checkpoint {
-    /// Its id.
+    /// The id of the checkpoint.
     pub id: CheckpointId,
-    /// Its place in the order of the timeline.
+    /// The position in the order of the timeline.
     pub sequence: u64,
     /// A name that it can be addressed by.
     pub name: Option<String>,
-    /// What it is, in the words of whoever took it.
+    /// The message of the user or agent who took it.
     pub message: String,
-    /// More about it.
+    /// Further details.
     pub description: Option<String>,
-    /// Why it was taken.
+    /// The reason why it was taken.
     pub kind: Kind,
-    /// When.
+    /// The time when it was taken.
     pub time: Timestamp,
     /// The checkpoint that the workspace stood on.
     pub parent: Option<CheckpointId>,
     /// The paths that differ from the parent.
     pub files_changed: Vec<WorkspacePath>,
-    /// How many they are, also where a list of checkpoints leaves them out.
+    /// The number of changed paths. Set even if a list of checkpoints omits the paths.
     pub changed: u64,
-    /// Lines that came against the parent.
+    /// The number of lines added since the parent.
     pub insertions: u64,
-    /// Lines that went against the parent.
+    /// The number of lines deleted since the parent.
     pub deletions: u64,
-    /// The agent's step.
+    /// The number of the agent's step.
     pub step: Option<u64>,
-    /// The agent's session.
+    /// The id of the agent's session.
     pub session: Option<String>,
-    /// The agent.
+    /// The name of the agent.
     pub agent: Option<String>,
     /// The number of the prompt in its session.
     pub turn: Option<u64>,
-    /// The prompt.
+    /// The text of the prompt.
     pub prompt: Option<String>,
     /// The tool that was about to run, or had run.
     pub tool: Option<String>,
-    /// Where the user's own repository stood.
+    /// The position of the user repository.
     pub git: Option<GitState>,
-    /// What the feature list said.
+    /// The state of the feature list.
     pub feature_state: Option<FeatureState>,
-    /// What the agent said about its session.
+    /// Facts that the agent reported about its session.
     pub context: Option<Context>,
-    /// What is kept beside the files.
+    /// The attachments that are kept beside the files.
     pub attachments: Vec<Attachment>,
-    /// Free words of the caller.
+    /// Arbitrary values of the caller.
     pub metadata: serde_json::Map<String, serde_json::Value>,
-    /// Is it kept from retention?
+    /// Set if retention must keep it.
     pub pinned: bool,
-    /// Does it hold everything that should be in it?
+    /// Set if it contains everything that should be in it.
     pub complete: bool,
-    /// The number of paths that the one before it held, that were still on disk, and that it could not capture.
+    /// The number of paths that the previous checkpoint held, that were still on disk, and that this one could not
+    /// capture.
     pub dropped: u64,
-    /// What a safety checkpoint covers.
+    /// The paths that a safety checkpoint covers.
     pub scope: Scope,
 }

@@ -1,14 +1,14 @@
-//! What a restore leaves undone.
+//! A path that a restore left unchanged.
 
 use super::{ContentId, WorkspacePath};
 
-/// Something that a restore did not do, and why.
+/// A path that a restore left unchanged, and the reason.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Conflict {
-    /// Where.
+    /// The path.
     pub path: WorkspacePath,
-    /// Why.
+    /// The reason.
     pub reason: String,
-    /// The bytes that somebody else had written there, as a blob of the store.
+    /// The bytes that another process had written there, as a blob of the store.
     pub kept: Option<ContentId>,
 }

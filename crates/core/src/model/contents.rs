@@ -1,4 +1,4 @@
-//! The bytes of files on their way between the workspace and the store.
+//! The bytes of files on their way from the workspace to the store.
 
 use std::{fs::File, io};
 
@@ -6,34 +6,35 @@ use super::ContentId;
 
 /// The bytes of a file on their way to the store.
 pub(crate) enum Contents<'a> {
-    /// All of them.
+    /// All bytes at once.
     Whole(&'a [u8]),
-    /// A file that is too large to hold; it can be read from its start, more than once.
+    /// A file that is too large to hold in memory. It can be read from its start, more than once.
     Stream {
         /// The open file.
         file: &'a File,
-        /// How many bytes it should have.
+        /// The number of bytes that it should have.
         bytes: u64,
     },
 }
 
-/// Where contents go: into a pack, or just through the hash.
+/// The destination of contents: a pack, or just a hash function.
 pub(crate) trait ContentSink: Sync {
-    /// Takes the bytes and names them. None where a stream had another length than announced, or changed in between.
+    /// Takes the bytes and returns their id. Returns `None` if a stream did not have the expected length, or changed
+    /// while it was read.
     fn put(&self, contents: Contents<'_>) -> io::Result<Option<ContentId>>;
 }
 
-/// A failure to read the user's file, so that it is told from a failure to write the store.
+/// A failure to read the user's file. Distinguishes it from a failure to write the store.
 #[derive(Debug)]
 pub(crate) struct Unreadable(io::Error);
 
 impl Unreadable {
-    /// Marks an error of reading; a shortage of the whole system stays what it is.
+    /// Marks a read error. A shortage of a system-wide resource is returned unmarked.
     pub(crate) fn mark(error: io::Error) -> io::Error {
         if is_shortage(&error) { error } else { io::Error::other(Self(error)) }
     }
 
-    /// Was this error marked?
+    /// Returns whether this error was marked.
     pub(crate) fn is_marked(error: &io::Error) -> bool {
         error.get_ref().is_some_and(|inner| inner.is::<Self>())
     }
@@ -47,12 +48,12 @@ impl std::fmt::Display for Unreadable {
 
 impl std::error::Error for Unreadable {}
 
-/// A failure of the place where contents go, so that it is told from a failure of the file that they come from.
+/// A failure of the sink. Distinguishes it from a failure to read the file.
 #[derive(Debug)]
 pub(crate) struct Unwritable(io::Error);
 
 impl Unwritable {
-    /// Marks an error of the sink, unless it is one of reading.
+    /// Marks an error of the sink. Read errors and shortages are returned unmarked.
     pub(crate) fn mark(error: io::Error) -> io::Error {
         if Unreadable::is_marked(&error) || is_shortage(&error) {
             return error;
@@ -60,7 +61,7 @@ impl Unwritable {
         io::Error::new(error.kind(), Self(error))
     }
 
-    /// Was this error marked?
+    /// Returns whether this error was marked.
     pub(crate) fn is_marked(error: &io::Error) -> bool {
         error.get_ref().is_some_and(|inner| inner.is::<Self>())
     }
@@ -74,7 +75,8 @@ impl std::fmt::Display for Unwritable {
 
 impl std::error::Error for Unwritable {}
 
-/// Has the system run out of something that has nothing to do with this file?
+/// Returns whether the system ran out of a resource, such as memory or file handles, which has nothing to do with this
+/// file.
 pub(crate) fn is_shortage(error: &io::Error) -> bool {
     use rustix::io::Errno;
     let shortages = [Errno::MFILE, Errno::NFILE, Errno::NOMEM, Errno::NOBUFS];

@@ -1,4 +1,4 @@
-//! A directory of the workspace as it was read: what `files` finds and `store` keeps.
+//! A directory of the workspace as a scan read it. `files` creates it and `store` stores it.
 
 use std::sync::{Arc, OnceLock};
 
@@ -6,35 +6,35 @@ use bstr::BString;
 
 use super::{CheckpointId, ContentId, ModesId, Side, TreeId, WorkspacePath};
 
-/// Permission bits, with setuid, setgid and sticky.
+/// Permission bits, including setuid, setgid and sticky.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
 pub struct Mode(pub u16);
 
 impl Mode {
-    /// Takes the permission bits out of a raw `st_mode`.
+    /// Extracts the permission bits from a raw `st_mode`.
     pub fn from_raw(raw: u32) -> Self {
         Self((raw & 0o7777) as u16)
     }
 
-    /// Without the bits that let a file run as its owner or group.
+    /// Returns the mode without the setuid and setgid bits.
     pub fn without_identity(self) -> Self {
         Self(self.0 & !0o6000)
     }
 
-    /// May its owner run it? The one bit that git itself keeps.
+    /// Returns whether the owner may execute the file. This is the only permission bit that git stores.
     pub fn is_executable(self) -> bool {
         self.0 & 0o100 != 0
     }
 }
 
-/// The permission bits that need no mention: those that most entries have.
+/// The usual permission bits, which most entries have. Only other ones are stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub(crate) struct ModeDefaults {
-    /// Of files that can't be run.
+    /// For files that are not executable.
     pub file: Mode,
-    /// Of files that can.
+    /// For executable files.
     pub executable: Mode,
-    /// Of directories.
+    /// For directories.
     pub directory: Mode,
 }
 
@@ -45,38 +45,38 @@ impl Default for ModeDefaults {
 }
 
 impl ModeDefaults {
-    /// The mode of a file where nothing else is said.
+    /// Returns the mode of a file that has no other one stored.
     pub(crate) fn of_file(&self, executable: bool) -> Mode {
         if executable { self.executable } else { self.file }
     }
 }
 
-/// What tells whether a file or directory is still the one that was read.
+/// The metadata that shows whether a file or directory changed since it was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Stamp {
-    /// Device.
+    /// The device number.
     pub device: u64,
-    /// Inode.
+    /// The inode number.
     pub inode: u64,
-    /// Size in bytes.
+    /// The size in bytes.
     pub size: u64,
-    /// Last change of the content, in nanoseconds.
+    /// The last change of the content, in nanoseconds.
     pub mtime: i64,
-    /// Last change of anything, in nanoseconds; a program can't set it.
+    /// The last change of the content or the metadata, in nanoseconds. A program can't set it.
     pub ctime: i64,
     /// The raw `st_mode`.
     pub mode: u32,
-    /// How many names it has.
+    /// The number of hard links.
     pub links: u32,
 }
 
-/// Why a path was left out.
+/// The reason why a path was skipped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reason {
-    /// An ignore rule names it.
+    /// An ignore rule excludes it.
     Ignored,
-    /// A directory that a tool can make again: a cache, an environment, installed packages.
+    /// A directory that a tool can rebuild: a cache, an environment, installed packages.
     Rebuildable,
     /// A git directory.
     Git,
@@ -90,14 +90,14 @@ pub enum Reason {
     Unreadable,
     /// It kept changing while it was read.
     Changing,
-    /// A name that git can't hold.
+    /// A name that git can't store.
     Name,
-    /// A directory with too many directories above it.
+    /// A directory that is nested too deep.
     Deep,
 }
 
 impl Reason {
-    /// For people.
+    /// Returns the reason as text for people.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Ignored => "ignored",
@@ -113,32 +113,32 @@ impl Reason {
         }
     }
 
-    /// Is it nobody's news: git's own files, and the program's?
+    /// Returns whether the reason is not worth reporting to the user: the path is git's own, or the program's.
     pub(crate) fn goes_without_saying(self) -> bool {
         matches!(self, Self::Git | Self::Own)
     }
 
-    /// Should it have been captured, so that the checkpoint without it is incomplete?
+    /// Returns whether the path should have been captured, so that a checkpoint without it is incomplete.
     pub fn breaks_completeness(self) -> bool {
         matches!(self, Self::Unreadable | Self::Changing)
     }
 }
 
-/// A path that was left out.
+/// A path that was skipped.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Skipped {
-    /// Which.
+    /// The path.
     pub path: WorkspacePath,
-    /// Why.
+    /// The reason why it was skipped.
     pub reason: Reason,
 }
 
-/// A path that an earlier checkpoint held, that is still on disk, and that is not captured any more.
+/// A path that an earlier checkpoint held, that is still on disk, and that is no longer captured.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Dropped {
     /// The path.
     pub path: WorkspacePath,
-    /// Why it is not captured.
+    /// The reason why it is not captured.
     pub reason: Reason,
     /// The last checkpoint that held it.
     pub held_by: CheckpointId,
@@ -147,31 +147,31 @@ pub struct Dropped {
 /// A captured file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct FileEntry {
-    /// Its bytes.
+    /// The id of its bytes.
     pub content: ContentId,
     /// Its stamp when it was read.
     pub stamp: Stamp,
 }
 
-/// What stands under a name.
+/// The file, symlink or directory that has a name.
 #[derive(Debug, Clone)]
 pub(crate) enum Node {
     /// A regular file.
     File(FileEntry),
-    /// A symlink, by its target; never followed.
+    /// A symlink, with its target as the content. It is never followed.
     Symlink(FileEntry),
     /// A directory.
     Directory(Box<Directory>),
-    /// Something that is there and was left out.
+    /// An entry on disk that was skipped.
     Skipped(Reason, Stamp),
 }
 
-/// Why an entry was captured although a rule leaves it out.
+/// The reason why an entry was captured although a rule excludes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exception {
     /// The settings or the caller name it, or it is precious.
     Named,
-    /// The user's own repository tracks it.
+    /// The user repository, or a repository inside the workspace, tracks it.
     Tracked,
     /// The checkpoint that the workspace stands on, or one that is being restored, holds it.
     Held,
@@ -180,40 +180,38 @@ pub(crate) enum Exception {
 /// One name in a directory.
 #[derive(Debug, Clone)]
 pub(crate) struct Entry {
-    /// Its name.
     pub name: BString,
-    /// What stands there.
     pub node: Node,
-    /// Set where a rule leaves it out and something else brought it in.
+    /// Set if the entry was captured although a rule excludes it.
     pub exception: Option<Exception>,
 }
 
 /// The ids of a directory's content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct DirectoryIds {
-    /// Of its files and directories.
+    /// The id of its files and directories.
     pub tree: TreeId,
-    /// Of its exceptional permission bits; none where there are none.
+    /// The id of its unusual permission bits. `None` if there are none.
     pub modes: Option<ModesId>,
 }
 
-/// What can be said of a directory, with everything below it, without looking at its entries.
+/// A summary of a directory and everything below it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Summary {
-    /// How many bytes the captured files have together.
+    /// The total size of the captured files.
     pub bytes: u64,
-    /// Does a snapshot hold it? Not where it has entries and every one was left out.
+    /// Set if a snapshot contains the directory. Not set if it has entries and all of them were skipped.
     pub is_captured: bool,
-    /// Was something left out that the rules in a snapshot do not tell again?
+    /// Set if a path was skipped that the rules in a snapshot do not identify.
     pub has_skipped: bool,
-    /// Was something left out by an ignore rule?
+    /// Set if an ignore rule excluded a path.
     pub has_ignored: bool,
     /// Set if a path below was captured only because a checkpoint holds it.
     pub has_held: bool,
 }
 
 impl Summary {
-    /// What the entries of one directory come to; `of_child` has it for the directories among them.
+    /// Summarizes the entries of one directory. `of_child` returns the summary of a subdirectory.
     pub(crate) fn of(entries: &[Entry], mut of_child: impl FnMut(&Directory) -> Self) -> Self {
         let mut summary = Self { is_captured: entries.is_empty(), ..Self::default() };
         for entry in entries {
@@ -232,7 +230,7 @@ impl Summary {
                     summary.has_ignored |= below.has_ignored;
                     summary.has_held |= below.has_held;
                 }
-                // Left out by its name, whoever looks.
+                // `.git` is always skipped because of its name.
                 Node::Skipped(Reason::Git, _) if entry.name == ".git" => {}
                 Node::Skipped(Reason::Ignored, _) => summary.has_ignored = true,
                 Node::Skipped(..) => summary.has_skipped = true,
@@ -242,25 +240,25 @@ impl Summary {
     }
 }
 
-/// What remembers directories from an earlier scan.
+/// A cache of directories from an earlier scan.
 pub(crate) trait Memory: std::fmt::Debug + Send + Sync {
-    /// The entries of the directory that is remembered at this place.
+    /// Returns the entries of the directory that is cached at this place.
     fn entries(self: Arc<Self>, place: u64) -> Vec<Entry>;
 }
 
-/// A directory as it was read, entries in the order of their bytes.
+/// A directory as it was read. Its entries are sorted by the bytes of their names.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Directory {
-    /// Its stamp before it was listed.
+    /// The stamp of the directory before it was listed.
     pub stamp: Stamp,
-    /// Known where it, with everything below it, is as it was at the last save.
+    /// Set if the directory and everything below it are unchanged since the last save.
     pub ids: Option<DirectoryIds>,
-    /// What decided about the names in it, besides the names: rules and settings, hashed.
+    /// A hash of the rules and settings that decided about the names in the directory.
     pub fingerprint: u64,
     listing: Listing,
 }
 
-/// What a directory holds, skipped names included.
+/// The contents of a directory, including skipped names.
 #[derive(Debug, Clone)]
 enum Listing {
     Read(Vec<Entry>),
@@ -274,18 +272,18 @@ impl Default for Listing {
 }
 
 impl Directory {
-    /// One that is remembered at this place: it is, with everything below it, just as it was.
+    /// Creates a directory that is cached at this place. It and everything below it are unchanged.
     pub(crate) fn remembered(memory: Arc<dyn Memory>, place: u64, summary: Summary) -> Self {
         let listing = Listing::Remembered { memory, place, summary, entries: OnceLock::new() };
         Self { listing, ..Self::default() }
     }
 
-    /// The same with these entries, which are in order.
+    /// Returns the directory with these entries, which must be sorted.
     pub(crate) fn with_entries(self, entries: Vec<Entry>) -> Self {
         Self { listing: Listing::Read(entries), ..self }
     }
 
-    /// Where it is remembered; none where it, or anything below it, is not as it was.
+    /// Returns the place where the directory is cached. Returns `None` if it or anything below it has changed.
     pub(crate) fn place(&self) -> Option<u64> {
         match &self.listing {
             Listing::Remembered { place, .. } => Some(*place),
@@ -293,7 +291,7 @@ impl Directory {
         }
     }
 
-    /// What it holds, skipped names included.
+    /// Returns the entries, including skipped ones.
     pub(crate) fn entries(&self) -> &[Entry] {
         match &self.listing {
             Listing::Read(entries) => entries,
@@ -303,7 +301,7 @@ impl Directory {
         }
     }
 
-    /// What it holds, to be changed: it counts as read from then on.
+    /// Returns the entries for modification. From then on the directory no longer counts as cached.
     pub(crate) fn entries_mut(&mut self) -> &mut Vec<Entry> {
         if let Listing::Remembered { memory, place, entries, .. } = &mut self.listing {
             let entries = entries.take().unwrap_or_else(|| Arc::clone(memory).entries(*place));
@@ -315,12 +313,13 @@ impl Directory {
         }
     }
 
-    /// Its permission bits.
+    /// Returns the permission bits.
     pub(crate) fn mode(&self) -> Mode {
         Mode::from_raw(self.stamp.mode)
     }
 
-    /// Does a snapshot hold it? Not where it has entries and every one was left out.
+    /// Returns whether a snapshot contains the directory. Returns `false` if it has entries and all of them were
+    /// skipped.
     pub(crate) fn is_captured(&self) -> bool {
         match &self.listing {
             Listing::Read(entries) => entries.is_empty() || entries.iter().any(|entry| entry.node.is_captured()),
@@ -328,7 +327,7 @@ impl Directory {
         }
     }
 
-    /// What can be said of it and everything below it.
+    /// Returns a summary of the directory and everything below it.
     pub(crate) fn summary(&self) -> Summary {
         match &self.listing {
             Listing::Read(entries) => Summary::of(entries, Self::summary),
@@ -336,14 +335,15 @@ impl Directory {
         }
     }
 
-    /// The entry of this name.
+    /// Returns the node with this name.
     pub(crate) fn get(&self, name: &[u8]) -> Option<&Node> {
         let entries = self.entries();
         let position = entries.binary_search_by(|entry| entry.name.as_slice().cmp(name)).ok()?;
         Some(&entries[position].node)
     }
 
-    /// What stands at a path below it; none where nothing does, or where a part of the path is no directory.
+    /// Returns the node at a path below the directory. Returns `None` if there is none, or a part of the path is not a
+    /// directory.
     pub(crate) fn find(&self, path: &WorkspacePath) -> Option<&Node> {
         let mut parts = path.parts();
         let mut node = self.get(parts.next()?)?;
@@ -354,7 +354,8 @@ impl Directory {
         Some(node)
     }
 
-    /// Returns why a path is skipped, or why a directory above it is. `None` if it is captured, or not on disk.
+    /// Returns the reason why a path, or a directory above it, was skipped. Returns `None` if the path is captured or
+    /// not on disk.
     pub(crate) fn skipped_at(&self, path: &WorkspacePath) -> Option<Reason> {
         let mut directory = self;
         for part in path.parts() {
@@ -367,7 +368,7 @@ impl Directory {
         None
     }
 
-    /// Calls `visit` for everything below it with its path, parents first.
+    /// Calls `visit` with each node below the directory and its path, parents first.
     pub(crate) fn walk(&self, visit: &mut impl FnMut(&WorkspacePath, &Node)) {
         self.walk_below(&WorkspacePath::root(), visit);
     }
@@ -384,7 +385,7 @@ impl Directory {
 }
 
 impl Node {
-    /// Does a snapshot hold it?
+    /// Returns whether a snapshot contains the node.
     pub(crate) fn is_captured(&self) -> bool {
         match self {
             Self::File(_) | Self::Symlink(_) => true,
@@ -393,7 +394,7 @@ impl Node {
         }
     }
 
-    /// As one side of a change; none where it was left out.
+    /// Returns the node as one side of a change. Returns `None` if it is not captured.
     pub(crate) fn side(&self) -> Option<Side> {
         match self {
             Self::File(file) => Some(Side::File { content: file.content, mode: Mode::from_raw(file.stamp.mode) }),

@@ -1,8 +1,8 @@
-//! Ids by kind, so that one can't be taken for another.
+//! Ids as one type per kind, so that they can't be confused.
 
 use std::{fmt, str::FromStr};
 
-/// The text is not forty hexadecimal digits.
+/// The error for a text that is not forty hexadecimal digits.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is not an id of forty hexadecimal digits")]
 pub struct InvalidId(pub String);
@@ -32,7 +32,7 @@ macro_rules! id {
         $visibility struct $name($visibility [u8; 20]);
 
         impl $name {
-            /// The raw bytes.
+            /// Returns the raw bytes.
             $visibility fn as_bytes(&self) -> &[u8; 20] {
                 &self.0
             }
@@ -74,24 +74,24 @@ macro_rules! id {
 }
 
 id! {
-    /// Names one checkpoint. It is the id of a commit in the store, so that plain git can look it up.
+    /// The id of a checkpoint. It is the id of a commit in the store, so that plain git can look it up.
     pub CheckpointId
 }
 id! {
-    /// Names the bytes of a file or the target of a symlink.
+    /// The id of the bytes of a file or the target of a symlink.
     pub ContentId
 }
 id! {
-    /// Names a directory with everything below it: equal content, equal id.
+    /// The id of a directory with everything below it. Equal content has an equal id.
     pub(crate) TreeId
 }
 id! {
-    /// Names the permission bits below a directory that differ from the usual ones.
+    /// The id of the permission bits below a directory that differ from the usual ones.
     pub(crate) ModesId
 }
 
 impl CheckpointId {
-    /// The first characters, as people see them.
+    /// Returns the first characters, as they are shown to people.
     pub fn short(&self) -> String {
         let mut text = self.to_string();
         text.truncate(8);

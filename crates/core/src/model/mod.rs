@@ -1,6 +1,6 @@
-//! The nouns that every part of the engine shares: ids, paths, entries, changes, checkpoints, scopes.
+//! Types that every part of the engine shares: ids, paths, entries, changes, checkpoints, scopes.
 //!
-//! Plain values. Nothing here reads a disk or a clock.
+//! They are plain values. Nothing here reads a disk or a clock.
 
 mod change;
 mod checkpoint;

@@ -1,27 +1,27 @@
-//! Paths inside a workspace, as bytes, checked once.
+//! Paths inside a workspace, as bytes that were validated once.
 
 use std::{borrow::Cow, fmt};
 
 use bstr::{BStr, BString, ByteSlice};
 
-/// A path that can't be one inside a workspace.
+/// A path that is not valid inside a workspace.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is not a path inside a workspace")]
 pub struct InvalidPath(pub BString);
 
-/// A path relative to the workspace's root, with `/` between its parts; the empty one is the root itself.
+/// A path relative to the workspace's root, with `/` between its parts. The empty path is the root itself.
 ///
-/// Never absolute, never with an empty, `.` or `..` part: what holds one need not check again.
+/// It is never absolute and never has an empty, `.` or `..` part, so that its users need not check again.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct WorkspacePath(BString);
 
 impl WorkspacePath {
-    /// The workspace itself.
+    /// Returns the path of the workspace itself.
     pub fn root() -> Self {
         Self::default()
     }
 
-    /// Takes a path whose parts are all names.
+    /// Creates a path. Returns an error unless every part is a valid name.
     pub fn new(bytes: impl Into<Vec<u8>>) -> Result<Self, InvalidPath> {
         let bytes: Vec<u8> = bytes.into();
         let is_name = |part: &[u8]| !part.is_empty() && part != b"." && part != b".." && !part.contains(&0);
@@ -32,7 +32,7 @@ impl WorkspacePath {
         }
     }
 
-    /// This path with one more name behind it.
+    /// Appends one name to the path.
     pub fn join(&self, name: &[u8]) -> Self {
         let mut path = Vec::with_capacity(self.0.len() + 1 + name.len());
         path.extend_from_slice(&self.0);
@@ -43,12 +43,12 @@ impl WorkspacePath {
         Self(path.into())
     }
 
-    /// Is this the workspace itself?
+    /// Returns whether this is the workspace itself.
     pub fn is_root(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The directory that holds it; none for the root.
+    /// Returns the directory that contains the path. Returns `None` for the root.
     pub fn parent(&self) -> Option<Self> {
         if self.is_root() {
             return None;
@@ -57,55 +57,55 @@ impl WorkspacePath {
         Some(Self(self.0[..end].into()))
     }
 
-    /// The path of the directory that holds it; empty for what lies in the root, and for the root itself.
+    /// Returns the path of the directory that contains it. It is empty for a name in the root, and for the root itself.
     pub(crate) fn parent_bytes(&self) -> &[u8] {
         &self.0[..self.0.rfind_byte(b'/').unwrap_or(0)]
     }
 
-    /// The directories that hold it, nearest first, the root left out.
+    /// Returns the directories above the path, nearest first, without the root.
     pub fn ancestors(&self) -> impl Iterator<Item = Self> {
         self.ancestors_bytes().map(|path| Self(path.into()))
     }
 
-    /// The same as plain bytes, which costs no copy of each.
+    /// Like [`Self::ancestors`], but returns borrowed bytes.
     pub(crate) fn ancestors_bytes(&self) -> impl Iterator<Item = &[u8]> {
         self.0.rfind_iter("/").map(|slash| &self.0[..slash])
     }
 
-    /// Its last name; empty for the root.
+    /// Returns the last name of the path. It is empty for the root.
     pub fn name(&self) -> &BStr {
         let start = self.0.rfind_byte(b'/').map_or(0, |slash| slash + 1);
         self.0[start..].as_bstr()
     }
 
-    /// Its names, from the root down.
+    /// Returns the names in the path, from the root down.
     pub fn parts(&self) -> impl Iterator<Item = &BStr> {
         self.0.split_str("/").filter(|part| !part.is_empty()).map(ByteSlice::as_bstr)
     }
 
-    /// Is it `other`, or somewhere below it?
+    /// Returns whether the path is `other` or below it.
     pub fn is_within(&self, other: &Self) -> bool {
         other.is_root()
             || self.0 == other.0
             || (self.0.len() > other.0.len() && self.0.starts_with(&other.0) && self.0[other.0.len()] == b'/')
     }
 
-    /// The raw bytes.
+    /// Returns the raw bytes.
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
     }
 
-    /// The raw bytes, as a byte string.
+    /// Returns the raw bytes as a byte string.
     pub fn as_bstr(&self) -> &BStr {
         self.0.as_bstr()
     }
 
-    /// For people and for JSON: bytes that are not UTF-8 are replaced.
+    /// Returns the path as text for people and JSON. Bytes that are not UTF-8 are replaced.
     pub fn to_text(&self) -> Cow<'_, str> {
         self.0.to_str_lossy()
     }
 
-    /// The exact text, where it is UTF-8.
+    /// Returns the exact text. Returns `None` if it is not UTF-8.
     pub fn to_utf8(&self) -> Option<&str> {
         self.0.to_str().ok()
     }
@@ -124,7 +124,7 @@ impl fmt::Display for WorkspacePath {
     }
 }
 
-/// A path that is not UTF-8 is kept as `{"base64": …}`, so that the record loses no byte.
+/// Writes a path that is not UTF-8 as `{"base64": …}`, so that the record loses no byte.
 impl serde::Serialize for WorkspacePath {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         use base64::{Engine, prelude::BASE64_STANDARD};
@@ -158,10 +158,10 @@ impl<'de> serde::Deserialize<'de> for WorkspacePath {
     }
 }
 
-/// Can a tree hold an entry of this name, and may a restore write it?
+/// Returns whether a tree can hold an entry of this name, and a restore may write it.
 ///
-/// Refuses what git forbids: separators, NUL, `.`, `..`, and `.git` in every spelling that some file system takes for
-/// it (other case, NTFS short names and trailing dots or spaces, HFS characters that are invisible in a name).
+/// Refuses what git forbids: separators, NUL, `.`, `..`, and `.git` in every spelling that some file system treats as
+/// the same (other case, NTFS short names and trailing dots or spaces, HFS characters that are invisible in a name).
 pub(crate) fn is_safe_name(name: &[u8]) -> bool {
     !name.is_empty()
         && name != b"."
@@ -171,14 +171,15 @@ pub(crate) fn is_safe_name(name: &[u8]) -> bool {
         && (is_plainly_other_than_git(name) || !(is_dot_git_on_ntfs(name) || is_dot_git_on_hfs(name)))
 }
 
-/// No spelling of git's directory starts like this, as nearly every name does; a backslash starts another name.
+/// Returns `true` for nearly all names that are no spelling of `.git`. Such a spelling starts with one of a few bytes.
+/// A name with a backslash is not decided here, since NTFS starts another name after it.
 fn is_plainly_other_than_git(name: &[u8]) -> bool {
     let start = name.first().copied().unwrap_or(b'.');
     start.is_ascii() && !matches!(start, b'.' | b'g' | b'G') && !name.contains(&b'\\')
 }
 
 fn is_dot_git_on_ntfs(name: &[u8]) -> bool {
-    // A backslash separates and a colon starts a stream there, so the part in front of it is a name by itself.
+    // On NTFS a backslash separates names and a colon starts a stream, so the part before either is a name by itself.
     let first = name.split(|byte| matches!(byte, b'\\' | b':')).next().unwrap_or_default();
     let spelled = |part: &[u8]| {
         let trimmed = part.trim_end_with(|c| c == '.' || c == ' ');
@@ -188,7 +189,7 @@ fn is_dot_git_on_ntfs(name: &[u8]) -> bool {
 }
 
 fn is_dot_git_on_hfs(name: &[u8]) -> bool {
-    // Git ends a name where it is no text any more, and its checks of a store find `.git` there.
+    // Git reads a name only up to the first bytes that are not valid text, and so `git fsck` finds `.git` in it.
     let valid = name.utf8_chunks().next().map_or("", |chunk| chunk.valid());
     let text = valid.split(['\u{fffe}', '\u{ffff}']).next().unwrap_or_default();
     let ignorable = |c: &char| matches!(c, '\u{200c}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{206a}'..='\u{206f}' | '\u{feff}');
@@ -262,7 +263,7 @@ mod tests {
         }
     }
 
-    /// The quick look must never pass what a close one would refuse.
+    /// The quick check must never pass a name that the full check would refuse.
     #[test]
     fn what_is_plainly_other_than_git_is_no_spelling_of_it() {
         let pieces: [&[u8]; 11] =

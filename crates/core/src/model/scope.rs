@@ -1,4 +1,4 @@
-//! What part of the workspace an operation concerns.
+//! The part of the workspace that an operation concerns.
 
 use super::WorkspacePath;
 
@@ -9,12 +9,13 @@ pub enum Scope {
     /// Everything that is captured.
     #[default]
     Whole,
-    /// These files, and these directories with all that is below them.
+    /// These files, and these directories with everything below them.
     Paths(Vec<WorkspacePath>),
 }
 
 impl Scope {
-    /// The paths in order, those below another left out; the root means everything, an empty list nothing.
+    /// Creates a scope of these paths, sorted, without paths that are below another one. The root means everything, an
+    /// empty list nothing.
     pub fn of_paths(mut paths: Vec<WorkspacePath>) -> Self {
         paths.sort();
         paths.dedup();
@@ -25,7 +26,7 @@ impl Scope {
         Self::Paths(paths.iter().filter(|path| !is_below_another(path)).cloned().collect())
     }
 
-    /// Does it hold this path?
+    /// Returns whether the scope contains this path.
     pub fn contains(&self, path: &WorkspacePath) -> bool {
         match self {
             Self::Whole => true,
@@ -36,7 +37,7 @@ impl Scope {
         }
     }
 
-    /// Does it hold this path, or something below it?
+    /// Returns whether the scope contains this path or something below it.
     pub fn touches(&self, path: &WorkspacePath) -> bool {
         match self {
             Self::Whole => true,
@@ -44,7 +45,7 @@ impl Scope {
         }
     }
 
-    /// The paths, where it is not everything.
+    /// Returns the paths. Returns `None` if the scope is everything.
     pub fn paths(&self) -> Option<&[WorkspacePath]> {
         match self {
             Self::Whole => None,

@@ -1,8 +1,8 @@
-//! Carrying out a journal, path by path, beneath the root, by handles.
+//! Carries out a journal, path by path, below the root, through directory handles.
 //!
-//! The same code applies a fresh journal and finishes an interrupted one: each step looks at what is there and does what
-//! is still to be done. Files and links are only ever moved or exchanged, never written in place; directories are made
-//! and removed one by one.
+//! The same code applies a new journal and finishes an interrupted one: each step looks at what is there and does what
+//! is left to do. Files and symlinks are only moved or exchanged, never written in place. Directories are created and
+//! removed one by one.
 
 use std::{collections::BTreeSet, io, path::PathBuf};
 
@@ -23,13 +23,14 @@ use crate::{
     workspace::Workspace,
 };
 
-/// Why a step was not done.
+/// The reason why a step was not done.
 enum Obstacle {
-    /// Somebody else did something here in between: the step is left, and told.
+    /// Another process changed something here in the meantime: the step is skipped, and reported.
     Interference(&'static str),
-    /// The system refused: the whole restore is taken back. Where that, or finishing it, is refused too, the step is left.
+    /// The system refused: the whole restore is taken back. If taking it back, or finishing it, is refused too, the
+    /// step is skipped.
     Refusal(io::Error),
-    /// What has to be put there can't be had: likewise.
+    /// The new content can't be read: the whole restore is taken back.
     Failure(Error),
 }
 
@@ -37,7 +38,7 @@ impl From<io::Error> for Obstacle {
     fn from(error: io::Error) -> Self {
         let meddling = [Errno::NOTDIR, Errno::LOOP, Errno::NOENT, Errno::EXIST, Errno::NOTEMPTY, Errno::ISDIR];
         match error.raw_os_error().map(Errno::from_raw_os_error) {
-            // Nothing with such a name is there, and nothing can come there.
+            // Nothing with such a name is there, and nothing can be created there.
             Some(Errno::NAMETOOLONG) => Self::Interference("its name is longer than the file system takes"),
             Some(code) if meddling.contains(&code) => Self::Interference("somebody changed it in the meantime"),
             _ => Self::Refusal(error),
@@ -54,7 +55,7 @@ impl From<Error> for Obstacle {
 type Done = std::result::Result<(), Obstacle>;
 
 impl Workspace {
-    /// Carries out the steps; what somebody else got in the way of is given back.
+    /// Carries out the steps. Returns the steps that were skipped, as conflicts.
     pub(super) fn apply_journal(
         &self,
         writer: &Writer,
@@ -85,7 +86,7 @@ impl Run<'_> {
     fn all(mut self) -> Result<Vec<Conflict>> {
         let journal = self.journal;
         let steps: Vec<(usize, &Step)> = journal.steps.iter().enumerate().collect();
-        // Sorted by path: a parent stands in front of what is below it.
+        // Sorted by path: a parent comes before the paths below it.
         let parents_first = || steps.iter().copied();
         let children_first = || steps.iter().rev().copied();
         self.each(parents_first(), concerns_directory, Self::open_up)?;
@@ -130,7 +131,8 @@ impl Run<'_> {
         }
     }
 
-    /// What stood there before the restore may be in the staging area, which is cleared: the safety checkpoint has it.
+    /// Skips a step that the system refused. The file from before the restore may be in the staging area, which is
+    /// cleared: the safety checkpoint has it.
     fn leave_refused(&mut self, step: &Step, why: &str) {
         let before = if self.journal.taken_back { step.new } else { step.old };
         let kept = before.and_then(|side| side.content());
@@ -147,13 +149,13 @@ impl Run<'_> {
         self.workspace.root().join(path.to_text().as_ref())
     }
 
-    /// The directory that holds a path, reached from the root through real directories alone.
+    /// Returns the directory that holds a path, reached from the root through real directories alone.
     fn parent(&self, path: &WorkspacePath) -> io::Result<Dir> {
         self.root.try_clone()?.open_below(path.parent_bytes())
     }
 
-    /// A directory that its owner closed is opened up while names in it change, or while it goes. One that comes may be
-    /// there from an earlier attempt, closed already.
+    /// Makes a directory writable while names in it change, or while it is removed, if its permissions forbid that. A
+    /// new directory may be there from an earlier attempt, with its final permissions already.
     fn open_up(&self, _: usize, step: &Step) -> Done {
         self.remove_what_root_left(step);
         let opened = if step.path.is_root() {
@@ -167,7 +169,8 @@ impl Run<'_> {
         }
     }
 
-    /// A directory that root could not give away before it was killed. Nothing was in it by then: it is made again.
+    /// Removes a directory that root could not give to its owner before root's process was killed. Nothing was in it by
+    /// then: it is created again.
     fn remove_what_root_left(&self, step: &Step) {
         if self.attempt == Attempt::Again
             && step.puts_directory()
@@ -179,10 +182,10 @@ impl Run<'_> {
         }
     }
 
-    /// A file or link that has to go is moved into the staging area; nothing is deleted.
+    /// Moves a file or symlink that has to go into the staging area. Nothing is deleted.
     fn set_aside(&self, number: usize, step: &Step) -> Done {
         let parent = match self.parent(&step.path) {
-            // Its directory is gone, and so is it.
+            // The directory is gone, and the entry with it.
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             other => other?,
         };
@@ -205,7 +208,7 @@ impl Run<'_> {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             other => other?,
         }
-        // Somebody may have swapped it for a directory between the look and the move.
+        // Another process may have replaced it by a directory between the check and the move.
         if FileType::of(&area.stamp_at(slot)?) == FileType::Directory {
             area.rename(slot, parent, name, Rename::NoReplace)?;
             return Err(Obstacle::Interference("a directory has taken its place"));
@@ -226,7 +229,7 @@ impl Run<'_> {
                     _ => error.into(),
                 })
             }
-            // The file or link that replaces it is there already, or somebody else's.
+            // The file or symlink that replaces it is there already, or another process created one.
             Some(_) => Ok(()),
         }
     }
@@ -249,8 +252,8 @@ impl Run<'_> {
         }
     }
 
-    /// What root makes in somebody else's directory is theirs. Known by its owner alone, it is found again after an
-    /// interruption.
+    /// Gives a directory that root created in another user's directory to that user. It is recognised by its owner
+    /// alone, so that it is found again after an interruption.
     fn give_directory_away(&self, _: usize, step: &Step) -> Done {
         let own = own_identity();
         if own.0 != 0 {
@@ -264,7 +267,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Gives a path its new file or link.
+    /// Puts the new file or symlink at a path.
     fn put(&self, number: usize, step: &Step) -> Done {
         let parent = self.parent(&step.path)?;
         let present = parent.try_stamp_at(step.path.name())?;
@@ -285,7 +288,7 @@ impl Run<'_> {
         }
     }
 
-    /// Replaces what is there by exchanging it with the staged file, so that there is always one or the other.
+    /// Replaces the present entry by exchanging it with the staged file, so that one or the other is always there.
     fn replace(&self, number: usize, step: &Step, parent: &Dir, present: &Stamp) -> Done {
         let name = step.path.name();
         let area = self.area(step)?;
@@ -295,7 +298,7 @@ impl Run<'_> {
             FileType::File | FileType::Symlink => {}
         }
         if !step.takes_leaf() {
-            // Nothing was to be here: it is somebody else's, unless it is what the restore wants anyway.
+            // Nothing was expected here: another process created it, unless it equals what the restore wants.
             if self.is_as(parent, name, present, step.new.as_ref())? {
                 return Ok(());
             }
@@ -320,20 +323,20 @@ impl Run<'_> {
         self.stage.find(step)?.ok_or(Obstacle::Interference("the mount that it was on is gone"))
     }
 
-    /// Makes sure that the slot holds the new file, as it did before somebody was interrupted.
+    /// Ensures that the slot holds the new file, as it did before the interruption.
     fn make_ready(&self, number: usize, step: &Step) -> Done {
         let area = self.area(step)?;
         if let Some(stamp) = area.try_stamp_at(&slot(number))? {
             if self.is_as(area, &slot(number), &stamp, step.new.as_ref())? {
                 return Ok(());
             }
-            // It may be what an exchange took out of the workspace: that is looked at when all is done.
+            // It may be what an exchange moved out of the workspace: it is examined once all steps are done.
             area.rename(&slot(number), area, &free_old_slot(area, number)?, Rename::NoReplace)?;
         }
         let mut reader = self.writer.reader();
         let made = self.workspace.stage_one(self.writer, &mut reader, number, step, self.stage, Durability::Synced);
         made.map_err(|error| match error {
-            // Of the workspace, not of the store.
+            // The error concerns the workspace, not the store.
             Error::Io { path, source, .. } if path == self.full_path(&step.path) => Obstacle::Refusal(source),
             other => other.into(),
         })
@@ -368,7 +371,7 @@ impl Run<'_> {
         }
     }
 
-    /// Is what stands there exactly this?
+    /// Returns whether the present entry is exactly this one.
     fn is_as(&self, parent: &Dir, name: &[u8], stamp: &Stamp, side: Option<&Side>) -> io::Result<bool> {
         let Some(side) = side else { return Ok(false) };
         let fits = match (side, FileType::of(stamp)) {
@@ -401,7 +404,7 @@ impl Run<'_> {
                 synced => synced.or_fail("sync", self.full_path(path)),
             },
             Ok(None) => Ok(()),
-            // It is closed again, and can't even be opened.
+            // The directory has its restrictive permissions back, and can't even be opened.
             Err(error) if is_refusal(&error) => disk::sync_filesystem(&self.root).or_fail("sync", self.full_path(path)),
             Err(error) => Err(error),
         };
@@ -410,13 +413,14 @@ impl Run<'_> {
     }
 }
 
-/// Does a file have these permission bits, as far as it may? Somebody else's never gets to run as somebody.
+/// Returns whether a file has these permission bits, as far as it may. Another user's file never gets set-user-ID or
+/// set-group-ID bits.
 fn has_mode(parent: &Dir, name: &[u8], stamp: &Stamp, mode: Mode) -> io::Result<bool> {
     let present = Mode::from_raw(stamp.mode);
     Ok(present == mode || (present == mode.without_identity() && parent.owner_at(name)?.0 != own_identity().0))
 }
 
-/// A name for an old file that nothing has yet.
+/// Returns an unused name for an old file.
 fn free_old_slot(area: &Dir, number: usize) -> io::Result<Vec<u8>> {
     for name in old_slots(number) {
         if area.try_stamp_at(&name)?.is_none() {
@@ -430,7 +434,8 @@ fn concerns_directory(step: &Step) -> bool {
     [step.old, step.new].into_iter().flatten().any(|side| side.is_directory())
 }
 
-/// Gives a directory its permission bits: those of the plan, or its own where it had to go and could not.
+/// Sets the permission bits of a directory: those of the plan, or its own if it should have been removed and could not
+/// be.
 fn close(directory: &Dir, step: &Step) -> Done {
     let present = Mode::from_raw(directory.stamp()?.mode);
     let mode = match (step.new, step.old) {
@@ -461,7 +466,7 @@ fn move_in(area: &Dir, slot: &[u8], parent: &Dir, name: &[u8]) -> io::Result<()>
     area.rename(slot, parent, name, Rename::NoReplace)
 }
 
-/// The id of what a file or link holds now; none where it changed while it was read.
+/// Returns the id of the current content of a file or symlink. Returns `None` if it changed while it was read.
 pub(super) fn content_of(parent: &Dir, name: &[u8], stamp: &Stamp) -> io::Result<Option<ContentId>> {
     match FileType::of(stamp) {
         FileType::Symlink => HashOnly.put(Contents::Whole(&parent.read_link(name)?)),

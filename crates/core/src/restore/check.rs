@@ -1,4 +1,4 @@
-//! What must hold before the first write: room, permission, and directories that can be opened up.
+//! Checks the conditions for the first write: free space, permissions, and directories that can be made writable.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -12,7 +12,7 @@ use crate::{
 };
 
 impl Workspace {
-    /// Checks that the plan can be carried out, and adds the directories that have to be opened up for it.
+    /// Checks that the plan can be carried out, and adds the directories that have to be made writable for it.
     pub(super) fn check_plan(&self, store: &Store, plan: &mut RestorePlan) -> Result<()> {
         let closed = self.check_parents(&plan.steps)?;
         plan.steps.extend(closed);
@@ -20,7 +20,8 @@ impl Workspace {
         self.check_room(store, plan)
     }
 
-    /// Every directory whose names change must be writable. One that its owner closed is opened and closed again.
+    /// Checks that every directory whose names change is writable. Returns steps for the directories whose permissions
+    /// forbid that: they are made writable, and get their permissions back.
     fn check_parents(&self, steps: &[Step]) -> Result<Vec<Step>> {
         let mut seen: BTreeSet<WorkspacePath> = BTreeSet::new();
         let planned: HashSet<&WorkspacePath> = steps.iter().map(|step| &step.path).collect();
@@ -44,7 +45,7 @@ impl Workspace {
         Ok(closed)
     }
 
-    /// The directory at a path; none where there is none yet, or something else.
+    /// Returns the directory at a path. Returns `None` if there is none yet, or something else.
     pub(super) fn open_existing(&self, path: &WorkspacePath) -> Result<Option<Dir>> {
         let root = Dir::open_resolved(self.root()).or_fail("open", self.root())?;
         match root.open_below(path.as_bytes()) {
@@ -77,7 +78,7 @@ impl Workspace {
     }
 }
 
-/// Is there nothing, or no directory, where one was looked for?
+/// Returns whether the error means that there is nothing, or no directory, at a path.
 pub(super) fn is_absence(error: &std::io::Error) -> bool {
     use rustix::io::Errno;
     let absent = [Errno::NOENT, Errno::NOTDIR, Errno::LOOP];

@@ -1,5 +1,5 @@
-//! The files that are there beside those of the target, name by name: which steps lead from one to the other, and what
-//! stands in the way.
+//! Compares the present files with those of the target, name by name. Finds the steps that lead from one to the other,
+//! and the conflicts.
 
 use bstr::{BStr, ByteSlice};
 
@@ -14,17 +14,17 @@ use crate::{
     threads,
 };
 
-/// Longer names than this can't be made, and a restore must not find that out half-way.
+/// The maximum length of a name. Longer names can't be created, and a restore must not find that out half-way.
 const MAX_NAME_BYTES: usize = 255;
 
-/// Does something stay at a path after the restore that was there before?
+/// Tells whether something that was at a path before the restore stays there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stays {
     Nothing,
     Something,
 }
 
-/// What is there beside what the target holds, and what has to be done about it so far.
+/// A comparison of the present files with those of the target, with the steps found so far.
 pub(super) struct Comparison<'a> {
     pub(super) store: &'a Store,
     pub(super) reader: ObjectReader,
@@ -32,30 +32,31 @@ pub(super) struct Comparison<'a> {
     pub(super) scope: &'a Scope,
     /// Paths that the request leaves alone.
     pub(super) spared: Scope,
-    /// What of the scope the operation that is taken back was about. Of the directories above that it made, the rest is
-    /// left alone, and so are they where something else is in them by now.
+    /// The part of the scope that the operation being taken back was about. In the directories above that it created,
+    /// everything else is left alone. So are those directories themselves if they hold something else by now.
     pub(super) named: Option<&'a Scope>,
     pub(super) left_out: LeftOut<'a>,
-    /// What the operation that is taken back had restored.
+    /// The snapshot that the operation being taken back had restored.
     pub(super) made: Option<Snapshot>,
     pub(super) may_remove: bool,
-    /// What somebody else's store says of running as somebody would here be about somebody else.
+    /// Set if the store belongs to the current user. In another user's store, set-user-ID and set-group-ID bits are
+    /// about that user.
     pub(super) is_store_ours: bool,
     pub(super) permitted: Permitted<'a>,
     pub(super) steps: Vec<Step>,
     pub(super) changes: Vec<Change>,
     pub(super) conflicts: Vec<Conflict>,
-    /// Directories above the scope that have to be made or replaced.
+    /// Directories above the scope that have to be created or replaced.
     pub(super) widened: Vec<WorkspacePath>,
-    /// Directories that a file or link gave way to.
+    /// Paths at which a directory replaces a file or symlink.
     pub(super) replaced: Vec<WorkspacePath>,
     pub(super) unmet: Vec<Conflict>,
     pub(super) left_to_git: Vec<Conflict>,
 }
 
 impl Comparison<'_> {
-    /// Refuses paths that are nowhere. What the target lacks and checkpoints leave out stays as it is: of such paths alone
-    /// no restore can be made, among others they are told.
+    /// Returns an error for a path that exists nowhere. Paths that the target lacks and that checkpoints skip stay as
+    /// they are: if all paths are such, no restore is possible. Among other paths, they are reported.
     pub(super) fn refuse_unknown_paths(
         &mut self,
         scope: &Scope,
@@ -96,7 +97,7 @@ impl Comparison<'_> {
         }
         for (path, reason) in left_out {
             let (told, reason) = if reason.breaks_completeness() {
-                // Somebody wants this very path as it was, and that can't be done.
+                // The user wants this very path as it was, and that can't be done.
                 (&mut self.conflicts, "it can't be read, so it can't be saved first".to_owned())
             } else {
                 (&mut self.unmet, format!("it is not in the checkpoint, and left out ({})", reason.as_str()))
@@ -106,7 +107,7 @@ impl Comparison<'_> {
         Ok(())
     }
 
-    /// What the scan has at a path, or the directory above it that it did not look into.
+    /// Returns what the scan has at a path, or the directory above it that the scan skipped.
     fn found_at(&self, path: &WorkspacePath) -> Option<&Node> {
         let above = std::iter::successors(Some(path.clone()), WorkspacePath::parent);
         let mut above = above.take_while(|above| !above.is_root());
@@ -114,7 +115,7 @@ impl Comparison<'_> {
         (found == *path || matches!(node, Node::Skipped(..))).then_some(node)
     }
 
-    /// The link in the place of a directory above a path: nothing is looked for behind it.
+    /// Returns the symlink that is in the place of a directory above a path. Nothing behind it is searched.
     fn link_above(&self, path: &WorkspacePath) -> Option<WorkspacePath> {
         path.ancestors().find(|above| matches!(self.present.root.find(above), Some(Node::Symlink(_))))
     }
@@ -153,7 +154,7 @@ impl Comparison<'_> {
             (None, None) => Ok(Stays::Nothing),
             (None, Some(wanted)) => self.appears(path, wanted).map(|()| Stays::Something),
             (Some(present), None) => self.vanishes(path, present),
-            // It was files to the target, and is a repository's by now.
+            // The target has files here. By now they are git's own.
             (Some(Node::Skipped(Reason::Git, _)), Some(_)) => Ok(self.is_left_to_git(path)),
             (Some(Node::Skipped(reason, _)), Some(_)) => Ok(self.in_the_way(path, *reason)),
             (Some(Node::Directory(present)), Some(StoredNode::Directory { snapshot, mode })) => {
@@ -164,13 +165,13 @@ impl Comparison<'_> {
         }
     }
 
-    /// Is it left alone? Above what was named, directories alone are made and removed.
+    /// Returns whether a path is left alone. Above the named paths, only directories are created and removed.
     fn spares(&self, path: &WorkspacePath, is_leaf: bool) -> bool {
         let is_beside = |named: &Scope| if is_leaf { !named.contains(path) } else { !named.touches(path) };
         self.spared.contains(path) || self.named.is_some_and(is_beside)
     }
 
-    /// A directory that only leads to what the scope names.
+    /// Compares a directory that only leads to the paths of the scope.
     fn above_scope(
         &mut self,
         path: &WorkspacePath,
@@ -213,7 +214,7 @@ impl Comparison<'_> {
                     self.refused(path, why);
                     return Ok(if present.is_some() { Stays::Something } else { Stays::Nothing });
                 }
-                // It has to be made first, so that undoing removes it again.
+                // The directory has to be created first. It is recorded here, so that an undo removes it again.
                 self.widened.push(path.clone());
                 let old = present.and_then(Node::side);
                 if let Some(old) = old {
@@ -245,7 +246,7 @@ impl Comparison<'_> {
         self.appears_below(path, None, wanted)
     }
 
-    /// Reports what comes at a path, and plans what comes below it.
+    /// Adds the change for a new entry, and plans the entries below it.
     fn appears_below(&mut self, path: &WorkspacePath, old: Option<Side>, wanted: &StoredNode) -> Result<()> {
         let new = self.side_of(wanted);
         let StoredNode::Directory { snapshot, .. } = wanted else {
@@ -261,7 +262,8 @@ impl Comparison<'_> {
         })
     }
 
-    /// The target has nothing here. What it left out stays, and so does what was not captured.
+    /// Plans for a path that the target does not hold. Entries that the target skipped stay, and so do entries that
+    /// were not captured.
     fn vanishes(&mut self, path: &WorkspacePath, present: &Node) -> Result<Stays> {
         let is_leaf = !matches!(present, Node::Directory(_));
         if self.spares(path, is_leaf) || !self.may_remove || self.target_left_out(path, present)? {
@@ -310,7 +312,8 @@ impl Comparison<'_> {
         }
     }
 
-    /// Files of a repository go that the target knows nothing of: what is git's own stays, and the directory with it.
+    /// Reports a repository whose files are removed because the target does not hold them: git's own files stay, and
+    /// the directory with them.
     fn tell_repository(&mut self, path: &WorkspacePath, directory: &Directory) {
         let is_of_git = |node: &Node| matches!(node, Node::Skipped(Reason::Git, _));
         let mut of_git = directory.entries().iter().filter(|entry| is_of_git(&entry.node));
@@ -327,8 +330,8 @@ impl Comparison<'_> {
         if !self.left_out.covers(path, is_directory)? {
             return Ok(false);
         }
-        // What the operation itself made goes when it is taken back, whatever the rules say of it. What it only found
-        // there, or somebody wrote since, does not.
+        // Entries that the operation itself created go when it is taken back, whatever the rules say. Entries that it
+        // only found there, or that were written since, stay.
         let made = match &self.made {
             Some(made) => crate::cat::find_stored(self.store, *made, path)?,
             None => None,
@@ -341,7 +344,7 @@ impl Comparison<'_> {
         }))
     }
 
-    /// Something of another kind, or with other bytes or bits.
+    /// Plans for an entry of another kind, or with other bytes or permission bits.
     fn differs(&mut self, path: &WorkspacePath, present: &Node, wanted: &StoredNode) -> Result<Stays> {
         let (old, new) = (present.side(), self.side_of(wanted));
         if old == Some(new) {
@@ -386,7 +389,7 @@ impl Comparison<'_> {
             self.steps.truncate(steps);
             self.changes.truncate(changes);
             let reason = "a directory stands there that holds files which are not captured".to_owned();
-            // What the system does not let go below it is told instead.
+            // If the system would refuse to remove an entry below it, that is reported instead.
             if self.conflicts.len() == conflicts {
                 self.conflicts.push(Conflict { path: path.clone(), reason, kept: None });
             }
@@ -398,7 +401,7 @@ impl Comparison<'_> {
         Ok(Stays::Something)
     }
 
-    /// The permission bits of a directory that is on both sides.
+    /// Plans the permission bits of a directory that is on both sides.
     fn directory_mode(&mut self, path: &WorkspacePath, present: &Directory, wanted: Mode) -> Result<()> {
         let mode = present.mode();
         if mode == wanted {
@@ -414,7 +417,7 @@ impl Comparison<'_> {
         Ok(())
     }
 
-    /// The system would not let it be done.
+    /// Adds a conflict for a change that the system would refuse.
     fn refused(&mut self, path: &WorkspacePath, why: &str) {
         self.conflicts.push(Conflict { path: path.clone(), reason: why.to_owned(), kept: None });
     }
@@ -451,14 +454,14 @@ impl Comparison<'_> {
     }
 }
 
-/// Does the store belong to whoever runs this?
+/// Returns whether the store belongs to the current user.
 pub(super) fn is_ours(store: &Store) -> Result<bool> {
     let root = store.layout().root();
     let owner = Dir::open(root).and_then(|directory| directory.owner()).or_fail("read", root)?;
     Ok(owner.0 == own_identity().0)
 }
 
-/// The names of both, in order.
+/// Merges the names of both, in order.
 fn side_by_side<'a>(
     present: &'a Directory,
     wanted: &'a [StoredEntry],

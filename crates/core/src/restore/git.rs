@@ -1,7 +1,7 @@
-//! Moving the user's repository back with the files: HEAD, its branch and the index, only where somebody asked.
+//! Moves the user repository back with the files, only on request: HEAD, its branch and the index.
 //!
-//! The move is part of the journal: what each file of the repository holds and shall hold lies in the state of the safety
-//! checkpoint, so that it is finished or taken back like any other step.
+//! The move is part of the journal: the old and new contents of each file of the repository are in the state of the
+//! safety checkpoint. So the move is finished or taken back like any other step.
 
 use std::{
     os::unix::ffi::OsStrExt,
@@ -27,13 +27,13 @@ use crate::{
 const POSITION: &str = "position";
 const INDEX: &str = "index";
 
-/// Why a move was not made.
+/// Reasons why a move was not made.
 const GONE: &str = "the git repository is gone, or is another directory's, and was not moved";
 const HELD_BACK: &str = "left as it was, as what goes before it could not be changed";
 
 impl Workspace {
-    /// What a restore does to the user's repository; none where it leaves it alone.
-    /// A way back goes on without a repository that is gone, and tells so.
+    /// Returns the changes that a restore makes to the user repository, or `None` if it leaves it alone. An undo or
+    /// redo goes on without a repository that is gone, and reports that.
     pub(super) fn plan_git(
         &self,
         store: &Store,
@@ -50,9 +50,10 @@ impl Workspace {
             let state = store.state(&target.id)?;
             let read = |name| state.git_file(&store.reader(), name).map_err(|problem| store.damaged(problem));
             let position = read(POSITION)?.and_then(|bytes| serde_json::from_slice::<Position>(&bytes).ok());
-            // The operation that is taken back left the repository alone.
+            // The operation being taken back left the repository alone.
             let Some(position) = position else { return Ok(None) };
-            // Only one whose top is the workspace is ever moved: the one around it is another.
+            // Only a repository whose top is the workspace is ever moved. One around the workspace is another
+            // repository.
             let Some(repository) = self.repository_to_move()?.filter(UserRepository::is_own) else {
                 let path = WorkspacePath::new(b".git").unwrap_or_default();
                 stays.push(Conflict { path, reason: GONE.to_owned(), kept: None });
@@ -71,7 +72,8 @@ impl Workspace {
         repository.plan_move(&Destination::Recorded(&recorded))
     }
 
-    /// Carries out the git part of a journal; what somebody changed in between is left, and told.
+    /// Carries out the git part of a journal. Files that another process changed in the meantime are skipped, and
+    /// reported.
     pub(super) fn apply_git(
         &self,
         writer: &Writer,
@@ -92,8 +94,8 @@ impl Workspace {
         for step in &journal.git {
             let path = place(&step.path)?;
             let repository = repository.as_ref().map(|found| found.as_ref().filter(|found| found.may_change(&path)));
-            // Commits are kept before their branch leaves them, and the index follows HEAD; on the way back, a commit is
-            // let go once its branch has it again.
+            // Commits are kept before their branch leaves them, and the index follows HEAD. On the way back, a commit
+            // is released once its branch has it again.
             let is_held_back = is_short && (!journal.taken_back || step.new.is_none());
             let reason = match repository {
                 Err(why) => why,
@@ -118,7 +120,8 @@ impl Workspace {
         Ok(conflicts)
     }
 
-    /// A linked work tree has its repository elsewhere: there the reason names the file.
+    /// Returns the conflict for a file of the repository. A linked work tree has its repository elsewhere: then the
+    /// reason names the file.
     fn git_conflict(&self, path: &Path, reason: &str) -> Conflict {
         let below = path.strip_prefix(self.root()).ok().map(|below| below.as_os_str().as_bytes());
         let (shown, reason) = match below.and_then(|below| WorkspacePath::new(below).ok()) {
@@ -128,19 +131,20 @@ impl Workspace {
         Conflict { path: shown, reason, kept: None }
     }
 
-    /// Where the repository stands after a move, which may not have come about; none where it is gone.
+    /// Returns the position of the repository after a move, which may not have happened. Returns `None` if the
+    /// repository is gone.
     pub(super) fn standing(&self) -> Option<GitState> {
         let position = self.repository_to_move().ok().flatten()?.position();
         Some(GitState { commit: position.commit, branch: position.branch, dirty_files: Vec::new() })
     }
 
-    /// The repository that a move is about; none where it is gone. One that can't be read is not gone.
+    /// Returns the repository to move, or `None` if it is gone. One that can't be read is an error.
     fn repository_to_move(&self) -> Result<Option<UserRepository>> {
         UserRepository::at(self.root()).or_fail("read", self.root().join(".git"))
     }
 }
 
-/// Adds to the logs of refs, as git does. They are a convenience: a log that can't be written stops nothing.
+/// Appends to the reflogs, as git does. They are a convenience: a log that can't be written is skipped.
 fn note_in_logs(repository: &UserRepository, journal: &Journal, now: Timestamp) {
     let what = if journal.taken_back { "taken back" } else { "restore" };
     for (path, old, new) in &journal.git_logs {
@@ -166,8 +170,8 @@ fn change(
     file.replace(content(step.old)?.as_deref(), content(step.new)?.as_deref()).or_fail("write", path)
 }
 
-/// Where a file waits under a name of our own: beside HEAD, where git looks for nothing.
-/// The same going forward and back, so that either finds what the other left.
+/// Returns the path at which a file waits under a name of our own: beside HEAD, where git does not look for it. It is
+/// the same forward and back, so that each direction finds what the other left.
 fn own_name(repository: &UserRepository, journal: &Journal, path: &Path) -> PathBuf {
     let hash = xxhash_rust::xxh3::xxh3_64(path.as_os_str().as_bytes());
     repository.git_dir().join(format!("backtrail-{}-{hash:016x}", journal.sequence))
@@ -177,7 +181,7 @@ fn place(path: &ExactText) -> Result<PathBuf> {
     path.to_path().ok_or_else(|| Error::Internal("a path in the journal can't be read".into()))
 }
 
-/// The files that a safety checkpoint keeps for a move, and the steps of the journal that name them.
+/// Returns the files that a safety checkpoint keeps for a move, and the steps of the journal that name them.
 pub(super) fn files_and_steps(git: &GitMove) -> Result<(Vec<NewGitFile>, Vec<GitStep>)> {
     let position = serde_json::to_vec(&git.before).map_err(|error| Error::Internal(error.to_string()))?;
     let mut files = vec![NewGitFile { name: POSITION.into(), bytes: position }];
@@ -198,7 +202,7 @@ pub(super) fn files_and_steps(git: &GitMove) -> Result<(Vec<NewGitFile>, Vec<Git
     Ok((files, steps))
 }
 
-/// The lines for the logs of refs.
+/// Returns the lines for the reflogs.
 pub(super) fn logs(git: &GitMove) -> Vec<(ExactText, String, String)> {
     git.logs.iter().map(|(path, old, new)| (ExactText::of_path(path), old.clone(), new.clone())).collect()
 }

@@ -1,4 +1,4 @@
-//! Bytes that somebody wrote between the scan and the restore: they came out of the workspace, and are kept.
+//! Keeps bytes that another process wrote between the scan and the restore, and that came out of the workspace.
 
 use jiff::Timestamp;
 use rayon::prelude::*;
@@ -19,18 +19,19 @@ use crate::{
     workspace::Workspace,
 };
 
-/// What somebody wrote is told of and kept once for each time that it came out of the workspace.
+/// Such bytes are reported and kept once for each time that they came out of the workspace.
 const REASON: &str = "somebody wrote it while it was being restored; the bytes are kept";
 
-/// What was found in a slot that neither the old nor the new side accounts for.
+/// An entry in a slot that matches neither the old nor the new side.
 struct Intruder {
     path: WorkspacePath,
     node: Node,
 }
 
 impl Workspace {
-    /// Looks at everything that came out of the workspace; what the safety checkpoint does not hold gets one of its own.
-    /// Where a step was tried more than once, more than one of them may have come out of the same path.
+    /// Examines everything that came out of the workspace. Contents that the safety checkpoint does not hold get a
+    /// checkpoint of their own. If a step was tried more than once, several such contents may have come out of the same
+    /// path.
     pub(super) fn keep_intruders(
         &self,
         writer: &Writer,
@@ -55,7 +56,7 @@ impl Workspace {
             conflicts.push(Conflict { path: intruder.path.clone(), reason: REASON.to_owned(), kept });
         }
         conflicts.extend(given_back.into_iter().flatten());
-        // The first pack has the bytes of all of them.
+        // The first pack holds the bytes of all layers.
         let mut pack = Some(pack);
         for layer in layers {
             self.publish_kept(writer, pack.take().unwrap_or_else(|| writer.start_pack()), journal, layer, now)?;
@@ -63,8 +64,8 @@ impl Workspace {
         Ok(())
     }
 
-    /// A directory that took a file's place at the worst moment came out in its stead. It goes back to where it was, or
-    /// beside it.
+    /// Moves a directory back that took a file's place at the worst moment and came out instead of it. It goes back to
+    /// its path, or beside it.
     fn give_back(&self, area: &Dir, slot: &[u8], path: &WorkspacePath) -> Result<Conflict> {
         let parent = path.parent().unwrap_or_default();
         let reason = match self.give_directory_back(area, slot, &parent, path.name())? {
@@ -77,7 +78,7 @@ impl Workspace {
         Ok(Conflict { path: path.clone(), reason, kept: None })
     }
 
-    /// The name that it has now; none where it could not be given back.
+    /// Moves the directory back. Returns the name that it has now, or `None` if it could not be moved back.
     fn give_directory_back(
         &self,
         area: &Dir,
@@ -99,7 +100,7 @@ impl Workspace {
         Ok(None)
     }
 
-    /// What a step's slots hold that neither its old nor its new side accounts for.
+    /// Returns the entries in a step's slots that match neither its old nor its new side.
     fn intruders_of(
         &self,
         number: usize,
@@ -111,7 +112,7 @@ impl Workspace {
         if !step.takes_leaf() && !step.puts_leaf() {
             return Ok((found, given_back));
         }
-        // What was on a mount that is gone went with it.
+        // Entries on a mount that is gone went with it.
         let Some(area) = stage.find(step)? else { return Ok((found, given_back)) };
         let sides = [step.old.as_ref(), step.new.as_ref()];
         let mut look = |name: &[u8]| -> Result<bool> {
@@ -160,7 +161,7 @@ impl Workspace {
     }
 }
 
-/// The intruders of each step, as sets with one of a path at most: a tree has room for no more.
+/// Arranges the intruders of each step in sets with at most one for each path: a tree has no room for more.
 fn layers(of_steps: Vec<Vec<Intruder>>) -> Vec<Vec<Intruder>> {
     let mut layers: Vec<Vec<Intruder>> = Vec::new();
     for found in of_steps {
@@ -180,7 +181,7 @@ fn layers(of_steps: Vec<Vec<Intruder>>) -> Vec<Vec<Intruder>> {
     layers
 }
 
-/// What a slot holds, put into the pack, unless one of the sides accounts for it.
+/// Puts the entry of a slot into the pack and returns it, unless it matches one of the sides.
 fn unaccounted(area: &Dir, name: &[u8], sides: [Option<&Side>; 2], pack: &PackWriter) -> std::io::Result<Option<Node>> {
     let Some(stamp) = area.try_stamp_at(name)? else { return Ok(None) };
     let content = content_of(area, name, &stamp)?;
@@ -198,7 +199,7 @@ fn put(area: &Dir, name: &[u8], stamp: &Stamp, pack: &PackWriter) -> std::io::Re
         return Ok(Node::Symlink(FileEntry { content, stamp: *stamp }));
     }
     let file = area.open_file(name)?;
-    // Whoever still has it open may go on writing: what is there when it holds still is kept.
+    // A process that still has the file open may go on writing: the content is kept once it stops changing.
     for _ in 0..16 {
         let bytes = file.metadata()?.len();
         if let Some(content) = pack.put(Contents::Stream { file: &file, bytes })? {

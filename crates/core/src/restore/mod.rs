@@ -1,7 +1,8 @@
-//! Making the workspace equal a checkpoint, as a transaction.
+//! Makes the workspace equal a checkpoint, as a transaction.
 //!
-//! Plan, make the new files ready, publish what is there now, write the journal, apply, close the journal. Killed at
-//! any point, the next command that writes finishes it. The crash table is in `docs/store-format.md`.
+//! The sequence: plan, stage the new files, publish a safety checkpoint of the present ones, write the journal, apply
+//! it, close it. If the process is killed at any point, the next command that writes finishes the restore. The crash
+//! table is in `docs/store-format.md`.
 
 mod apply;
 mod check;
@@ -35,7 +36,7 @@ use crate::{
     workspace::{StoreKnowledge, Surroundings, Workspace},
 };
 
-/// What to restore, and how.
+/// The parameters of a restore.
 #[derive(Debug, Clone)]
 pub struct RestoreRequest {
     /// The checkpoint.
@@ -44,18 +45,18 @@ pub struct RestoreRequest {
     pub scope: Scope,
     /// Files, the agent's own state files, or both.
     pub only: Only,
-    /// Remove what an incomplete checkpoint lacks, too.
+    /// Set to remove paths that the target lacks even if the target is incomplete.
     pub exact: bool,
-    /// Leave out what something stands in the way of, rather than refuse.
+    /// Set to skip paths with a conflict, rather than to refuse the restore.
     pub skip_conflicts: bool,
-    /// Move the user's repository back, too: its HEAD, branch and index.
+    /// Set to move the user repository back, too: its HEAD, branch and index.
     pub git: bool,
-    /// Go on only where the plan is still this one.
+    /// The hash of the expected plan. The restore is refused if the plan is another one by now.
     pub plan: Option<String>,
 }
 
 impl RestoreRequest {
-    /// The whole tree of a checkpoint.
+    /// Returns a request for the whole tree of a checkpoint.
     pub fn whole(target: CheckpointId) -> Self {
         Self {
             target,
@@ -72,49 +73,50 @@ impl RestoreRequest {
 /// The outcome of a restore.
 #[derive(Debug, Clone)]
 pub struct RestoreOutcome {
-    /// What was restored.
+    /// The checkpoint that was restored.
     pub target: CheckpointId,
-    /// The same with what it says of itself; more than a hundred changed or dirty paths are left out.
+    /// The same checkpoint with its record. Lists of more than a hundred changed or dirty paths are omitted.
     pub checkpoint: Checkpoint,
     /// The hash of the plan.
     pub plan: String,
-    /// What happened to the workspace, or would.
+    /// The changes to the workspace, done or planned.
     pub changes: Vec<Change>,
-    /// Was it done?
+    /// Set if the restore was carried out.
     pub applied: bool,
-    /// What the workspace was before; none where nothing had to change.
+    /// The safety checkpoint that was taken before. `None` if nothing had to change.
     pub safety: Option<CheckpointId>,
-    /// What stood in the way, or changed under our hands.
+    /// Conflicts: paths with something in the way, and paths that another process changed during the restore.
     pub conflicts: Vec<Conflict>,
-    /// What is git's own, and stays although the target knows nothing of it.
+    /// Git's own files, which stay although the target does not hold them.
     pub stays: Vec<Conflict>,
-    /// How many of the paths that went had no other checkpoint than the safety one.
+    /// The number of changed paths whose earlier contents only the safety checkpoint holds.
     pub unsaved: usize,
-    /// Where the user's repository stands after it was to be moved; none where it was left alone.
+    /// The position of the user repository after a restore that was to move it. `None` if it was left alone.
     pub git: Option<GitState>,
-    /// What it takes back, where it is an undo or a redo.
+    /// The restore that was taken back, if this is an undo or a redo.
     pub taken_back: Option<TakenBack>,
 }
 
-/// Where a restore leads and how it came about.
+/// A restore request, with its direction and its destination.
 pub(crate) struct Intent {
     pub(crate) request: RestoreRequest,
-    /// Of the scope, what an operation that is taken back had been asked for; the rest are directories that it made.
+    /// The part of the scope that the operation being taken back was asked for. The rest are directories that it
+    /// created.
     pub(crate) named: Option<Scope>,
     pub(crate) direction: Direction,
     pub(crate) landing: Landing,
-    /// What the operation that is taken back had restored: what it made may be removed again.
+    /// The checkpoint that the operation being taken back had restored: paths that it created may be removed again.
     pub(crate) made_by: Option<CheckpointId>,
-    /// What the restore that an undo or a redo is about had restored.
+    /// The checkpoint that the restore behind an undo or a redo had restored.
     pub(crate) origin: Option<CheckpointId>,
 }
 
-/// Where the workspace stands after a restore.
+/// The checkpoint that the workspace stands on after a restore.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Landing {
-    /// Where it stood.
+    /// The same one as before.
     Stays,
-    /// On this checkpoint; on none where it was on none before.
+    /// This checkpoint. `None` if the workspace stood on none before.
     On(Option<CheckpointId>),
 }
 
@@ -126,7 +128,8 @@ impl Intent {
         Self { request, named: None, direction: Direction::Forward, landing, made_by: None, origin: None }
     }
 
-    /// Where the workspace stands afterwards, if it stood on `before`. A checkpoint of some paths moves nothing.
+    /// Returns the checkpoint that the workspace stands on afterwards, if it stood on `before`. Restoring a checkpoint
+    /// of some paths does not change it.
     fn lands_on(&self, plan: &RestorePlan, before: Option<CheckpointId>) -> Option<CheckpointId> {
         let moves = self.direction != Direction::Forward || plan.recorded_scope == Scope::Whole;
         match self.landing {
@@ -137,7 +140,8 @@ impl Intent {
 }
 
 impl Workspace {
-    /// What a restore would do; where the request names a plan, only if it is still that one. Only reads.
+    /// Returns what a restore would do. If the request names a plan, returns an error if the plan is another one by
+    /// now. Only reads.
     pub fn plan_restore(&self, request: &RestoreRequest) -> Result<RestorePlan> {
         let plan = self.plan_intent(&Intent::restore(request))?;
         plan.refuse_if_changed(request.plan.as_deref())?;
@@ -153,7 +157,8 @@ impl Workspace {
         self.told(restore(), now)
     }
 
-    /// Does a request concern anything at all? Not where it asks for state files alone and names paths that are none.
+    /// Returns whether a request concerns any path. Returns `false` if it asks for state files alone and names no path
+    /// of one.
     pub fn concerns_something(&self, request: &RestoreRequest) -> Result<bool> {
         let timeline = self.existing_store()?.timeline()?;
         Ok(plan::effective_scope(self, &timeline, request).paths().is_none_or(|paths| !paths.is_empty()))
@@ -170,7 +175,7 @@ impl Workspace {
 
     pub(crate) fn restore_locked(&self, writer: &Writer, intent: &Intent, now: Timestamp) -> Result<RestoreOutcome> {
         match self.restore_once(writer, intent, now) {
-            // What goes must be in the safety checkpoint, whatever is damaged beside it.
+            // Removed files must be in the safety checkpoint, whatever else in the store is damaged.
             Err(Error::StoreDamaged { .. })
                 if !writer.is_distrusted() && matches!(writer.journal()?, FoundJournal::Nothing) =>
             {
@@ -228,7 +233,7 @@ impl Workspace {
         };
         // The commit point: from here on the restore will be finished, by this process or the next.
         if let Err(error) = writer.open_journal(&journal) {
-            // Nothing of it is done yet, so nothing has to be.
+            // Nothing of it was done yet, so the restore can be given up.
             return Err(match writer.close_journal() {
                 Ok(()) => self.give_up_stage(writer, &stage.areas, error),
                 Err(_) => Error::Unfinished { source: Box::new(error) },
@@ -297,7 +302,7 @@ impl Workspace {
         })
     }
 
-    /// Reads what the restore concerns: also what is ignored by now, where the target holds it.
+    /// Reads the paths that the restore concerns. These include ignored paths that the target holds.
     fn scan_for_restore(
         &self,
         store: &Store,
@@ -314,7 +319,7 @@ impl Workspace {
         }
         let named = self.named_paths(timeline);
         let scope = plan::effective_scope(self, timeline, &intent.request);
-        // A few files are read sooner than what is known of thirty thousand.
+        // Reading a few files is faster than loading the stat cache of a large workspace.
         let cache = if self.names_directory(&scope) { self.stat_cache(store, timeline) } else { None };
         self.scan_into(&known.sources(surroundings, &named, &scope, cache.as_ref()), sink)
     }

@@ -1,5 +1,5 @@
-//! What the system would not let a restore change, found out while it is planned: other people's directories, mount points,
-//! and what carries an attribute against it.
+//! Finds the changes that the system would refuse, while a restore is planned: in directories of other users, on mount
+//! points, and on files whose attributes forbid it.
 
 use std::collections::HashMap;
 
@@ -19,12 +19,12 @@ const MOUNTED: &str = "something is mounted there";
 const STICKY: &str = "it is somebody else's, in a directory where only owners remove";
 const NOT_OWN: &str = "its permission bits can't be set, as it is somebody else's";
 
-/// Answers for one plan.
+/// Answers for one plan, cached.
 pub(super) struct Permitted<'a> {
     workspace: &'a Workspace,
-    /// Why names in a directory can't change; none where they can, or where there is no such directory yet.
+    /// The reason why names in a directory can't change. `None` if they can, or if there is no such directory yet.
     directories: HashMap<WorkspacePath, Option<&'static str>>,
-    /// The directory that was asked about last.
+    /// The directory of the last question.
     last: Option<(WorkspacePath, Option<Dir>)>,
 }
 
@@ -33,7 +33,7 @@ impl<'a> Permitted<'a> {
         Self { workspace, directories: HashMap::new(), last: None }
     }
 
-    /// Why what is at a path can't go, come or be replaced; none where it can.
+    /// Returns why the entry at a path can't be removed, created or replaced. Returns `None` if it can.
     pub(super) fn refusal_of_name(&mut self, path: &WorkspacePath) -> Result<Option<&'static str>> {
         let parent = path.parent().unwrap_or_default();
         if let Some(why) = self.refusal_of_names_in(&parent)? {
@@ -58,7 +58,7 @@ impl<'a> Permitted<'a> {
         })
     }
 
-    /// Why the permission bits of what is at a path can't be set; none where they can.
+    /// Returns why the permission bits of the entry at a path can't be set. Returns `None` if they can.
     pub(super) fn refusal_of_mode(&mut self, path: &WorkspacePath) -> Result<Option<&'static str>> {
         let full = self.full(path);
         let Some(directory) = self.directory(&path.parent().unwrap_or_default())? else { return Ok(None) };
@@ -91,8 +91,8 @@ impl<'a> Permitted<'a> {
         Ok(why)
     }
 
-    /// The directory at a path; none where there is none, or none that can be opened: whoever may not look into it is told
-    /// so elsewhere.
+    /// Returns the directory at a path. Returns `None` if there is none, or if it can't be opened: that is reported
+    /// elsewhere.
     fn directory(&mut self, path: &WorkspacePath) -> Result<Option<&Dir>> {
         if self.last.as_ref().is_none_or(|(last, _)| last != path) {
             let directory = match self.workspace.open_existing(path) {

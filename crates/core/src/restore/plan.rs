@@ -15,10 +15,10 @@ use crate::{
     workspace::Workspace,
 };
 
-/// Which entries a restore concerns.
+/// The entries that a restore concerns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Only {
-    /// All of them.
+    /// All entries.
     #[default]
     All,
     /// All but the agent's own state files.
@@ -27,30 +27,31 @@ pub enum Only {
     State,
 }
 
-/// What a restore would do.
+/// The changes that a restore would make.
 #[derive(Debug, Clone)]
 pub struct RestorePlan {
     /// A hash over the workspace, the target, the scope, the options, and each path's old and new kind, mode and
     /// content.
     pub hash: String,
-    /// What happens to the workspace.
+    /// The changes to the workspace.
     pub changes: Vec<Change>,
-    /// What stands in the way.
+    /// Paths with something in the way.
     pub conflicts: Vec<Conflict>,
-    /// What should go, and stays; it stands in nobody's way. A restore that was done tells it with its conflicts.
+    /// Paths that should be removed, and stay. They are not in the way of anything. A restore reports them with its
+    /// conflicts.
     pub(crate) unmet: Vec<Conflict>,
-    /// The same of what is git's own, which is told by itself.
+    /// The same for git's own files, which are reported separately.
     pub(crate) left_to_git: Vec<Conflict>,
     pub(crate) steps: Vec<Step>,
-    /// What happens to the user's repository.
+    /// The changes to the user repository.
     pub(crate) git: Option<GitMove>,
-    /// The paths that it touches, as undo will need them.
+    /// The paths that the restore touches, as undo will need them.
     pub(crate) recorded_scope: Scope,
-    /// What of them was named, where others are directories above that had to be made.
+    /// The paths among them that were named, if the others are directories above that had to be created.
     pub(crate) recorded_named: Option<Scope>,
 }
 
-/// The part of the workspace that a request concerns: what it names, within what the target covers.
+/// Returns the part of the workspace that a request concerns: the paths that it names, within the scope of the target.
 pub(super) fn effective_scope(workspace: &Workspace, timeline: &Timeline, request: &RestoreRequest) -> Scope {
     let target = timeline.get(&request.target).and_then(TimelineEntry::record);
     let covered = target.as_ref().map(|record| record.scope.clone()).unwrap_or_default();
@@ -65,7 +66,7 @@ pub(super) fn effective_scope(workspace: &Workspace, timeline: &Timeline, reques
     narrow(&wanted, &covered)
 }
 
-/// What both hold.
+/// Returns the intersection of two scopes.
 fn narrow(a: &Scope, b: &Scope) -> Scope {
     match (a, b) {
         (Scope::Whole, other) | (other, Scope::Whole) => other.clone(),
@@ -77,7 +78,7 @@ fn narrow(a: &Scope, b: &Scope) -> Scope {
 }
 
 impl RestorePlan {
-    /// The difference between what is there and what the target holds.
+    /// Compares the present files with those that the target holds.
     pub(super) fn between(
         workspace: &Workspace,
         store: &Store,
@@ -139,7 +140,7 @@ impl RestorePlan {
                 };
                 let was_named = intent.named.as_ref().and_then(Scope::paths);
                 let named = was_named.or((!widened.is_empty()).then_some(paths.as_slice()));
-                // What a directory above took the place of comes back with it.
+                // An entry that a directory above replaced comes back with it.
                 (with(paths, &widened), named.map(|named| with(named, &replaced)))
             }
         };
@@ -147,14 +148,14 @@ impl RestorePlan {
         Ok(Self { hash, changes, conflicts, unmet, left_to_git, steps, git, recorded_scope, recorded_named })
     }
 
-    /// What should go, and would stay; it stands in nobody's way.
+    /// Returns the paths that should be removed, and would stay. They are not in the way of anything.
     pub fn stays(&self) -> Vec<Conflict> {
         let mut stays = [self.unmet.as_slice(), &self.left_to_git].concat();
         stays.sort_by(|a, b| a.path.cmp(&b.path));
         stays
     }
 
-    /// Where the user's repository will stand; none where it is left alone.
+    /// Returns the position that the user repository will have, or `None` if it is left alone.
     pub fn git(&self) -> Option<&GitState> {
         self.git.as_ref().map(|git| &git.after)
     }

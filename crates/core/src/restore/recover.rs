@@ -1,4 +1,4 @@
-//! Finishing a restore that was interrupted, or taking it back.
+//! Finishes an interrupted restore, or takes it back.
 
 use jiff::Timestamp;
 
@@ -11,22 +11,22 @@ use crate::{
     workspace::Workspace,
 };
 
-/// What became of an interrupted restore.
+/// The outcome for an interrupted restore.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Recovery {
-    /// There was none.
+    /// There was no interrupted restore.
     Nothing,
     /// It was finished.
     Finished,
     /// It was taken back.
     TakenBack,
-    /// It can't be carried out here, as its journal can't be read or another directory has the workspace's path by now:
-    /// it was put out of the way, and the files are as they were found.
+    /// It can't be carried out here: its journal can't be read, or another directory is at the workspace's path by now.
+    /// It was set aside, and the files are as they were found.
     SetAside,
 }
 
 impl Recovery {
-    /// The word of the answers.
+    /// Returns the word that JSON answers use.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Nothing => "nothing",
@@ -37,12 +37,12 @@ impl Recovery {
     }
 }
 
-/// An interrupted restore, and what somebody else got in the way of when it was finished or taken back.
+/// The recovery of an interrupted restore, with its conflicts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recovered {
-    /// What became of it.
+    /// The outcome.
     pub outcome: Recovery,
-    /// What was left, and why; what somebody wrote in the meantime is kept.
+    /// Paths that were skipped, and why. Bytes that another process wrote in the meantime are kept.
     pub conflicts: Vec<Conflict>,
 }
 
@@ -52,25 +52,25 @@ impl Recovered {
     }
 }
 
-/// So many conflicts an event names.
+/// The maximum number of conflicts that an event names.
 const MAX_TOLD: usize = 100;
 
-/// Does the log of operations have it?
+/// Returns whether the log of operations has the restore.
 fn is_noted(writer: &Writer, journal: &Journal) -> Result<bool> {
     Ok(writer.timeline()?.operations.restores().any(|done| done.sequence == journal.sequence))
 }
 
-/// Which way an interrupted restore goes.
+/// The direction in which an interrupted restore is carried to its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Way {
-    /// To the tree that it was on the way to.
+    /// To the tree that it was to restore.
     Forward,
     /// To the tree that was there before it.
     Back,
 }
 
 impl Workspace {
-    /// Is there a restore that was interrupted and not finished yet?
+    /// Returns whether there is an interrupted restore that is not finished yet.
     pub fn has_interrupted_restore(&self) -> Result<bool> {
         match self.store()? {
             Some(store) => Ok(!matches!(store.journal()?, FoundJournal::Nothing)),
@@ -78,7 +78,7 @@ impl Workspace {
         }
     }
 
-    /// Finishes a restore that was interrupted, or takes it back.
+    /// Finishes an interrupted restore, or takes it back.
     pub fn recover(&self, way: Way, now: Timestamp) -> Result<Recovered> {
         if self.store()?.is_none() {
             return Ok(Recovered::without_conflicts(Recovery::Nothing));
@@ -93,7 +93,8 @@ impl Workspace {
         let journal = match writer.journal()? {
             FoundJournal::Nothing => {
                 let leftovers = writer.leftover_areas()?;
-                // Beside a journal that could not be read they may hold what somebody wrote during the restore.
+                // Beside a journal that could not be read, they may hold bytes that another process wrote during the
+                // restore.
                 if !leftovers.is_empty() && !writer.has_damaged_journal() {
                     self.clear_stage(writer, &leftovers)?;
                 }
@@ -103,8 +104,9 @@ impl Workspace {
             FoundJournal::Damaged(problem) if way == Way::Forward => {
                 return Err(Error::JournalDamaged { store: self.store_directory().to_owned(), problem });
             }
-            // It can't be carried out either way. Out of the way it lets other commands work; the safety checkpoint that
-            // was published before the first write is the way back, and `verify` goes on naming the damage.
+            // It can't be carried out in either direction. Once it is set aside, other commands work again. The safety
+            // checkpoint that was published before the first write is the way back, and `verify` goes on reporting the
+            // damage.
             FoundJournal::Damaged(_) => {
                 writer.set_journal_aside()?;
                 return self.tell_recovery(writer, Recovered::without_conflicts(Recovery::SetAside), now);
@@ -113,7 +115,7 @@ impl Workspace {
         if self.is_another_directory(writer)? {
             return self.set_aside(writer, &journal, now);
         }
-        // Once it is in the log it is done but for the cleaning up: taking it back now would contradict the log.
+        // Once it is in the log, only the cleanup is left: taking it back now would contradict the log.
         let is_over = journal.taken_back || is_noted(writer, &journal)?;
         let journal = if way == Way::Back && !is_over { self.turn_back(writer, journal)? } else { journal };
         let outcome = if journal.taken_back { Recovery::TakenBack } else { Recovery::Finished };
@@ -127,14 +129,14 @@ impl Workspace {
         Ok(recovered)
     }
 
-    /// Puts a restore of another directory out of the way, and tells of it.
+    /// Sets the restore of another directory aside, and reports it.
     pub(crate) fn set_aside(&self, writer: &Writer, journal: &Journal, now: Timestamp) -> Result<Recovered> {
         let conflicts = self.abandon(writer, journal, now)?;
         self.tell_recovery(writer, Recovered { outcome: Recovery::SetAside, conflicts }, now)
     }
 
-    /// The directory that was being restored is gone, and another has its path by now: it gets none of those files. What
-    /// somebody wrote into the old one meanwhile is kept.
+    /// Gives up a restore whose directory is gone, while another directory is at its path by now. That directory gets
+    /// none of the files. Bytes that another process wrote into the old one in the meantime are kept.
     fn abandon(&self, writer: &Writer, journal: &Journal, now: Timestamp) -> Result<Vec<Conflict>> {
         let mut conflicts = Vec::new();
         let mut areas = journal.areas.clone();
@@ -150,10 +152,10 @@ impl Workspace {
         Ok(conflicts)
     }
 
-    /// Writes the journal that leads back, in place of the one that led forward.
+    /// Replaces the journal that leads forward with one that leads back.
     fn turn_back(&self, writer: &Writer, journal: Journal) -> Result<Journal> {
         let steps = journal.steps.iter().map(crate::store::Step::reversed).collect();
-        // The last step of the repository's is the first one back.
+        // The last step of the repository is the first one on the way back.
         let git = journal.git.iter().rev().map(crate::store::GitStep::reversed).collect();
         let back = Journal { steps, git, taken_back: true, ..journal };
         writer.open_journal(&back)?;
@@ -168,8 +170,8 @@ impl Workspace {
         Ok(conflicts)
     }
 
-    /// A step failed: puts everything back, so that the failure changed nothing. What can't be put back now is left to
-    /// the next command.
+    /// Puts everything back after a step failed, so that the failure changed nothing. What can't be put back now is
+    /// left to the next command.
     pub(super) fn take_back_after(&self, writer: &Writer, journal: Journal, error: Error, now: Timestamp) -> Error {
         let back = self.turn_back(writer, journal).and_then(|journal| self.run_again(writer, &journal, now));
         match back {
@@ -183,7 +185,7 @@ impl Workspace {
         }
     }
 
-    /// Keeps what somebody wrote in between, notes what was done, and cleans up behind itself.
+    /// Keeps bytes that another process wrote in the meantime, logs the restore, and cleans up.
     pub(super) fn finish_journal(
         &self,
         writer: &Writer,

@@ -1,5 +1,5 @@
-//! What the system refuses when a restore that was interrupted is finished or taken back: it is left, and told, so that the
-//! restore comes to its end.
+//! Handles refusals of the system when an interrupted restore is finished or taken back. The refused part is skipped
+//! and reported, so that the restore comes to an end.
 
 use std::io;
 
@@ -7,19 +7,19 @@ use rustix::io::Errno;
 
 use crate::error::Error;
 
-/// Has somebody tried before?
+/// Tells whether the restore was attempted before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Attempt {
-    /// The files are as the plan saw them a moment ago; what comes out of the workspace is checked afterwards. What is
-    /// refused fails.
+    /// The files are as the plan saw them a moment ago. Whatever comes out of the workspace is checked afterwards. A
+    /// refusal is an error.
     First,
-    /// Any part may be done, and anybody may have written since: content that is neither old nor new stays. What is
-    /// refused is left.
+    /// Any part may be done already, and other processes may have written since: content that is neither old nor new
+    /// stays. A refused part is skipped.
     Again,
 }
 
 impl Attempt {
-    /// What is to be left is tried once more before: what fails just once is no reason to leave anything.
+    /// Retries a refused action once before it is skipped: a single failure is no reason to skip anything.
     pub(super) fn insist<T, E>(
         self,
         act: impl Fn() -> Result<T, E>,
@@ -32,7 +32,8 @@ impl Attempt {
     }
 }
 
-/// Why the system refuses, in words; none where it did not refuse but fail, so that trying later may help.
+/// Returns why the system refuses, in words. Returns `None` if it did not refuse but failed, so that a later retry may
+/// help.
 pub(super) fn refusal(error: &io::Error) -> Option<&'static str> {
     match error.raw_os_error().map(Errno::from_raw_os_error)? {
         Errno::XDEV => Some("another file system is mounted there by now"),
@@ -43,7 +44,7 @@ pub(super) fn refusal(error: &io::Error) -> Option<&'static str> {
     }
 }
 
-/// The same of an error of the library's.
+/// Like [`refusal`], for an error of the library.
 pub(super) fn refusal_in(error: &Error) -> Option<&'static str> {
     match error {
         Error::Io { source, .. } => refusal(source),

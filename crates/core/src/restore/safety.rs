@@ -1,4 +1,4 @@
-//! The safety checkpoint: what the workspace is right before a restore touches it.
+//! Publishes the safety checkpoint: the workspace right before a restore touches it.
 
 use std::collections::{HashMap, HashSet};
 
@@ -17,27 +17,28 @@ use crate::{
     workspace::{Surroundings, Workspace},
 };
 
-/// What a restore found, with the contents on their way into the store.
+/// The files that a restore found, with the contents on their way into the store.
 pub(super) struct Present {
     pub(super) scan: Scan,
     pub(super) pack: PackWriter,
     pub(super) surroundings: Surroundings,
-    /// Of the user's git, where the restore moves it.
+    /// Files of the user repository, if the restore moves it.
     pub(super) git: Vec<NewGitFile>,
 }
 
 /// A safety checkpoint that was published.
 pub(super) struct Safety {
     pub(super) id: CheckpointId,
-    /// How many of the paths in it no other checkpoint has as they are.
+    /// The number of paths in it whose contents no other checkpoint holds.
     pub(super) unsaved: usize,
-    /// What the whole workspace was, for the next scan.
+    /// The capture of the whole workspace, for the next scan. `None` if the restore concerns some paths only.
     pub(super) seen: Option<Capture>,
     pub(super) sequence: u64,
 }
 
 impl Workspace {
-    /// Will the safety checkpoint hold what goes away? The store may have it from before, and damaged by now.
+    /// Checks that the safety checkpoint will hold everything that is removed. The store may have it from before, and
+    /// damaged by now.
     pub(super) fn check_present(&self, writer: &Writer, present: &Present, plan: &RestorePlan) -> Result<()> {
         let going = plan.steps.iter().filter(|step| step.takes_leaf());
         let contents = going.clone().filter_map(|step| step.old?.content()).map(|content| *content.as_bytes());
@@ -51,7 +52,7 @@ impl Workspace {
         Ok(())
     }
 
-    /// Publishes what is there now.
+    /// Publishes a checkpoint of the present files.
     pub(super) fn publish_safety(
         &self,
         writer: &Writer,
@@ -72,7 +73,7 @@ impl Workspace {
         let mut found = changes_in(writer, standing.as_ref(), &capture, scope)?;
         count_what_goes(&mut found.changes, plan, &LineSource::in_pack(writer, &pack))?;
         let unsaved = match intent.made_by.filter(|id| timeline.get(id).is_some()) {
-            // What the restore that is taken back brought is in the checkpoint that it came from.
+            // Files that the restore being taken back brought are in the checkpoint that they came from.
             Some(id) => {
                 let made = changes_in(writer, Some(&writer.snapshot(&id)?), &capture, scope)?;
                 let differing: HashSet<&WorkspacePath> = made.changes.iter().map(|change| &change.path).collect();
@@ -97,8 +98,8 @@ impl Workspace {
         Ok(Safety { id, sequence, unsaved, seen })
     }
 
-    /// Keeps what was seen for the next scan while `act` writes files, side by side where those are many. That it could
-    /// not be kept costs the next scan some time, and nobody anything else.
+    /// Writes the stat cache for the next scan while `act` writes files, concurrently if there are many files. If the
+    /// cache can't be written, the next scan takes longer, and nothing else is lost.
     pub(super) fn remember_during<T>(
         &self,
         writer: &Writer,
@@ -120,7 +121,7 @@ impl Workspace {
     }
 }
 
-/// The trees above a path that are taken over from an earlier checkpoint.
+/// Returns the trees above a path that are reused from an earlier checkpoint.
 fn trees_above(root: &Directory, path: &WorkspacePath) -> Vec<[u8; 20]> {
     let mut found = Vec::new();
     let mut directory = root;
@@ -137,18 +138,18 @@ fn trees_above(root: &Directory, path: &WorkspacePath) -> Vec<[u8; 20]> {
     found
 }
 
-/// What differs from a snapshot; lines are not counted yet.
+/// Returns the differences from a snapshot. Lines are not counted yet.
 fn changes_in(writer: &Writer, standing: Option<&Snapshot>, capture: &Capture, scope: &Scope) -> Result<Comparison> {
     let old = standing.map_or(Tree::Empty, |snapshot| Tree::Stored(*snapshot));
     let new = Tree::Scanned(&capture.scan.root, capture.mode_defaults);
     let mut found = compare_within(scope, Some(writer), old, new)?;
-    // A scan of some paths says nothing of the others.
+    // A scan of some paths says nothing about other paths.
     found.changes.retain(|change| scope.contains(&change.path));
     found.left_out.retain(|path| scope.contains(path));
     Ok(found)
 }
 
-/// Counts lines. What goes is often what had come: the plan has its lines already, the other way round.
+/// Counts lines. The plan often reverses these changes, and has counted their lines already.
 fn count_what_goes(changes: &mut Vec<Change>, plan: &RestorePlan, source: &LineSource<'_>) -> Result<()> {
     let back: HashMap<&WorkspacePath, &Change> = plan.changes.iter().map(|change| (&change.path, change)).collect();
     let (mut counted, mut rest): (Vec<Change>, Vec<Change>) = std::mem::take(changes).into_iter().partition(|change| {
@@ -172,11 +173,11 @@ fn safety_message(writer: &Writer, timeline: &Timeline, intent: &Intent) -> Resu
         Direction::Redo => "before redoing the restore to",
     };
     let target = intent.origin.unwrap_or(intent.request.target);
-    // What an undo takes back may be of a checkpoint that is gone by now.
+    // The restore that an undo takes back may be of a checkpoint that was deleted.
     let message = timeline.get(&target).map(|entry| writer.summary(entry)).transpose()?.map(|found| found.message);
     let first = message.as_deref().and_then(|message| message.lines().next()).unwrap_or_default();
     let short: String = first.chars().take(60).collect();
-    // Without quotes: whoever shows it puts it in quotes.
+    // Without quotes: the front ends add them.
     Ok(if short.is_empty() {
         format!("{what} {}", target.short())
     } else {

@@ -1,4 +1,4 @@
-//! Making the new files ready, on the same mount as the paths that they are for.
+//! Creates the new files in staging areas, on the same mount as the paths that they are for.
 
 use std::{
     collections::HashMap,
@@ -25,34 +25,35 @@ use crate::{
     workspace::Workspace,
 };
 
-/// So many files are made ready one after the other.
+/// Up to this number, files are staged one after the other.
 pub(super) const FEW: usize = 32;
 
-/// More files than this are made durable with one call for the whole file system, which also waits for what others wrote.
+/// Above this number, files are made durable with one call for the whole file system. That call also waits for the
+/// writes of other processes.
 pub(super) const MANY: usize = 1_000;
 
-/// What to do with a directory that is there where a staging area goes.
+/// The treatment of a directory that exists at the path of a staging area.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum IfThere {
-    /// It is somebody else's.
+    /// It belongs to another process or the user.
     Fail,
-    /// It is that of the restore which was interrupted.
+    /// It belongs to the restore that was interrupted.
     Use,
 }
 
-/// When a file that is made ready becomes durable.
+/// The moment at which a staged file becomes durable.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Durability {
     /// As soon as it is written.
     Synced,
-    /// With all the others.
+    /// Together with all other files.
     Later,
 }
 
-/// The staging areas of one restore, open.
+/// The open staging areas of one restore.
 pub(super) struct Stage {
     pub(super) areas: Vec<Area>,
-    /// None where the mount that it was on is gone.
+    /// `None` for an area that can't be opened, for instance because its mount is gone.
     directories: Vec<Option<Dir>>,
 }
 
@@ -61,13 +62,13 @@ impl Stage {
         self.directories.iter().flatten()
     }
 
-    /// A step's area; none where it is gone with the mount that it was on.
+    /// Returns a step's area. Returns `None` if it can't be opened, for instance because its mount is gone.
     pub(super) fn find(&self, step: &Step) -> Result<Option<&Dir>> {
         let missing = || Error::Internal("a step without a staging area".into());
         self.directories.get(step.area).map(Option::as_ref).ok_or_else(missing)
     }
 
-    /// The areas that could be opened, and those that could not.
+    /// Returns the areas that could be opened, and those that could not.
     pub(super) fn opened_and_not(&self) -> (Vec<Area>, Vec<Area>) {
         let is_open = |(_, directory): &(&Area, &Option<Dir>)| directory.is_some();
         let (opened, not): (Vec<_>, Vec<_>) = self.areas.iter().zip(&self.directories).partition(is_open);
@@ -80,29 +81,29 @@ impl Stage {
     }
 }
 
-/// The name of a step's file in its area.
+/// Returns the name of a step's file in its area.
 pub(super) fn slot(number: usize) -> Vec<u8> {
     number.to_string().into_bytes()
 }
 
-/// Where old files go on file systems that can't exchange two names: one name for each time that the step was tried, in
-/// one direction or the other.
+/// Returns the names for old files on file systems that can't exchange two names. Each attempt at a step, in either
+/// direction, uses another one.
 pub(super) fn old_slots(number: usize) -> impl Iterator<Item = Vec<u8>> {
     let name = move |turn: usize| if turn == 0 { format!("{number}.old") } else { format!("{number}.old.{turn}") };
     (0..).map(move |turn| name(turn).into_bytes())
 }
 
-/// The steps that need a file or link made ready, with their numbers.
+/// Returns the steps that need a staged file or symlink, with their numbers.
 fn staged(steps: &[Step]) -> Vec<(usize, &Step)> {
     steps.iter().enumerate().filter(|(_, step)| step.puts_leaf()).collect()
 }
 
 impl Workspace {
-    /// Makes every new file and link ready, not yet durable; reads and checks every object on the way.
+    /// Stages every new file and symlink. They are not durable yet. Reads and checks every object on the way.
     pub(super) fn stage(&self, writer: &Writer, plan: &mut RestorePlan, sequence: u64) -> Result<Stage> {
         let areas = self.choose_areas(writer, &mut plan.steps, sequence)?;
         if areas.iter().any(|area| matches!(area, Area::Workspace { .. })) {
-            // Beside those that could not be cleared.
+            // Areas that could not be cleared stay noted.
             let mut noted = writer.leftover_areas()?;
             noted.retain(|area| matches!(area, Area::Workspace { .. }));
             noted.extend(areas.iter().cloned());
@@ -121,13 +122,15 @@ impl Workspace {
         Ok(stage)
     }
 
-    /// Nothing has been touched yet; what was made ready is swept, now or by the next writer.
+    /// Clears the staging areas after an error, and returns that error. Nothing in the workspace was touched yet. If
+    /// clearing fails, the next writer does it.
     pub(super) fn give_up_stage(&self, writer: &Writer, areas: &[Area], error: Error) -> Error {
         drop(self.clear_stage(writer, areas));
         error
     }
 
-    /// Makes what is ready durable while `act` does something else that waits for the disk; both are done when this ends.
+    /// Makes the staged files durable while `act` does something else that waits for the disk. Both are done when this
+    /// returns.
     pub(super) fn sync_stage_during<T>(
         &self,
         writer: &Writer,
@@ -151,7 +154,7 @@ impl Workspace {
         Ok(Stage { areas, directories })
     }
 
-    /// Opens the areas of a restore that was interrupted; one whose mount is gone by now, or lets nobody in, is left out.
+    /// Opens the areas of an interrupted restore. Skips an area whose mount is gone by now, or can't be accessed.
     pub(super) fn open_stage_again(&self, writer: &Writer, areas: &[Area]) -> Result<Stage> {
         let open = |area: &Area| {
             let open = || {
@@ -188,7 +191,7 @@ impl Workspace {
         }
     }
 
-    /// Finds a place for each step's file that it can be renamed from: in the store, or at the top of its mount.
+    /// Finds an area for each step from which its file can be renamed: in the store, or at the top of its mount.
     fn choose_areas(&self, writer: &Writer, steps: &mut [Step], sequence: u64) -> Result<Vec<Area>> {
         let layout = writer.layout();
         private::make_directories(&layout.stage()).or_fail("create", layout.stage())?;
@@ -217,7 +220,7 @@ impl Workspace {
         Ok(areas)
     }
 
-    /// The directory at a path, or the nearest one above it that exists.
+    /// Returns the directory at a path, or the nearest one above it that exists.
     fn nearest_directory(&self, path: &WorkspacePath) -> Result<(Dir, WorkspacePath)> {
         let mut directory = Dir::open_resolved(self.root()).or_fail("open", self.root())?;
         let mut reached = WorkspacePath::root();
@@ -234,7 +237,7 @@ impl Workspace {
         Ok((directory, reached))
     }
 
-    /// The topmost directory of the workspace from which a rename reaches this one.
+    /// Returns the topmost directory of the workspace from which a rename reaches this one.
     fn mount_top(&self, directory: &Dir, path: WorkspacePath) -> Result<WorkspacePath> {
         let mut top = path;
         while let Some(parent) = top.parent() {
@@ -288,7 +291,8 @@ impl Workspace {
         Ok(())
     }
 
-    /// Makes the files durable, each by itself; false where one can't be opened for that, as its own mode forbids it.
+    /// Makes the files durable one by one. Returns `false` if one can't be opened for that because its own permissions
+    /// forbid it.
     fn sync_staged(&self, staged: &[(usize, &Step)], stage: &Stage) -> Result<bool> {
         let files: Vec<_> = staged.iter().filter(|(_, step)| matches!(step.new, Some(Side::File { .. }))).collect();
         let is_refused = AtomicBool::new(false);
@@ -306,7 +310,7 @@ impl Workspace {
         Ok(!is_refused.into_inner())
     }
 
-    /// Makes the file or link of one step ready.
+    /// Stages the file or symlink of one step.
     pub(super) fn stage_one(
         &self,
         store: &Store,
@@ -347,7 +351,7 @@ impl Workspace {
         }
     }
 
-    /// Owner first, then permission bits: a change of owner takes some of them away.
+    /// Sets the owner first, then the permission bits: a change of owner clears some of them.
     fn dress(&self, step: &Step, file: &File, mode: Mode) -> io::Result<()> {
         let owner = self.new_owner(&step.path);
         if let Some((user, group)) = owner {
@@ -356,13 +360,13 @@ impl Workspace {
         set_mode(file, if owner.is_some() { mode.without_identity() } else { mode })
     }
 
-    /// Who root gives a new file or link to, where that is somebody else.
+    /// Returns the owner to whom root gives a new file or symlink, if that is another user.
     fn new_owner(&self, path: &WorkspacePath) -> Option<(u32, u32)> {
         let own = own_identity();
         self.owner_for(path).filter(|owner| own.0 == 0 && *owner != own)
     }
 
-    /// Who a restored file should belong to: whoever has the one in its place, else the directory.
+    /// Returns the owner that a restored file should have: the owner of the file in its place, else of the directory.
     fn owner_for(&self, path: &WorkspacePath) -> Option<(u32, u32)> {
         let (directory, reached) = self.nearest_directory(&path.parent()?).ok()?;
         if Some(reached) == path.parent()
@@ -373,9 +377,9 @@ impl Workspace {
         directory.owner().ok()
     }
 
-    /// Empties and removes the areas. Only files of the program's own are in them by now; a directory that somebody put
-    /// there is none of them, and stays.
-    /// One on a mount that can't be written by now stays noted, and stops nobody.
+    /// Empties and removes the areas. By now they hold only the program's own files. A directory that another process
+    /// put there is not one of them, and stays. An area on a mount that can't be written by now stays noted, and is not
+    /// an error.
     pub(super) fn clear_stage(&self, writer: &Writer, areas: &[Area]) -> Result<()> {
         let is_elsewhere = |area: &Area| matches!(area, Area::Workspace { .. });
         let noted: Vec<Area> = writer.leftover_areas()?.into_iter().filter(is_elsewhere).collect();
@@ -393,8 +397,8 @@ impl Workspace {
         }
     }
 
-    /// What lies in an area that can't be opened was not looked at: it is cleared by nobody, and told where it is still
-    /// there.
+    /// Leaves areas alone that can't be opened: their contents were not examined, so they are never cleared. Reports
+    /// those that still exist.
     pub(super) fn leave_unopened(&self, writer: &Writer, unopened: &[Area]) -> Result<Vec<Conflict>> {
         if unopened.is_empty() {
             return Ok(Vec::new());
@@ -428,7 +432,7 @@ impl Workspace {
         let directory = match parent.open_dir(name.as_bytes()) {
             Ok(directory) => directory,
             Err(error) if is_absence(&error) => return Ok(()),
-            // Root was killed before it could give it away, and so before anything was in it.
+            // Root's process was killed before it could give the directory away, and so before anything was in it.
             Err(error) if is_refused(&error) && parent.remove_dir(name.as_bytes()).is_ok() => return Ok(()),
             Err(error) => return Err(error).or_fail("clear", path),
         };
@@ -437,7 +441,7 @@ impl Workspace {
             Err(_) => false,
         };
         let all = directory.list().or_fail("clear", &path)?;
-        // It was noted, but never made, and somebody has a directory of that name.
+        // The area was noted, but never created, and the user has a directory of that name.
         if matches!(area, Area::Workspace { .. }) && !all.is_empty() && !files::is_marked(&directory) {
             return Ok(());
         }
@@ -446,7 +450,7 @@ impl Workspace {
             None => is_directory(&listed.name),
         });
         let remove = |listed: &Listed| directory.remove_own_file(&listed.name).or_fail("clear", &path);
-        // The mark goes last: without it, what is left would be the user's.
+        // The mark is removed last: without it, the remaining files would count as the user's.
         let (marks, listed): (Vec<_>, Vec<_>) = listed.into_iter().partition(|listed| files::is_mark(&listed.name));
         if listed.len() <= FEW {
             listed.iter().try_for_each(remove)?;
@@ -461,7 +465,7 @@ impl Workspace {
     }
 }
 
-/// Who this process is: user and group.
+/// Returns the effective user and group of this process.
 pub(super) fn own_identity() -> (u32, u32) {
     (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw())
 }

@@ -10,7 +10,7 @@ use crate::{
     store::{ClockNote, Timeline},
 };
 
-/// The wall clock may run ahead of the boot-time clock by so much: it is adjusted now and then.
+/// The wall clock may run ahead of the boot-time clock by this much: it is adjusted now and then.
 const TOLERANCE: Duration = Duration::from_secs(86_400);
 
 /// A reason not to trust the clock with the age of checkpoints.
@@ -23,7 +23,7 @@ pub enum ClockDoubt {
         /// The time of that checkpoint.
         time: Timestamp,
     },
-    /// It went ahead since the boot by more than time has passed.
+    /// It advanced since the boot by more than the time that has passed.
     Ahead {
         /// The difference.
         by: Duration,
@@ -46,8 +46,8 @@ impl fmt::Display for ClockDoubt {
     }
 }
 
-/// Returns why the clock is not to be trusted. `noted` is what both clocks were when the store was first written in this
-/// boot.
+/// Returns why the clock is not to be trusted. `noted` has the readings of both clocks from when the store was first
+/// written in this boot.
 pub(super) fn doubt(
     timeline: &Timeline,
     now: Timestamp,
@@ -65,7 +65,7 @@ pub(super) fn doubt(
     (noted.boot == boot.boot && by > TOLERANCE).then_some(ClockDoubt::Ahead { by })
 }
 
-/// The note for this boot: the one that there is, or a new one.
+/// Returns the note for this boot: the existing one, or a new one.
 pub(super) fn note(noted: Option<ClockNote>, now: Timestamp, boot: Option<&BootTime>) -> Option<ClockNote> {
     let Some(boot) = boot else { return noted };
     match noted {
@@ -74,7 +74,7 @@ pub(super) fn note(noted: Option<ClockNote>, now: Timestamp, boot: Option<&BootT
     }
 }
 
-/// The time of the boot by the wall clock, in milliseconds since 1970.
+/// Returns the time of the boot by the wall clock, in milliseconds since 1970.
 fn booted_at(boot: &BootTime, now: Timestamp) -> i64 {
     now.as_millisecond().saturating_sub(i64::try_from(boot.since_boot.as_millis()).unwrap_or(i64::MAX))
 }

@@ -10,19 +10,19 @@ use crate::{
     store::{HeldContents, PackedSizes, Store, Timeline, TimelineEntry},
 };
 
-/// How checkpoints fit into a number of bytes.
+/// The result of fitting checkpoints into a number of bytes.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Fit {
-    /// Without these, oldest first, the rest fits.
+    /// The rest fits without these checkpoints, oldest first.
     Without(Vec<CheckpointId>),
-    /// Those that must stay need so many bytes by themselves.
+    /// The checkpoints that must stay need more bytes by themselves.
     Never {
-        /// That many.
+        /// The number of bytes that they need.
         needed: u64,
     },
 }
 
-/// Returns which checkpoints have to go for the rest to fit into `max` bytes.
+/// Returns the checkpoints that have to go for the rest to fit into `max` bytes.
 ///
 /// `unexplained` are bytes that the store has beyond what its objects account for.
 pub(super) fn fit(
@@ -62,7 +62,7 @@ pub(super) fn unexplained_bytes(store: &Store, timeline: &Timeline) -> Result<u6
     Ok(store.bytes()?.saturating_sub(explained))
 }
 
-/// The checkpoints that no limit of bytes may take.
+/// Returns the checkpoints that `max_bytes` may not remove.
 fn staying(store: &Store, timeline: &Timeline, limits: &RetentionSettings, when: &When) -> HashSet<CheckpointId> {
     let mut staying: HashSet<CheckpointId> = protected(timeline).into_keys().collect();
     let is_in_danger =

@@ -1,7 +1,7 @@
-//! Which checkpoints stay and which go: deleting, pinning, pruning.
+//! Decides which checkpoints stay and which go: deleting, pinning, pruning.
 //!
-//! [`plan`] says what the policy keeps, [`unsaved`] which safety checkpoints stay for their contents, [`limit`] what has
-//! to go for the store to fit into `max_bytes`, and [`clock`] when ages are not to be trusted.
+//! [`plan`] is the policy. [`unsaved`] finds the safety checkpoints that stay for their contents. [`limit`] finds the
+//! checkpoints that have to go for the store to fit into `max_bytes`. [`clock`] tells when ages are not to be trusted.
 
 mod clock;
 mod limit;
@@ -26,15 +26,15 @@ use crate::{
     workspace::Workspace,
 };
 
-/// A save looks so often whether a limit can be kept to that could not, in milliseconds.
+/// The time, in milliseconds, after which a save checks again whether a limit can be met that could not be met before.
 const LOOK_AGAIN_AFTER: i64 = 86_400_000;
 
-/// What [`Workspace::prune`] would do.
+/// The changes that [`Workspace::prune`] would make.
 #[derive(Debug, Clone, Default)]
 pub struct PrunePlan {
     /// A verdict on every checkpoint, newest first.
     pub verdicts: Vec<Verdict>,
-    /// How large the store is.
+    /// The size of the store.
     pub bytes: u64,
     /// Contents that exist nowhere else afterwards.
     pub losses: Vec<Loss>,
@@ -45,13 +45,13 @@ pub struct PrunePlan {
 /// The outcome of [`Workspace::prune`].
 #[derive(Debug, Clone, Default)]
 pub struct Pruned {
-    /// What went.
+    /// The checkpoints that were deleted.
     pub deleted: Vec<CheckpointId>,
-    /// How many stayed.
+    /// The number of checkpoints that stayed.
     pub kept: usize,
-    /// How large the store was.
+    /// The size of the store before.
     pub bytes_before: u64,
-    /// How large it is.
+    /// The size of the store now.
     pub bytes_after: u64,
     /// Limits that were not applied, and why.
     pub not_applied: Vec<NotApplied>,
@@ -60,7 +60,7 @@ pub struct Pruned {
 /// A limit that is set and was not applied.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NotApplied {
-    /// `max_age`, because the age of checkpoints can't be told.
+    /// `max_age`, because the age of checkpoints is in doubt.
     MaxAge(ClockDoubt),
     /// `max_bytes`, because checkpoints that it may not remove need more.
     MaxBytes {
@@ -72,7 +72,7 @@ pub enum NotApplied {
 }
 
 impl NotApplied {
-    /// The key in the settings.
+    /// Returns the key in the settings.
     pub fn key(&self) -> &'static str {
         match self {
             Self::MaxAge(_) => "max_age",
@@ -104,7 +104,8 @@ impl fmt::Display for NotApplied {
 }
 
 impl Workspace {
-    /// Forgets checkpoints; feature ones only by force. Says which, in the order given.
+    /// Deletes checkpoints. Feature checkpoints are deleted only by force. Returns the deleted checkpoints, in the
+    /// order given.
     pub fn delete(&self, ids: &[CheckpointId], force: bool, now: Timestamp) -> Result<Vec<CheckpointId>> {
         self.told(self.delete_now(ids, force, now), now)
     }
@@ -131,7 +132,8 @@ impl Workspace {
         Ok(deleted)
     }
 
-    /// The checkpoints that are older than this; feature ones only by force, where the workspace stands never.
+    /// Returns the checkpoints that are older than `age`. Feature checkpoints are included only by force. The
+    /// checkpoint that the workspace stands on, and pinned ones, are never included.
     pub fn older_than(
         &self,
         age: Duration,
@@ -153,12 +155,12 @@ impl Workspace {
         Ok(timeline.entries().iter().filter(is_wanted).map(|entry| entry.id).collect())
     }
 
-    /// Keeps a checkpoint from retention.
+    /// Protects a checkpoint from retention.
     pub fn pin(&self, id: &CheckpointId, now: Timestamp) -> Result<Checkpoint> {
         self.told(self.change_pin(id, now, Writer::pin), now)
     }
 
-    /// Leaves a checkpoint to retention again.
+    /// Makes a checkpoint subject to retention again.
     pub fn unpin(&self, id: &CheckpointId, now: Timestamp) -> Result<Checkpoint> {
         self.told(self.change_pin(id, now, Writer::unpin), now)
     }
@@ -176,7 +178,7 @@ impl Workspace {
         self.get(id)
     }
 
-    /// What the retention policy says of every checkpoint. Only reads.
+    /// Returns the verdict of the retention policy on every checkpoint. Only reads.
     pub fn plan_prune(&self, now: Timestamp) -> Result<PrunePlan> {
         let Some(store) = self.store()? else { return Ok(PrunePlan::default()) };
         let timeline = store.timeline()?;
@@ -191,12 +193,13 @@ impl Workspace {
         Ok(PrunePlan { verdicts, bytes, losses, not_applied })
     }
 
-    /// The space that a store has. Only reads.
+    /// Returns the space that the store takes up. Only reads.
     pub fn store_bytes(&self) -> Result<u64> {
         self.store()?.map_or(Ok(0), |store| store.bytes())
     }
 
-    /// Contents that exist nowhere else once these checkpoints are deleted. Only safety checkpoints are looked at.
+    /// Returns the contents that exist nowhere else once these checkpoints are deleted. Only safety checkpoints are
+    /// examined.
     pub fn losses_without(&self, ids: &[CheckpointId]) -> Result<Vec<Loss>> {
         let Some(store) = self.store()? else { return Ok(Vec::new()) };
         let timeline = store.timeline()?;
@@ -210,13 +213,13 @@ impl Workspace {
         Ok(unsaved::losses(&store, &verdicts))
     }
 
-    /// Why the age of checkpoints is not to be trusted now. Only reads.
+    /// Returns why the age of checkpoints is not to be trusted now. Only reads.
     pub fn clock_doubt(&self, now: Timestamp) -> Result<Option<ClockDoubt>> {
         let Some(store) = self.store()? else { return Ok(None) };
         Ok(self.when(&store.retention_notes(), &store.timeline()?, now).doubt)
     }
 
-    /// Applies the retention policy and reclaims the space of everything that is gone.
+    /// Applies the retention policy, and reclaims the space of all deleted checkpoints.
     pub fn prune(&self, now: Timestamp) -> Result<Pruned> {
         self.told(self.prune_now(now), now)
     }
@@ -255,14 +258,14 @@ impl Workspace {
         let kept = writer.timeline()?.entries().len();
         let bytes_after = writer.bytes()?;
         match lack {
-            // Nothing was reclaimed, and that is why.
+            // Nothing was reclaimed, and this is the reason.
             Some(error) if deleted.is_empty() && bytes_after >= bytes_before => Err(error),
             _ => Ok(Pruned { deleted, kept, bytes_before, bytes_after, not_applied }),
         }
     }
 
-    /// Applies the policy after a save: what is gone is gone, its space is reclaimed when packs are merged. Returns the
-    /// limits that were not applied.
+    /// Applies the policy after a save. Deleted checkpoints are gone at once. Their space is reclaimed when packs are
+    /// merged. Returns the limits that were not applied.
     pub(crate) fn retain(&self, writer: &Writer, now: Timestamp) -> Result<Vec<NotApplied>> {
         let before = writer.retention_notes();
         let mut notes = before.clone();
@@ -299,7 +302,7 @@ impl Workspace {
         notes.clock = clock::note(notes.clock.take(), now, self.boot_time().as_ref());
     }
 
-    /// `max_age`, if it is set and the clock is in doubt.
+    /// Returns `max_age`, if it is set and the clock is in doubt.
     fn suspended(&self, when: &When) -> Vec<NotApplied> {
         let doubt = when.doubt.iter().filter(|_| self.settings().retention.max_age.is_some());
         doubt.cloned().map(NotApplied::MaxAge).collect()
@@ -310,7 +313,8 @@ impl Workspace {
         self.forget_checkpoints(writer, &going.collect::<Vec<_>>())
     }
 
-    /// Adds to the verdicts what `max_bytes` takes. Returns the limit if it takes nothing because it can't be kept to.
+    /// Marks the verdicts on checkpoints that `max_bytes` removes. Returns the limit if it removes nothing because it
+    /// can't be met.
     fn plan_limit(
         &self,
         store: &Store,
@@ -335,13 +339,14 @@ impl Workspace {
 
     fn fit(&self, store: &Store, timeline: &Timeline, when: &When, max: u64, unexplained: u64) -> Result<Fit> {
         match limit::fit(store, timeline, &self.settings().retention, when, max, unexplained) {
-            // Sizes can't be told where objects are missing. `verify` names them.
+            // Sizes can't be determined if objects are missing. `verify` names them.
             Err(Error::StoreDamaged { .. }) => Ok(Fit::Without(Vec::new())),
             fit => fit,
         }
     }
 
-    /// Takes the oldest that may go until the store is no larger than `max_bytes`. Its objects have been condensed.
+    /// Deletes the oldest checkpoints that may go until the store is no larger than `max_bytes`. The caller has
+    /// condensed the objects.
     fn shrink(&self, writer: &Writer, when: &When) -> Result<(Vec<CheckpointId>, Option<LimitNote>)> {
         let mut deleted = Vec::new();
         let Some(max) = self.settings().retention.max_bytes else { return Ok((deleted, None)) };
@@ -359,7 +364,8 @@ impl Workspace {
         Ok((deleted, None))
     }
 
-    /// The same after a save, which has no time to condense: the space is reclaimed as far as that is quick.
+    /// Like [`Self::shrink`], but after a save, which has no time to condense: the space is reclaimed as far as that is
+    /// quick.
     fn shrink_roughly(&self, writer: &Writer, when: &When, max: u64) -> Result<(Vec<CheckpointId>, Option<LimitNote>)> {
         writer.compact()?;
         if writer.bytes()? <= max {
@@ -390,7 +396,8 @@ impl Workspace {
             .iter()
             .map(|entry| Operation::Deleted { id: entry.id, sequence: entry.sequence, parent: entry.parent })
             .collect();
-        // The trace comes first: what followed a deleted checkpoint must be known as long as anything refers to it.
+        // The trace comes first: the parent of a deleted checkpoint must be known as long as anything refers to that
+        // checkpoint.
         writer.log(&traces)?;
         writer.remove_refs(&ids)?;
         Ok(ids)
@@ -404,7 +411,7 @@ impl When {
 }
 
 impl LimitNote {
-    /// Returns whether it says something about this limit now.
+    /// Returns whether the note still holds for this limit.
     fn is_good_for(&self, max_bytes: u64, now: Timestamp) -> bool {
         let age = now.as_millisecond().saturating_sub(self.time);
         self.max_bytes == max_bytes && (0..LOOK_AGAIN_AFTER).contains(&age)
@@ -423,13 +430,13 @@ fn keep_notes(writer: &Writer, before: &RetentionNotes, notes: &RetentionNotes) 
     }
 }
 
-/// Forgets that a limit could not be kept to: the checkpoints that must stay are others now.
+/// Discards the note that a limit could not be met: the set of checkpoints that must stay has changed.
 fn look_at_limit_again(writer: &Writer) {
     let before = writer.retention_notes();
     keep_notes(writer, &before, &RetentionNotes { limit: None, ..before.clone() });
 }
 
-/// Returns the error of a step that had no room on a full disk: what the steps before it reclaimed stays reclaimed.
+/// Returns the error of a step that had no room on a full disk. The space that earlier steps reclaimed stays reclaimed.
 fn lack_of_room(done: Result<()>) -> Result<Option<Error>> {
     match done {
         Ok(()) => Ok(None),

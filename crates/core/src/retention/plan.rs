@@ -11,21 +11,21 @@ use crate::{
     store::{Timeline, TimelineEntry},
 };
 
-/// What retention says of one checkpoint.
+/// The verdict of retention on one checkpoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Verdict {
-    /// Which.
+    /// The checkpoint.
     pub id: CheckpointId,
     /// Its kind.
     pub kind: Kind,
-    /// Does it stay?
+    /// Set if it stays.
     pub keep: bool,
-    /// Why.
+    /// The reason.
     pub reason: String,
 }
 
 impl Verdict {
-    /// Makes it stay because of its contents.
+    /// Keeps it because of its contents.
     pub(super) fn spare(&mut self, limits: &RetentionSettings) {
         self.keep = true;
         let time = duration_text(limits.unsaved);
@@ -51,13 +51,14 @@ impl When {
         Self { now, doubt, times: timeline.entries().iter().map(&mut time).collect() }
     }
 
-    /// The time of a checkpoint. It can't be older than one that was taken before it: the clock was set back in between.
+    /// Returns the time of a checkpoint. It can't be older than one that was taken before it: then the clock was set
+    /// back in between.
     fn time_of(&self, entry: &TimelineEntry) -> i64 {
         self.times.get(&entry.id).copied().unwrap_or(entry.time)
     }
 
-    /// Checkpoints before this moment are older than `max_age`, in milliseconds since 1970. Returns `None` if there is no
-    /// such limit, or the clock is in doubt.
+    /// Returns the moment before which checkpoints are older than `max_age`, in milliseconds since 1970. Returns `None`
+    /// if there is no such limit, or if the clock is in doubt.
     fn oldest(&self, limits: &RetentionSettings) -> Option<i64> {
         let age = limits.max_age.filter(|_| self.doubt.is_none())?;
         Some(self.now.as_millisecond() - age.as_millis() as i64)
@@ -72,7 +73,7 @@ impl When {
     }
 }
 
-/// What retention never takes, and why.
+/// Returns the checkpoints that retention never deletes, with the reasons.
 pub(super) fn protected(timeline: &Timeline) -> HashMap<CheckpointId, &'static str> {
     let mut found = HashMap::new();
     let latest_safety = timeline.entries().iter().rev().find(|entry| entry.kind == Kind::Safety);
@@ -93,14 +94,14 @@ pub(super) fn protected(timeline: &Timeline) -> HashMap<CheckpointId, &'static s
     if let Some(safety) = latest_safety {
         found.insert(safety.id, "undo needs it");
     }
-    // Not always the same: what was written during a restore becomes a later one.
+    // Not always the same one: bytes that were written during a restore become a later safety checkpoint.
     if let Some(safety) = timeline.operations.restores().filter_map(|restored| restored.safety).next_back() {
         found.insert(safety, "undo needs it");
     }
     found
 }
 
-/// The verdict on every checkpoint, newest first. Contents are not looked at yet.
+/// Returns the verdict on every checkpoint, newest first. Contents are not examined yet.
 pub(super) fn plan(timeline: &Timeline, settings: &Settings, when: &When) -> Vec<Verdict> {
     let protected = protected(timeline);
     let limits = &settings.retention;

@@ -1,7 +1,8 @@
 //! Safety checkpoints with contents that no other checkpoint has: the only copy of unsaved work.
 //!
-//! Only those are looked at that the policy would take. A save compares each once with a few checkpoints around it and
-//! remembers the answer, so that it takes no longer when the history grows; `prune` looks at everything.
+//! Only the checkpoints that the policy would delete are examined. A save compares each once with a few checkpoints
+//! around it and remembers the answer, so that it does not take longer as the history grows. `prune` examines
+//! everything.
 
 use std::collections::HashSet;
 
@@ -12,7 +13,7 @@ use crate::{
     store::{HeldContents, Store, Timeline, TimelineEntry, is_held_nearby},
 };
 
-/// A save compares with so many checkpoints on each side.
+/// The number of checkpoints on each side that a save compares with.
 const NEARBY: usize = 16;
 
 /// Contents that exist nowhere else once a checkpoint is gone.
@@ -20,12 +21,12 @@ const NEARBY: usize = 16;
 pub struct Loss {
     /// The checkpoint.
     pub id: CheckpointId,
-    /// Paths whose contents only checkpoints have that go.
+    /// Paths whose contents only deleted checkpoints hold.
     pub paths: Vec<WorkspacePath>,
 }
 
-/// Makes those stay whose contents no checkpoint around them has. `known` are those of which that was found before; the new
-/// ones are added. Verdicts are newest first.
+/// Keeps the checkpoints whose contents no checkpoint around them holds. `known` has the checkpoints for which that was
+/// found before. New ones are added. Verdicts are newest first.
 pub(super) fn spare_by_neighbours(
     store: &Store,
     timeline: &Timeline,
@@ -45,7 +46,8 @@ pub(super) fn spare_by_neighbours(
     *known = spared;
 }
 
-/// The checkpoint that a safety checkpoint was taken on, and those around it, as far as they stay.
+/// Returns the checkpoint that a safety checkpoint was taken on, and the checkpoints around it, without those that are
+/// deleted.
 fn neighbours(verdicts: &[Verdict], position: usize, entry: &TimelineEntry) -> Vec<CheckpointId> {
     let stays = |verdict: &&Verdict| verdict.keep;
     let newer = verdicts[..position].iter().rev().filter(stays).take(NEARBY);
@@ -54,7 +56,7 @@ fn neighbours(verdicts: &[Verdict], position: usize, entry: &TimelineEntry) -> V
     parent.chain(older).chain(newer).map(|verdict| verdict.id).collect()
 }
 
-/// Makes those stay whose contents no checkpoint has that stays, wherever it has them. Verdicts are newest first.
+/// Keeps the checkpoints whose contents no remaining checkpoint holds at any path. Verdicts are newest first.
 pub(super) fn spare_by_contents(
     store: &Store,
     timeline: &Timeline,
@@ -74,7 +76,7 @@ pub(super) fn spare_by_contents(
     }
 }
 
-/// The safety checkpoints among those that go whose contents exist nowhere else afterwards.
+/// Returns the safety checkpoints among the deleted ones whose contents exist nowhere else afterwards.
 pub(super) fn losses(store: &Store, verdicts: &[Verdict]) -> Vec<Loss> {
     let going: Vec<&Verdict> =
         verdicts.iter().filter(|verdict| !verdict.keep && verdict.kind == Kind::Safety).collect();
@@ -92,7 +94,7 @@ fn held_by_staying<'s>(store: &'s Store, verdicts: &[Verdict]) -> HeldContents<'
     held
 }
 
-/// The checkpoint, if the policy would take it and its contents are protected.
+/// Returns the checkpoint, if the policy would delete it and its contents are protected.
 fn in_danger<'t>(
     verdict: &Verdict,
     timeline: &'t Timeline,

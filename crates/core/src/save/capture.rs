@@ -1,4 +1,5 @@
-//! The workspace as a checkpoint will hold it: what was read, what was left out, and how the user's repository stands.
+//! The workspace as a checkpoint will hold it: the files that were read, the paths that were skipped, and the state of
+//! the user repository.
 
 use std::{path::PathBuf, sync::OnceLock};
 
@@ -13,16 +14,16 @@ use crate::{
     workspace::{StoreKnowledge, Surroundings, Workspace},
 };
 
-/// So many files are worth looking up what is known of all.
+/// The number of paths above which loading the stat cache pays off.
 const MANY_PATHS: usize = 50;
 
-/// Where more than this changed, comparing everything costs no more.
+/// The number of differences above which comparing everything costs no more.
 const MANY_DIFFERENCES: usize = 2_000;
 
 /// The workspace as a checkpoint will hold it.
 pub(crate) struct Capture {
     pub(crate) scan: Scan,
-    /// Earlier checkpoints are damaged, and nothing rests on them.
+    /// Set if earlier checkpoints are damaged, so that nothing relies on them.
     is_anew: bool,
     pub(crate) mode_defaults: ModeDefaults,
     pub(super) surroundings: Surroundings,
@@ -35,7 +36,7 @@ impl Capture {
         self.surroundings.repository.as_ref().and_then(UserRepository::index_stamp)
     }
 
-    /// Where the user's repository stands.
+    /// Returns the state of the user repository.
     pub(super) fn git_state(&self) -> Option<GitState> {
         let repository = self.surroundings.repository.as_ref()?;
         let changes = match self.known_git_changes() {
@@ -45,7 +46,7 @@ impl Capture {
         repository.state(changes)
     }
 
-    /// What differs in the user's repository, where that can be told without comparing everything.
+    /// Returns the changes in the user repository, if they are known without comparing everything.
     fn known_git_changes(&self) -> Option<&GitChanges> {
         if let Some(known) = self.git_changes.get() {
             return Some(known);
@@ -57,12 +58,12 @@ impl Capture {
         Some(self.git_changes.get_or_init(|| repository.changes_since(known, &since, &self.scan.root)))
     }
 
-    /// What was left out, for callers.
+    /// Returns the skipped paths that callers are told about.
     pub(super) fn reported(&self) -> Vec<Skipped> {
         self.scan.told_skipped().into_iter().filter(|skipped| skipped.reason != Reason::Ignored).collect()
     }
 
-    /// What was left out because of its size.
+    /// Returns the files that were skipped because of their size, with their sizes.
     pub(super) fn oversized(&self) -> Vec<(WorkspacePath, u64)> {
         let skipped = self.scan.told_skipped().into_iter().map(|skipped| skipped.path);
         let sized = skipped.filter_map(|path| match self.scan.root.find(&path) {
@@ -72,8 +73,8 @@ impl Capture {
         sized.collect()
     }
 
-    /// What was left out, for the checkpoint itself: also paths that the one before held, or left out, and that are
-    /// still there.
+    /// Returns the skipped paths for the checkpoint itself. These include paths that the previous checkpoint held or
+    /// skipped and that still exist.
     pub(super) fn skipped(
         &self,
         store: &Store,
@@ -148,7 +149,7 @@ impl Workspace {
         self.capture_of(writer, timeline, scan, surroundings, include)
     }
 
-    /// A scan as a checkpoint will hold it.
+    /// Makes a capture of a scan.
     pub(crate) fn capture_of(
         &self,
         writer: &Writer,
@@ -157,7 +158,7 @@ impl Workspace {
         surroundings: Surroundings,
         include: &[WorkspacePath],
     ) -> Result<Capture> {
-        // The same usual bits as before: others would give the same tree another id.
+        // Keeps the default permission bits of before: other defaults would give the same tree another id.
         let standing = || timeline.current().and_then(TimelineEntry::record).map(|record| record.modes);
         let mode_defaults = scan.id_defaults().or_else(standing).unwrap_or_else(|| commonest_modes(&scan));
         let included = self.included_paths(timeline, include);
@@ -165,7 +166,8 @@ impl Workspace {
         Ok(Capture { scan, is_anew, mode_defaults, surroundings, included, git_changes: OnceLock::new() })
     }
 
-    /// What was asked for now, and what earlier checkpoints were asked for and is still there.
+    /// Returns the paths that the caller asked to include now, and those that earlier checkpoints were asked to include
+    /// and that still exist.
     fn included_paths(&self, timeline: &Timeline, include: &[WorkspacePath]) -> Vec<WorkspacePath> {
         let earlier = timeline.current().and_then(TimelineEntry::record);
         let earlier = earlier.iter().flat_map(|record| record.included.iter());
@@ -176,7 +178,8 @@ impl Workspace {
         included
     }
 
-    /// Paths that are captured although a rule leaves them out: the agent's own files, and what was asked for before.
+    /// Returns paths that are captured although a rule skips them: the agent's own files, and paths that were included
+    /// before.
     pub(crate) fn named_paths(&self, timeline: &Timeline) -> Vec<WorkspacePath> {
         let current = timeline.current().and_then(TimelineEntry::record);
         let mut named = self.settings().state.paths();
@@ -190,7 +193,7 @@ impl Workspace {
         path.is_root() || self.stamp_on_disk(path).is_ok_and(|stamp| stamp.is_some())
     }
 
-    /// Does something of the scope lie in a directory that has to be gone through?
+    /// Returns whether the scope names a directory that has to be scanned. Many paths count as one, too.
     pub(crate) fn names_directory(&self, scope: &Scope) -> bool {
         let is_directory = |path: &WorkspacePath| match self.stamp_on_disk(path) {
             Ok(stamp) => stamp.is_some_and(|stamp| FileType::of(&stamp) == FileType::Directory),
@@ -210,7 +213,7 @@ impl Workspace {
         inside.chain(outside).collect()
     }
 
-    /// Writes the stat cache; the ids in it are those of `entry`.
+    /// Writes the stat cache. The ids in it are those of `entry`.
     pub(crate) fn remember_scan(&self, writer: &Writer, capture: &Capture, entry: &TimelineEntry) -> Result<()> {
         let base = CacheBase {
             checkpoint: entry.id,
@@ -224,7 +227,7 @@ impl Workspace {
     }
 }
 
-/// The permission bits that most entries have.
+/// Returns the permission bits that most entries have.
 fn commonest_modes(scan: &Scan) -> ModeDefaults {
     use crate::model::Mode;
     let mut counts: [std::collections::HashMap<Mode, u64>; 3] = Default::default();

@@ -1,4 +1,4 @@
-//! What a checkpoint says of itself: its record, and what it keeps beside its files.
+//! Builds a checkpoint's record, and the state that it keeps beside its files.
 
 use jiff::Timestamp;
 
@@ -12,7 +12,7 @@ use crate::{
     workspace::Workspace,
 };
 
-/// How many checkpoints back an attachment's earlier bytes are looked for.
+/// The number of checkpoints in which an attachment's earlier bytes are searched.
 const ATTACHMENT_REACH: usize = 500;
 
 impl Workspace {
@@ -83,7 +83,7 @@ impl Workspace {
         Ok((record, state))
     }
 
-    /// What the feature list says, where the settings name one and it has that shape.
+    /// Returns the contents of the feature list, if the settings name one and it has a known shape.
     fn feature_state(&self, capture: &Capture) -> Result<Option<FeatureState>> {
         let Some(path) = &self.settings().state.features else { return Ok(None) };
         if !matches!(capture.scan.root.find(path), Some(Node::File(_))) {
@@ -93,7 +93,7 @@ impl Workspace {
         Ok(crate::features::parse(&bytes))
     }
 
-    /// Reads one file of the workspace by handles.
+    /// Reads one file of the workspace through directory handles.
     fn read_file(&self, path: &WorkspacePath) -> std::io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
         std::io::Read::read_to_end(&mut Dir::open_parent(self.root(), path)?.open_file(path.name())?, &mut bytes)?;
@@ -101,7 +101,7 @@ impl Workspace {
     }
 }
 
-/// What was handed over, each with how an earlier checkpoint keeps its beginning.
+/// Returns the attachments of a request, each with the pieces in which an earlier checkpoint keeps its beginning.
 fn new_attachments(store: &Store, request: &SaveRequest, timeline: &Timeline) -> Vec<NewAttachment> {
     let attachments = request.attachments.iter().map(|(name, bytes)| {
         let earlier = earlier_attachment(store, timeline, name, request.session.as_deref());
@@ -110,7 +110,8 @@ fn new_attachments(store: &Store, request: &SaveRequest, timeline: &Timeline) ->
     attachments.collect()
 }
 
-/// How the newest checkpoint that has an attachment of this name keeps it, one of the same session first.
+/// Returns the pieces in which the newest checkpoint with an attachment of this name keeps it. Prefers the same
+/// session.
 fn earlier_attachment(store: &Store, timeline: &Timeline, name: &str, session: Option<&str>) -> Pieces {
     let has_it = |entry: &&TimelineEntry| {
         entry.record().is_some_and(|record| record.attachments.iter().any(|held| held.name == name))
@@ -119,11 +120,11 @@ fn earlier_attachment(store: &Store, timeline: &Timeline, name: &str, session: O
     let is_of_session = |entry: &&&TimelineEntry| entry.record().is_some_and(|r| r.session.as_deref() == session);
     let Some(entry) = holders.iter().find(is_of_session).or(holders.first()) else { return Pieces::default() };
     let pieces = store.state(&entry.id).ok().and_then(|state| state.attachment_pieces(&store.reader(), name).ok());
-    // One that can't be read costs no more than room: everything is written anew.
+    // If the attachment can't be read, everything is written again, which only costs space.
     pieces.unwrap_or_default()
 }
 
-/// A message for a checkpoint that nobody described.
+/// Returns the message of a checkpoint for which the caller gave none.
 fn message_of(changes: &[Change]) -> String {
     if changes.is_empty() {
         return "no changes".into();
@@ -137,7 +138,7 @@ fn message_of_dropped(dropped: &[Dropped], record: &Record) -> String {
     format!("not protected any more: {}", first_names(new.map(|dropped| dropped.path.to_text().into_owned())))
 }
 
-/// Names the first of these paths, and counts the others.
+/// Names the first of these paths, and counts the rest.
 fn first_names(paths: impl Iterator<Item = String>) -> String {
     const NAMED: usize = 3;
     const LONGEST: usize = 60;

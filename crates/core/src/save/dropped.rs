@@ -1,4 +1,5 @@
-//! Paths whose protection ended: the checkpoint before held them, they are still on disk, and a new one can't hold them.
+//! Paths whose protection ended: the previous checkpoint held them, they are still on disk, and a new one can't hold
+//! them.
 
 use super::Capture;
 use crate::{
@@ -84,14 +85,14 @@ impl Capture {
         reason.is_some()
     }
 
-    /// Returns why a path that is on disk is not captured. `None` if it is captured, gone, or excluded by its owner: only
-    /// the owner's own patterns end the capture of a path that was held.
+    /// Returns why a path that is on disk is not captured. Returns `None` if it is captured, gone, or excluded by its
+    /// owner: only the owner's own patterns end the capture of a path that was held.
     fn drop_reason(&self, path: &WorkspacePath) -> Option<Reason> {
         self.scan.root.skipped_at(path).filter(|reason| *reason != Reason::Ignored)
     }
 }
 
-/// Files that are captured only because the checkpoint before holds them: a rule names them by now.
+/// Files that are captured only because the previous checkpoint holds them, although a rule names them by now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StillCaptured {
     /// The path that the rule names: a file, or a directory above the files.
@@ -107,7 +108,7 @@ impl Capture {
     pub(super) fn still_captured(&self, max_file_bytes: u64) -> Vec<StillCaptured> {
         let mut groups: Vec<StillCaptured> = Vec::new();
         for (named, path) in self.scan.held() {
-            // A file over the limit is no rule's business.
+            // A file over the size limit is not a matter of rules.
             if matches!(self.scan.root.find(&path), Some(Node::File(file)) if file.stamp.size > max_file_bytes) {
                 continue;
             }

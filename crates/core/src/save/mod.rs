@@ -1,4 +1,4 @@
-//! Taking a checkpoint.
+//! Takes a checkpoint.
 
 mod capture;
 mod describe;
@@ -24,16 +24,16 @@ use crate::{
     workspace::Workspace,
 };
 
-/// What a caller says about the checkpoint that it wants.
+/// The caller's description of the checkpoint to take.
 #[derive(Debug, Clone, Default)]
 pub struct SaveRequest {
-    /// What it is; without one it is made of the changed paths.
+    /// The message. By default it is made of the changed paths.
     pub message: Option<String>,
-    /// A name that it can be addressed by.
+    /// A name to address it by.
     pub name: Option<String>,
-    /// More about it.
+    /// A longer description.
     pub description: Option<String>,
-    /// Why it is taken; `manual` where nothing is said.
+    /// The reason why it is taken. `None` means `manual`.
     pub kind: Option<Kind>,
     /// The agent's step.
     pub step: Option<u64>,
@@ -49,61 +49,61 @@ pub struct SaveRequest {
     pub tool: Option<String>,
     /// The session's number and its tokens.
     pub context: Option<Context>,
-    /// Free words.
+    /// Free-form metadata.
     pub metadata: serde_json::Map<String, serde_json::Value>,
-    /// More of them that nobody knows before: asked for once the files were read.
+    /// Further metadata that is not known before: this function is called once the files were read.
     pub metadata_once_read: Option<fn() -> serde_json::Map<String, serde_json::Value>>,
     /// Names and bytes to keep beside the files.
     pub attachments: Vec<(String, Vec<u8>)>,
-    /// Paths to capture although a rule leaves them out.
+    /// Paths to capture although a rule skips them.
     pub include: Vec<WorkspacePath>,
-    /// Take one even where nothing changed.
+    /// Set to take a checkpoint even if nothing changed.
     pub allow_empty: bool,
-    /// Take none where nothing changed, whatever else is said about it.
+    /// Set to take no checkpoint if nothing changed, whatever else the request records.
     pub if_changed: bool,
 }
 
-/// What becomes of a request where the files are those of the checkpoint that the workspace stands on.
+/// The treatment of a request if the files equal those of the checkpoint that the workspace stands on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Unchanged {
-    /// A checkpoint is made where the request has something of its own to record.
+    /// A checkpoint is made if the request has something of its own to record.
     AsRequested,
-    /// None is made.
+    /// No checkpoint is made.
     NoCheckpoint,
 }
 
 /// The outcome of [`Workspace::save`].
 #[derive(Debug, Clone)]
 pub struct Saved {
-    /// Was one made? Otherwise the checkpoint is the one that the workspace stands on.
+    /// Set if a checkpoint was made. Otherwise `checkpoint` is the one that the workspace stands on.
     pub created: bool,
     /// The checkpoint.
     pub checkpoint: Checkpoint,
-    /// What was left out, ignored paths aside.
+    /// Skipped paths, except ignored ones.
     pub skipped: Vec<Skipped>,
-    /// Paths that the checkpoint before it held, that are still on disk, and that are not captured any more although
+    /// Paths that the previous checkpoint held, that are still on disk, and that are not captured any more although
     /// their owner did not exclude them.
     pub dropped: Vec<Skipped>,
-    /// Files that a rule names by now, and that are captured because the checkpoint before it held them.
+    /// Files that a rule names by now, and that are captured because the previous checkpoint held them.
     pub still_captured: Vec<StillCaptured>,
     /// Rule and settings files that are too large to be applied: everything that they name is captured.
     pub unapplied_rules: Vec<PathBuf>,
-    /// The files among them that are too large, with their bytes.
+    /// The files among `skipped` that are too large, with their sizes in bytes.
     pub oversized: Vec<(WorkspacePath, u64)>,
-    /// Is it the first of this workspace?
+    /// Set if it is the first checkpoint of this workspace.
     pub is_first: bool,
-    /// The largest directories of a first checkpoint, with their bytes.
+    /// The largest directories of a first checkpoint, with their sizes in bytes.
     pub largest: Vec<(WorkspacePath, u64)>,
-    /// How many bytes the captured files have together.
+    /// The total size of the captured files in bytes.
     pub bytes: u64,
-    /// Limits of retention that were not applied, and why.
+    /// Retention limits that were not applied, and why.
     pub not_applied: Vec<NotApplied>,
 }
 
 impl Workspace {
-    /// Takes a checkpoint. When this returns, it survives a power cut.
+    /// Takes a checkpoint. It survives a power cut once this function has returned.
     ///
-    /// Its time is the clock's once no other process has the workspace.
+    /// The time of the checkpoint is read once no other process holds the workspace's lock.
     pub fn save(&self, request: &SaveRequest, clock: impl Clock) -> Result<Saved> {
         request.validate()?;
         if let Some(path) = request.include.iter().find(|path| path.parts().any(|part| part == ".git")) {
@@ -124,7 +124,7 @@ impl Workspace {
         now: Timestamp,
     ) -> Result<Saved> {
         match self.save_once(writer, request, unchanged, now) {
-            // Damage in what was saved before must not keep anybody from saving.
+            // Damage in earlier checkpoints must not prevent a save.
             Err(Error::StoreDamaged { .. }) if !writer.is_distrusted() => {
                 writer.distrust();
                 self.save_once(writer, request, unchanged, now)
@@ -151,7 +151,7 @@ impl Workspace {
         }
 
         let compare = || self.changes_against(writer, standing.as_ref(), &capture, &pack);
-        // What the user's repository makes of it takes a while, too, where much is new.
+        // If much is new, comparing it with the user repository takes a while, too.
         let changes = if is_much { threads::beside(compare, || capture.git_state()).0 } else { compare() }?;
         let (record, state) = self.describe(writer, request, now, &timeline, &capture, &changes)?;
         self.refuse_if_stopped()?;
@@ -206,7 +206,7 @@ impl Workspace {
         })
     }
 
-    /// What differs from the checkpoint that the workspace stands on, with its lines.
+    /// Returns the differences from the checkpoint that the workspace stands on, with line counts.
     fn changes_against(
         &self,
         writer: &Writer,
@@ -236,7 +236,7 @@ impl SaveRequest {
         Ok(())
     }
 
-    /// Nothing changed: does this request still want a checkpoint of its own beside one of this kind?
+    /// Returns whether this request needs a checkpoint of its own beside one of this kind, although nothing changed.
     fn wants_new_beside(&self, present: Kind) -> bool {
         let says_more = self.name.is_some()
             || self.description.is_some()

@@ -1,4 +1,4 @@
-//! What stands in a settings file, table by table, and what is said where it makes no sense.
+//! The tables of a settings file, and the error messages for invalid ones.
 
 use std::{path::PathBuf, time::Duration};
 
@@ -12,16 +12,16 @@ use super::{
 };
 use crate::model::{InvalidPath, WorkspacePath};
 
-/// May what is said about a mistake quote the line that it is in?
+/// Whether an error message may quote the line with the mistake.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Quotes {
-    /// Yes.
+    /// The message quotes the line.
     Allowed,
-    /// No: the file may be one that the workspace has no say in.
+    /// The message does not quote the line: the workspace may have no right to the contents of the file.
     Withheld,
 }
 
-/// Reads a file; a mistake is told with its line and key.
+/// Parses a file. An error message names the line and the key.
 pub(super) fn parse(bytes: &[u8], quotes: Quotes) -> Result<SettingsFile, String> {
     let text = text(bytes)?;
     let told = |place: Option<String>, error: toml::de::Error| {
@@ -40,10 +40,10 @@ pub(super) fn parse(bytes: &[u8], quotes: Quotes) -> Result<SettingsFile, String
     })
 }
 
-/// Reads a workspace's own file, which has no say in everything.
+/// Parses a workspace's own file, which may not set everything.
 pub(super) fn parse_in_workspace(bytes: &[u8], quotes: Quotes) -> Result<SettingsFile, String> {
     let file = parse(bytes, quotes)?;
-    // A workspace may come from a stranger: it names no place outside of it and no program.
+    // A workspace may come from a stranger, so it can't name a place outside of it or a program.
     let of_user = [("stores", file.stores.is_some()), ("pipelines", file.pipelines.is_some())];
     let Some((section, _)) = of_user.into_iter().find(|(_, is_there)| *is_there) else { return Ok(file) };
     let text = text(bytes)?;
@@ -54,7 +54,7 @@ pub(super) fn parse_in_workspace(bytes: &[u8], quotes: Quotes) -> Result<Setting
     Err(format!("{line}[{section}] belongs in the user's own settings file, not in a workspace"))
 }
 
-/// Reads values that a caller gives in the shape of a file.
+/// Parses values from a caller that have the shape of a file.
 pub(super) fn from_values(values: serde_json::Value) -> Result<SettingsFile, String> {
     serde_path_to_error::deserialize(values).map_err(|error| {
         let place = place(error.path());
@@ -69,14 +69,14 @@ fn text(bytes: &[u8]) -> Result<&str, String> {
     })
 }
 
-/// The number and the text of the line in which a byte lies.
+/// Returns the number and the text of the line that contains a byte.
 fn line_at(text: &str, byte: usize) -> (usize, &str) {
     let before = &text.as_bytes()[..byte.min(text.len())];
     let number = before.iter().filter(|byte| **byte == b'\n').count() + 1;
     (number, text.lines().nth(number - 1).unwrap_or_default().trim())
 }
 
-/// A key as people would name it: `[scan] exclude`.
+/// Returns a key in the form `[scan] exclude`.
 fn place(path: &KeyPath) -> Option<String> {
     let mut keys = path.iter().filter_map(|segment| match segment {
         Segment::Map { key } => Some(key.as_str()),
@@ -89,13 +89,13 @@ fn place(path: &KeyPath) -> Option<String> {
 fn with_place(place: Option<String>, message: &str) -> String {
     let message = message.trim().replace('\n', "; ");
     match place {
-        // This names it by itself.
+        // This message contains the name of the key already.
         Some(place) if !message.starts_with("unknown field") => format!("{place}: {message}"),
         _ => message,
     }
 }
 
-/// The libraries that read values speak of types where people speak of what to write.
+/// Replaces the type names in messages of the parsing libraries with words for what the user should write.
 fn in_plain_words(message: &str) -> String {
     let said = [
         ("invalid type: sequence", "invalid type: list"),
@@ -174,13 +174,13 @@ struct StoresTable {
 }
 
 impl SettingsFile {
-    /// Puts a workspace's own file over these settings, apart from the keys that would keep fewer checkpoints.
+    /// Overrides these settings with a workspace's own file, except for keys that would keep fewer checkpoints.
     pub(super) fn apply_in_workspace(mut self, settings: &mut Settings) {
         settings.without_effect = raise::remove_lower(&mut self, settings);
         self.apply(settings);
     }
 
-    /// Puts what it says over these.
+    /// Overrides these settings with the values in the file.
     pub(super) fn apply(self, settings: &mut Settings) {
         fn set<T>(place: &mut T, value: Option<T>) {
             if let Some(value) = value {
@@ -233,7 +233,7 @@ enum Rebuildable {
     Capture,
 }
 
-/// Untagged for its message alone.
+/// Untagged only for the sake of its error message.
 #[derive(Debug, Deserialize)]
 #[serde(untagged, expecting = "write \"skip\" or \"capture\"")]
 enum RebuildableWord {
@@ -260,7 +260,7 @@ impl TryFrom<WorkspacePath> for StateFile {
     type Error = InvalidPath;
 
     fn try_from(path: WorkspacePath) -> Result<Self, InvalidPath> {
-        // The whole workspace as state would take in whatever is ignored.
+        // If the whole workspace were a state file, all ignored files would be captured.
         if path.is_root() { Err(InvalidPath(path.as_bytes().into())) } else { Ok(Self(path)) }
     }
 }
@@ -307,7 +307,7 @@ impl TryFrom<NumberOrText> for Bytes {
     }
 }
 
-/// Untagged for its message alone.
+/// Untagged only for the sake of its error message.
 #[derive(Debug, Deserialize)]
 #[serde(untagged, expecting = "a duration is text like \"20m\", \"36h\" or \"7d\"")]
 enum DurationText {

@@ -1,8 +1,8 @@
-//! What a workspace and its user may set.
+//! Settings of a workspace and of its user.
 //!
-//! Two files speak: `backtrail.toml` in the workspace, which can only describe, and the user's own. Where both name a
-//! key, the workspace's wins, apart from limits that it can only raise. Nothing here looks for files: the caller says
-//! which.
+//! They come from two files: `backtrail.toml` in the workspace, which can't name programs or places outside of it, and
+//! the user's own file. If both set a key, the workspace's value wins, except for limits that it can only raise.
+//! Nothing here searches for files: the caller provides their paths.
 
 mod file;
 mod quantities;
@@ -28,7 +28,7 @@ use crate::{
 /// The name of the workspace's own settings file.
 pub const WORKSPACE_FILE: &str = "backtrail.toml";
 
-/// Everything that can be set, with nothing left open.
+/// All settings, with a value for each of them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
     /// `[checkpoints]`.
@@ -49,67 +49,67 @@ pub struct Settings {
     pub without_effect: Vec<WithoutEffect>,
 }
 
-/// When checkpoints are taken by themselves.
+/// The settings for automatic checkpoints.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CheckpointSettings {
-    /// Do hooks and watchers take checkpoints by themselves?
+    /// Set if hooks and watchers take checkpoints automatically.
     pub auto: bool,
-    /// One checkpoint for so many steps of an agent.
+    /// The number of an agent's steps for each checkpoint.
     pub every_n_steps: u64,
-    /// The most step, automatic, session and safety checkpoints together.
+    /// The maximum number of step, automatic, session and safety checkpoints together.
     pub max_checkpoints: u64,
-    /// Is an agent told, with its next prompt, that files were restored?
+    /// Set if an agent is told, with its next prompt, that files were restored.
     pub tell_agent: bool,
 }
 
-/// What retention keeps.
+/// The checkpoints that retention keeps.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RetentionSettings {
-    /// The last so many automatic ones.
+    /// The number of most recent automatic checkpoints to keep.
     pub automatic: u64,
-    /// The last so many session ones.
+    /// The number of most recent session checkpoints to keep.
     pub session: u64,
-    /// The last so many turn ones.
+    /// The number of most recent turn checkpoints to keep.
     pub turn: u64,
-    /// The last so many step ones.
+    /// The number of most recent step checkpoints to keep.
     pub step: u64,
-    /// The last so many safety ones.
+    /// The number of most recent safety checkpoints to keep.
     pub safety: u64,
-    /// Safety checkpoints with contents that no other checkpoint holds stay for so long at least.
+    /// The minimum time to keep safety checkpoints with contents that no other checkpoint holds.
     pub unsaved: Duration,
-    /// Older ones go.
+    /// Checkpoints older than this are removed.
     pub max_age: Option<Duration>,
-    /// The oldest go while the store is larger.
+    /// While the store is larger than this, the oldest checkpoints are removed.
     pub max_bytes: Option<u64>,
 }
 
-/// What is captured.
+/// The files that are captured.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct ScanSettings {
-    /// Ignore patterns on top of git's own.
+    /// Ignore patterns in addition to git's own.
     pub exclude: Vec<String>,
-    /// Captured although ignored, also in ignored directories.
+    /// Patterns of ignored files that are captured, even in ignored directories.
     pub include: Vec<String>,
-    /// Captured although ignored, outside ignored directories.
+    /// Patterns of ignored files that are captured, except in ignored directories.
     pub precious: Vec<String>,
-    /// Are directories that can be rebuilt captured?
+    /// Set if rebuildable directories are captured.
     pub capture_rebuildable: bool,
-    /// Larger files are left out.
+    /// Files larger than this are skipped.
     pub max_file_bytes: u64,
     /// Patterns of `exclude` that only the workspace's own file has. They do not end the capture of a path that `@`
-    /// holds: anything that writes into the workspace could have added them.
+    /// holds, since any program that writes into the workspace could have added them.
     #[serde(skip)]
     pub exclude_by_workspace: Vec<String>,
 }
 
 impl ScanSettings {
-    /// Returns the patterns of `exclude` that the owner of the workspace decided on.
+    /// Returns the patterns of `exclude` that the owner of the workspace chose.
     pub fn exclude_by_owner(&self) -> Vec<String> {
         let is_owners = |pattern: &&String| !self.exclude_by_workspace.contains(pattern);
         self.exclude.iter().filter(is_owners).cloned().collect()
     }
 
-    /// Counts workspace patterns that the owner confirmed with `backtrail exclude` as the owner's.
+    /// Treats workspace patterns that the owner confirmed with `backtrail exclude` as the owner's.
     pub(crate) fn confirm(&mut self, confirmed: &[String]) {
         self.exclude_by_workspace.retain(|pattern| !confirmed.contains(pattern));
     }
@@ -128,7 +128,7 @@ impl Default for ScanSettings {
     }
 }
 
-/// The agent's own files: captured with every checkpoint, restored with it.
+/// The agent's own files. They are captured with every checkpoint and restored with it.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct StateSettings {
     /// The feature list.
@@ -138,25 +138,25 @@ pub struct StateSettings {
 }
 
 impl StateSettings {
-    /// The files that are set.
+    /// Returns the paths that are set.
     pub fn paths(&self) -> Vec<WorkspacePath> {
         self.features.iter().chain(&self.progress).cloned().collect()
     }
 }
 
-/// How pipelines are run.
+/// The settings for running pipelines.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct PipelineSettings {
-    /// The command that a prompt goes to, with `{prompt}` in it.
+    /// The command that receives a prompt, with `{prompt}` in it.
     pub agent: Option<String>,
 }
 
-/// Where stores lie.
+/// The settings for the location of stores.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StoreSettings {
-    /// The directory that holds them.
+    /// The directory that contains them.
     pub dir: Option<PathBuf>,
-    /// Open stores that a process keeps.
+    /// The number of stores that a process keeps open.
     pub cache_size: u64,
 }
 
@@ -185,7 +185,7 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// The defaults with the user's own file over them.
+    /// Returns the defaults, overridden by the user's own file.
     pub fn of_user(user_file: Option<&Path>) -> Result<Self> {
         let mut settings = Self::default();
         let Some(path) = user_file else { return Ok(settings) };
@@ -197,14 +197,14 @@ impl Settings {
         Ok(settings)
     }
 
-    /// These with values over them that a caller gives, table by table and key by key as in a settings file.
+    /// Overrides these settings with values from the caller, which have the tables and keys of a settings file.
     pub fn with_values(mut self, values: serde_json::Value) -> Result<Self> {
         let values = file::from_values(values).map_err(|problem| Error::Usage(format!("settings: {problem}")))?;
         values.apply(&mut self);
         Ok(self)
     }
 
-    /// These with the workspace's own file over them. It can only raise the limits of retention.
+    /// Overrides these settings with the workspace's own file. That file can only raise the limits of retention.
     pub fn with_workspace(mut self, root: &Path) -> Result<Self> {
         let path = root.join(WORKSPACE_FILE);
         let Some(found) = read::in_workspace(root)? else { return Ok(self) };
@@ -225,7 +225,7 @@ fn is_too_large(bytes: &[u8]) -> bool {
     bytes.len() as u64 > MAX_RULE_BYTES
 }
 
-/// The defaults with the values of this text over them.
+/// Returns the defaults, overridden by the values in this text.
 #[cfg(feature = "fuzzing")]
 pub(crate) fn parse_text(path: &Path, bytes: &[u8]) -> Result<Settings> {
     let mut settings = Settings::default();
@@ -324,7 +324,7 @@ mod tests {
         }
     }
 
-    /// The keys that a settings file may have, by the tables that they are in.
+    /// Returns the keys that a settings file may have, each after its table.
     fn keys() -> Vec<(String, String)> {
         let expected = |text: &str| -> Vec<String> {
             let problem = problem(text);
@@ -339,7 +339,7 @@ mod tests {
         expected("[no_such_table]\n").into_iter().flat_map(of_table).collect()
     }
 
-    /// The cells of the rows of `docs/settings.md` that are about a key.
+    /// Returns the cells of the rows of `docs/settings.md` that describe a key.
     fn rows() -> Vec<(String, String, String, String)> {
         let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/settings.md");
         let page = std::fs::read_to_string(page).unwrap();

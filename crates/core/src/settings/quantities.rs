@@ -1,8 +1,8 @@
-//! Sizes and durations, as people write them.
+//! Parses sizes and durations as people write them.
 
 use std::time::Duration;
 
-/// Reads a size such as `100MiB`, `2GB` or `512`.
+/// Parses a size such as `100MiB`, `2GB` or `512`.
 pub fn parse_bytes(text: &str) -> Result<u64, String> {
     let invalid = || format!("{text:?} is not a size; write it like \"100MiB\"");
     let split = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
@@ -22,10 +22,10 @@ pub fn parse_bytes(text: &str) -> Result<u64, String> {
     number.checked_mul(factor).ok_or_else(invalid)
 }
 
-/// The longest duration: what the clock can't reach back to is none that anybody means.
+/// The longest valid duration. The clock can't reach back any further, so a longer one must be a mistake.
 const MAX_SECONDS: u64 = 100 * 366 * 86_400;
 
-/// Reads a duration such as `20m`, `7d` or `1h30m`.
+/// Parses a duration such as `20m`, `7d` or `1h30m`.
 pub fn parse_duration(text: &str) -> Result<Duration, String> {
     match seconds(text) {
         None => Err(format!("{text:?} is not a duration; write it like \"20m\", \"36h\" or \"7d\"")),
@@ -34,12 +34,12 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// Is it written as a duration is, but longer than any that is taken?
+/// Returns whether the text has the form of a duration but is longer than any valid one.
 pub(crate) fn is_beyond_range(text: &str) -> bool {
     seconds(text).is_some_and(|seconds| seconds > MAX_SECONDS)
 }
 
-/// The seconds of a duration, as many as can be counted; none where it is not written as one.
+/// Returns the seconds of a duration, saturating at the largest number. Returns `None` if the text is not a duration.
 fn seconds(text: &str) -> Option<u64> {
     let mut rest = text.trim();
     let mut seconds: u64 = 0;

@@ -1,7 +1,7 @@
-//! Limits that a workspace's own file can only raise.
+//! Limits that a workspace's own settings file can only raise.
 //!
-//! Anything that writes into a workspace can write that file. It may ask to keep more checkpoints than the user does,
-//! and never fewer.
+//! Any program that writes into a workspace can write that file. It may ask to keep more checkpoints than the user's
+//! settings do, but never fewer.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ pub struct WithoutEffect {
     pub key: &'static str,
     /// The value that the file has.
     pub value: String,
-    /// The value in force.
+    /// The value that is used instead.
     pub in_force: String,
 }
 
@@ -62,7 +62,7 @@ fn lower_times_and_sizes(table: &mut RetentionTable, settings: &Settings) -> Vec
         value: duration_text(unsaved.0),
         in_force: duration_text(limits.unsaved),
     });
-    // Both only ever remove checkpoints, so a workspace has no say in them.
+    // These two settings only ever remove checkpoints, so a workspace can't set them.
     let max_age = table.max_age.take().map(|age| WithoutEffect {
         key: "[retention] max_age",
         value: duration_text(age.0),
@@ -76,7 +76,7 @@ fn lower_times_and_sizes(table: &mut RetentionTable, settings: &Settings) -> Vec
     unsaved.into_iter().chain(max_age).chain(max_bytes).collect()
 }
 
-/// Writes a duration as settings files do, in the largest unit that leaves no remainder.
+/// Formats a duration as settings files do, in the largest unit that leaves no remainder.
 pub fn duration_text(duration: Duration) -> String {
     let seconds = duration.as_secs();
     let units = [(86_400, "d"), (3_600, "h"), (60, "m")];

@@ -1,4 +1,4 @@
-//! Reading a settings file, whatever stands under its name.
+//! Reads a settings file. Handles symlinks, directories and special files in its place.
 
 use std::{
     io::{ErrorKind, Read},
@@ -13,14 +13,14 @@ use crate::{
     model::MAX_RULE_BYTES,
 };
 
-/// What a settings file holds.
+/// The contents of a settings file.
 pub(super) struct Found {
     pub(super) bytes: Vec<u8>,
-    /// May a message quote it?
+    /// Whether an error message may quote the contents.
     pub(super) quotes: Quotes,
 }
 
-/// The user's own file; none where there is none.
+/// Reads the user's own settings file. Returns `None` if it does not exist.
 pub(super) fn of_user(file: &Path) -> Result<Option<Vec<u8>>> {
     let (Some(directory), Some(name)) = (file.parent(), file.file_name()) else { return Ok(None) };
     match Dir::open(directory) {
@@ -30,7 +30,7 @@ pub(super) fn of_user(file: &Path) -> Result<Option<Vec<u8>>> {
     }
 }
 
-/// The workspace's own file; none where there is none.
+/// Reads the workspace's own settings file. Returns `None` if it does not exist.
 pub(super) fn in_workspace(root: &Path) -> Result<Option<Found>> {
     let file = root.join(WORKSPACE_FILE);
     let directory = Dir::open(root).or_fail("read the settings file", &file)?;
@@ -49,7 +49,8 @@ fn in_directory(directory: &Dir, name: &[u8], file: &Path) -> Result<Option<Foun
                 Err(error) => Err(unreadable(file, &error)),
             };
         }
-        // Who shares rules between workspaces links to them. A stranger's link may lead to a secret: it is not quoted.
+        // Users share rules between workspaces with symlinks. In a workspace from a stranger, a symlink may lead to a
+        // secret file, so its contents are never quoted.
         Some(FileType::Symlink) => match behind_link(file)? {
             Ok(bytes) => return Ok(Some(Found { bytes, quotes: Quotes::Withheld })),
             Err(problem) => problem,
@@ -60,12 +61,12 @@ fn in_directory(directory: &Dir, name: &[u8], file: &Path) -> Result<Option<Foun
     Err(Error::Settings { file: file.to_owned(), problem: problem.into() })
 }
 
-/// For whoever asks for settings it is like one that makes no sense.
+/// Returns the same kind of error as for an invalid file, since callers treat both alike.
 fn unreadable(file: &Path, error: &std::io::Error) -> Error {
     Error::Settings { file: file.to_owned(), problem: format!("it can't be read: {error}") }
 }
 
-/// The bytes of the file that a link leads to, or what is wrong with it.
+/// Returns the bytes of the file that a symlink leads to. The inner error says what is wrong with the target.
 fn behind_link(link: &Path) -> Result<Result<Vec<u8>, &'static str>> {
     let stamp = disk::stamp_following(link).map_err(|error| unreadable(link, &error))?;
     let nowhere = "it is a link that leads nowhere";

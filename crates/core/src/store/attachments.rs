@@ -1,7 +1,8 @@
-//! Bytes that are kept beside the files under a name.
+//! Attachments: named bytes that a checkpoint keeps beside its files.
 //!
-//! Most of them grow: a conversation gets a few lines with every step. A large one is a tree of pieces, in order. Where
-//! an earlier checkpoint has the first part already, its pieces are named again, and only the rest is written.
+//! Most attachments grow: a conversation gets a few lines with every step. A large attachment is stored as a tree of
+//! pieces, in order. If an earlier checkpoint already has the first part, its pieces are reused and only the rest is
+//! written.
 
 use std::io;
 
@@ -14,14 +15,15 @@ use super::{
     snapshot::{TreeLine, put_tree},
 };
 
-/// Up to this size an attachment is one blob.
+/// The largest attachment that is stored as one blob.
 const WHOLE_BYTES: usize = 64 << 10;
-/// No piece is larger.
+/// The largest piece of an attachment.
 const PIECE_BYTES: usize = 1 << 20;
-/// Pieces of one size class at the end are joined when there are so many: each byte is written again only a few times,
-/// and there are never many pieces.
+/// The number of pieces of one size class at the end of an attachment at which they are joined. Each byte is rewritten
+/// only a few times this way, and there are never many pieces.
 const RUN: usize = 16;
-/// Pieces below this size are of the lowest class; each class is [`RUN`] times the one below.
+/// The unit of the size classes. The lowest class holds pieces below [`RUN`] times this size. The limit of each class
+/// is [`RUN`] times that of the class below.
 const LOWEST_CLASS: usize = 16 << 10;
 
 /// An attachment of a checkpoint that is being built.
@@ -29,7 +31,7 @@ const LOWEST_CLASS: usize = 16 << 10;
 pub(crate) struct NewAttachment {
     pub(crate) name: String,
     pub(crate) bytes: Vec<u8>,
-    /// How an earlier checkpoint keeps the attachment of this name.
+    /// The pieces of the attachment with this name in an earlier checkpoint.
     pub(crate) earlier: Pieces,
 }
 
@@ -70,7 +72,7 @@ fn put_pieces(bytes: &[u8], earlier: &Pieces, sink: &PackWriter) -> io::Result<O
 }
 
 impl Pieces {
-    /// The pieces that these bytes begin with.
+    /// Returns the longest run of leading pieces that `bytes` starts with.
     fn beginning_of(&self, bytes: &[u8]) -> io::Result<&[(usize, ObjectId)]> {
         let mut at = 0;
         for (count, (length, id)) in self.0.iter().enumerate() {
@@ -97,8 +99,8 @@ impl Pieces {
     }
 }
 
-/// The lengths of the pieces of `total` bytes that begin with the `known` ones. The first lengths are those of known
-/// pieces for as far as these are kept.
+/// Returns the lengths of the pieces for `total` bytes that start with the `known` pieces. Known pieces that are kept
+/// come first, with unchanged lengths.
 fn split(known: &[(usize, ObjectId)], total: usize) -> Vec<usize> {
     let mut lengths: Vec<usize> = known.iter().map(|(length, _)| *length).collect();
     let mut rest = total - lengths.iter().sum::<usize>();
@@ -111,7 +113,7 @@ fn split(known: &[(usize, ObjectId)], total: usize) -> Vec<usize> {
     lengths
 }
 
-/// Joins the last pieces, where they are many of one class.
+/// Joins the last pieces if many of them are of the same size class.
 fn join_run(lengths: &mut Vec<usize>) {
     while let Some(class) = lengths.last().map(|last| class_of(*last)) {
         let run =
@@ -132,14 +134,14 @@ fn class_of(length: usize) -> u32 {
     (length / LOWEST_CLASS).max(1).ilog(RUN)
 }
 
-/// Where a stored attachment lies.
+/// The object that holds a stored attachment: a blob, or a tree of pieces.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum StoredAttachment {
     Whole(ObjectId),
     InPieces(ObjectId),
 }
 
-/// The attachment of this name in the tree of attachments.
+/// Returns the attachment with this name from the tree of attachments. Returns `None` if there is none.
 pub(super) fn find(
     reader: &ObjectReader,
     tree: ObjectId,
@@ -174,7 +176,7 @@ fn piece_ids(reader: &ObjectReader, tree: ObjectId) -> Result<Vec<ObjectId>, Obj
     Ok(ids)
 }
 
-/// An attachment's name as the name of a tree entry: anything else than plain characters is escaped.
+/// Encodes an attachment's name as the name of a tree entry. All bytes other than plain characters are escaped.
 fn encode_name(name: &str) -> String {
     let mut out = String::from("@");
     for byte in name.bytes() {

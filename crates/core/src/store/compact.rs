@@ -1,7 +1,7 @@
-//! Reclaiming the space of objects that no checkpoint needs.
+//! Reclaims the space of objects that no checkpoint needs.
 //!
-//! What is needed is found by walking from the refs. A pack that holds anything else is written again without it: the new
-//! pack is durable before the old one goes, so that a crash leaves both or the new one.
+//! Needed objects are found by walking from the refs. A pack that holds other objects is rewritten without them. The
+//! new pack is durable before the old one is removed, so a crash leaves both packs or the new one.
 
 use std::{collections::HashSet, io, path::PathBuf};
 
@@ -10,23 +10,24 @@ use gix_hash::ObjectId;
 use super::{Store, pack_index, reachable::reachable, repack};
 use crate::{disk::private, error::is_no_space};
 
-/// Temporary files of git's own are left to a git that may be running, until they are this old.
+/// The age at which git's own temporary files are removed. Younger ones may belong to a git that is running.
 const FOREIGN_TEMPORARY_SECONDS: u64 = 3_600;
 
-/// Drops what no checkpoint needs; where an object that is needed can't be read, nothing is dropped.
+/// Removes objects that no checkpoint needs. Removes none if a commit or tree that is needed can't be read.
 pub(super) fn compact(store: &Store) -> io::Result<()> {
     sweep_foreign_leftovers(store)?;
     let Ok(timeline) = store.timeline() else { return Ok(()) };
     let Ok(needed) = reachable(store, &timeline) else { return Ok(()) };
     let needed: HashSet<ObjectId> = needed.into_iter().map(|object| object.id).collect();
-    // What only goes comes first: on a full disk it is what makes room for the rest.
+    // Removals that write nothing come first: on a full disk they free the space that the rewrites need.
     drop_loose(store, &needed)?;
     let packs = store.layout().packs();
     let mut wasteful = Vec::new();
     for index in pack_index::open_indices(&packs)? {
         let pack = index.path().with_extension("pack");
         let waste = index.iter().filter(|entry| !needed.contains(&entry.oid)).count();
-        // What `prune` made small would become large again: that is worth it only where much goes.
+        // Rewriting a pack that `prune` compressed with deltas makes it larger. That is worth it only if most of it
+        // goes.
         let is_worth_it = waste > 0 && (waste * 2 > index.num_objects() as usize || !repack::has_deltas(&pack));
         if !is_worth_it || private::exists(&pack.with_extension("keep")) {
             continue;
@@ -40,7 +41,8 @@ pub(super) fn compact(store: &Store) -> io::Result<()> {
     rewrite(store, wasteful, &needed)
 }
 
-/// Writes packs again without what nothing needs: all of them into one, or one by one where there is no room for that.
+/// Rewrites packs without the objects that nothing needs: all of them into one pack, or one by one if there is not
+/// enough disk space for that.
 fn rewrite(store: &Store, mut packs: Vec<PathBuf>, needed: &HashSet<ObjectId>) -> io::Result<()> {
     if packs.is_empty() {
         return Ok(());
@@ -50,11 +52,11 @@ fn rewrite(store: &Store, mut packs: Vec<PathBuf>, needed: &HashSet<ObjectId>) -
         done => return done,
     }
     packs.sort_by_key(|pack| private::size(pack).ok().flatten());
-    // The smallest first: each leaves more room for the next one.
+    // The smallest pack first: each rewrite frees space for the next one.
     packs.into_iter().try_for_each(|pack| repack::rewrite(store, &[pack], needed))
 }
 
-/// Objects that plain git wrote one by one go when nothing needs them.
+/// Removes loose objects that no checkpoint needs. Only plain git writes loose objects.
 fn drop_loose(store: &Store, needed: &HashSet<ObjectId>) -> io::Result<()> {
     let objects = store.layout().objects();
     for fan_out in private::names(&objects)?.into_iter().filter(|name| name.len() == 2) {
@@ -70,7 +72,7 @@ fn drop_loose(store: &Store, needed: &HashSet<ObjectId>) -> io::Result<()> {
     Ok(())
 }
 
-/// Removes what a killed git left: the names are git's, and old.
+/// Removes temporary files that a killed git left. They are recognized by git's names and by their age.
 fn sweep_foreign_leftovers(store: &Store) -> io::Result<()> {
     for directory in [store.layout().objects(), store.layout().packs()] {
         for name in private::names(&directory)? {

@@ -1,8 +1,9 @@
-//! How the bytes of an object are compressed: quickly, with patience, or not at all.
+//! Compresses the bytes of objects: quickly, thoroughly, or not at all.
 
 use std::{cell::RefCell, fs::File, io, os::unix::fs::FileExt};
 
-/// Where a sample of this size does not shrink, the rest will not either.
+/// The size of the sample that decides whether compression is worth it. If the sample does not shrink, the rest is
+/// expected not to shrink either.
 const SAMPLE_BYTES: usize = 4 << 10;
 
 struct Compressors {
@@ -20,7 +21,7 @@ thread_local! {
         RefCell::new(Compressors { fast: compressor(1), stored: compressor(0), buffer: Vec::new() });
 }
 
-/// Compresses quickly, or just wraps what would not shrink.
+/// Compresses bytes quickly, or stores them uncompressed if they would not shrink.
 pub(super) fn compress<T>(bytes: &[u8], then: impl FnOnce(&[u8]) -> io::Result<T>) -> io::Result<T> {
     COMPRESSORS.with_borrow_mut(|Compressors { fast, stored, buffer }| {
         let mut run = |compressor: &mut libdeflater::Compressor, input: &[u8]| {
@@ -39,17 +40,18 @@ pub(super) fn compress<T>(bytes: &[u8], then: impl FnOnce(&[u8]) -> io::Result<T
     })
 }
 
-/// Is every byte about as frequent as every other? Cheaper than to try, and right about text.
+/// Returns whether all byte values are about equally frequent. This check is cheaper than compressing the sample, and
+/// right about text.
 fn looks_random(sample: &[u8]) -> bool {
     let mut counts = [0u64; 256];
     sample.iter().for_each(|byte| counts[usize::from(*byte)] += 1);
-    // How many pairs are alike; among random bytes one in 256 is.
+    // The number of pairs of equal bytes. Among random bytes, one pair in 256 is equal.
     let alike: u64 = counts.iter().map(|count| count * count.saturating_sub(1)).sum();
     let length = sample.len() as u64;
     alike * 256 < length * length.saturating_sub(1) * 3 / 2
 }
 
-/// Compresses with patience.
+/// Compresses bytes thoroughly, which is slower.
 pub(super) fn compress_well(bytes: &[u8]) -> io::Result<Vec<u8>> {
     thread_local! {
         static PATIENT: RefCell<libdeflater::Compressor> = RefCell::new(compressor(7));
@@ -62,7 +64,7 @@ pub(super) fn compress_well(bytes: &[u8]) -> io::Result<Vec<u8>> {
     })
 }
 
-/// The level for a large file, by a sample from its middle.
+/// Returns the compression level for a large file, chosen by a sample from its middle.
 pub(super) fn stream_level(file: &File) -> io::Result<flate2::Compression> {
     let mut sample = vec![0; SAMPLE_BYTES];
     let middle = file.metadata()?.len() / 2;
@@ -75,7 +77,7 @@ pub(super) fn stream_level(file: &File) -> io::Result<flate2::Compression> {
 mod tests {
     use super::*;
 
-    /// Bytes that follow no rule that a compressor could find.
+    /// Returns pseudo-random bytes, in which a compressor finds no pattern.
     fn noise(length: usize) -> Vec<u8> {
         let mut state = 0x9e37_79b9_7f4a_7c15_u64;
         let mut next = || {
@@ -98,7 +100,7 @@ mod tests {
         assert!((noise.len()..noise.len() + 64).contains(&wrapped), "{wrapped}");
         let text = b"fn main() { println!(\"a line\"); }\n".repeat(2_000);
         assert!(compressed(&text) < text.len() / 10);
-        // Every byte is as frequent as every other, and yet it repeats.
+        // All byte values are equally frequent, and yet the sequence repeats.
         let even: Vec<u8> = (0..=255).collect::<Vec<u8>>().repeat(256);
         assert!(looks_random(&even[..SAMPLE_BYTES]));
         assert!(compressed(&even) < even.len() / 10);
@@ -109,7 +111,7 @@ mod tests {
         assert!(looks_random(&noise(SAMPLE_BYTES)));
         assert!(!looks_random("keine Zeile gleicht der anderen; größer, kleiner, schöner\n".repeat(80).as_bytes()));
         assert!(!looks_random(&[0; SAMPLE_BYTES]));
-        // Base64 has a quarter of all bytes: it shrinks by a quarter.
+        // Base64 uses a quarter of all byte values, so it shrinks by a quarter.
         let base64: Vec<u8> = noise(SAMPLE_BYTES).iter().map(|byte| b'0' + byte % 64).collect();
         assert!(!looks_random(&base64));
     }

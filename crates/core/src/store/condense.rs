@@ -1,7 +1,7 @@
-//! Everything in one pack, as small as it gets: versions of a file are told by one another.
+//! Repacks all objects into one pack, as small as possible: versions of a file are stored as deltas of one another.
 //!
-//! This takes seconds where a save takes milliseconds, and so it is done by `prune` alone. The new pack is durable, and
-//! every object in it was read back, before an old pack goes: a crash leaves both, or the new one.
+//! This takes seconds, while a save takes milliseconds, so only `prune` does it. The new pack is durable, and every
+//! object in it was read back, before an old pack is removed: a crash leaves both, or the new one.
 
 use std::{
     io,
@@ -22,24 +22,24 @@ use super::{
 };
 use crate::threads;
 
-/// Larger objects are taken over as they are.
+/// Blobs larger than this are copied as they are.
 const LARGE: u64 = 4 << 20;
-/// With so many others is each object compared.
+/// The number of earlier objects that each object is compared with.
 const WINDOW: usize = 10;
-/// So many deltas have to be applied at most for one object.
+/// The maximum number of deltas that have to be applied to read one object.
 const MAX_DEPTH: u32 = 10;
-/// So many objects are compared by one worker, and are in memory at a time.
+/// The number of objects in the share of one worker. Objects are compared only within a share.
 const SHARE: usize = 256;
 
-/// Writes all that checkpoints need into one pack; where something can't be read, nothing happens.
+/// Writes all objects that checkpoints need into one pack. Does nothing if one of them can't be read.
 pub(super) fn condense(store: &Store) -> io::Result<()> {
     let old = repack::own_packs(store.layout())?;
     let Ok(timeline) = store.timeline() else { return Ok(()) };
     let Ok(mut needed) = reachable(store, &timeline) else { return Ok(()) };
-    // A pack that somebody asked git to keep stays, and what it has needs no second place.
+    // A pack that the user asked git to keep stays, so its objects need no second copy.
     let kept = repack::kept_objects(store.layout())?;
     needed.retain(|object| !kept.contains(&object.id));
-    // What has lost its ref is about to get it back, with all that it needs.
+    // A checkpoint that lost its ref is about to get it back, with all objects that it needs.
     if needed.is_empty() || !timeline.lost.is_empty() || is_condensed(&old, needed.len()) {
         return Ok(());
     }
@@ -61,7 +61,7 @@ pub(super) fn condense(store: &Store) -> io::Result<()> {
 }
 
 enum Problem {
-    /// An object is damaged or missing: no time for tidying up.
+    /// An object is damaged or missing. This is no time to repack.
     Object,
     Io(io::Error),
 }
@@ -78,7 +78,8 @@ impl From<io::Error> for Problem {
     }
 }
 
-/// Is there one pack with just these objects, and deltas? That is what this makes.
+/// Returns whether there is only one pack, with deltas and the needed number of objects. That is what this module
+/// makes.
 fn is_condensed(packs: &[PathBuf], needed: usize) -> bool {
     match packs {
         [one] => repack::has_deltas(one) && repack::count(one) == Some(needed),
@@ -119,12 +120,12 @@ fn put_share(store: &Store, share: &[Needed], packs: &[PathBuf], writer: &PackWr
     Ok(())
 }
 
-/// The smallest delta that is worth it, with what it starts from.
+/// Returns the smallest delta that is worth it, with its base.
 fn best_delta<'a>(window: &'a [Candidate], kind: ObjectKind, bytes: &[u8]) -> Option<(&'a Candidate, Vec<u8>)> {
     let mut best: Option<(&Candidate, Vec<u8>)> = None;
     for base in window.iter().rev().filter(|base| base.kind == kind && base.depth < MAX_DEPTH) {
         let most = best.as_ref().map_or((bytes.len() / 2).saturating_sub(20), |(_, delta)| delta.len() - 1);
-        // What is that much longer or shorter has too little in common.
+        // A base that is so much longer or shorter has too little in common.
         if base.bytes.len() < bytes.len() / 32 || base.bytes.len() / 32 > bytes.len() {
             continue;
         }
@@ -135,7 +136,8 @@ fn best_delta<'a>(window: &'a [Candidate], kind: ObjectKind, bytes: &[u8]) -> Op
     best
 }
 
-/// Copies a large object as its pack has it; false where that is a delta.
+/// Copies a large object as its pack stores it. Returns `false` if it is a delta there, is damaged, or is in none of
+/// the packs.
 fn put_as_it_is(object: &Needed, packs: &[PathBuf], writer: &PackWriter) -> Result<bool, Problem> {
     for pack in packs {
         if let Some(raw) = repack::RawEntry::find(pack, &object.id) {
@@ -151,7 +153,7 @@ fn put_as_it_is(object: &Needed, packs: &[PathBuf], writer: &PackWriter) -> Resu
     Ok(false)
 }
 
-/// Reads every object of a new pack, as somebody will who has nothing else.
+/// Reads every object of a new pack from the pack alone, as readers do once the old packs are gone.
 fn check(pack: &Path, expected: usize) -> io::Result<()> {
     let wrong = || io::Error::other(format!("{} can't be read back", pack.display()));
     let data = gix_pack::data::File::at(pack, gix_hash::Kind::Sha1).map_err(|_| wrong())?;

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::disk::private::{self, Durability};
 
-/// Returns the patterns. A damaged line is left out: then the paths that it names stay captured.
+/// Returns the patterns. A damaged line is skipped: the paths that it names stay captured.
 pub(super) fn read(layout: &Layout) -> io::Result<Vec<String>> {
     let bytes = private::read(&layout.confirmed_excludes())?.unwrap_or_default();
     Ok(Lines::of(&bytes).sound.into_iter().filter_map(|line| serde_json::from_str(line).ok()).collect())

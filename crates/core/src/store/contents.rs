@@ -1,7 +1,8 @@
 //! Contents: the bytes of files and the targets of symlinks that checkpoints hold, whatever their path.
 //!
-//! Two ways to find out whether a checkpoint has contents of its own: [`HeldContents`] walks everything and is exact;
-//! [`is_held_nearby`] compares paths with a few other checkpoints and takes the same time however many there are.
+//! There are two ways to find out whether a checkpoint has contents of its own. [`HeldContents`] walks everything and
+//! is exact. [`is_held_nearby`] compares paths with a few other checkpoints and takes the same time however many there
+//! are.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -18,7 +19,7 @@ use super::{
 };
 use crate::model::{CheckpointId, WorkspacePath};
 
-/// Under this name the files of the user's repository are compared that a `restore --git` kept.
+/// The name under which files of the user's repository that a `restore --git` kept are compared.
 const GIT: &[u8] = b".git";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,7 +30,7 @@ enum Node {
 
 type Names = HashMap<BString, Node>;
 
-/// Reads directories, each once.
+/// Reads directories, each only once.
 struct Trees {
     reader: ObjectReader,
     read: HashMap<ObjectId, Rc<Names>>,
@@ -49,7 +50,7 @@ impl Trees {
         Ok(names)
     }
 
-    /// What lies at a path below these names.
+    /// Returns the node at a path below `top`, or `None` if there is none.
     fn find(&mut self, top: &Rc<Names>, path: &WorkspacePath) -> Result<Option<Node>, ObjectProblem> {
         let mut names = Rc::clone(top);
         let mut parts = path.parts().peekable();
@@ -76,12 +77,12 @@ fn read_names(reader: &ObjectReader, tree: ObjectId) -> Result<Names, ObjectProb
     Ok(names)
 }
 
-/// The names of a directory with the paths that they have.
+/// Returns the entries of a directory with their paths.
 fn below(directory: &WorkspacePath, names: &Names) -> Vec<(WorkspacePath, Node)> {
     names.iter().map(|(name, node)| (directory.join(name), *node)).collect()
 }
 
-/// The top of a checkpoint: its files, and those of the user's repository that it keeps.
+/// Returns the root entries of a checkpoint: its files, and the files of the user's repository that it keeps.
 fn top(store: &Store, id: &CheckpointId) -> Result<Names, ObjectProblem> {
     let reader = store.reader();
     let (tree, state) = super::store::read_commit(&reader, &object_id(id.as_bytes()))?;
@@ -94,16 +95,16 @@ fn top(store: &Store, id: &CheckpointId) -> Result<Names, ObjectProblem> {
     Ok(names)
 }
 
-/// Contents that a number of checkpoints hold.
+/// The contents that some checkpoints hold.
 pub(crate) struct HeldContents<'s> {
     store: &'s Store,
     reader: ObjectReader,
-    /// Blobs, and trees of which everything is held.
+    /// Blobs, and trees in which everything is held.
     held: HashSet<ObjectId>,
 }
 
 impl<'s> HeldContents<'s> {
-    /// No contents at all.
+    /// Returns an empty set.
     pub(crate) fn none(store: &'s Store) -> Self {
         Self { store, reader: store.reader(), held: HashSet::new() }
     }
@@ -124,14 +125,14 @@ impl<'s> HeldContents<'s> {
                 },
             }
         }
-        // A tree above a damaged one does not hold everything that it names.
+        // Not everything in a tree above a damaged one is held.
         if is_whole {
             self.held.extend(met);
         }
     }
 
-    /// Returns the paths of a checkpoint whose contents are not among these, each content once. Those behind damage can't be
-    /// told.
+    /// Returns the paths of a checkpoint whose contents are not in this set, each content once. The result is
+    /// incomplete if the checkpoint is damaged.
     pub(crate) fn lacking(&self, id: &CheckpointId) -> Vec<WorkspacePath> {
         let mut found = Vec::new();
         drop(self.visit_lacking(id, |path| {
@@ -142,7 +143,8 @@ impl<'s> HeldContents<'s> {
         found
     }
 
-    /// Returns whether all contents of a checkpoint are among these. One that can't be read may have others.
+    /// Returns whether all contents of a checkpoint are in this set. Returns `false` if the checkpoint can't be read,
+    /// because it may have others.
     pub(crate) fn hold_all_of(&self, id: &CheckpointId) -> bool {
         let mut is_lacking = false;
         let visited = self.visit_lacking(id, |_| {
@@ -152,7 +154,7 @@ impl<'s> HeldContents<'s> {
         visited.is_ok() && !is_lacking
     }
 
-    /// Calls `visit` with the path of each content that is not held, until that returns false.
+    /// Calls `visit` with the path of each content that is not held, until `visit` returns `false`.
     fn visit_lacking(
         &self,
         id: &CheckpointId,
@@ -175,8 +177,8 @@ impl<'s> HeldContents<'s> {
     }
 }
 
-/// Returns whether each of a checkpoint's contents lies at the same path in one of `others`. `false` is inconclusive: they
-/// may lie at other paths, or in further checkpoints.
+/// Returns whether each of a checkpoint's contents is at the same path in one of `others`. `false` is inconclusive: the
+/// contents may be at other paths, or in further checkpoints.
 pub(crate) fn is_held_nearby(store: &Store, id: &CheckpointId, others: &[CheckpointId]) -> bool {
     let held = || -> Result<bool, ObjectProblem> {
         let mut trees = Trees::of(store);
@@ -185,7 +187,7 @@ pub(crate) fn is_held_nearby(store: &Store, id: &CheckpointId, others: &[Checkpo
             if left.is_empty() {
                 break;
             }
-            // A damaged checkpoint holds nothing that could be relied on.
+            // Nothing in a damaged checkpoint can be relied on.
             if let Ok(names) = top(store, other) {
                 left = lacking_in(&mut trees, left, &Rc::new(names))?;
             }
@@ -195,7 +197,8 @@ pub(crate) fn is_held_nearby(store: &Store, id: &CheckpointId, others: &[Checkpo
     held().unwrap_or(false)
 }
 
-/// Those of these paths at which another checkpoint does not have the same; directories that differ are taken apart.
+/// Returns the entries that another checkpoint does not have at the same path. Directories that differ are compared
+/// entry by entry.
 fn lacking_in(
     trees: &mut Trees,
     mut left: Vec<(WorkspacePath, Node)>,

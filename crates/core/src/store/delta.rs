@@ -1,15 +1,15 @@
-//! Git's binary deltas: one object told as pieces of another, and bytes of its own.
+//! Git's binary deltas: an object described by copies from another object, the delta base, and bytes of its own.
 
-/// Pieces that are shorter are not looked for.
+/// The length of the shortest match that is searched for.
 const BLOCK: usize = 16;
-/// The longest piece that one instruction copies, and the most bytes that one brings along.
+/// The limits of one instruction: the most bytes that it copies, and the most that it inserts.
 const MAX_COPY: usize = 0x1_0000;
 const MAX_INSERT: usize = 0x7f;
 
-/// An object that others are told by, with where each of its blocks lies.
+/// A delta base, with the positions of its blocks.
 pub(super) struct Base<'a> {
     bytes: &'a [u8],
-    /// By hash: one more than the place of a block, or nought.
+    /// The number of a block plus one, by the hash of the block; 0 if there is none.
     places: Vec<u32>,
 }
 
@@ -18,25 +18,25 @@ impl<'a> Base<'a> {
         let blocks = bytes.len() / BLOCK;
         let mut places = vec![0; (2 * blocks).next_power_of_two().max(2)];
         let mask = places.len() - 1;
-        // The first of equal blocks wins: most of what follows it is then ahead.
+        // The first of equal blocks wins, because the most bytes follow it.
         for (number, block) in bytes.chunks_exact(BLOCK).enumerate().rev() {
             places[hash(block) & mask] = number as u32 + 1;
         }
         Self { bytes, places }
     }
 
-    /// Where bytes that may be these begin.
+    /// Returns a position in the base where these bytes may start. Only the hash is compared.
     fn find(&self, block: &[u8]) -> Option<usize> {
         let place = self.places[hash(block) & (self.places.len() - 1)];
         (place as usize).checked_sub(1).map(|number| number * BLOCK)
     }
 
-    /// The instructions that make `target` of this; none where they are more than `most` bytes.
+    /// Returns the instructions that make `target` from this base. Returns `None` if they take more than `most` bytes.
     pub(super) fn delta(&self, target: &[u8], most: usize) -> Option<Vec<u8>> {
         let mut out = Vec::with_capacity(most.min(target.len()) + BLOCK);
         push_size(&mut out, self.bytes.len());
         push_size(&mut out, target.len());
-        // Bytes from `pending` on have not been told yet.
+        // Bytes from `pending` on are not in `out` yet.
         let (mut pending, mut at) = (0, 0);
         while at + BLOCK <= target.len() {
             let found =
@@ -63,12 +63,12 @@ fn hash(block: &[u8]) -> usize {
     xxhash_rust::xxh3::xxh3_64(block) as usize
 }
 
-/// How many bytes are the same from the beginning.
+/// Returns the length of the common prefix.
 fn common(one: &[u8], other: &[u8]) -> usize {
     one.iter().zip(other).take_while(|(a, b)| a == b).count()
 }
 
-/// How many bytes are the same up to the end.
+/// Returns the length of the common suffix.
 fn common_end(one: &[u8], other: &[u8]) -> usize {
     one.iter().rev().zip(other.iter().rev()).take_while(|(a, b)| a == b).count()
 }
@@ -88,13 +88,14 @@ fn push_inserts(out: &mut Vec<u8>, bytes: &[u8]) {
     }
 }
 
-/// Each instruction is a byte that says which bytes of the place and of the length follow: those that are not nought.
+/// Appends copy instructions. The first byte of each says which bytes of the offset and of the length follow: those
+/// that are not zero.
 fn push_copies(out: &mut Vec<u8>, mut from: usize, mut length: usize) {
     while length > 0 {
         let piece = length.min(MAX_COPY);
         let head = out.len();
         out.push(0x80);
-        // A length of nought stands for the greatest.
+        // A length of zero stands for the maximum.
         let said = if piece == MAX_COPY { 0 } else { piece as u32 };
         let numbers = (from as u32).to_le_bytes().into_iter().chain(said.to_le_bytes().into_iter().take(3));
         for (bit, byte) in numbers.enumerate().filter(|(_, byte)| *byte != 0) {
@@ -112,7 +113,7 @@ mod tests {
 
     use super::*;
 
-    /// What the instructions make, by the format's description.
+    /// Applies a delta as the description of the format says.
     fn apply(base: &[u8], delta: &[u8]) -> Vec<u8> {
         let mut rest = delta.iter().copied();
         let mut size = || {

@@ -1,4 +1,4 @@
-//! Bytes in JSON: text where they are UTF-8, base64 where they are not, exact either way.
+//! Bytes in JSON: a string if they are UTF-8, base64 if they are not. Both are exact.
 
 use std::path::{Path, PathBuf};
 
@@ -25,7 +25,7 @@ impl ExactText {
         Self::of(path.as_os_str().as_bytes())
     }
 
-    /// The bytes; none where the base64 is damaged.
+    /// Returns the bytes, or `None` if the base64 is damaged.
     pub(crate) fn to_bytes(&self) -> Option<Vec<u8>> {
         match self {
             Self::Text(text) => Some(text.clone().into_bytes()),

@@ -1,4 +1,4 @@
-//! The files that make a directory a store: format, identity, and what plain git wants to see.
+//! The files that make a directory a store: format, identity, and the files that plain git needs.
 
 use std::path::PathBuf;
 
@@ -13,7 +13,7 @@ const KNOWN: [&str; 1] = ["base"];
 
 const FORMAT: &str = "backtrail store 1\nread: base\nwrite: base\n";
 
-/// Plain git must be able to work with the store, and must leave it alone otherwise.
+/// Git's configuration of the store. Plain git must be able to work with the store, and must leave it alone otherwise.
 const CONFIG: &str = "\
 [core]
 \trepositoryformatversion = 0
@@ -46,16 +46,16 @@ const CONFIG: &str = "\
 
 const HEAD: &str = "ref: refs/heads/main\n";
 
-/// Which features a store asks for.
+/// The features that a store requires.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Format {
-    /// A feature that is needed to write and is not known here.
+    /// A feature that is required for writing and that this version does not know.
     pub(super) unknown_to_write: Option<String>,
 }
 
 impl Format {
-    /// Reads the format; none where the directory is no store yet. One that has checkpoints has lost it: what this
-    /// version writes is assumed.
+    /// Reads the format. Returns `None` if the directory is not a store yet. A store that has checkpoints but no format
+    /// file has lost it. Then the format that this version writes is assumed.
     pub(super) fn read(layout: &Layout) -> Result<Option<Self>> {
         let path = layout.format();
         let bytes = match private::read(&path).or_fail("read", &path)? {
@@ -82,7 +82,8 @@ impl Format {
     }
 }
 
-/// Makes an empty store; the lock is held. The format file comes last: until it is there, there is no store.
+/// Creates an empty store. The caller holds the lock. The format file is written last: there is no store until it
+/// exists.
 pub(super) fn create(layout: &Layout, identity: &IdentityFile) -> Result<()> {
     for directory in [layout.packs(), layout.objects().join("info"), layout.checkpoint_refs(), layout.pinned_refs()] {
         private::make_directories(&directory).or_fail("create", &directory)?;
@@ -101,12 +102,12 @@ pub(super) fn create(layout: &Layout, identity: &IdentityFile) -> Result<()> {
     }
 }
 
-/// Is this directory a store, as far as a look tells?
+/// Returns whether this directory looks like a store: it has a format file or a checkpoint.
 pub(crate) fn is_store(layout: &Layout) -> bool {
     private::exists(&layout.format()) || refs::has_checkpoint(layout).unwrap_or(false)
 }
 
-/// Makes the format again where it was lost, and puts back what plain git needs, where somebody broke it.
+/// Recreates missing directories and a lost format file, and repairs the files that plain git needs if they are broken.
 pub(super) fn mend(layout: &Layout) -> Result<()> {
     for directory in [layout.packs(), layout.checkpoint_refs(), layout.pinned_refs()] {
         private::make_directories(&directory).or_fail("create", &directory)?;
@@ -115,7 +116,7 @@ pub(super) fn mend(layout: &Layout) -> Result<()> {
         let path = layout.format();
         private::replace(&path, FORMAT.as_bytes(), Durability::Synced).or_fail("write", path)?;
     }
-    // Nothing of the rest is read by the engine.
+    // The engine reads none of the files below.
     let mend = |path: PathBuf, text: &str, is_sound: &dyn Fn(&[u8]) -> bool| -> Result<()> {
         let present = private::read(&path).or_fail("read", &path)?;
         if present.is_some_and(|bytes| bytes == text.as_bytes() || is_sound(&bytes)) {
@@ -125,7 +126,8 @@ pub(super) fn mend(layout: &Layout) -> Result<()> {
     };
     mend(layout.config(), CONFIG, &|bytes| {
         let metadata = gix_config::file::Metadata::from(gix_config::Source::Local);
-        // Gitoxide parses more than git does; what still says that it is bare is taken for ours.
+        // Gitoxide accepts more than git does. A configuration that still says that the repository is bare is taken for
+        // ours.
         gix_config::File::from_bytes_no_includes(bytes, metadata, Default::default())
             .is_ok_and(|config| matches!(config.boolean("core.bare"), Ok(Some(true))))
     })?;

@@ -1,5 +1,5 @@
-//! What the fuzzers ask of the store's formats: bytes that come from a disk are refused or understood, and what was
-//! understood is written and read again as it was.
+//! Properties of the store's formats that the fuzzers check: bytes from a disk are rejected or parsed, and a parsed
+//! value is the same after it is written and read again.
 
 use std::{
     collections::HashMap,
@@ -19,7 +19,7 @@ use super::{
 };
 use crate::model::{Checkpoint, CheckpointId, DirectoryIds, ModeDefaults, TreeId, WorkspacePath};
 
-/// The message of a commit, or a record alone. Gives what was understood.
+/// Checks the message of a commit, or a record alone. Returns the checkpoints that were parsed.
 pub(crate) fn record(bytes: &[u8]) -> Vec<Checkpoint> {
     let mut checkpoints = Vec::new();
     let alone = [b"message\n\nBacktrail-Record: ", bytes].concat();
@@ -37,7 +37,7 @@ pub(crate) fn record(bytes: &[u8]) -> Vec<Checkpoint> {
     checkpoints
 }
 
-/// A journal with its checksum, or without.
+/// Checks a journal, with its checksum or without.
 pub(crate) fn journal(bytes: &[u8]) {
     let sealed = std::str::from_utf8(bytes).ok().filter(|text| !text.contains('\n')).map(lines::seal);
     for bytes in [Some(bytes), sealed.as_deref().map(str::as_bytes)].into_iter().flatten() {
@@ -60,7 +60,8 @@ pub(crate) fn journal(bytes: &[u8]) {
     }
 }
 
-/// The bytes of a tree, behind the list of its exceptional modes and a byte 0xff. Gives the names that were taken.
+/// Checks the bytes of a tree, preceded by the list of its exceptional modes and a byte 0xff. Returns the names of its
+/// entries.
 pub(crate) fn tree(bytes: &[u8]) -> Vec<Vec<u8>> {
     let (listed, bytes) = bytes.split_once_str(b"\xff").unwrap_or((b"", bytes));
     let Some(modes) = Modes::of_list(listed) else { return Vec::new() };
@@ -85,7 +86,8 @@ fn stored(tree: ObjectId) -> Snapshot {
     Snapshot::whole(ids, ModeDefaults::default())
 }
 
-/// What is written again holds the same, but for the modes below, which a test has nowhere to keep.
+/// Checks that nodes are the same after they are written and read again. The modes below them are left out: a test has
+/// nowhere to keep them.
 fn write_and_read(nodes: &[(BString, StoredNode)]) {
     let kept = Kept::default();
     let ids = snapshot::write_nodes(nodes, &ModeDefaults::default(), &kept);
@@ -132,10 +134,11 @@ fn assert_inside(path: &WorkspacePath) {
     assert!(is_inside && !path.as_bytes().contains(&0), "{path:?} leads out of the workspace");
 }
 
-/// Said once more, by what file systems take a name for: nothing that separates, nothing that is `.git` to any of them.
+/// Returns whether a name has no separator and is not `.git` to any file system. Written independently of
+/// `is_safe_name`, by the rules of the file systems.
 fn is_plain_name(name: impl AsRef<[u8]>) -> bool {
     let name = name.as_ref();
-    // What HFS does not see, then what NTFS cuts off.
+    // First the characters that HFS ignores, then the endings that NTFS cuts off.
     let seen: String = name.to_str_lossy().chars().filter(|c| !is_invisible(*c)).collect::<String>().to_lowercase();
     let is_git = |part: &str| {
         let kept = part.split(':').next().unwrap_or_default().trim_end_matches(['.', ' ']);

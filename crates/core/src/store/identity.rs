@@ -1,4 +1,4 @@
-//! The directory that a store belongs to, known by its numbers rather than by its path.
+//! The directory that a store belongs to, identified by its numbers (inode, birth time) rather than by its path.
 
 use std::{io, path::Path};
 
@@ -11,30 +11,30 @@ use crate::{
     error::{Error, Result, While},
 };
 
-/// The directory that a store belongs to, as the store remembers it.
+/// The directory that a store belongs to, as the store records it.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct IdentityFile {
     /// The workspace's path.
     pub(crate) path: ExactText,
-    /// The number of its device, which may change with a reboot.
+    /// The number of the directory's device, which may change with a reboot.
     pub(crate) device: u64,
-    /// Its directory, however it is called.
+    /// The directory's inode number, which stays the same if the directory is renamed.
     pub(crate) inode: u64,
-    /// The time at which that directory was made, in nanoseconds: an inode number is given to another one day.
+    /// The time at which the directory was created, in nanoseconds. It is kept because inode numbers are reused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) born: Option<i64>,
-    /// The file system that it is on, by an id that stays the same across mounts, containers and reboots.
+    /// The id of the directory's file system, which stays the same across mounts, containers and reboots.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     filesystem: Option<String>,
-    /// The mount that its path leads through.
+    /// The mount that the workspace's path leads through.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     mount: Option<MountTop>,
-    /// Its directory has another store by now, and this one is only kept.
+    /// Set if the directory has another store by now and this one is only kept.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     released: bool,
 }
 
-/// The top of a mount.
+/// The top directory of a mount.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 struct MountTop {
     path: ExactText,
@@ -43,27 +43,27 @@ struct MountTop {
     born: Option<i64>,
 }
 
-/// A directory that is there now.
+/// A directory that exists now.
 #[derive(Debug, Clone)]
 pub(crate) struct FoundDirectory {
-    /// What a store of it would remember.
+    /// The identity that a store of this directory would record.
     pub(crate) identity: IdentityFile,
     trust: Trust,
 }
 
-/// How a directory compares with the one that a store remembers.
+/// The result of comparing a directory with the one that a store records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Likeness {
-    /// It is the same directory, whatever it is called by now.
+    /// It is the same directory, even if it was renamed.
     Same,
-    /// It is certainly another one.
+    /// It is certainly another directory.
     Another,
-    /// The file system has no numbers that tell.
+    /// The file system's numbers do not decide it.
     Unknown,
 }
 
 impl FoundDirectory {
-    /// The directory at a path, links followed; none where there is nothing.
+    /// Returns the directory at a path, following symlinks. Returns `None` if nothing exists there.
     pub(crate) fn of(path: &Path) -> io::Result<Option<Self>> {
         let Some(numbers) = disk::numbers_of(path)? else { return Ok(None) };
         let mount = MountTop::above(path).unwrap_or(None);
@@ -73,7 +73,8 @@ impl FoundDirectory {
         Ok(Some(Self { identity, trust }))
     }
 
-    /// What tells this directory from another one at its path, where its numbers are not all stable.
+    /// Returns the properties that distinguish this directory from another one at its path. Returns `None` if all of
+    /// its numbers are stable.
     pub(crate) fn known_by(&self) -> Option<&'static str> {
         match self.trust {
             Trust::Both => None,
@@ -82,12 +83,12 @@ impl FoundDirectory {
         }
     }
 
-    /// Tells whether this directory is the top of a mount, which nothing but another mount can replace.
+    /// Returns whether this directory is the top of a mount. Only another mount can replace it.
     pub(crate) fn is_mount_top(&self) -> bool {
         self.identity.mount.as_ref().is_some_and(|mount| mount.path == self.identity.path)
     }
 
-    /// Tells whether this is the other directory, seen through another path at this very moment.
+    /// Returns whether both are the same directory, seen through two paths at the same moment.
     pub(crate) fn is_also(&self, other: &Self) -> bool {
         self.identity.device == other.identity.device && self.identity.likeness(other) == Likeness::Same
     }
@@ -100,7 +101,7 @@ impl MountTop {
         let of = |numbers: DirectoryNumbers| Self {
             path: ExactText::of_path(&top),
             inode: numbers.inode,
-            // That of an overlay changes with the first write.
+            // The birth time of an overlay changes with the first write.
             born: numbers.born.filter(|_| numbers.trust == Trust::Both),
         };
         Ok(numbers.map(of))
@@ -108,7 +109,7 @@ impl MountTop {
 }
 
 impl IdentityFile {
-    /// Compares a directory with the one that is remembered. The number of the device alone decides nothing.
+    /// Compares a directory with the recorded one. The device number alone decides nothing.
     pub(crate) fn likeness(&self, there: &FoundDirectory) -> Likeness {
         let found = &there.identity;
         if differ(self.filesystem.as_ref(), found.filesystem.as_ref()) {
@@ -123,8 +124,8 @@ impl IdentityFile {
         }
     }
 
-    /// Tells whether a path leads through the mount that was remembered, so that what is not there is gone. A store of an
-    /// older version remembers none; then the device has to do.
+    /// Returns whether a path leads through the recorded mount, so that a directory that is missing there is gone. A
+    /// store of an older version records no mount. Then the device is compared.
     pub(crate) fn is_seen_from(&self, there: &FoundDirectory) -> bool {
         let found = &there.identity;
         match (&self.mount, &found.mount) {
@@ -133,23 +134,23 @@ impl IdentityFile {
         }
     }
 
-    /// The same directory, for a store that it has no more.
+    /// Returns the identity of the same directory, for a store that it no longer uses.
     pub(crate) fn released(self) -> Self {
         Self { released: true, ..self }
     }
 
-    /// Tells whether its directory has another store by now.
+    /// Returns whether the directory has another store by now.
     pub(crate) fn is_released(&self) -> bool {
         self.released
     }
 
-    /// Reads it; none where it is missing or damaged.
+    /// Reads the file. Returns `None` if it is missing, unreadable or damaged.
     pub(crate) fn read(layout: &Layout) -> Option<Self> {
         let bytes = private::read(&layout.identity()).ok()??;
         serde_json::from_slice(&bytes).ok()
     }
 
-    /// Writes it, durably.
+    /// Writes the file durably.
     pub(crate) fn write(&self, layout: &Layout) -> Result<()> {
         let path = layout.identity();
         let text = serde_json::to_string(self).map_err(|error| Error::Internal(error.to_string()))?;
@@ -157,7 +158,7 @@ impl IdentityFile {
     }
 }
 
-/// Two values that are both known, and not the same.
+/// Returns whether both values are known and differ.
 fn differ<T: PartialEq>(one: Option<T>, other: Option<T>) -> bool {
     one.zip(other).is_some_and(|(one, other)| one != other)
 }

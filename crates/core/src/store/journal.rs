@@ -1,7 +1,7 @@
-//! The note that a restore is under way: what each path was and what it becomes.
+//! The journal: the note that a restore is under way, with what each path was and what it becomes.
 //!
-//! Writing it is the commit point of a restore; removing it is its end. It is one file, replaced in one step, with a
-//! checksum, so that there is a whole one or none.
+//! Writing the journal is the commit point of a restore; removing it is the end. It is one file with a checksum,
+//! replaced in one step, so there is a whole journal or none.
 
 use std::io;
 
@@ -15,7 +15,7 @@ use crate::{
     model::{CheckpointId, ContentId, Scope, Side, WorkspacePath, is_safe_name},
 };
 
-/// A path, what stood there and what shall stand there.
+/// One path of a restore, with what was there before and what is there afterwards.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Step {
     pub(crate) path: WorkspacePath,
@@ -23,49 +23,49 @@ pub(crate) struct Step {
     pub(crate) old: Option<Side>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) new: Option<Side>,
-    /// Which staging area serves it.
+    /// The index of its staging area in [`Journal::areas`].
     #[serde(default)]
     pub(crate) area: usize,
-    /// Only the permission bits differ, and the file has no other name: they are set where it is.
+    /// Set if only the permission bits differ and the file has no other hard link. The bits are then changed in place.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) in_place: bool,
 }
 
 impl Step {
-    /// Does a file or link go away from the path?
+    /// Returns whether a file or symlink is removed from the path.
     pub(crate) fn takes_leaf(&self) -> bool {
         !self.in_place && self.old.is_some_and(|old| !old.is_directory())
     }
 
-    /// Does a file or link come to the path?
+    /// Returns whether a file or symlink is put at the path.
     pub(crate) fn puts_leaf(&self) -> bool {
         !self.in_place && self.new.is_some_and(|new| !new.is_directory())
     }
 
-    /// Does a directory go away?
+    /// Returns whether a directory is removed from the path.
     pub(crate) fn takes_directory(&self) -> bool {
         self.old.is_some_and(|old| old.is_directory()) && !self.new.is_some_and(|new| new.is_directory())
     }
 
-    /// Does a directory come?
+    /// Returns whether a directory is created at the path.
     pub(crate) fn puts_directory(&self) -> bool {
         self.new.is_some_and(|new| new.is_directory()) && !self.old.is_some_and(|old| old.is_directory())
     }
 
-    /// Is it about a path that a plan could hold?
+    /// Returns whether a restore plan could contain a step for this path.
     fn is_ours(&self) -> bool {
-        // The root is only ever opened up and closed again.
+        // A restore only opens up the permissions of the root and sets them back.
         let stays = self.old == self.new && self.new.is_some_and(|new| new.is_directory());
         (!self.path.is_root() || stays) && self.path.parts().all(|name| is_safe_name(name))
     }
 
-    /// The step that leads back.
+    /// Returns the step that takes this one back.
     pub(crate) fn reversed(&self) -> Self {
         Self { path: self.path.clone(), old: self.new, new: self.old, area: self.area, in_place: self.in_place }
     }
 }
 
-/// A file of the user's repository, what it held and what it shall hold; the contents are in the safety checkpoint.
+/// A file of the user's repository, with its old and its new contents. Both are in the safety checkpoint.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct GitStep {
     pub(crate) path: ExactText,
@@ -74,19 +74,20 @@ pub(crate) struct GitStep {
 }
 
 impl GitStep {
-    /// The step that leads back.
+    /// Returns the step that takes this one back.
     pub(crate) fn reversed(&self) -> Self {
         Self { path: self.path.clone(), old: self.new, new: self.old }
     }
 }
 
-/// A directory where files are made ready and set aside, on the same mount as the paths that it serves.
+/// A staging area: a directory where new files are prepared and old ones set aside. It is on the same mount as the
+/// paths that it serves.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(tag = "in", rename_all = "snake_case")]
 pub(crate) enum Area {
     /// In the store.
     Store {
-        /// The directory's name below the stage.
+        /// The directory's name below [`Layout::stage`].
         name: String,
     },
     /// In the workspace, at the top of a mount.
@@ -99,7 +100,8 @@ pub(crate) enum Area {
 }
 
 impl Area {
-    /// Is its name one that this program gives? What is in an area is removed at the end.
+    /// Returns whether the name is one that this program gives. This matters because the contents of an area are
+    /// removed at the end.
     fn is_ours(&self) -> bool {
         match self {
             Self::Store { name } => !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_digit()),
@@ -111,7 +113,7 @@ impl Area {
     }
 }
 
-/// A restore under way.
+/// A restore that is under way.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Journal {
     pub(crate) version: u32,
@@ -119,33 +121,33 @@ pub(crate) struct Journal {
     pub(crate) target: CheckpointId,
     pub(crate) safety: CheckpointId,
     pub(crate) scope: Scope,
-    /// As in the log of operations.
+    /// The same as in the log of operations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) named: Option<Scope>,
     pub(crate) before: Option<CheckpointId>,
     pub(crate) after: Option<CheckpointId>,
     pub(crate) direction: Direction,
-    /// The workspace, for people who find this file.
+    /// The path of the workspace, for people who find this file.
     pub(crate) workspace: ExactText,
     pub(crate) areas: Vec<Area>,
     pub(crate) steps: Vec<Step>,
-    /// The files of the user's repository that change with them.
+    /// The files of the user's repository that change with the steps.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) git: Vec<GitStep>,
-    /// The logs of its refs that get a line: the file, the commits before and after.
+    /// The logs of refs of the user's repository that get a line: the log file, the commit before and the commit after.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) git_logs: Vec<(ExactText, String, String)>,
-    /// It is being taken back: the steps lead to how it was.
+    /// Set if the restore is being taken back: the steps lead back to how the workspace was.
     #[serde(default)]
     pub(crate) taken_back: bool,
 }
 
-/// What lies where the journal lies.
+/// The result of reading the journal.
 #[derive(Debug)]
 pub(crate) enum Found {
     Nothing,
     Journal(Box<Journal>),
-    /// It can't be read, and why.
+    /// The journal can't be read, for this reason.
     Damaged(String),
 }
 
@@ -153,7 +155,7 @@ pub(super) fn read(layout: &Layout) -> io::Result<Found> {
     Ok(private::read(&layout.journal())?.map_or(Found::Nothing, |bytes| parse(&bytes)))
 }
 
-/// What the bytes of a journal say.
+/// Parses the bytes of a journal.
 pub(super) fn parse(bytes: &[u8]) -> Found {
     let Some(line) = Lines::of(bytes).sound.first().copied() else {
         return Found::Damaged("its checksum does not fit".into());
@@ -170,7 +172,7 @@ pub(super) fn parse(bytes: &[u8]) -> Found {
     }
 }
 
-/// The bytes of a journal's file.
+/// Returns the bytes of a journal's file.
 pub(super) fn to_bytes(journal: &Journal) -> io::Result<Vec<u8>> {
     let json = serde_json::to_string(journal).map_err(io::Error::other)?;
     Ok(lines::seal(&json).into_bytes())
@@ -185,7 +187,7 @@ pub(super) fn close(layout: &Layout) -> io::Result<()> {
     private::sync_directory(&layout.own())
 }
 
-/// Notes staging areas before they are made, so that none is forgotten.
+/// Records staging areas before they are created, so that none is left behind.
 pub(super) fn note_areas(layout: &Layout, areas: &[Area]) -> io::Result<()> {
     let json = serde_json::to_string(areas).map_err(io::Error::other)?;
     private::replace(&layout.staging_note(), lines::seal(&json).as_bytes(), Durability::Synced)
@@ -195,7 +197,7 @@ pub(super) fn noted_areas(layout: &Layout) -> io::Result<Vec<Area>> {
     Ok(parse_areas(&private::read(&layout.staging_note())?.unwrap_or_default()))
 }
 
-/// The areas that the bytes of a note name, as far as they are ours.
+/// Parses a note of staging areas. Areas with names that this program does not give are skipped.
 pub(super) fn parse_areas(bytes: &[u8]) -> Vec<Area> {
     let noted: Option<Vec<Area>> = Lines::of(bytes).sound.first().and_then(|line| serde_json::from_str(line).ok());
     noted.unwrap_or_default().into_iter().filter(Area::is_ours).collect()

@@ -1,4 +1,4 @@
-//! Where things lie in a store.
+//! The paths of files and directories in a store.
 
 use std::path::{Path, PathBuf};
 
@@ -19,7 +19,7 @@ impl Layout {
         Self { root: root.into() }
     }
 
-    /// The store itself.
+    /// The directory of the store.
     pub(crate) fn root(&self) -> &Path {
         &self.root
     }
@@ -27,7 +27,7 @@ impl Layout {
     places! {
         /// Git's object database.
         objects = "objects";
-        /// Its packs.
+        /// Git's packs.
         packs = "objects/pack";
         /// One ref per checkpoint.
         checkpoint_refs = "refs/checkpoints";
@@ -37,37 +37,37 @@ impl Layout {
         packed_refs = "packed-refs";
         /// Git's own configuration of this repository.
         config = "config";
-        /// Git needs it to take the directory for a repository.
+        /// Git's `HEAD`. Without it, git does not recognize the directory as a repository.
         head = "HEAD";
-        /// What git has no room for.
+        /// The directory for files that git has no place for.
         own = "backtrail";
-        /// Which features are needed to read and to write; its presence makes the directory a store.
+        /// The features that are required to read and to write. The presence of this file makes the directory a store.
         format = "backtrail/format";
-        /// Whose store this is.
+        /// The directory that the store belongs to.
         identity = "backtrail/workspace";
-        /// The kernel lock of writers; never deleted.
+        /// The file with the kernel lock of writers. It is never deleted.
         lock = "backtrail/lock";
-        /// What the last scan saw.
+        /// The stat cache, with the results of the last scan.
         stat_cache = "backtrail/stat-cache";
-        /// The index over the records.
+        /// The index over the records of the checkpoints.
         timeline = "backtrail/timeline";
-        /// Restores and deletions.
+        /// The log of restores and deletions.
         operations = "backtrail/ops";
         /// The note that a restore is under way.
         journal = "backtrail/journal";
         /// A journal that could not be read.
         damaged_journal = "backtrail/journal.damaged";
-        /// The note that staging areas lie in the workspace.
+        /// The note that there are staging areas in the workspace.
         staging_note = "backtrail/staging";
-        /// Where files of a restore are made ready, each restore in a directory of its own.
+        /// The staging areas in the store. Each restore has a directory of its own.
         stage = "backtrail/stage";
-        /// How many steps each session has taken.
+        /// The number of steps that each session has taken.
         steps = "backtrail/steps";
         /// Exclude patterns that the owner of the workspace decided on.
         confirmed_excludes = "backtrail/excludes";
-        /// What retention remembers between commands.
+        /// The notes that retention keeps between commands.
         retention_notes = "backtrail/retention";
-        /// What happened, for people and scripts.
+        /// The log of events, for people and scripts.
         events = "backtrail/events.jsonl";
     }
 }

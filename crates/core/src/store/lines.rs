@@ -1,18 +1,18 @@
-//! Files of lines that each carry a checksum: a torn or damaged line costs itself alone.
+//! Files of lines that each have a checksum, so that a torn or damaged line does not affect the others.
 
 use bstr::ByteSlice;
 
-/// One line with its checksum in front and a newline behind.
+/// Returns a line with its checksum at the start and a newline at the end.
 pub(super) fn seal(text: &str) -> String {
     debug_assert!(!text.contains('\n'));
     format!("{:08x} {text}\n", crc32fast::hash(text.as_bytes()))
 }
 
-/// What was read of such a file.
+/// The lines of such a file.
 pub(super) struct Lines<'a> {
-    /// The lines whose checksums fit.
+    /// The text of the lines whose checksums match.
     pub(super) sound: Vec<&'a str>,
-    /// How many do not.
+    /// The number of lines whose checksums do not match.
     pub(super) damaged: usize,
 }
 

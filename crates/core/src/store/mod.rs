@@ -1,6 +1,6 @@
-//! The store of one workspace: a bare git repository, and beside it what git has no room for.
+//! The store of one workspace: a bare git repository, with additional files for what git has no place for.
 //!
-//! The only part that knows git's object formats. `docs/store-format.md` describes what is written, in which order, and
+//! Only this module knows git's object formats. `docs/store-format.md` describes what is written, in which order, and
 //! what a crash at each point leaves behind.
 
 mod attachments;

@@ -1,4 +1,4 @@
-//! Git objects: naming them, reading them, and knowing which are there.
+//! Git objects: computing their ids and reading them.
 
 use std::{
     fs::File,
@@ -15,12 +15,12 @@ use crate::{
     model::{ContentId, ContentSink, Contents, Unreadable},
 };
 
-/// Blobs larger than this are inflated piece by piece.
+/// Blobs larger than this are decompressed piece by piece.
 pub(super) const STREAM_BYTES: u64 = 16 << 20;
-/// More packs than a store ever has: they are merged long before.
+/// The maximum number of packs that can be open. A store never has so many: they are merged long before.
 const SLOTS: u16 = 4096;
 
-/// What an object is.
+/// The kind of an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ObjectKind {
     Blob,
@@ -37,7 +37,7 @@ impl ObjectKind {
         }
     }
 
-    /// None for a tag, which a store has none of.
+    /// Converts git's kind. Returns `None` for a tag, because a store has no tags.
     pub(super) fn of_git(kind: gix_object::Kind) -> Option<Self> {
         match kind {
             gix_object::Kind::Blob => Some(Self::Blob),
@@ -48,21 +48,21 @@ impl ObjectKind {
     }
 }
 
-/// Why an object could not be read.
+/// The reason why an object could not be read.
 #[derive(Debug, Clone, thiserror::Error)]
 pub(crate) enum ObjectProblem {
-    /// It is not there.
+    /// The object is missing.
     #[error("object {0} is missing")]
     Missing(ObjectId),
-    /// Its bytes are not what its id says, or can't be decoded.
+    /// The object's bytes do not match its id, or can't be decoded.
     #[error("object {0} is damaged: {1}")]
     Damaged(ObjectId, String),
-    /// It may be in this file, which this process may not read.
+    /// The object may be in this file, but this process has no permission to read it.
     #[error("can't read {}: permission denied", .0.display())]
     Refused(PathBuf),
 }
 
-/// The id of an object with these bytes.
+/// Returns the id of an object with these bytes.
 pub(super) fn hash_object(kind: ObjectKind, bytes: &[u8]) -> io::Result<ObjectId> {
     let mut hasher = start_hash(kind, bytes.len() as u64);
     hasher.update(bytes);
@@ -76,7 +76,7 @@ pub(super) fn start_hash(kind: ObjectKind, length: u64) -> gix_hash::Hasher {
 }
 
 pub(super) fn finish_hash(hasher: gix_hash::Hasher) -> io::Result<ObjectId> {
-    // The one failure is an attack on SHA-1 that the hasher has seen through.
+    // The only possible failure is an attack on SHA-1 that the hasher detected.
     hasher.try_finalize().map_err(|error| io::Error::other(error.to_string()))
 }
 
@@ -90,14 +90,14 @@ pub(crate) fn object_id(bytes: &[u8; 20]) -> ObjectId {
     ObjectId::from_bytes_or_panic(bytes)
 }
 
-/// Reads a file from its start in pieces; false where it has another length than announced.
+/// Passes a file to `take` in pieces, from its start. Returns `false` if the file has another length than `length`.
 pub(super) fn stream_file(
     mut file: &File,
     length: u64,
     mut take: impl FnMut(&[u8]) -> io::Result<()>,
 ) -> io::Result<bool> {
     file.rewind().map_err(Unreadable::mark)?;
-    // One byte more than announced: a file that has grown is seen.
+    // One byte more than announced, so that a file that has grown is detected.
     let mut buffer = vec![0; length.saturating_add(1).min(256 << 10) as usize];
     let mut total = 0;
     loop {
@@ -115,7 +115,7 @@ pub(super) fn stream_file(
     }
 }
 
-/// The id that a large file's bytes have now.
+/// Returns the id of a large file's current bytes. Returns `None` if the file has another length than `length`.
 pub(super) fn hash_stream(file: &File, length: u64) -> io::Result<Option<ObjectId>> {
     let mut hasher = start_hash(ObjectKind::Blob, length);
     let whole = stream_file(file, length, |piece| {
@@ -125,7 +125,7 @@ pub(super) fn hash_stream(file: &File, length: u64) -> io::Result<Option<ObjectI
     if whole { finish_hash(hasher).map(Some) } else { Ok(None) }
 }
 
-/// Names contents without keeping them.
+/// Computes the ids of contents without storing them.
 #[derive(Debug)]
 pub(crate) struct HashOnly;
 
@@ -139,7 +139,7 @@ impl ContentSink for HashOnly {
     }
 }
 
-/// The id that these bytes have as the contents of a file; none where they can't be hashed.
+/// Returns the id of these bytes as the contents of a file. Returns `None` if they can't be hashed.
 pub(crate) fn content_id(bytes: &[u8]) -> Option<ContentId> {
     hash_object(ObjectKind::Blob, bytes).ok().map(|id| ContentId(bytes_of(&id)))
 }
@@ -170,20 +170,20 @@ impl Objects {
         Ok(Self { directory: directory.to_owned(), odb: Arc::new(odb) })
     }
 
-    /// A reader; each thread has its own.
+    /// Returns a reader. Each thread has its own.
     pub(crate) fn reader(&self) -> ObjectReader {
         ObjectReader { handle: self.odb.to_handle_arc(), directory: self.directory.clone() }
     }
 }
 
-/// Reads objects and checks that they are what their ids say.
+/// Reads objects and checks that their bytes match their ids.
 pub(crate) struct ObjectReader {
     handle: gix_odb::store::Handle<Arc<gix_odb::Store>>,
     directory: PathBuf,
 }
 
 impl ObjectReader {
-    /// What a tree has under this name.
+    /// Returns the entry with this name in a tree, or `None` if there is none.
     pub(super) fn entry(&self, tree: &oid, name: &str) -> Result<Option<(EntryKind, ObjectId)>, ObjectProblem> {
         let bytes = self.read(tree, ObjectKind::Tree)?;
         for entry in gix_object::TreeRefIter::from_bytes(&bytes, gix_hash::Kind::Sha1) {
@@ -195,19 +195,20 @@ impl ObjectReader {
         Ok(None)
     }
 
-    /// The bytes of an object of this kind.
+    /// Returns the bytes of an object of this kind.
     pub(crate) fn read(&self, id: &oid, kind: ObjectKind) -> Result<Vec<u8>, ObjectProblem> {
-        // One that was found damaged may have been written again since, into another pack.
+        // An object that is damaged in one pack may have been written again since, into another pack.
         self.read_first(id, kind)
             .or_else(|problem| self.read_elsewhere(id, kind).ok_or_else(|| self.refused_or(problem)))
     }
 
-    /// What may not be read is neither gone nor damaged.
+    /// Returns [`ObjectProblem::Refused`] instead of `problem` if there is a pack file that this process has no
+    /// permission to read: then the object may be neither missing nor damaged.
     fn refused_or(&self, problem: ObjectProblem) -> ObjectProblem {
         private::refused_in(&self.directory.join("pack")).map_or(problem, ObjectProblem::Refused)
     }
 
-    /// The object out of whichever pack has it as it should be.
+    /// Returns the object from any pack that holds it undamaged and not as a delta. Returns `None` if there is none.
     fn read_elsewhere(&self, id: &oid, kind: ObjectKind) -> Option<Vec<u8>> {
         let indices = super::pack_index::open_indices(&self.directory.join("pack")).ok()?;
         indices.iter().find_map(|index| {
@@ -241,7 +242,7 @@ impl ObjectReader {
         Ok(buffer)
     }
 
-    /// An object of whatever kind.
+    /// Returns an object of any kind.
     pub(super) fn read_any(&self, id: &oid) -> Result<(ObjectKind, Vec<u8>), ObjectProblem> {
         let damaged = |why: String| ObjectProblem::Damaged(id.to_owned(), why);
         let header = self.handle.try_header(id).map_err(|error| self.refused_or(damaged(error.to_string())))?;
@@ -250,7 +251,7 @@ impl ObjectReader {
         self.read(id, kind).map(|bytes| (kind, bytes))
     }
 
-    /// How many bytes an object has; its content is not looked at.
+    /// Returns the size of an object in bytes. Does not check its content.
     pub(crate) fn size(&self, id: &oid) -> Result<u64, ObjectProblem> {
         let problem = match self.handle.try_header(id) {
             Ok(Some(header)) => return Ok(header.size),
@@ -262,10 +263,11 @@ impl ObjectReader {
             .ok_or_else(|| self.refused_or(problem))
     }
 
-    /// Gives the bytes of a blob to `take`, a large one piece by piece, and says whether they were what the id says.
+    /// Passes the bytes of a blob to `take`, a large one piece by piece. Fails if they do not match the id. The inner
+    /// result is that of `take`.
     ///
-    /// The pieces of a damaged large blob have been given away by the time that the damage shows: what is done with
-    /// them must wait for the result.
+    /// The pieces of a damaged large blob have been passed on by the time that the damage is detected: the caller must
+    /// not rely on them before this returns.
     pub(crate) fn copy_blob(
         &self,
         id: &oid,
@@ -281,7 +283,7 @@ impl ObjectReader {
         Ok(take(&bytes))
     }
 
-    /// Inflates a blob right out of its pack; none where it is a delta or lies elsewhere.
+    /// Decompresses a blob directly from its pack. Returns `None` if it is a delta or not in a readable pack.
     fn stream_from_pack(
         &self,
         id: &oid,
@@ -296,7 +298,7 @@ impl ObjectReader {
             if !matches!(entry.header, gix_pack::data::entry::Header::Blob) {
                 return None;
             }
-            // Not through the mapping of the pack: so much of it would count as memory of this process.
+            // Not through the memory map of the pack: the mapped pages would count as memory of this process.
             let compressed = private::open_from(pack.path(), entry.data_offset).ok()?;
             return Some(inflate_blob(id, size, compressed, take));
         }

@@ -1,4 +1,4 @@
-//! Open stores that a process with many workspaces keeps, so that asking one again costs next to nothing.
+//! Keeps stores open for a process with many workspaces, so that using one again costs next to nothing.
 
 use std::{
     io,
@@ -12,11 +12,12 @@ use std::{
 use super::{Layout, objects::Objects};
 use crate::{disk, model::Stamp};
 
-/// The objects of the stores that were read last, at most so many. Workspaces that are given the same one share it.
+/// A cache of open stores. It keeps those that were used last, up to a limit. Workspaces that are given the same
+/// `OpenStores` share it.
 #[derive(Debug)]
 pub struct OpenStores {
     limit: usize,
-    /// The one that was used last stands at the end.
+    /// The store that was used last is at the end.
     kept: Mutex<Vec<Kept>>,
     opened: AtomicU64,
 }
@@ -24,24 +25,24 @@ pub struct OpenStores {
 #[derive(Debug)]
 struct Kept {
     directory: PathBuf,
-    /// How the directory of packs was when they were opened: any change, and they are opened anew.
+    /// The stamp of the directory of packs when the store was opened. After any change the store is opened again.
     packs: Option<Stamp>,
     objects: Objects,
 }
 
 impl OpenStores {
-    /// Keeps at most `limit` stores open; none at all with 0.
+    /// Creates a cache that keeps at most `limit` stores open. With 0 it keeps none.
     pub fn new(limit: u64) -> Self {
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
         Self { limit, kept: Mutex::default(), opened: AtomicU64::new(0) }
     }
 
-    /// How many are open.
+    /// Returns the number of open stores.
     pub fn count(&self) -> usize {
         self.kept().len()
     }
 
-    /// How often one had to be opened.
+    /// Returns the number of times that a store had to be opened.
     pub fn opened(&self) -> u64 {
         self.opened.load(Ordering::Relaxed)
     }
@@ -60,7 +61,8 @@ impl OpenStores {
         Ok(objects)
     }
 
-    /// The kept one, moved to the end; one that is out of date is dropped.
+    /// Returns the objects of a cached store, and moves the store to the end. Drops a store that is out of date and
+    /// returns `None`.
     fn take(&self, directory: &Path, packs: Option<Stamp>) -> Option<Objects> {
         let mut kept = self.kept();
         let position = kept.iter().position(|kept| kept.directory == directory)?;

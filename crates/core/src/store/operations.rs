@@ -1,4 +1,4 @@
-//! What was done to the timeline: restores, which `undo` walks back through, and deletions, which leave a trace.
+//! The log of operations on the timeline: restores, which `undo` takes back, and deletions, which leave a trace.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -20,13 +20,13 @@ use crate::{
 pub(crate) enum Operation {
     /// A restore, an undo or a redo was done.
     Restored(Restored),
-    /// A checkpoint was deleted; what it followed is still known.
+    /// A checkpoint was deleted. The checkpoint that it followed is still known.
     Deleted {
-        /// Its id.
+        /// The id of the deleted checkpoint.
         id: CheckpointId,
-        /// Its place in the order.
+        /// Its sequence number.
         sequence: u64,
-        /// The one that it followed.
+        /// The checkpoint that it followed.
         parent: Option<CheckpointId>,
     },
 }
@@ -34,57 +34,59 @@ pub(crate) enum Operation {
 /// A restore that was done.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Restored {
-    /// Its place in the order of the timeline.
+    /// Its sequence number in the timeline.
     pub(crate) sequence: u64,
-    /// What was restored.
+    /// The checkpoint that was restored.
     pub(crate) target: CheckpointId,
-    /// What the workspace was before; none where nothing had to change.
+    /// The safety checkpoint. `None` if nothing had to change.
     pub(crate) safety: Option<CheckpointId>,
-    /// What part of the workspace.
+    /// The part of the workspace that was restored.
     pub(crate) scope: Scope,
-    /// What of it was named, where directories above that had to be made: of those, taking it back concerns nothing else.
+    /// The paths in the scope that were asked for, set if directories above them had to be created. Taking the restore
+    /// back touches nothing else in those directories.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) named: Option<Scope>,
-    /// Where the workspace stood before.
+    /// The checkpoint that the workspace stood on before.
     pub(crate) before: Option<CheckpointId>,
-    /// Where it stands now.
+    /// The checkpoint that the workspace stands on afterwards.
     pub(crate) after: Option<CheckpointId>,
-    /// What this was: a restore of its own, or a step along the two stacks.
+    /// The kind of operation: a new restore, an undo or a redo.
     pub(crate) direction: Direction,
 }
 
 impl Restored {
-    /// Is what taking it back needs still there? Retention bounds how far back undo reaches.
+    /// Returns whether the checkpoint that is needed to take this restore back still exists. Retention limits how far
+    /// back undo reaches.
     pub(crate) fn is_reachable(&self, timeline: &Timeline) -> bool {
         let needed = self.safety.or(self.before);
         needed.is_some_and(|needed| timeline.get(&needed).is_some())
     }
 }
 
-/// The log replayed: what `undo` and `redo` would take back.
+/// The stacks of `undo` and `redo`, replayed from the log.
 #[derive(Debug, Default)]
 pub(crate) struct Stacks<'a> {
     pub(crate) undo: Vec<&'a Restored>,
     pub(crate) redo: Vec<&'a Restored>,
 }
 
-/// How a restore came about.
+/// The kind of a restore: a new one, an undo or a redo.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Direction {
-    /// Somebody asked for it.
+    /// The caller asked for a restore.
     Forward,
-    /// It took back the last one.
+    /// It took back the last restore.
     Undo,
-    /// It took back an undo.
+    /// It took back the last undo.
     Redo,
 }
 
-/// The log as it was read.
+/// The log of operations as it was read.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Operations {
     pub(crate) entries: Vec<Operation>,
-    /// Lines that could not be read: what they said is not known.
+    /// Set if there are lines that could not be read. Their contents are unknown.
     pub(crate) has_damage: bool,
 }
 
@@ -96,7 +98,7 @@ impl Operations {
         Ok(Self { entries, has_damage: damaged > 0 })
     }
 
-    /// The restores, oldest first.
+    /// Returns the restores, oldest first.
     pub(crate) fn restores(&self) -> impl DoubleEndedIterator<Item = &Restored> {
         self.entries.iter().filter_map(|operation| match operation {
             Operation::Restored(restored) => Some(restored),
@@ -104,8 +106,8 @@ impl Operations {
         })
     }
 
-    /// The restores that can be taken back and the undos that can, the next one last in both; retention may have taken
-    /// what they need.
+    /// Returns the restores that can be taken back and the undos that can be taken back, the next one last in both.
+    /// Retention may have deleted checkpoints that they need.
     pub(crate) fn stacks(&self) -> Stacks<'_> {
         let mut stacks = Stacks::default();
         for done in self.restores() {
@@ -127,7 +129,8 @@ impl Operations {
         stacks
     }
 
-    /// What a deleted checkpoint followed; none where this one was not deleted.
+    /// Returns the checkpoint that a deleted one followed. Returns `None` if `id` was not deleted, and `Some(None)` if
+    /// it followed no other.
     pub(crate) fn parent_of_deleted(&self, id: &CheckpointId) -> Option<Option<CheckpointId>> {
         self.entries.iter().rev().find_map(|operation| match operation {
             Operation::Deleted { id: deleted, parent, .. } if deleted == id => Some(*parent),
@@ -135,7 +138,7 @@ impl Operations {
         })
     }
 
-    /// Which of these were never deleted; none where the log can't tell.
+    /// Returns the ids that were never deleted. The result is empty if the log is damaged, because then it can't tell.
     pub(super) fn never_deleted(&self, mut ids: HashSet<CheckpointId>) -> Vec<CheckpointId> {
         if self.has_damage {
             return Vec::new();
@@ -150,12 +153,12 @@ impl Operations {
         ids
     }
 
-    /// Is it worth a look whether all of it is still needed?
+    /// Returns whether the log is so long that it is worth checking whether all of it is still needed.
     pub(super) fn is_long(&self) -> bool {
         self.entries.len() > MANY_SPARE
     }
 
-    /// The highest number that the log has seen.
+    /// Returns the highest sequence number in the log.
     pub(crate) fn last_sequence(&self) -> u64 {
         let numbers = self.entries.iter().map(|operation| match operation {
             Operation::Restored(restored) => restored.sequence,
@@ -165,19 +168,21 @@ impl Operations {
     }
 }
 
-/// Undo reaches no further back than this, whatever retention keeps.
+/// The maximum number of restores that undo can take back, whatever retention keeps.
 const MAX_TAKEABLE: usize = 200;
 
-/// So many entries that nothing needs are left in the log before it is written again.
+/// The number of unneeded entries that stay in the log before it is rewritten.
 const MANY_SPARE: usize = 100;
 
-/// The log without what nothing needs any more; none while that is little.
+/// Returns the log without the entries that nothing needs any more. Returns `None` if these are few, or if the log is
+/// damaged.
 ///
-/// Restores go from the front: what is left gives the same stacks, as far as they can be walked. Of a row of deleted
-/// checkpoints, the one that something refers to stays, and leads right to the next one that is still there.
+/// Restores are removed from the front: the rest gives the same stacks, as far as undo and redo can walk them. Of a
+/// chain of deleted checkpoints, those that something refers to stay, and each leads directly to the next checkpoint
+/// that still exists.
 pub(super) fn shortened(timeline: &Timeline) -> Option<Vec<Operation>> {
     let log = &timeline.operations;
-    // What can't be read may be needed.
+    // An entry that can't be read may be needed.
     if log.has_damage {
         return None;
     }
@@ -191,7 +196,7 @@ pub(super) fn shortened(timeline: &Timeline) -> Option<Vec<Operation>> {
         .collect();
     let nearest_living = |from: Option<CheckpointId>| {
         let mut present = from;
-        // As many steps as there are deletions: a damaged log could lead in a circle.
+        // At most as many steps as there are deletions: a damaged log could contain a cycle.
         for _ in 0..=deleted.len() {
             match present {
                 Some(id) if timeline.get(&id).is_none() => present = deleted.get(&id).copied().flatten(),
@@ -212,7 +217,7 @@ pub(super) fn shortened(timeline: &Timeline) -> Option<Vec<Operation>> {
         .filter_map(|operation| match operation {
             Operation::Restored(done) => (done.sequence >= first_needed).then(|| operation.clone()),
             Operation::Deleted { id, sequence, parent } => {
-                // The highest number is kept from being given twice.
+                // The entry with the highest sequence number stays, so that the number is not given twice.
                 let is_needed = referred.contains(id) || *sequence == last_sequence;
                 is_needed.then(|| {
                     let parent = nearest_living(*parent);
@@ -224,7 +229,8 @@ pub(super) fn shortened(timeline: &Timeline) -> Option<Vec<Operation>> {
     (log.entries.len() > 2 * shortened.len() + MANY_SPARE).then_some(shortened)
 }
 
-/// The number of the oldest restore that undo or redo can still come to; the last one says where the workspace stands.
+/// Returns the sequence number of the oldest restore that undo or redo can still reach. The last restore always counts:
+/// it says which checkpoint the workspace stands on.
 fn first_needed_restore(timeline: &Timeline) -> u64 {
     let stacks = timeline.operations.stacks();
     let walkable = [&stacks.undo, &stacks.redo].into_iter().flat_map(|stack| {
@@ -235,7 +241,7 @@ fn first_needed_restore(timeline: &Timeline) -> u64 {
     walkable.chain(last).min().unwrap_or(u64::MAX)
 }
 
-/// Do two logs of the same checkpoints say the same to whoever asks?
+/// Returns whether two logs of the same checkpoints give the same answers.
 pub(super) fn mean_the_same(one: &Timeline, other: &Timeline) -> bool {
     let walkable = |timeline: &Timeline| {
         let stacks = timeline.operations.stacks();
@@ -255,7 +261,7 @@ pub(super) fn mean_the_same(one: &Timeline, other: &Timeline) -> bool {
         && parents(one) == parents(other)
 }
 
-/// Puts a shorter log in the place of the one that is there, in one step.
+/// Replaces the log with a shorter one, in one step.
 pub(super) fn replace(layout: &Layout, operations: &[Operation]) -> io::Result<()> {
     let mut text = String::new();
     for operation in operations {
@@ -264,7 +270,7 @@ pub(super) fn replace(layout: &Layout, operations: &[Operation]) -> io::Result<(
     private::replace(&layout.operations(), text.as_bytes(), Durability::Synced)
 }
 
-/// Adds entries, durably. A line that a crash tore is closed first, so that it can't swallow the new one.
+/// Appends entries durably. A line that a crash tore is ended first, so that the new entry does not become part of it.
 pub(super) fn append(layout: &Layout, operations: &[Operation]) -> io::Result<()> {
     let path = layout.operations();
     let mut text = String::new();

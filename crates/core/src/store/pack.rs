@@ -1,7 +1,7 @@
-//! All new objects of a save in one pack.
+//! Writes all new objects of a save into one pack, or into two if the first is large (see [`PackWriter::settle`]).
 //!
-//! Workers hash and compress side by side; only appending is one at a time. Nothing is visible before
-//! [`PackWriter::finish`], and what a dead process leaves behind has a temporary name.
+//! Workers hash and compress in parallel; only appending is serialized. Without `settle`, nothing is visible before
+//! [`PackWriter::finish`]. A dead process leaves behind a file with a temporary name.
 
 use std::{
     borrow::Cow,
@@ -31,7 +31,7 @@ use crate::{
     text, threads,
 };
 
-/// Up to this size a pack is built in memory and written in one piece.
+/// The size up to which a pack is built in memory and written in one piece.
 const MEMORY_BYTES: usize = 4 << 20;
 const HEADER_BYTES: u64 = 12;
 
@@ -41,7 +41,7 @@ pub(crate) struct PackWriter {
     known: OnceLock<KnownObjects>,
     seen: Mutex<HashSet<ObjectId>>,
     body: Mutex<Body>,
-    /// What was put in first, where that is on its way into a pack of its own.
+    /// The first objects, if [`PackWriter::settle`] has started to finish them as a pack of their own.
     settled: OnceLock<Body>,
     settling: Mutex<Option<JoinHandle<io::Result<PathBuf>>>>,
 }
@@ -53,7 +53,7 @@ struct Body {
     length: u64,
     entries: Vec<IndexEntry>,
     positions: HashMap<ObjectId, usize>,
-    /// Per entry: how many lines it has; none where it is no text.
+    /// The number of lines of each entry; `None` if they were not counted, because it is not text or too large.
     lines: Vec<Option<u64>>,
 }
 
@@ -69,15 +69,16 @@ impl PackWriter {
         }
     }
 
-    /// Lets what was put in so far become a pack of its own while the caller goes on, where it is much: its checksum
-    /// takes a while, and begins with the number of objects. Says whether it was.
+    /// Finishes the objects so far as a pack of their own on a background thread, if they are too large for memory. The
+    /// checksum takes a while to compute. It begins with the number of objects, so it can't be started while objects
+    /// are still added. Returns whether a pack was started.
     pub(crate) fn settle(&self) -> io::Result<bool> {
         let mut body = self.body();
         if body.file.is_none() || self.settled.get().is_some() {
             return Ok(false);
         }
         body.spill()?;
-        // Without another handle or thread it stays what it is, and is finished at the end.
+        // Without another file handle or thread, the pack stays as it is and is finished at the end.
         let Ok(own) = body.for_finishing() else { return Ok(false) };
         let thread = thread::Builder::new().name("pack".into()).spawn(move || own.finish());
         let Ok(thread) = thread else { return Ok(false) };
@@ -91,14 +92,14 @@ impl PackWriter {
         self.settling.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A pack that takes its objects whether the store has them or not.
+    /// Creates a pack that takes objects whether the store has them or not.
     pub(super) fn anew(layout: &Layout) -> Self {
         let writer = Self::new(layout);
         writer.known.get_or_init(KnownObjects::none);
         writer
     }
 
-    /// Puts an object in, unless the store has it.
+    /// Adds an object unless the store has it. Returns its id.
     pub(crate) fn put_object(&self, kind: ObjectKind, bytes: &[u8]) -> io::Result<ObjectId> {
         let id = hash_object(kind, bytes)?;
         if self.is_new(id)? {
@@ -110,13 +111,14 @@ impl PackWriter {
         Ok(id)
     }
 
-    /// The lines of a blob that was put in, none for one that is no text; none at all where it is not in this pack.
+    /// Returns the number of lines of a blob in this pack. Returns `None` if the blob is not in this pack, and
+    /// `Some(None)` if it is not text or too large to count.
     pub(crate) fn lines_of(&self, content: &ContentId) -> Option<Option<u64>> {
         let id = super::objects::object_id(content.as_bytes());
         self.settled.get().and_then(|settled| settled.lines_of(&id)).or_else(|| self.body().lines_of(&id))
     }
 
-    /// Has nobody put it in before, here or in an earlier pack?
+    /// Returns whether an object is neither in this pack nor in an earlier one. Marks it as added.
     fn is_new(&self, id: ObjectId) -> io::Result<bool> {
         Ok(!self.known()?.contains(&id) && self.seen.lock().unwrap_or_else(PoisonError::into_inner).insert(id))
     }
@@ -125,14 +127,14 @@ impl PackWriter {
         match self.known.get() {
             Some(known) => Ok(known),
             None => {
-                // Two workers may both look; both see the same.
+                // Two workers may both read the indices; both get the same result.
                 let found = KnownObjects::of(&self.layout.objects())?;
                 Ok(self.known.get_or_init(|| found))
             }
         }
     }
 
-    /// Is an object in this pack, or soundly in the store?
+    /// Returns whether an object is in this pack, or undamaged in the store.
     pub(crate) fn holds(&self, id: &[u8; 20]) -> io::Result<bool> {
         let id = super::objects::object_id(id);
         let is_here = self.seen.lock().unwrap_or_else(PoisonError::into_inner).contains(&id);
@@ -151,7 +153,7 @@ impl PackWriter {
         written.map(|written| written.then_some(id))
     }
 
-    /// The bytes of a blob that was put in; none where it is not in this pack.
+    /// Returns the bytes of a blob that was added. Returns `None` if it is not in this pack.
     pub(crate) fn read_back(&self, content: &ContentId) -> io::Result<Option<Vec<u8>>> {
         let id = super::objects::object_id(content.as_bytes());
         match self.settled.get().filter(|settled| settled.positions.contains_key(&id)) {
@@ -168,13 +170,13 @@ impl PackWriter {
         self.body.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Puts an object of this id in, compressed as well as it gets.
+    /// Adds an object with this id, compressed as well as possible.
     pub(super) fn put_small(&self, id: ObjectId, kind: ObjectKind, bytes: &[u8]) -> io::Result<()> {
         let compressed = compress_well(bytes)?;
         self.body().append(id, header_of(kind), bytes.len() as u64, None, &compressed)
     }
 
-    /// Puts an object in that is told by another one of this pack.
+    /// Adds an object as a delta of another object in this pack.
     pub(super) fn put_delta(&self, id: ObjectId, base: ObjectId, delta: &[u8]) -> io::Result<()> {
         let compressed = compress_well(delta)?;
         let mut body = self.body();
@@ -183,14 +185,14 @@ impl PackWriter {
         body.append(id, Header::OfsDelta { base_distance }, delta.len() as u64, None, &compressed)
     }
 
-    /// Puts an object in as another pack has it, header and all.
+    /// Adds an object exactly as another pack stores it, including its header.
     pub(super) fn put_raw(&self, id: ObjectId, raw: &[u8], crc32: u32) -> io::Result<()> {
         let mut body = self.body();
         body.push_entry(id, crc32, None);
         raw.chunks(1 << 20).try_for_each(|piece| body.push_bytes(piece))
     }
 
-    /// Makes the pack durable and visible, and says where it is; nothing happens where it is empty.
+    /// Makes the pack durable and visible, and returns its path. Returns `None` and writes nothing if it is empty.
     pub(super) fn finish(self) -> io::Result<Option<PathBuf>> {
         if let Some(settling) = self.settling().take() {
             settling.join().unwrap_or_else(|panicked| panic::resume_unwind(panicked))?;
@@ -212,7 +214,7 @@ impl ContentSink for PackWriter {
 
 impl Drop for PackWriter {
     fn drop(&mut self) {
-        // Nothing may be written when the lock of the store is gone.
+        // Nothing may be written after the store's lock is released.
         if let Some(settling) = self.settling().take() {
             drop(settling.join());
         }
@@ -243,7 +245,7 @@ impl Body {
         }
     }
 
-    /// The same pack for another thread to finish, without what only looking things up takes.
+    /// Returns a copy of this pack for another thread to finish, without the data that only lookups need.
     fn for_finishing(&self) -> io::Result<Self> {
         let file = self.file.as_ref().map(|(file, path)| io::Result::Ok((file.try_clone()?, path.clone())));
         Ok(Self {
@@ -276,7 +278,8 @@ impl Body {
         self.push_bytes(compressed)
     }
 
-    /// Compresses a large file into the pack; false, and no trace of it, where it is no longer what was hashed.
+    /// Compresses a large file into the pack. Returns `false` and leaves no trace of the file if its bytes are no
+    /// longer those that were hashed.
     fn append_stream(&mut self, id: ObjectId, file: &File, length: u64) -> io::Result<bool> {
         self.spill()?;
         let start = self.length;
@@ -284,7 +287,7 @@ impl Body {
         match result {
             Ok((crc32, actual)) if actual == Some(id) => {
                 let end = std::mem::replace(&mut self.length, start);
-                // So large a file is compared as a whole.
+                // Lines are not counted: a file of this size is compared as a whole.
                 self.push_entry(id, crc32, None);
                 self.length = end;
                 Ok(true)
@@ -322,13 +325,13 @@ impl Body {
         if self.memory.len() > MEMORY_BYTES { self.spill() } else { Ok(()) }
     }
 
-    /// Moves what is in memory into a temporary file.
+    /// Moves the bytes in memory to a temporary file.
     fn spill(&mut self) -> io::Result<()> {
         let (file, _) = match &mut self.file {
             Some(file) => file,
             none => {
                 let mut made = private::create_temporary(&self.packs, "pack")?;
-                // Room for the header, which says how many objects there are and so comes last.
+                // Space for the header. It contains the number of objects, so it is written last.
                 private::write_all(&mut made.0, &[0; HEADER_BYTES as usize])?;
                 none.insert(made)
             }
@@ -348,12 +351,12 @@ impl Body {
         Ok(())
     }
 
-    /// Brings everything into the file, if there is one.
+    /// Moves everything to the file, if there is one.
     fn complete_file(&mut self) -> io::Result<()> {
         if self.file.is_some() && !self.memory.is_empty() { self.spill() } else { Ok(()) }
     }
 
-    /// The bytes of a blob; none where it is not here. What is not in memory must be in the file as a whole.
+    /// Returns the bytes of a blob, or `None` if it is not here. If there is a file, it must contain everything.
     fn read_back(&self, id: &ObjectId) -> io::Result<Option<Vec<u8>>> {
         let Some(position) = self.positions.get(id).copied() else { return Ok(None) };
         let start = self.entries[position].offset;
@@ -402,7 +405,7 @@ impl Body {
             private::sync_file(&file)?;
             let index = encode_index(self.entries, &checksum)?;
             let name = packs.join(format!("pack-{checksum}"));
-            // Git and gitoxide take a pack for there when its index is: so the index gets its name last.
+            // Git and gitoxide see a pack once its index exists, so the index gets its name last.
             private::rename(&path, &name.with_extension("pack"))?;
             private::replace(&name.with_extension("idx"), &index, private::Durability::Synced)?;
             Ok(name.with_extension("pack"))
@@ -410,7 +413,7 @@ impl Body {
         result.inspect_err(|_| private::remove_leftover(&path))
     }
 
-    /// Reads the file back for its checksum; meanwhile the bytes go to the disk, and the entries into order.
+    /// Reads the file back to compute its checksum. Meanwhile, another thread sorts the entries and syncs the file.
     fn checksum_of_file(&mut self, file: &File, header: &[u8]) -> io::Result<ObjectId> {
         let (entries, length) = (&mut self.entries, self.length);
         let (checksum, synced) = threads::beside(
@@ -420,13 +423,13 @@ impl Body {
                 private::sync_file(file)
             },
         );
-        // A failed sync is told once: the one that follows would not say it again.
+        // The kernel reports a failed sync only once: the next sync would not fail again.
         synced?;
         checksum
     }
 }
 
-/// The checksum of a pack: that of its header and of what `add` adds.
+/// Returns the checksum of a pack: of its header and of the bytes that `add` adds.
 fn checksum_of(header: &[u8], add: impl FnOnce(&mut gix_hash::Hasher) -> io::Result<()>) -> io::Result<ObjectId> {
     let mut hasher = gix_hash::hasher(gix_hash::Kind::Sha1);
     hasher.update(header);
@@ -439,7 +442,7 @@ pub(super) fn hash_range(file: &File, range: Range<u64>, hasher: &mut gix_hash::
     read_range(file, range, |piece| hasher.update(piece))
 }
 
-/// Gives a part of a file to `take`, piece by piece.
+/// Passes a part of a file to `take`, piece by piece.
 pub(super) fn read_range(file: &File, range: Range<u64>, mut take: impl FnMut(&[u8])) -> io::Result<()> {
     let mut buffer = vec![0; 1 << 20];
     let mut offset = range.start;

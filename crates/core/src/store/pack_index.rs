@@ -1,4 +1,4 @@
-//! Pack indices: which objects are there, and the index of a new pack.
+//! Pack indices: looking up which objects exist, and encoding the index of a new pack.
 
 use std::{io, ops::Range, path::Path, sync::OnceLock};
 
@@ -6,7 +6,7 @@ use gix_hash::{ObjectId, oid};
 
 use super::{objects::STREAM_BYTES, pack::read_range};
 
-/// The indices of all packs in a directory; those that can't be opened are passed over.
+/// Returns the indices of all packs in a directory. Indices that can't be opened are skipped.
 pub(super) fn open_indices(packs: &Path) -> io::Result<Vec<gix_pack::index::File>> {
     let mut indices = Vec::new();
     for name in crate::disk::private::names(packs)? {
@@ -14,7 +14,7 @@ pub(super) fn open_indices(packs: &Path) -> io::Result<Vec<gix_pack::index::File
         if path.extension().is_some_and(|extension| extension == "idx") {
             match gix_pack::index::File::at(&path, gix_hash::Kind::Sha1) {
                 Ok(index) => indices.push(index),
-                // Damage: its objects are written again where they are needed, and `verify` names it.
+                // The index is damaged: its objects are written again if they are needed, and `verify` reports it.
                 Err(_) => continue,
             }
         }
@@ -22,13 +22,13 @@ pub(super) fn open_indices(packs: &Path) -> io::Result<Vec<gix_pack::index::File
     Ok(indices)
 }
 
-/// Which objects a store has, for a writer that wants to write none twice.
+/// The objects that a store has, so that a writer writes none twice.
 pub(super) struct KnownObjects {
     packs: Vec<KnownPack>,
     loose: Option<gix_odb::loose::Store>,
 }
 
-/// A pack with what it takes to see whether an entry is sound, opened when somebody asks.
+/// A pack with the data that is needed to check its entries, opened on first use.
 struct KnownPack {
     index: gix_pack::index::File,
     data: OnceLock<Option<gix_pack::data::File>>,
@@ -40,7 +40,7 @@ impl KnownPack {
         Self { index, data: OnceLock::new(), offsets: OnceLock::new() }
     }
 
-    /// Does it hold this object, with the bytes that were written? What it holds damaged has to be written again.
+    /// Returns whether the pack holds this object undamaged. A damaged object has to be written again.
     fn contains(&self, id: &oid) -> bool {
         let Some(position) = self.index.lookup(id) else { return false };
         let open = || gix_pack::data::File::at(self.index.path().with_extension("pack"), gix_hash::Kind::Sha1).ok();
@@ -58,7 +58,7 @@ impl KnownPack {
     }
 }
 
-/// The checksum of a part of a pack, without holding it in memory.
+/// Returns the checksum of a part of a pack, without holding the part in memory.
 fn crc32_of(pack: &Path, range: Range<u64>) -> io::Result<u32> {
     let mut crc32 = crc32fast::Hasher::new();
     read_range(&crate::disk::private::open_from(pack, 0)?, range, |piece| crc32.update(piece))?;
@@ -75,7 +75,7 @@ impl KnownObjects {
         })
     }
 
-    /// As if nothing were there.
+    /// Returns an empty set, as if the store had no objects.
     pub(super) fn none() -> Self {
         Self { packs: Vec::new(), loose: None }
     }
@@ -93,14 +93,14 @@ pub(super) struct IndexEntry {
     pub(super) offset: u64,
 }
 
-/// Brings entries into the order of the index.
+/// Sorts entries in the order of the index.
 pub(super) fn sort_entries(entries: &mut [IndexEntry]) {
-    // Nearly always the first bytes decide.
+    // The first bytes nearly always decide the order.
     let start = |entry: &IndexEntry| entry.id.as_slice().first_chunk().map_or(0, |start| u64::from_be_bytes(*start));
     entries.sort_unstable_by(|a, b| start(a).cmp(&start(b)).then_with(|| a.id.cmp(&b.id)));
 }
 
-/// The index, version 2, of a pack with these objects.
+/// Returns the index, version 2, of a pack with these objects.
 pub(super) fn encode_index(mut entries: Vec<IndexEntry>, pack_checksum: &ObjectId) -> io::Result<Vec<u8>> {
     sort_entries(&mut entries);
     let mut out = Vec::with_capacity(8 + 1024 + entries.len() * 28 + 40);
@@ -114,7 +114,7 @@ pub(super) fn encode_index(mut entries: Vec<IndexEntry>, pack_checksum: &ObjectI
     entries.iter().for_each(|entry| out.extend_from_slice(&entry.crc32.to_be_bytes()));
     let mut large = Vec::new();
     for entry in &entries {
-        // Offsets that need more than 31 bits stand in a table of their own.
+        // Offsets that need more than 31 bits are in a table of their own.
         let short = match u32::try_from(entry.offset) {
             Ok(offset) if offset < 1 << 31 => offset,
             _ => {

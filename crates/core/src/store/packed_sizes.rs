@@ -1,4 +1,4 @@
-//! How much room checkpoints take: the bytes that their objects have in the packs, and their refs.
+//! The disk space that checkpoints take: the bytes of their objects in the packs, and their refs.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -15,22 +15,22 @@ use crate::{
     model::CheckpointId,
 };
 
-/// The bytes that an index has for each object.
+/// The bytes of each object in an index.
 const INDEX_BYTES: u64 = 28;
-/// The bytes that a pack and its index have beside their objects, with what a file system rounds up to.
+/// The bytes of a pack and its index apart from their objects, including what the file system rounds up.
 const PACK_BYTES: u64 = 12 + 20 + 8 + 1024 + 40 + 2 * 4096;
 
 struct Packed {
     bytes: u64,
-    /// The object that it is a delta of.
+    /// The delta base, if the object is a delta.
     base: Option<ObjectId>,
 }
 
-/// Adds up the room that checkpoints take, each object once.
+/// Adds up the disk space that checkpoints take, each object once.
 pub(crate) struct PackedSizes<'s> {
     store: &'s Store,
     packed: HashMap<ObjectId, Packed>,
-    /// Objects in packs that git was asked to keep: they take their room in any case.
+    /// Objects in packs that the user asked git to keep. They take their space in any case.
     kept: HashSet<ObjectId>,
     counted: HashSet<ObjectId>,
     walk: Walk,
@@ -38,7 +38,7 @@ pub(crate) struct PackedSizes<'s> {
 }
 
 impl<'s> PackedSizes<'s> {
-    /// Starts with the room that the store takes beside its checkpoints.
+    /// Starts with the space that the store takes apart from its checkpoints.
     pub(crate) fn of(store: &'s Store) -> Result<Self> {
         let read = || -> io::Result<Self> {
             let mut packed = HashMap::new();
@@ -54,7 +54,7 @@ impl<'s> PackedSizes<'s> {
         read().or_fail("measure", store.layout().root())
     }
 
-    /// Adds what a checkpoint needs beside those that were added before. Returns the bytes of all of them together.
+    /// Adds the objects that a checkpoint needs and that were not added before. Returns the total number of bytes.
     pub(crate) fn add(&mut self, id: &CheckpointId) -> Result<u64> {
         let walked = self.walk.commit(object_id(id.as_bytes()), b"commit");
         walked.map_err(|problem| self.store.damaged(problem))?;
@@ -81,7 +81,7 @@ impl<'s> PackedSizes<'s> {
     }
 }
 
-/// Reads the sizes of all objects of a pack. A pack that can't be read has none.
+/// Reads the sizes of all objects in a pack. A pack that can't be read is skipped.
 fn read_pack(pack: &std::path::Path, packed: &mut HashMap<ObjectId, Packed>) {
     let Some((data, index)) = repack::open(pack) else { return };
     let mut entries: Vec<(u64, ObjectId)> = index.iter().map(|entry| (entry.pack_offset, entry.oid)).collect();

@@ -1,4 +1,4 @@
-//! What checkpoints need: everything that can be reached from their refs.
+//! Finds the objects that checkpoints need: everything that can be reached from their refs.
 
 use std::collections::HashSet;
 
@@ -12,19 +12,19 @@ use super::{
 };
 use crate::threads;
 
-/// Longer names than this tell nothing more about where versions of the same thing are.
+/// The length to which names are cut. More bytes do not help to find versions of the same object.
 const NAME_BYTES: usize = 512;
 
 /// An object that a checkpoint needs.
 pub(super) struct Needed {
     pub(super) id: ObjectId,
     pub(super) kind: ObjectKind,
-    /// Tells where versions of the same thing are to be looked for.
+    /// The sort key that brings versions of the same object together.
     pub(super) name: Vec<u8>,
 }
 
-/// Every object that these checkpoints need, those of the newest first; fails where one that leads to others can't be
-/// read.
+/// Returns every object that these checkpoints need, those of the newest checkpoint first. Fails if a commit or a tree
+/// can't be read.
 pub(super) fn reachable(store: &Store, timeline: &Timeline) -> Result<Vec<Needed>, ObjectProblem> {
     if let Some(id) = timeline.unreadable.first() {
         return Err(ObjectProblem::Missing(object_id(id.as_bytes())));
@@ -36,11 +36,11 @@ pub(super) fn reachable(store: &Store, timeline: &Timeline) -> Result<Vec<Needed
     Ok(walk.found)
 }
 
-/// Finds what checkpoints need, each object once.
+/// Finds the objects that checkpoints need, each object once.
 pub(super) struct Walk {
     reader: ObjectReader,
     seen: HashSet<ObjectId>,
-    /// What was found so far.
+    /// The objects found so far.
     pub(super) found: Vec<Needed>,
 }
 
@@ -49,7 +49,7 @@ impl Walk {
         Self { reader: store.reader(), seen: HashSet::new(), found: Vec::new() }
     }
 
-    /// Adds what a commit needs.
+    /// Adds a commit and the objects that it needs.
     pub(super) fn commit(&mut self, id: ObjectId, name: &[u8]) -> Result<(), ObjectProblem> {
         if !self.add(id, ObjectKind::Commit, name.to_vec()) {
             return Ok(());
@@ -69,7 +69,7 @@ impl Walk {
         let bytes = self.reader.read(&id, ObjectKind::Tree)?;
         for entry in gix_object::TreeRefIter::from_bytes(&bytes, gix_hash::Kind::Sha1) {
             let entry = entry.map_err(|error| ObjectProblem::Damaged(id, error.to_string()))?;
-            // The name in front of its directory: files of one name are often alike.
+            // The name comes before its directory: files with the same name are often similar.
             let mut name = [entry.filename.as_ref() as &[u8], b"/", &at].concat();
             name.truncate(NAME_BYTES);
             match entry.mode.kind() {

@@ -1,4 +1,4 @@
-//! What a checkpoint says about itself: a line of JSON at the end of its commit's message.
+//! The record of a checkpoint: a line of JSON at the end of its commit's message.
 
 use jiff::Timestamp;
 
@@ -7,7 +7,7 @@ use crate::model::{
 };
 
 const TRAILER: &str = "Backtrail-Record: ";
-/// The version that is written here.
+/// The version that this program writes.
 const VERSION: u32 = 1;
 
 /// The record of one checkpoint. Fields that this version does not know are kept.
@@ -59,13 +59,15 @@ pub(crate) struct Record {
     pub(crate) deletions: u64,
     #[serde(default)]
     pub(crate) changed: RecordedPaths,
-    /// How many paths that the one before it held were not captured although they are still on disk.
+    /// The number of paths that the previous checkpoint held and that were not captured although they are still on
+    /// disk.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub(crate) dropped: u64,
-    /// How many paths the state lists as dropped by this checkpoint or earlier ones and not captured again since.
+    /// The number of paths that the state lists as dropped by this checkpoint or earlier ones and not captured again
+    /// since.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub(crate) unprotected: u64,
-    /// Paths that were asked for although a rule leaves them out; later checkpoints go on capturing them.
+    /// Paths that were captured on request although a rule skips them. Later checkpoints continue to capture them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) included: Vec<WorkspacePath>,
     /// The agent's own files among the captured ones.
@@ -77,7 +79,7 @@ pub(crate) struct Record {
     pub(crate) unknown: serde_json::Map<String, serde_json::Value>,
 }
 
-/// Where the user's own repository stood.
+/// The position of the user's repository: its commit, branch and dirty files.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct RecordedGit {
     pub(crate) commit: Option<String>,
@@ -85,7 +87,7 @@ pub(crate) struct RecordedGit {
     pub(crate) dirty_files: RecordedPaths,
 }
 
-/// Paths in the record, or the note that there are too many and the state has them.
+/// Paths in the record, or their number if they are too many and the state holds them.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(untagged)]
 pub(crate) enum RecordedPaths {
@@ -93,11 +95,11 @@ pub(crate) enum RecordedPaths {
     InState { in_state: u64 },
 }
 
-/// More paths than this are kept in the state rather than in the record: every command reads all records.
+/// The maximum number of paths in a record. More are kept in the state, because every command reads all records.
 const MAX_RECORDED_PATHS: usize = 100;
 
 impl RecordedPaths {
-    /// The paths for the record, and those for the state.
+    /// Returns the paths for the record and the paths for the state.
     pub(crate) fn split(paths: Vec<WorkspacePath>) -> (Self, Vec<WorkspacePath>) {
         if paths.len() > MAX_RECORDED_PATHS {
             (Self::InState { in_state: paths.len() as u64 }, paths)
@@ -113,7 +115,7 @@ impl RecordedPaths {
         }
     }
 
-    /// The paths themselves, of which the state holds these where there are many.
+    /// Returns the paths: those in the record, or `in_state` if the state holds them.
     pub(crate) fn or_in_state(self, in_state: Vec<WorkspacePath>) -> Vec<WorkspacePath> {
         match self {
             Self::Here(paths) => paths,
@@ -121,7 +123,7 @@ impl RecordedPaths {
         }
     }
 
-    /// Those that are here; none where they are in the state.
+    /// Returns the paths in the record. The result is empty if the state holds them.
     pub(crate) fn here(&self) -> &[WorkspacePath] {
         match self {
             Self::Here(paths) => paths,
@@ -153,7 +155,7 @@ fn is_whole(scope: &Scope) -> bool {
 }
 
 impl Record {
-    /// A record that says nothing yet but when, why and in which place.
+    /// Creates a record with only a sequence number, a kind, a time and a message.
     pub(crate) fn new(sequence: u64, kind: Kind, time: Timestamp, message: String) -> Self {
         Self {
             version: VERSION,
@@ -189,29 +191,30 @@ impl Record {
         }
     }
 
-    /// The message of the commit: what people read, then the record.
+    /// Returns the message of the commit: the text for people, then the record.
     pub(super) fn to_commit_message(&self) -> Result<String, serde_json::Error> {
         let json = serde_json::to_string(self)?;
-        // Git's own tools end a message at a NUL; the record keeps it exactly.
+        // Git's own tools end a message at a NUL. The record keeps the exact text.
         let message = self.message.replace('\0', "\u{fffd}");
         let description = self.description.as_deref().unwrap_or_default().replace('\0', "\u{fffd}");
         let gap = if description.is_empty() { "" } else { "\n\n" };
         Ok(format!("{message}{gap}{description}\n\n{TRAILER}{json}\n"))
     }
 
-    /// Finds the record in a commit's message.
+    /// Parses the record in a commit's message. Returns `None` if there is none, or if it can't be parsed.
     pub(super) fn from_commit_message(message: &[u8]) -> Option<Self> {
         let text = std::str::from_utf8(message).ok()?;
         let line = text.lines().rev().find_map(|line| line.strip_prefix(TRAILER))?;
         serde_json::from_str(line).ok()
     }
 
-    /// When it was taken.
+    /// Returns the time at which the checkpoint was taken.
     pub(crate) fn timestamp(&self) -> Timestamp {
         Timestamp::from_millisecond(self.time).unwrap_or_default()
     }
 
-    /// As callers see it; `changed` and `dirty_files` are the paths, also where the record only refers to them.
+    /// Converts the record to the [`Checkpoint`] that callers see. `changed` and `dirty_files` are the paths, even if
+    /// the record only has their number.
     pub(crate) fn into_checkpoint(
         self,
         id: CheckpointId,
@@ -263,7 +266,7 @@ mod tests {
         {
             let mut record = Record::new(7, Kind::Step, Timestamp::UNIX_EPOCH, message.to_owned());
             record.unknown.insert("later".into(), serde_json::json!({"a": [1, 2]}));
-            // Read with less care, some of these come back with another last digit.
+            // A less exact parser returns some of these with another last digit.
             record
                 .metadata
                 .insert("score".into(), serde_json::json!([0.1, 2.0 / 3.0, 9.999_999_999_999_999e-5, 1e300]));

@@ -1,7 +1,7 @@
 //! Refs: a checkpoint exists from the moment that its ref does.
 //!
-//! A ref's name ends in the id that it holds, so that a set of ids says all. Loose refs are files of their own; from time
-//! to time they are gathered into `packed-refs`, as git does it.
+//! A ref's name ends in the id that it holds, so a set of ids describes all refs. Loose refs are separate files. From
+//! time to time they are packed into `packed-refs`, as git does.
 
 use std::{
     collections::{BTreeMap, HashSet},
@@ -23,15 +23,15 @@ const PINNED: &str = "refs/pinned/";
 pub(crate) struct Refs {
     pub(crate) checkpoints: HashSet<CheckpointId>,
     pub(crate) pinned: HashSet<CheckpointId>,
-    /// How many of them are files of their own.
+    /// The number of loose refs.
     pub(crate) loose: usize,
 }
 
 impl Refs {
-    /// Reads them; a ref that does not name its own id is passed over.
+    /// Reads the refs. A ref that does not name its own id is skipped.
     pub(super) fn read(layout: &Layout) -> io::Result<Self> {
         let mut refs = Self::default();
-        // Loose ones first: one that is packed in between is then found in the file that is read after it.
+        // Loose refs first: a ref that is packed in between is then found in `packed-refs`, which is read later.
         refs.loose += read_loose(&layout.checkpoint_refs(), &mut refs.checkpoints)?;
         refs.loose += read_loose(&layout.pinned_refs(), &mut refs.pinned)?;
         for (name, id) in read_packed(layout)? {
@@ -49,14 +49,14 @@ impl Refs {
     }
 }
 
-/// Is there any checkpoint?
+/// Returns whether there is any checkpoint.
 pub(super) fn has_checkpoint(layout: &Layout) -> io::Result<bool> {
     let mut found = HashSet::new();
     read_loose(&layout.checkpoint_refs(), &mut found)?;
     Ok(!found.is_empty() || read_packed(layout)?.keys().any(|name| name.starts_with(CHECKPOINTS)))
 }
 
-/// Removes the refs of all checkpoints, where the whole store goes.
+/// Removes the refs of all checkpoints. Called when the whole store is removed.
 pub(super) fn remove_all(layout: &Layout) -> io::Result<()> {
     let mut loose = HashSet::new();
     private::remove(&layout.packed_refs())?;
@@ -67,7 +67,7 @@ pub(super) fn remove_all(layout: &Layout) -> io::Result<()> {
 fn read_loose(directory: &Path, ids: &mut HashSet<CheckpointId>) -> io::Result<usize> {
     let mut count = 0;
     for name in private::names(directory)? {
-        // The name tells: reading a thousand files to learn what they are called would be waste. `verify` reads them.
+        // The name is the id. Reading a thousand files to learn their own names would be a waste. `verify` reads them.
         if let Some(id) = name.to_str().and_then(|name| name.parse().ok()) {
             ids.insert(id);
             count += 1;
@@ -83,12 +83,12 @@ fn read_packed(layout: &Layout) -> io::Result<BTreeMap<String, String>> {
     Ok(lines.filter_map(|line| line.split_once(' ')).map(|(id, name)| (name.to_owned(), id.to_owned())).collect())
 }
 
-/// Is this checkpoint's ref a file of its own? One that is not may still be among the packed ones.
+/// Returns whether this checkpoint has a loose ref. If not, it may still have a packed one.
 pub(super) fn is_loose(layout: &Layout, id: &CheckpointId) -> bool {
     private::exists(&layout.checkpoint_refs().join(id.to_string()))
 }
 
-/// Publishes a checkpoint: durable when this returns.
+/// Publishes a checkpoint. It is durable when this returns.
 pub(super) fn publish(layout: &Layout, id: &CheckpointId) -> io::Result<()> {
     write_loose(&layout.checkpoint_refs(), id)
 }
@@ -102,7 +102,7 @@ pub(super) fn pin(layout: &Layout, id: &CheckpointId) -> io::Result<()> {
     write_loose(&layout.pinned_refs(), id)
 }
 
-/// Removes refs: those of checkpoints with their pins, or pins alone.
+/// Removes the refs of checkpoints with their pins, or only the pins.
 pub(super) fn remove(layout: &Layout, ids: &[CheckpointId], which: Removed) -> io::Result<()> {
     let places = [(CHECKPOINTS, layout.checkpoint_refs()), (PINNED, layout.pinned_refs())];
     let places = &places[usize::from(which == Removed::Pins)..];
@@ -113,7 +113,8 @@ pub(super) fn remove(layout: &Layout, ids: &[CheckpointId], which: Removed) -> i
             packed.remove(&format!("{prefix}{id}"));
         }
     }
-    // The packed ones first: a loose one that is left would still count, a packed one behind it would come back.
+    // Packed refs first: a loose ref that is left would still count, but a packed ref behind a removed loose one would
+    // come back.
     if packed.len() != before {
         write_packed(layout, &packed)?;
     }
@@ -129,12 +130,12 @@ pub(super) fn remove(layout: &Layout, ids: &[CheckpointId], which: Removed) -> i
     Ok(())
 }
 
-/// Which refs go.
+/// The refs to remove.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Removed {
-    /// Checkpoints, and their pins with them.
+    /// The refs of checkpoints, and their pins.
     Checkpoints,
-    /// Pins alone.
+    /// Only the pins.
     Pins,
 }
 
@@ -146,7 +147,7 @@ fn write_packed(layout: &Layout, refs: &BTreeMap<String, String>) -> io::Result<
     private::replace(&layout.packed_refs(), text.as_bytes(), Durability::Synced)
 }
 
-/// Loose refs whose files do not hold their own id, with what they hold.
+/// Returns the ids of loose refs whose files do not hold that id.
 pub(super) fn damaged_loose(layout: &Layout) -> io::Result<Vec<CheckpointId>> {
     let mut damaged = Vec::new();
     for directory in [layout.checkpoint_refs(), layout.pinned_refs()] {
@@ -161,7 +162,7 @@ pub(super) fn damaged_loose(layout: &Layout) -> io::Result<Vec<CheckpointId>> {
     Ok(damaged)
 }
 
-/// Gathers all refs into `packed-refs`, then removes the files of their own.
+/// Packs all refs into `packed-refs`, then removes the loose ones.
 pub(super) fn pack(layout: &Layout) -> io::Result<()> {
     let mut all = read_packed(layout)?;
     let mut loose = Vec::new();

@@ -1,7 +1,7 @@
-//! The index of a pack that has none, or a damaged one, made again from the pack itself.
+//! Recreates the index of a pack from the pack itself, if the index is missing or damaged.
 //!
-//! A crash between a pack and its index leaves the first alone; a disk may lose the second. The pack has everything that
-//! the index says.
+//! A crash between writing a pack and its index leaves the pack alone, and a disk may lose the index. The pack has
+//! everything that the index says.
 
 use std::{
     io::{self, Read},
@@ -18,16 +18,16 @@ use super::{
 };
 use crate::disk::private;
 
-/// Which indices are made again.
+/// The indices to recreate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Which {
-    /// Those that are not there.
+    /// Missing indices.
     Missing,
-    /// Those that do not fit their checksum, too: all of them have to be read for that.
+    /// Missing indices and those that do not match their checksum. All indices have to be read for that.
     Damaged,
 }
 
-/// Makes indices again where it can. A pack that is damaged itself stays as it is: `verify` names it.
+/// Recreates indices if possible. A pack that is damaged itself stays as it is: `verify` reports it.
 pub(super) fn mend(layout: &Layout, which: Which) -> io::Result<()> {
     let directory = layout.packs();
     for name in private::names(&directory)? {
@@ -40,7 +40,7 @@ pub(super) fn mend(layout: &Layout, which: Which) -> io::Result<()> {
             true if which == Which::Damaged => check_trailer(&index)?.is_ok(),
             is_there => is_there,
         };
-        // Git gives a pack its name first, too: while it is at work, the index is about to come.
+        // Git also names a pack before its index. While git is running, the index is about to follow.
         if !is_sound && !name.to_string_lossy().starts_with("tmp_") && check_trailer(&pack)?.is_ok() {
             index_anew(&pack, &index)?;
         }
@@ -77,12 +77,12 @@ impl<'a> EntryReader<'a> {
         Self { data, inflate: gix_zlib::Inflate::default(), bytes: Vec::new() }
     }
 
-    /// The id of the object that lies there; none where it can't be read.
+    /// Returns the id of the object at `offset`, or `None` if it can't be read.
     pub(super) fn id_at(&mut self, offset: u64) -> io::Result<Option<ObjectId>> {
         Ok(self.read(offset, self.data.pack_end() as u64)?.map(|(entry, _)| entry.id))
     }
 
-    /// One object and how long it is there; none where it can't be read.
+    /// Returns the object at `offset` and the length of its entry. Returns `None` if it can't be read.
     fn read(&mut self, offset: u64, end: u64) -> io::Result<Option<(IndexEntry, u64)>> {
         use gix_pack::data::entry::Header;
         let Ok(entry) = self.data.entry(offset) else { return Ok(None) };
@@ -95,7 +95,7 @@ impl<'a> EntryReader<'a> {
         }
     }
 
-    /// An object that is told by others of the same pack.
+    /// Reads an object that is a delta of others in the same pack.
     fn read_delta(&mut self, entry: gix_pack::data::Entry, offset: u64) -> io::Result<Option<(IndexEntry, u64)>> {
         let data_offset = entry.data_offset;
         let nothing_elsewhere = |_: &gix_hash::oid, _: &mut Vec<u8>| Ok(None);

@@ -1,6 +1,6 @@
-//! Many small packs become one, before their number makes every lookup slow.
+//! Merges many small packs into one, before their number makes every lookup slow.
 //!
-//! Entries are copied as they are; packs with deltas, which `prune` and plain git write, stay beside the merged one.
+//! Entries are copied as they are. Packs with deltas, which `prune` and plain git write, stay beside the merged one.
 
 use std::{
     collections::HashSet,
@@ -18,45 +18,45 @@ use super::{
 };
 use crate::disk::private;
 
-/// So many packs are merged.
+/// The number of packs at which they are merged.
 const MANY: usize = 50;
 
-/// Are there so many packs that they should be merged?
+/// Returns whether there are so many packs that they should be merged.
 pub(super) fn are_many(layout: &Layout) -> io::Result<bool> {
     Ok(candidates(layout)?.len() >= MANY)
 }
 
-/// All packs but those that somebody asked git to keep.
+/// Returns all packs except those that the user asked git to keep.
 pub(super) fn own_packs(layout: &Layout) -> io::Result<Vec<PathBuf>> {
     Ok(candidates(layout)?.into_iter().map(|candidate| candidate.pack).collect())
 }
 
-/// What is in the packs that somebody asked git to keep.
+/// Returns the objects in the packs that the user asked git to keep.
 pub(super) fn kept_objects(layout: &Layout) -> io::Result<HashSet<ObjectId>> {
     let indices = super::pack_index::open_indices(&layout.packs())?;
     let kept = indices.iter().filter(|index| private::exists(&index.path().with_extension("keep")));
     Ok(kept.flat_map(|index| index.iter().map(|entry| entry.oid)).collect())
 }
 
-/// Is an object of this pack told by another one?
+/// Returns whether any object of this pack is a delta.
 pub(super) fn has_deltas(pack: &Path) -> bool {
     let Some((data, index)) = open(pack) else { return false };
     index.iter().any(|entry| data.entry(entry.pack_offset).is_ok_and(|entry| entry.header.is_delta()))
 }
 
-/// How many objects there are in this pack.
+/// Returns the number of objects in this pack, or `None` if it can't be read.
 pub(super) fn count(pack: &Path) -> Option<usize> {
     open(pack).map(|(_, index)| index.num_objects() as usize)
 }
 
-/// A pack and its index; none where they can't be read.
+/// Opens a pack and its index. Returns `None` if they can't be read.
 pub(super) fn open(pack: &Path) -> Option<(gix_pack::data::File, gix_pack::index::File)> {
     let data = gix_pack::data::File::at(pack, gix_hash::Kind::Sha1).ok()?;
     let index = gix_pack::index::File::at(pack.with_extension("idx"), gix_hash::Kind::Sha1).ok()?;
     Some((data, index))
 }
 
-/// An object as its pack has it.
+/// An object as its pack stores it.
 pub(super) struct RawEntry {
     data: gix_pack::data::File,
     range: std::ops::Range<u64>,
@@ -74,7 +74,7 @@ impl RawEntry {
         Some(Self { data, range, crc32 })
     }
 
-    /// Its bytes with their checksum; none where it is a delta, or damaged.
+    /// Returns the bytes with their checksum. Returns `None` if the entry is a delta or damaged.
     pub(super) fn bytes(&self) -> Option<(&[u8], u32)> {
         let entry = self.data.entry(self.range.start).ok()?;
         let bytes = self.data.entry_slice(self.range.clone())?;
@@ -82,20 +82,20 @@ impl RawEntry {
     }
 }
 
-/// Merges the smaller packs. A crash leaves the old ones, the new one, or both: each is whole.
+/// Merges the smaller packs. A crash leaves the old packs, the new one, or both: each is whole.
 pub(super) fn merge_packs(layout: &Layout) -> io::Result<()> {
     let chosen = choose(candidates(layout)?);
     merge(layout, &chosen, None).map(drop)
 }
 
-/// Writes these packs again with what is needed alone.
+/// Rewrites these packs with only the objects that are needed.
 pub(super) fn rewrite(store: &Store, packs: &[PathBuf], needed: &HashSet<ObjectId>) -> io::Result<()> {
     let layout = store.layout();
     let untouched = merge(layout, packs, Some(needed))?;
     if untouched.is_empty() {
         return Ok(());
     }
-    // Packs with deltas: their objects are taken out one by one.
+    // Packs with deltas: their objects are read and added one by one.
     for pack in &untouched {
         let writer = PackWriter::anew(layout);
         if copy_needed(store, pack, needed, &writer)? {
@@ -131,7 +131,7 @@ fn candidates(layout: &Layout) -> io::Result<Vec<Candidate>> {
     for name in private::names(&directory)? {
         let pack = directory.join(&name).with_extension("pack");
         let is_index = directory.join(&name).extension().is_some_and(|extension| extension == "idx");
-        // A pack that somebody asked git to keep is somebody's.
+        // A pack that the user asked git to keep belongs to the user.
         if is_index
             && !private::exists(&pack.with_extension("keep"))
             && let Some(bytes) = private::size(&pack)?
@@ -143,7 +143,7 @@ fn candidates(layout: &Layout) -> io::Result<Vec<Candidate>> {
     Ok(packs)
 }
 
-/// The smaller ones: a large pack is copied again only when as much has come beside it.
+/// Returns the smaller packs. A large pack is copied again only when as many bytes have accumulated beside it.
 fn choose(packs: Vec<Candidate>) -> Vec<PathBuf> {
     let mut chosen = Vec::new();
     let mut total = 0;
@@ -157,7 +157,7 @@ fn choose(packs: Vec<Candidate>) -> Vec<PathBuf> {
     chosen
 }
 
-/// Makes one pack of many; gives back those that could not be copied as they are.
+/// Merges packs into one. Returns those that could not be copied as they are.
 fn merge(layout: &Layout, packs: &[PathBuf], needed: Option<&HashSet<ObjectId>>) -> io::Result<Vec<PathBuf>> {
     let mut body = Vec::new();
     let mut entries = Vec::new();
@@ -209,7 +209,7 @@ fn merge(layout: &Layout, packs: &[PathBuf], needed: Option<&HashSet<ObjectId>>)
     Ok(untouched)
 }
 
-/// The index goes first: without it the pack is not looked at.
+/// Removes a pack with its other files. The index goes first, because readers ignore a pack without one.
 pub(super) fn remove_pack(pack: &Path) -> io::Result<()> {
     private::remove(&pack.with_extension("idx"))?;
     for extension in ["rev", "bitmap", "mtimes", "pack"] {
@@ -220,7 +220,8 @@ pub(super) fn remove_pack(pack: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Copies the entries of one pack; none, and nothing copied, where it holds deltas or is damaged.
+/// Copies the entries of one pack and returns their length. Returns `None` and copies nothing if the pack holds deltas
+/// or is damaged.
 fn copy_entries(
     pack: &Path,
     start: u64,
@@ -239,7 +240,7 @@ fn copy_entries(
         let (Ok(entry), Some(bytes), Some(crc32)) = (data.entry(offset), data.entry_slice(offset..end), crc32) else {
             return Ok(None);
         };
-        // A copy of a damaged entry would make its damage look sound to the new checksum.
+        // The new checksum would fit a copy of a damaged entry, and the damage would look sound.
         if entry.header.is_delta() || crc32fast::hash(bytes) != crc32 {
             return Ok(None);
         }

@@ -1,4 +1,4 @@
-//! What retention remembers between commands, so that a save need not find it out again.
+//! Notes that retention keeps between commands, so that a save need not find them out again.
 //!
 //! The file can be deleted at any time. Each line only ever makes retention keep more.
 
@@ -16,11 +16,11 @@ use crate::{
 /// The contents of the file.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct RetentionNotes {
-    /// The wall clock against the boot-time clock, as first seen in a boot.
+    /// The wall clock compared with the boot-time clock, as first seen in a boot.
     pub(crate) clock: Option<ClockNote>,
     /// Safety checkpoints that were found to hold contents that no other checkpoint holds.
     pub(crate) unsaved: HashSet<CheckpointId>,
-    /// A limit of bytes that could not be kept to.
+    /// A `max_bytes` limit that could not be met.
     pub(crate) limit: Option<LimitNote>,
 }
 
@@ -32,7 +32,7 @@ pub(crate) struct ClockNote {
     pub(crate) booted: i64,
 }
 
-/// A limit that is lower than what the checkpoints need that must stay.
+/// A limit that is lower than the bytes needed by the checkpoints that must stay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct LimitNote {
     pub(crate) max_bytes: u64,

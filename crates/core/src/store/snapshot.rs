@@ -1,8 +1,8 @@
 //! Snapshots as git trees: writing a scanned directory, and listing a stored one.
 //!
-//! A directory is a git tree. Permission bits that git has no room for lie in a second tree of the same shape: `m` names
-//! the exceptions among a directory's entries, `d` holds the same for its subdirectories. Where nothing is exceptional
-//! there is no such tree, and an unchanged subtree shares both with the checkpoint before.
+//! A directory is a git tree. Permission bits that git has no place for are in a second tree of the same shape: `m`
+//! names the exceptions among a directory's entries, `d` holds the same for its subdirectories. If nothing is
+//! exceptional, there is no such tree. An unchanged subtree shares both trees with the previous checkpoint.
 
 use std::io;
 
@@ -18,7 +18,7 @@ use crate::model::{
     ContentId, Directory, DirectoryIds, Mode, ModeDefaults, ModesId, Node, Scope, TreeId, WorkspacePath, is_safe_name,
 };
 
-/// The most levels that a stored tree may have. Scans stop far above that; a deeper tree was made to do harm.
+/// The maximum depth of a stored tree. Scans stop at a much smaller depth, so a deeper tree was made to do harm.
 pub(super) const MAX_DEPTH: u16 = 4_096;
 
 /// A stored snapshot, or a directory in one.
@@ -30,7 +30,7 @@ pub(crate) struct Snapshot {
     pub(crate) depth: u16,
 }
 
-/// Equal snapshots are equal files, wherever they lie.
+/// Equal snapshots have equal files, whatever their depth.
 impl PartialEq for Snapshot {
     fn eq(&self, other: &Self) -> bool {
         (self.ids, self.defaults) == (other.ids, other.defaults)
@@ -40,12 +40,12 @@ impl PartialEq for Snapshot {
 impl Eq for Snapshot {}
 
 impl Snapshot {
-    /// The snapshot of a whole tree.
+    /// Creates the snapshot of a whole tree.
     pub(crate) fn whole(ids: DirectoryIds, defaults: ModeDefaults) -> Self {
         Self { ids, defaults, depth: 0 }
     }
 
-    /// A directory in this one.
+    /// Returns the snapshot of a directory in this one. Fails if it is too deep.
     fn below(&self, ids: DirectoryIds) -> Result<Self, ObjectProblem> {
         if self.depth == MAX_DEPTH {
             return Err(too_deep(object_id(ids.tree.as_bytes())));
@@ -54,19 +54,19 @@ impl Snapshot {
     }
 }
 
-/// The problem with a tree that lies too deep.
+/// Returns the problem for a tree that is too deep.
 pub(super) fn too_deep(tree: gix_hash::ObjectId) -> ObjectProblem {
     ObjectProblem::Damaged(tree, format!("it is a directory below {MAX_DEPTH} others, and no tree may be that deep"))
 }
 
-/// One name in a stored directory.
+/// One entry of a stored directory.
 #[derive(Debug, Clone)]
 pub(crate) struct StoredEntry {
     pub(crate) name: BString,
     pub(crate) node: StoredNode,
 }
 
-/// What a stored directory has under a name.
+/// The file, symlink or directory that an entry names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum StoredNode {
     File { content: ContentId, mode: Mode },
@@ -74,7 +74,7 @@ pub(crate) enum StoredNode {
     Directory { snapshot: Snapshot, mode: Mode },
 }
 
-/// Where tree objects go.
+/// A destination for tree objects.
 pub(super) trait TreeSink: Sync {
     fn put(&self, kind: ObjectKind, bytes: &[u8]) -> io::Result<gix_hash::ObjectId>;
 }
@@ -91,15 +91,15 @@ impl TreeSink for super::HashOnly {
     }
 }
 
-/// How many hands write trees.
+/// The threads that write trees.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Hands {
     One,
-    /// All workers of the pool that this runs in.
+    /// All workers of the thread pool that this runs in.
     Many,
 }
 
-/// Names a directory with all that is below it, and puts its trees into the sink; known ids are taken as they are.
+/// Computes the ids of a directory and of everything below it, and puts the trees into the sink. Known ids are reused.
 pub(super) fn write(
     directory: &mut Directory,
     defaults: &ModeDefaults,
@@ -123,7 +123,7 @@ pub(super) fn write(
     write_named(directory, defaults, sink)
 }
 
-/// Writes one directory whose own directories have their ids.
+/// Writes one directory whose subdirectories have their ids.
 fn write_named(directory: &mut Directory, defaults: &ModeDefaults, sink: &dyn TreeSink) -> io::Result<DirectoryIds> {
     let mut lines = DirectoryLines::default();
     for entry in directory.entries().iter().filter(|entry| entry.node.is_captured()) {
@@ -142,7 +142,7 @@ fn write_named(directory: &mut Directory, defaults: &ModeDefaults, sink: &dyn Tr
     Ok(ids)
 }
 
-/// Are there at least so many directories without an id?
+/// Returns whether there are at least `at_least` directories without an id.
 pub(super) fn lacks_ids(directory: &Directory, at_least: usize) -> bool {
     fn count(directory: &Directory, left: &mut usize) {
         if directory.ids.is_some() || *left == 0 {
@@ -160,7 +160,7 @@ pub(super) fn lacks_ids(directory: &Directory, at_least: usize) -> bool {
     left == 0
 }
 
-/// One directory on its way into a tree, and its exceptional permission bits into another.
+/// The entries of one directory for its tree, and its exceptional permission bits for the modes tree.
 #[derive(Default)]
 struct DirectoryLines<'a> {
     tree: Vec<TreeLine<'a>>,
@@ -229,7 +229,7 @@ impl<'a> TreeLine<'a> {
         Self { kind, name, id }
     }
 
-    /// Git sorts a directory as if its name ended in a slash.
+    /// Returns the key that entries are sorted by. Git sorts a directory as if its name ended in a slash.
     fn sort_key(&self) -> impl Iterator<Item = u8> + '_ {
         let slash = (self.kind == EntryKind::Tree).then_some(b'/');
         self.name.iter().copied().chain(slash)
@@ -249,7 +249,7 @@ pub(super) fn put_tree(mut lines: Vec<TreeLine<'_>>, sink: &dyn TreeSink) -> io:
     sink.put(ObjectKind::Tree, &bytes)
 }
 
-/// Why a graft failed.
+/// The reason why a graft failed.
 pub(super) enum GraftProblem {
     Object(ObjectProblem),
     Io(io::Error),
@@ -267,7 +267,7 @@ impl From<io::Error> for GraftProblem {
     }
 }
 
-/// A stored directory with the scope's paths as `partial` has them.
+/// Writes a stored directory in which the paths of the scope are as `partial` has them. Returns its ids.
 pub(super) fn graft(
     reader: &ObjectReader,
     base: Option<&Snapshot>,
@@ -333,7 +333,7 @@ impl Graft<'_> {
             Node::Symlink(link) => Some(StoredNode::Symlink { target: link.content }),
             Node::Directory(directory) => {
                 let mode = directory.mode();
-                // Ids that the scan knows may rest on other usual bits.
+                // Ids that the scan knows may be based on other usual permission bits.
                 forget_ids(directory);
                 let ids = write(directory, self.defaults, self.sink, Hands::One)?;
                 Some(StoredNode::Directory { snapshot: Snapshot::whole(ids, *self.defaults), mode })
@@ -342,7 +342,8 @@ impl Graft<'_> {
         })
     }
 
-    /// A directory that leads to the scope keeps what else it has; its bits are those that were found.
+    /// Grafts a directory above the scope. Its other entries stay. Its permission bits are those that the scan found,
+    /// if it found the directory.
     fn above_scope(
         &mut self,
         path: &WorkspacePath,
@@ -394,14 +395,15 @@ pub(super) fn write_nodes(
     lines.put(sink)
 }
 
-/// Lists a stored directory, names in the order of their bytes. Names that no restore may write are damage.
+/// Lists a stored directory, sorted by the bytes of the names. Fails if a name is one that no restore may write: that
+/// is damage.
 pub(super) fn list(reader: &ObjectReader, snapshot: &Snapshot) -> Result<Vec<StoredEntry>, ObjectProblem> {
     let bytes = reader.read(&object_id(snapshot.ids.tree.as_bytes()), ObjectKind::Tree)?;
     let modes = Modes::read(reader, snapshot.ids.modes)?;
     parse(snapshot, &bytes, &modes)
 }
 
-/// The entries that the bytes of a tree hold.
+/// Parses the entries of a tree from its bytes.
 pub(super) fn parse(snapshot: &Snapshot, bytes: &[u8], modes: &Modes) -> Result<Vec<StoredEntry>, ObjectProblem> {
     let damaged = |why: String| ObjectProblem::Damaged(object_id(snapshot.ids.tree.as_bytes()), why);
     let mut entries = Vec::new();
@@ -440,7 +442,8 @@ pub(super) struct Modes {
 }
 
 impl Modes {
-    /// Those of a directory that has no others below it, from the list that a store keeps.
+    /// Parses the list that a store keeps for a directory, which has no modes trees below it here. Returns `None` if
+    /// the list is damaged.
     #[cfg(feature = "fuzzing")]
     pub(super) fn of_list(list: &[u8]) -> Option<Self> {
         let mut exceptions = parse_exceptions(list)?;

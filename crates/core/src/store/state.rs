@@ -1,5 +1,6 @@
-//! What a checkpoint keeps beside its files: attachments, exceptional permission bits, what was left out and by which
-//! rules. It is a commit of its own, the checkpoint's only git parent, and the same state has the same id.
+//! The state of a checkpoint: what it keeps beside its files. This is attachments, exceptional permission bits, and
+//! skipped paths with the rules that skipped them. The state is a commit of its own and the checkpoint's only git
+//! parent. Equal states have the same id.
 
 use std::io;
 
@@ -21,25 +22,25 @@ use crate::{
 /// The state of one checkpoint.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct State {
-    /// What was left out, and why.
+    /// The skipped paths, with the reasons.
     pub(crate) skipped: Vec<Skipped>,
-    /// The rules from outside the tree.
+    /// The ignore rules from outside the tree.
     pub(crate) outside: OutsideRules,
-    /// What the settings said about scanning.
+    /// The settings for scanning.
     pub(crate) settings: ScanSettings,
-    /// The changed paths, where they are too many for the record.
+    /// The changed paths, if they are too many for the record.
     pub(crate) changed: Vec<WorkspacePath>,
-    /// The dirty files of the user's repository, where they are too many for the record.
+    /// The dirty files of the user's repository, if they are too many for the record.
     pub(crate) dirty: Vec<WorkspacePath>,
-    /// Paths that this checkpoint or earlier ones dropped and that are not captured again since.
+    /// Paths that this checkpoint or earlier ones dropped and that were not captured again since.
     pub(crate) dropped: Vec<Dropped>,
-    /// What was handed over.
+    /// Attachments that the caller gave.
     pub(crate) attachments: Vec<NewAttachment>,
-    /// What a restore needs to move the user's repository, and to move it back.
+    /// Files that a restore needs to move the user's repository, and to move it back.
     pub(crate) git: Vec<NewGitFile>,
 }
 
-/// A file of the user's repository that is kept, or something about it.
+/// A file of the user's repository to keep, or data about the repository.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct NewGitFile {
     pub(crate) name: String,
@@ -56,7 +57,7 @@ struct RulesFile {
 }
 
 impl State {
-    /// Writes it; none where there is nothing to keep.
+    /// Writes the state. Returns `None` if there is nothing to keep.
     pub(super) fn write(&self, modes: Option<ModesId>, sink: &PackWriter) -> io::Result<Option<ObjectId>> {
         let mut lines = Vec::new();
         if !self.attachments.is_empty() {
@@ -95,7 +96,7 @@ impl State {
             return Ok(None);
         }
         let tree = put_tree(lines, sink)?;
-        // No time and no author of its own: the same state is the same commit.
+        // No time and no author of its own: equal states are the same commit.
         let commit = super::store::encode_commit(&tree, None, 0, "Backtrail state\n");
         sink.put_object(ObjectKind::Commit, &commit).map(Some)
     }
@@ -120,7 +121,7 @@ fn put_json_lines<T: serde::Serialize>(items: &[T], sink: &PackWriter) -> io::Re
     sink.put_object(ObjectKind::Blob, &text)
 }
 
-/// A stored state, read piece by piece as it is asked for.
+/// A stored state. Its parts are read on request.
 #[derive(Debug, Default)]
 pub(crate) struct StoredState {
     attachments: Option<ObjectId>,
@@ -192,21 +193,21 @@ impl StoredState {
         Ok((outside().ok_or_else(damaged)?, file.scan))
     }
 
-    /// What is kept of the user's repository under this name.
+    /// Returns the file that is kept of the user's repository under this name, or `None` if there is none.
     pub(crate) fn git_file(&self, reader: &ObjectReader, name: &str) -> Result<Option<Vec<u8>>, ObjectProblem> {
         let Some(tree) = self.git else { return Ok(None) };
         let found = reader.entry(&tree, name)?;
         found.map(|(_, id)| reader.read(&id, ObjectKind::Blob)).transpose()
     }
 
-    /// The bytes of an attachment; none where there is none of this name.
+    /// Returns the bytes of an attachment, or `None` if there is none with this name.
     pub(crate) fn attachment(&self, reader: &ObjectReader, name: &str) -> Result<Option<Vec<u8>>, ObjectProblem> {
         let Some(tree) = self.attachments else { return Ok(None) };
         let found = attachments::find(reader, tree, name)?;
         found.map(|found| attachments::read(reader, found)).transpose()
     }
 
-    /// How an attachment is kept; nothing where there is none of this name.
+    /// Returns the pieces of an attachment. The result is empty if there is none with this name.
     pub(crate) fn attachment_pieces(&self, reader: &ObjectReader, name: &str) -> Result<Pieces, ObjectProblem> {
         let Some(tree) = self.attachments else { return Ok(Pieces::default()) };
         match attachments::find(reader, tree, name)? {

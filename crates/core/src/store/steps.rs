@@ -1,6 +1,6 @@
-//! How many steps each session has taken.
+//! The number of steps that each session has taken.
 //!
-//! Not synced: after a power cut the checkpoints of a session still tell how far it was at least.
+//! The file is not synced: after a power cut, the checkpoints of a session still give a lower bound.
 
 use std::io;
 
@@ -10,7 +10,7 @@ use super::{
 };
 use crate::disk::private::{self, Durability};
 
-/// So many sessions are remembered, those that took a step last.
+/// The number of sessions that are remembered: those that took a step last.
 const MAX_SESSIONS: usize = 200;
 
 #[derive(Debug, serde::Serialize, serde::Deserialize)]
@@ -19,7 +19,7 @@ struct SessionSteps {
     steps: u64,
 }
 
-/// Counts one more step of a session that took `at_least` so many; gives its number, from 1.
+/// Counts one more step of a session that took `at_least` steps or more before. Returns the number of the step, from 1.
 pub(super) fn count(layout: &Layout, session: Option<&str>, at_least: u64) -> io::Result<u64> {
     let mut known = read(layout)?;
     let steps = counted_in(&known, session).max(at_least).saturating_add(1);
@@ -36,7 +36,7 @@ pub(super) fn count(layout: &Layout, session: Option<&str>, at_least: u64) -> io
     Ok(steps)
 }
 
-/// How many steps a session has taken, which is `at_least` so many.
+/// Returns the number of steps that a session has taken, which is `at_least` or more.
 pub(super) fn counted(layout: &Layout, session: Option<&str>, at_least: u64) -> io::Result<u64> {
     Ok(counted_in(&read(layout)?, session).max(at_least))
 }

@@ -1,4 +1,5 @@
-//! The store itself: opening, reading, locking. What changes it hangs on a [`Writer`], which holds the lock.
+//! The store: opening, reading and locking it. Everything that changes a store is a method of [`Writer`], which holds
+//! the lock.
 
 use std::{
     io,
@@ -33,21 +34,21 @@ use crate::{
     model::{Checkpoint, CheckpointId, ContentId, DirectoryIds, TreeId, WorkspacePath},
 };
 
-/// As often may a store be forgotten while a process is about to lock it.
+/// The number of retries if other processes remove the store while this one is about to lock it.
 const MAX_REMOVALS: usize = 20;
 
-/// A store that can be read. Readers wait for nobody.
+/// A store that can be read. Readers never wait for a lock.
 #[derive(Debug, Clone)]
 pub(crate) struct Store {
     layout: Layout,
     objects: Objects,
     unknown_to_write: Option<String>,
-    /// Damage was met: what the store has already is not relied on any more.
+    /// Set if damage was found: existing objects of the store are no longer relied on.
     is_distrusted: Arc<AtomicBool>,
 }
 
 impl Store {
-    /// Opens a store, or takes the one that is kept open; none where there is none.
+    /// Opens a store, or takes one that is kept open. Returns `None` if the directory is not a store.
     pub(crate) fn open(directory: &Path, kept: Option<&OpenStores>) -> Result<Option<Self>> {
         once_opened_up(directory, || Self::open_as_it_is(directory, kept))
     }
@@ -64,7 +65,8 @@ impl Store {
         Ok(Some(Self { layout, objects, unknown_to_write, is_distrusted: Arc::default() }))
     }
 
-    /// From here on nothing that the store has is relied on: everything is read from the workspace and written again.
+    /// Marks the store as damaged. From here on, none of its objects is relied on: everything is read from the
+    /// workspace and written again.
     pub(crate) fn distrust(&self) {
         self.is_distrusted.store(true, Ordering::Relaxed);
     }
@@ -73,7 +75,8 @@ impl Store {
         self.is_distrusted.load(Ordering::Relaxed)
     }
 
-    /// The snapshot that the workspace stands on; none where there is none, or it is damaged.
+    /// Returns the snapshot that the workspace stands on. Returns `None` if there is none, or if damage was found in
+    /// the store.
     pub(crate) fn standing(&self, timeline: &Timeline) -> Result<Option<Snapshot>> {
         if self.is_distrusted() {
             return Ok(None);
@@ -89,7 +92,7 @@ impl Store {
         self.objects.reader()
     }
 
-    /// All checkpoints, as the refs have them now.
+    /// Returns all checkpoints that have refs now.
     pub(crate) fn timeline(&self) -> Result<Timeline> {
         let read_record = |id: &CheckpointId| match self.read_checkpoint_commit(id) {
             Ok((_, _, record)) => Ok(Some(record)),
@@ -100,17 +103,18 @@ impl Store {
         once_opened_up(self.layout.root(), load)
     }
 
-    /// Is this checkpoint there, as far as that can be told without the timeline? Whoever hears no must ask that.
+    /// Returns whether this checkpoint has a loose ref, without reading the timeline. `false` is inconclusive: check
+    /// the timeline.
     pub(crate) fn is_plainly_there(&self, id: &CheckpointId) -> bool {
         refs::is_loose(&self.layout, id)
     }
 
-    /// The snapshot of a checkpoint.
+    /// Returns the snapshot of a checkpoint.
     pub(crate) fn snapshot(&self, id: &CheckpointId) -> Result<Snapshot> {
         self.snapshot_and_record(id).map(|(snapshot, _)| snapshot)
     }
 
-    /// The snapshot of a checkpoint, and what it says about itself.
+    /// Returns the snapshot and the record of a checkpoint.
     pub(crate) fn snapshot_and_record(&self, id: &CheckpointId) -> Result<(Snapshot, Record)> {
         let (tree, state, record) = self.read_checkpoint_commit(id).map_err(|problem| self.damaged(problem))?;
         let modes = match state {
@@ -121,7 +125,7 @@ impl Store {
         Ok((Snapshot::whole(ids, record.modes), record))
     }
 
-    /// What a checkpoint keeps beside its files.
+    /// Returns the state of a checkpoint.
     pub(crate) fn state(&self, id: &CheckpointId) -> Result<StoredState> {
         let (_, state, _) = self.read_checkpoint_commit(id).map_err(|problem| self.damaged(problem))?;
         self.stored_state(state)
@@ -134,17 +138,17 @@ impl Store {
         }
     }
 
-    /// The names in a stored directory.
+    /// Returns the entries of a stored directory.
     pub(crate) fn list(&self, reader: &ObjectReader, snapshot: &Snapshot) -> Result<Vec<StoredEntry>> {
         snapshot::list(reader, snapshot).map_err(|problem| self.damaged(problem))
     }
 
-    /// The bytes of a file or the target of a symlink.
+    /// Returns the bytes of a file or the target of a symlink.
     pub(crate) fn content(&self, reader: &ObjectReader, content: &ContentId) -> Result<Vec<u8>> {
         reader.read(&object_id(content.as_bytes()), ObjectKind::Blob).map_err(|problem| self.damaged(problem))
     }
 
-    /// Gives the bytes of a file to `take`, a large one piece by piece.
+    /// Passes the bytes of a file to `take`, a large one piece by piece.
     pub(crate) fn copy_content(
         &self,
         content: &ContentId,
@@ -154,12 +158,12 @@ impl Store {
         self.reader().copy_blob(&id, take).map_err(|problem| self.damaged(problem))
     }
 
-    /// How many bytes a file has.
+    /// Returns the size of a file in bytes.
     pub(crate) fn content_size(&self, reader: &ObjectReader, content: &ContentId) -> Result<u64> {
         reader.size(&object_id(content.as_bytes())).map_err(|problem| self.damaged(problem))
     }
 
-    /// A checkpoint as callers see it.
+    /// Returns a checkpoint as callers see it.
     pub(crate) fn checkpoint(&self, entry: &super::TimelineEntry) -> Result<Checkpoint> {
         let record = self.record(entry)?;
         let changed = self.recorded_paths(&entry.id, &record.changed, StoredState::changed)?;
@@ -168,7 +172,7 @@ impl Store {
         Ok(Record::clone(&record).into_checkpoint(entry.id, entry.pinned, changed, dirty.unwrap_or_default()))
     }
 
-    /// The same for one that was just written, with the lists of paths that went into its state.
+    /// Returns a checkpoint that was just written, with the lists of paths that went into its state.
     pub(crate) fn new_checkpoint(&self, entry: &super::TimelineEntry, state: super::State) -> Result<Checkpoint> {
         let record = Record::clone(&*self.record(entry)?);
         let changed = record.changed.clone().or_in_state(state.changed);
@@ -176,7 +180,7 @@ impl Store {
         Ok(record.into_checkpoint(entry.id, entry.pinned, changed, dirty.unwrap_or_default()))
     }
 
-    /// The same without the lists of paths that are too long for the record.
+    /// Returns a checkpoint without the lists of paths that are too long for the record.
     pub(crate) fn summary(&self, entry: &super::TimelineEntry) -> Result<Checkpoint> {
         let record = Record::clone(&*self.record(entry)?);
         let changed = record.changed.here().to_vec();
@@ -191,7 +195,7 @@ impl Store {
         })
     }
 
-    /// The paths themselves, also where the record only refers to them.
+    /// Returns the recorded paths. Reads them from the state if the record only has their number.
     fn recorded_paths(
         &self,
         id: &CheckpointId,
@@ -221,17 +225,17 @@ impl Store {
         Ok(in_workspace.collect())
     }
 
-    /// What retention remembers. Nothing if the file can't be read.
+    /// Returns the notes of retention. They are empty if the file can't be read.
     pub(crate) fn retention_notes(&self) -> RetentionNotes {
         RetentionNotes::read(&self.layout).unwrap_or_default()
     }
 
-    /// What lies where the journal lies.
+    /// Reads the journal.
     pub(crate) fn journal(&self) -> Result<FoundJournal> {
         journal::read(&self.layout).or_fail("read", self.layout.journal())
     }
 
-    /// How much room it takes.
+    /// Returns the disk space that the store takes, in bytes.
     pub(crate) fn bytes(&self) -> Result<u64> {
         private::bytes_below(self.layout.root()).or_fail("read", self.layout.root())
     }
@@ -245,7 +249,7 @@ impl Store {
         }
     }
 
-    /// The tree, the state and the record of a checkpoint.
+    /// Returns the tree, the state and the record of a checkpoint.
     pub(super) fn read_checkpoint_commit(
         &self,
         id: &CheckpointId,
@@ -260,7 +264,7 @@ impl Store {
         Ok((commit.tree(), commit.parents().next(), record))
     }
 
-    /// What a newer version wrote may be read, but not be written to.
+    /// Fails if a newer version wrote the store. This version may read such a store, but not write to it.
     fn refuse_newer(&self) -> Result<()> {
         let store = || self.layout.root().to_owned();
         match self.unknown_to_write.clone() {
@@ -269,7 +273,7 @@ impl Store {
         }
     }
 
-    /// Could a checkpoint be written here? Only looks.
+    /// Checks whether a checkpoint could be written here. Writes nothing.
     pub(crate) fn check_writable(&self) -> Result<()> {
         self.refuse_newer()?;
         let layout = &self.layout;
@@ -277,13 +281,13 @@ impl Store {
         written.iter().try_for_each(|directory| private::check_writable(directory).or_fail("write to", directory))
     }
 
-    /// From here on the directory is no store; the lock is held.
+    /// Removes the refs and the format file: from here on the directory is not a store. The caller holds the lock.
     pub(crate) fn unmake(layout: &Layout) -> Result<()> {
         refs::remove_all(layout).or_fail("remove the refs of", layout.root())?;
         private::remove(&layout.format()).or_fail("remove", layout.format())
     }
 
-    /// Waits for the lock.
+    /// Acquires the lock. Waits for it at most `patience`.
     pub(crate) fn lock(directory: &Path, workspace: &Path, patience: Duration) -> Result<StoreLock> {
         once_opened_up(directory, || Self::lock_as_it_is(directory, workspace, patience))
     }
@@ -326,7 +330,7 @@ pub(crate) struct StoreLock {
 }
 
 impl StoreLock {
-    /// The store for writing, made where it is missing; says whether it was.
+    /// Opens the store for writing, and creates it if it is missing. Returns whether it was created.
     pub(crate) fn open_or_create(self, identity: &IdentityFile, kept: Option<&OpenStores>) -> Result<(Writer, bool)> {
         let make = || -> Result<bool> {
             let created = Format::read(&self.layout)?.is_none();
@@ -351,18 +355,18 @@ impl StoreLock {
     }
 }
 
-/// Does something with a store. Where a part of it is closed to its own owner, it is opened up first.
+/// Runs `act` on a store. If the owner of the store has no permission for a part of it, grants it and retries.
 pub(super) fn once_opened_up<T>(root: &Path, act: impl Fn() -> Result<T>) -> Result<T> {
     match act() {
         Err(Error::Io { action, path, source }) if source.kind() == io::ErrorKind::PermissionDenied => {
-            // What can't be opened up either is told as it was met.
+            // If the permission can't be granted, the original error is returned.
             if private::open_up_store(root).unwrap_or(false) { act() } else { Err(Error::Io { action, path, source }) }
         }
         done => done,
     }
 }
 
-/// Removes what dead processes left behind: the lock is held, so nobody living has a temporary file here.
+/// Removes temporary files that dead processes left. The lock is held, so no running process has a temporary file here.
 fn sweep(layout: &Layout) -> io::Result<()> {
     let places =
         [layout.packs(), layout.checkpoint_refs(), layout.pinned_refs(), layout.own(), layout.root().to_owned()];
@@ -376,14 +380,14 @@ fn sweep(layout: &Layout) -> io::Result<()> {
     Ok(())
 }
 
-/// The bytes of a commit by this program.
+/// Encodes a commit by this program.
 pub(super) fn encode_commit(tree: &ObjectId, parent: Option<&ObjectId>, seconds: i64, message: &str) -> Vec<u8> {
     let parent = parent.map(|parent| format!("parent {parent}\n")).unwrap_or_default();
     let who = format!("Backtrail <backtrail@localhost> {} +0000", seconds.max(0));
     format!("tree {tree}\n{parent}author {who}\ncommitter {who}\n\n{message}").into_bytes()
 }
 
-/// The tree and the parent of a commit.
+/// Returns the tree and the parent of a commit.
 pub(super) fn read_commit(reader: &ObjectReader, id: &ObjectId) -> Result<(ObjectId, Option<ObjectId>), ObjectProblem> {
     let bytes = reader.read(id, ObjectKind::Commit)?;
     let commit = gix_object::CommitRef::from_bytes(&bytes, gix_hash::Kind::Sha1)

@@ -1,7 +1,7 @@
-//! All checkpoints in order: an index over their records, so that nobody reads ten thousand commits to list ten.
+//! All checkpoints in order: an index over their records, so that listing a few of them does not read all commits.
 //!
-//! The file is a cache. What the refs name and it lacks is read from the commits; what it has and the refs do not is
-//! gone.
+//! The file is a cache. A checkpoint with a ref but no line in the file is read from its commit. A checkpoint with a
+//! line but no ref is gone.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -19,7 +19,7 @@ use crate::{
     model::{CheckpointId, Kind},
 };
 
-/// One checkpoint in the timeline; its record is parsed when somebody asks for it.
+/// One checkpoint in the timeline. Its record is parsed on first use.
 #[derive(Debug, Clone)]
 pub(crate) struct TimelineEntry {
     pub(crate) id: CheckpointId,
@@ -46,7 +46,7 @@ impl TimelineEntry {
         })
     }
 
-    /// The whole record; none where it is of a shape that this version can't read.
+    /// Returns the whole record, or `None` if this version can't parse it.
     pub(crate) fn record(&self) -> Option<Arc<Record>> {
         self.record.get_or_init(|| serde_json::from_str(&self.json).ok().map(Arc::new)).clone()
     }
@@ -71,7 +71,7 @@ impl TimelineEntry {
     }
 }
 
-/// The checkpoints of a store, in the order of their making, and what was done to them.
+/// The checkpoints of a store, in the order of their creation, with the log of operations.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Timeline {
     entries: Vec<TimelineEntry>,
@@ -82,9 +82,9 @@ pub(crate) struct Timeline {
     pub(crate) loose_refs: usize,
     /// Checkpoints that were published, were never deleted, and have no ref.
     pub(super) lost: Vec<CheckpointId>,
-    /// Pins of checkpoints that were deleted: whoever did it was killed before they were gone.
+    /// Pins of deleted checkpoints: the process that deleted them was killed before it removed the pins.
     pub(super) stray_pins: Vec<CheckpointId>,
-    /// The file is not what it should be and wants to be written again.
+    /// Set if the file is out of date or damaged and has to be rewritten.
     pub(super) is_stale: bool,
 }
 
@@ -140,7 +140,7 @@ impl Timeline {
         Ok(timeline)
     }
 
-    /// A checkpoint that was just published: the newest, unless numbers have run out.
+    /// Adds a checkpoint that was just published. It is the newest, unless sequence numbers have run out.
     pub(super) fn add(&mut self, entry: TimelineEntry) {
         let is_newest = self.entries.last().is_none_or(|last| last.sequence < entry.sequence);
         self.positions.insert(entry.id, self.entries.len());
@@ -163,7 +163,7 @@ impl Timeline {
             && self.loose_refs == other.loose_refs
     }
 
-    /// Oldest first.
+    /// Returns the checkpoints, oldest first.
     pub(crate) fn entries(&self) -> &[TimelineEntry] {
         &self.entries
     }
@@ -172,19 +172,19 @@ impl Timeline {
         self.positions.get(id).map(|position| &self.entries[*position])
     }
 
-    /// The number for the next checkpoint or operation.
+    /// Returns the sequence number for the next checkpoint or operation.
     pub(crate) fn next_sequence(&self) -> u64 {
         let newest = self.entries.last().map_or(0, |entry| entry.sequence);
         newest.max(self.operations.last_sequence()).saturating_add(1)
     }
 
-    /// The newest checkpoint that somebody took, rather than a restore for safety.
+    /// Returns the newest checkpoint that is not a safety checkpoint.
     pub(crate) fn newest(&self) -> Option<&TimelineEntry> {
         self.entries.iter().rev().find(|entry| entry.kind != Kind::Safety)
     }
 
-    /// The checkpoint that the workspace stands on: the newest, unless a restore came after it. Where that and all that
-    /// led to it are deleted, the oldest that is left.
+    /// Returns the checkpoint that the workspace stands on: the newest, unless a restore came after it. If that
+    /// checkpoint and all that led to it are deleted, returns the oldest one that is left.
     pub(crate) fn current(&self) -> Option<&TimelineEntry> {
         let newest = self.newest();
         let moved = self.operations.restores().next_back();
@@ -196,10 +196,10 @@ impl Timeline {
         self.nearest(id?).or_else(|| self.entries.iter().find(|entry| entry.kind != Kind::Safety))
     }
 
-    /// This checkpoint, or the nearest one before it that is still there.
+    /// Returns this checkpoint, or the nearest one before it that still exists.
     pub(crate) fn nearest(&self, id: CheckpointId) -> Option<&TimelineEntry> {
         let mut id = id;
-        // The log can't be circular, but a damaged one could claim so.
+        // A sound log has no cycle, but a damaged one could.
         for _ in 0..=self.operations.entries.len() {
             if let Some(entry) = self.get(&id) {
                 return Some(entry);
@@ -209,7 +209,7 @@ impl Timeline {
         None
     }
 
-    /// The checkpoint `steps` before this one, deleted ones stepped over.
+    /// Returns the checkpoint `steps` before this one, skipping deleted ones. Returns `None` if there are not so many.
     pub(crate) fn ancestor(&self, entry: &TimelineEntry, steps: u64) -> Option<&TimelineEntry> {
         let mut present = self.get(&entry.id)?;
         for _ in 0..steps {
@@ -219,14 +219,14 @@ impl Timeline {
     }
 }
 
-/// Adds one checkpoint to the file.
+/// Appends one checkpoint to the file.
 pub(super) fn append(layout: &Layout, id: CheckpointId, record: Record) -> io::Result<TimelineEntry> {
     let entry = TimelineEntry::of(id, record).map_err(io::Error::other)?;
     private::append(&layout.timeline(), entry.to_line().as_bytes(), Durability::Unsynced)?;
     Ok(entry)
 }
 
-/// Writes the file anew.
+/// Rewrites the file.
 pub(super) fn rewrite(layout: &Layout, timeline: &Timeline, durability: Durability) -> io::Result<()> {
     let text: String = timeline.entries.iter().map(TimelineEntry::to_line).collect();
     private::replace(&layout.timeline(), text.as_bytes(), durability)

@@ -1,4 +1,4 @@
-//! Checking a store: every object that a checkpoint needs, every ref, every record, every pack.
+//! Checks a store: every object that a checkpoint needs, every ref, every record, every pack.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -21,11 +21,11 @@ use crate::{
     threads,
 };
 
-/// What a check found.
+/// The result of a check.
 #[derive(Debug, Default)]
 pub(crate) struct Found {
     pub(crate) checkpoints: usize,
-    /// Checkpoint or file, and what is wrong with it.
+    /// Checkpoints or files, each with what is wrong with it.
     pub(crate) damaged: Vec<(String, String)>,
 }
 
@@ -40,10 +40,10 @@ pub(crate) fn verify(store: &Store) -> io::Result<Found> {
             found.damaged.push((id.to_string(), problem.to_string()));
         }
     }
-    // Published by a writer between the look at the refs and the look at the timeline?
+    // A writer may have published some of them after the refs were read and before the timeline file was read.
     let refs_by_now = if timeline.lost.is_empty() { refs::Refs::default() } else { refs::Refs::read(store.layout())? };
     for id in timeline.lost.iter().filter(|id| !refs_by_now.checkpoints.contains(id)) {
-        // One whose objects are gone was deleted, by somebody who left no trace of it.
+        // A checkpoint whose objects are gone was deleted without a line in the log.
         if check.checkpoint(store, object_id(id.as_bytes())).is_ok() {
             found.damaged.push((id.to_string(), "its ref is lost; the next save puts it back".into()));
         }
@@ -60,13 +60,13 @@ pub(crate) fn verify(store: &Store) -> io::Result<Found> {
     Ok(found)
 }
 
-/// Is everything there that a checkpoint needs?
+/// Returns whether all objects that a checkpoint needs exist undamaged.
 pub(super) fn is_whole(store: &Store, id: &CheckpointId) -> bool {
     let mut check = Check::of(store);
     check.checkpoint(store, object_id(id.as_bytes())).is_ok()
 }
 
-/// A journal is no damage: it says that a restore will be finished. One that can't be read is.
+/// Reports a journal that can't be read. A readable journal is no damage: it says that a restore will be finished.
 fn check_journal(store: &Store, found: &mut Found) -> io::Result<()> {
     if let super::FoundJournal::Damaged(why) = super::journal::read(store.layout())? {
         found.damaged.push(("journal".into(), format!("the journal of an interrupted restore: {why}")));
@@ -80,7 +80,7 @@ fn check_journal(store: &Store, found: &mut Found) -> io::Result<()> {
 fn check_log(store: &Store, found: &mut Found) -> io::Result<()> {
     let path = store.layout().operations();
     let bytes = private::read(&path)?.unwrap_or_default();
-    // A last line without its end is what a crash leaves; nothing that was done is missing then.
+    // A crash leaves a last line without its end. No completed operation is missing then.
     let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
     let damaged = Lines::of(&bytes[..whole]).damaged;
     if damaged > 0 {
@@ -89,7 +89,7 @@ fn check_log(store: &Store, found: &mut Found) -> io::Result<()> {
     Ok(())
 }
 
-/// Damage in a pack that no checkpoint needs would still confuse plain git.
+/// Checks all packs and indices. Damage in a pack that no checkpoint needs would still confuse plain git.
 fn check_packs(store: &Store, found: &mut Found) -> io::Result<()> {
     let directory = store.layout().packs();
     for name in private::names(&directory)? {
@@ -103,11 +103,11 @@ fn check_packs(store: &Store, found: &mut Found) -> io::Result<()> {
     Ok(())
 }
 
-/// A pack and its index both end in the hash of all that is in front of it.
+/// Checks the hash at the end of a pack or an index. It covers everything before it.
 pub(super) fn check_trailer(path: &std::path::Path) -> io::Result<Result<(), String>> {
     const HASH_BYTES: u64 = 20;
     let file = match std::fs::File::open(path) {
-        // A writer merged it away since it was listed.
+        // A writer merged and removed it since it was listed.
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Ok(())),
         opened => opened?,
     };
@@ -124,7 +124,7 @@ pub(super) fn check_trailer(path: &std::path::Path) -> io::Result<Result<(), Str
 struct Check {
     reader: ObjectReader,
     blobs: HashMap<ObjectId, Result<(), ObjectProblem>>,
-    /// How many levels each tree has, itself included.
+    /// The number of levels of each tree, itself included.
     heights: HashMap<ObjectId, Result<u16, ObjectProblem>>,
     listed: HashSet<(TreeId, Option<ModesId>)>,
 }
@@ -142,7 +142,7 @@ impl Check {
             let (tree, _) = super::store::read_commit(&self.reader, &state)?;
             self.tree(tree, 0)?;
         }
-        // The names and modes must make sense, too.
+        // The names and modes must be valid, too.
         let snapshot = store.snapshot(&checkpoint).map_err(|error| ObjectProblem::Damaged(id, error.to_string()))?;
         self.names(&snapshot)
     }
@@ -159,7 +159,7 @@ impl Check {
         Ok(())
     }
 
-    /// Checks a tree that lies below so many others, and returns how many levels it has.
+    /// Checks a tree that is `depth` levels below the root. Returns its number of levels, itself included.
     fn tree(&mut self, id: ObjectId, depth: u16) -> Result<u16, ObjectProblem> {
         if !self.heights.contains_key(&id) {
             if depth > MAX_DEPTH {

@@ -1,6 +1,6 @@
-//! What changes a store: building a checkpoint, publishing it, and what is noted beside.
+//! Everything that changes a store: building a checkpoint, publishing it, and writing the store's other files.
 //!
-//! A checkpoint is [`Unpublished`] until its ref is durable; the order of the steps is that of `docs/store-format.md`.
+//! A checkpoint is [`Unpublished`] until its ref is durable. The order of the steps is that of `docs/store-format.md`.
 
 use std::{
     io,
@@ -32,17 +32,17 @@ use crate::{
     threads,
 };
 
-/// So many new directories are worth the start of workers.
+/// The number of new directories from which on starting workers is worth it.
 const MANY_DIRECTORIES: usize = 256;
 
-/// Loose refs are packed when there are so many.
+/// Loose refs are packed if there are more than this.
 const MANY_REFS: usize = 100;
 
 /// A store whose lock is held.
 #[derive(Debug)]
 pub(crate) struct Writer {
     store: Store,
-    /// As it is on the disk; nobody else can change it while the lock is held.
+    /// The timeline as it is on disk. No other process can change it while the lock is held.
     timeline: Mutex<Option<Arc<Timeline>>>,
     _lock: FileLock,
 }
@@ -55,7 +55,7 @@ impl Deref for Writer {
     }
 }
 
-/// A checkpoint that is built and not yet there.
+/// A checkpoint that is built but does not exist yet.
 #[must_use = "a checkpoint exists only when it is published"]
 pub(crate) struct Unpublished {
     pack: PackWriter,
@@ -68,7 +68,7 @@ impl Writer {
         Self { store, timeline: Mutex::default(), _lock: lock }
     }
 
-    /// A pack for the objects of one checkpoint.
+    /// Starts a pack for the objects of one checkpoint.
     pub(crate) fn start_pack(&self) -> PackWriter {
         if self.is_distrusted() { PackWriter::anew(self.layout()) } else { PackWriter::new(self.layout()) }
     }
@@ -109,19 +109,19 @@ impl Writer {
         Ok(Unpublished { pack, id, record })
     }
 
-    /// Makes it durable, then visible. When this returns, the checkpoint survives a power cut.
+    /// Makes a checkpoint durable, then visible. When this returns, the checkpoint survives a power cut.
     pub(crate) fn publish(&self, checkpoint: Unpublished) -> Result<CheckpointId> {
         let Unpublished { pack, id, record } = checkpoint;
         pack.finish().or_fail("write into", self.layout().packs())?;
         let known = self.forget_timeline();
         refs::publish(self.layout(), &id).or_fail("publish in", self.layout().checkpoint_refs())?;
-        // From here on it exists; the index over it is rebuilt from the commits should it be lost.
+        // From here on the checkpoint exists. The timeline file is rebuilt from the commits if it is lost.
         let entry = timeline::append(self.layout(), id, record).or_fail("append to", self.layout().timeline())?;
         self.keep_timeline(known, |timeline| timeline.add(entry));
         Ok(id)
     }
 
-    /// All checkpoints, as this process left them.
+    /// Returns all checkpoints. The timeline is cached, with the changes that this process made.
     pub(crate) fn timeline(&self) -> Result<Arc<Timeline>> {
         let mut kept = self.timeline.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = &*kept {
@@ -136,7 +136,7 @@ impl Writer {
         Ok(read)
     }
 
-    /// Before anything is changed: should that fail, the disk is asked again.
+    /// Takes the cached timeline. Called before any change: if the change fails, the timeline is read from disk again.
     fn forget_timeline(&self) -> Option<Arc<Timeline>> {
         self.timeline.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
@@ -149,7 +149,7 @@ impl Writer {
         *self.timeline.lock().unwrap_or_else(PoisonError::into_inner) = changed;
     }
 
-    /// Adds to the log of operations, durably.
+    /// Appends to the log of operations, durably.
     pub(crate) fn log(&self, operations: &[Operation]) -> Result<()> {
         let known = self.forget_timeline();
         self.with_room(|| operations::append(self.layout(), operations))
@@ -158,22 +158,23 @@ impl Writer {
         Ok(())
     }
 
-    /// Remembers that the owner of the workspace excluded these patterns.
+    /// Records that the owner of the workspace excluded these patterns.
     pub(crate) fn confirm_excludes(&self, patterns: &[String]) -> Result<()> {
         confirmed_excludes::add(self.layout(), patterns).or_fail("write", self.layout().confirmed_excludes())
     }
 
-    /// Counts one more step of a session that took `at_least` so many; gives its number, from 1.
+    /// Counts one more step of a session that took `at_least` steps or more before. Returns the number of the step,
+    /// from 1.
     pub(crate) fn count_step(&self, session: Option<&str>, at_least: u64) -> Result<u64> {
         steps::count(self.layout(), session, at_least).or_fail("write", self.layout().steps())
     }
 
-    /// How many steps a session has taken.
+    /// Returns the number of steps that a session has taken, which is `at_least` or more.
     pub(crate) fn counted_steps(&self, session: Option<&str>, at_least: u64) -> Result<u64> {
         steps::counted(self.layout(), session, at_least).or_fail("read", self.layout().steps())
     }
 
-    /// Puts scanned paths into a stored snapshot, in place of what it has there.
+    /// Replaces the paths of a scope in a stored snapshot with the scanned ones.
     pub(crate) fn graft(
         &self,
         pack: &PackWriter,
@@ -192,33 +193,33 @@ impl Writer {
         Ok(Snapshot::whole(ids, defaults))
     }
 
-    /// Notes that a restore is under way, durably.
+    /// Records that a restore is under way, durably.
     pub(crate) fn open_journal(&self, journal: &Journal) -> Result<()> {
         journal::write(self.layout(), journal).or_fail("write", self.layout().journal())
     }
 
-    /// Notes that it is done, durably.
+    /// Records that the restore is done, durably.
     pub(crate) fn close_journal(&self) -> Result<()> {
         journal::close(self.layout()).or_fail("remove", self.layout().journal())
     }
 
-    /// Was a journal that can't be read put out of the way?
+    /// Returns whether a journal that can't be read was set aside.
     pub(crate) fn has_damaged_journal(&self) -> bool {
         private::exists(&self.layout().damaged_journal())
     }
 
-    /// Puts a journal that can't be read out of the way.
+    /// Sets aside a journal that can't be read.
     pub(crate) fn set_journal_aside(&self) -> Result<()> {
         let path = self.layout().journal();
         private::rename(&path, &self.layout().damaged_journal()).or_fail("rename", path)
     }
 
-    /// Notes staging areas before they are made.
+    /// Records staging areas before they are created.
     pub(crate) fn note_areas(&self, areas: &[Area]) -> Result<()> {
         journal::note_areas(self.layout(), areas).or_fail("write", self.layout().staging_note())
     }
 
-    /// Staging areas that were noted and never cleared, those in the store included.
+    /// Returns the staging areas that were recorded and never cleared, including those in the store.
     pub(crate) fn leftover_areas(&self) -> Result<Vec<Area>> {
         let path = self.layout().staging_note();
         let mut areas = journal::noted_areas(self.layout()).or_fail("read", path)?;
@@ -233,15 +234,15 @@ impl Writer {
         Ok(areas)
     }
 
-    /// Forgets the staging areas: they are cleared.
+    /// Removes the record of the staging areas. Called when they are cleared.
     pub(crate) fn forget_areas(&self) -> Result<()> {
         journal::forget_areas(self.layout()).or_fail("remove", self.layout().staging_note())
     }
 
-    /// Keeps the number of files in bounds.
+    /// Keeps the number of files in the store small.
     pub(crate) fn tidy(&self) -> Result<()> {
-        // Before the timeline and the log are written again: what they say is all that is known of a lost checkpoint,
-        // and of one that is deleted.
+        // Before the timeline and the log are rewritten: nothing else tells which checkpoints are lost and which are
+        // deleted.
         self.mend_refs()?;
         let timeline = self.timeline()?;
         if timeline.is_stale || timeline.operations.is_long() || timeline.loose_refs > MANY_REFS {
@@ -258,21 +259,22 @@ impl Writer {
             refs::pack(self.layout()).or_fail("pack the refs of", self.layout().root())?;
         }
         if repack::are_many(self.layout()).or_fail("read", self.layout().packs())? {
-            // What is gone needs no copy.
+            // Objects that no checkpoint needs should not be copied.
             self.compact()?;
             repack::merge_packs(self.layout()).or_fail("merge the packs of", self.layout().packs())?;
         }
         Ok(())
     }
 
-    /// Forgets restores and deletions that nothing refers to any more.
+    /// Removes restores and deletions that nothing refers to any more from the log.
     fn shorten_log(&self) -> Result<()> {
         let timeline = self.store.timeline()?;
         if !timeline.lost.is_empty() || !timeline.unreadable.is_empty() {
             return Ok(());
         }
         let Some(shortened) = operations::shortened(&timeline) else { return Ok(()) };
-        // First, and durably: a line whose deletion nobody remembers would look like a checkpoint that was lost.
+        // First, and durably: a line of the timeline whose deletion is no longer in the log would look like a lost
+        // checkpoint.
         timeline::rewrite(self.layout(), &timeline, Durability::Synced).or_fail("write", self.layout().timeline())?;
         operations::replace(self.layout(), &shortened).or_fail("write", self.layout().operations())?;
         debug_assert!(
@@ -282,7 +284,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Puts refs back that were lost, and takes away the pins of what was deleted.
+    /// Puts lost refs back, and removes the pins of deleted checkpoints.
     pub(crate) fn mend_refs(&self) -> Result<()> {
         let timeline = self.timeline()?;
         if timeline.lost.is_empty() && timeline.stray_pins.is_empty() {
@@ -296,49 +298,50 @@ impl Writer {
         unpinned.or_fail("unpin in", self.layout().pinned_refs())
     }
 
-    /// Makes indices of packs again that are damaged.
+    /// Recreates the indices of packs if they are missing or damaged.
     pub(crate) fn mend_indices(&self) -> Result<()> {
         reindex::mend(self.layout(), Which::Damaged).or_fail("index the packs of", self.layout().root())
     }
 
-    /// Reclaims the space of what no checkpoint needs.
+    /// Reclaims the space of objects that no checkpoint needs.
     pub(crate) fn compact(&self) -> Result<()> {
-        // What has lost its ref needs its objects; a pin of what is deleted would lead nowhere without them.
+        // A checkpoint that lost its ref needs its objects. The pin of a deleted checkpoint would lead nowhere without
+        // them.
         self.mend_refs()?;
         compact::compact(&self.store).or_fail("compact", self.layout().root())
     }
 
-    /// Makes the store as small as it gets.
+    /// Repacks the store to be as small as possible.
     pub(crate) fn condense(&self) -> Result<()> {
         condense::condense(self).or_fail("compress", self.layout().packs())
     }
 
-    /// Keeps a checkpoint from retention.
+    /// Pins a checkpoint, so that retention keeps it.
     pub(crate) fn pin(&self, id: &CheckpointId) -> Result<()> {
         self.forget_timeline();
         refs::pin(self.layout(), id).or_fail("pin in", self.layout().pinned_refs())
     }
 
-    /// Leaves it to retention again.
+    /// Unpins a checkpoint, so that retention may delete it again.
     pub(crate) fn unpin(&self, id: &CheckpointId) -> Result<()> {
         self.forget_timeline();
         refs::remove(self.layout(), &[*id], Removed::Pins).or_fail("unpin in", self.layout().pinned_refs())
     }
 
-    /// Remembers these notes for the next command. A failure only costs that command time: the notes are found out again.
+    /// Writes these notes for the next command. A failure only costs that command time: it finds them out again.
     pub(crate) fn keep_retention_notes(&self, notes: &RetentionNotes) {
         drop(notes.write(self.layout()));
     }
 
-    /// Makes checkpoints no longer exist; their traces are logged by now.
+    /// Removes the refs of checkpoints, which then no longer exist. Their deletions are in the log by now.
     pub(crate) fn remove_refs(&self, ids: &[CheckpointId]) -> Result<()> {
         self.forget_timeline();
         self.with_room(|| refs::remove(self.layout(), ids, Removed::Checkpoints))
             .or_fail("remove from", self.layout().checkpoint_refs())
     }
 
-    /// Acts, once more with the room of the stat cache where the disk is full. The next scan makes that again, and without
-    /// the little that a deletion writes no room could ever be made.
+    /// Runs `act`. If the disk is full, removes the stat cache to free its space, and retries. The next scan recreates
+    /// the cache, and without the few bytes that a deletion writes, no space could ever be freed.
     fn with_room<T>(&self, act: impl Fn() -> io::Result<T>) -> io::Result<T> {
         match act() {
             Err(error) if is_no_space(&error) => {

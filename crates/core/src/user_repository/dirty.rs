@@ -1,4 +1,4 @@
-//! What differs in the user's repository: tracked files from the index, and the index from the commit.
+//! Changes in the user repository: between tracked files and the index, and between the index and the commit.
 
 use std::ops::Range;
 
@@ -10,12 +10,12 @@ use super::{
 };
 use crate::model::{Directory, GitChanges, Mode, Node, Scope, WorkspacePath};
 
-/// The most dirty files that a checkpoint names.
+/// The maximum number of dirty files that a checkpoint lists.
 pub(super) const MAX_DIRTY_FILES: usize = 1_000;
 
 impl UserRepository {
-    /// What differs in the repository; `scanned` tells how the files are. Of a few paths it is only told whether they
-    /// differ from the index, so that this costs no more than there are.
+    /// Returns the changes in the repository. `scanned` has the current files. For a scope of paths, only their
+    /// differences from the index are found, so that the cost depends on the number of paths.
     pub(crate) fn changes(&self, scanned: &Directory, scope: &Scope) -> GitChanges {
         let commit = self.commit();
         let (staged, unstaged) = match scope {
@@ -25,8 +25,8 @@ impl UserRepository {
         GitChanges { commit, staged, unstaged }
     }
 
-    /// The same for the whole workspace, from what was found with the same index; `since` has everything that is not as
-    /// it was then.
+    /// Updates the changes of the whole workspace. `known` was found with the same index, and `since` lists every path
+    /// that changed after that.
     pub(crate) fn changes_since(&self, known: &GitChanges, since: &[WorkspacePath], scanned: &Directory) -> GitChanges {
         let commit = self.commit();
         let staged = if known.commit == commit {
@@ -41,7 +41,7 @@ impl UserRepository {
         self.head().and_then(|(_, commit)| commit)
     }
 
-    /// The tracked files that differ from the index.
+    /// Returns the tracked files that differ from the index.
     fn unstaged_files(&self, scanned: &Directory) -> Vec<WorkspacePath> {
         let Some(index) = self.index() else { return Vec::new() };
         let mut search = Search { index, skip: self.prefix.len(), dirty: Vec::new() };
@@ -49,7 +49,7 @@ impl UserRepository {
         search.dirty
     }
 
-    /// Those of these paths, and below them.
+    /// Returns the tracked files at or below these paths that differ from the index.
     fn unstaged_among(&self, paths: &[WorkspacePath], scanned: &Directory) -> Vec<WorkspacePath> {
         let Some(index) = self.index() else { return Vec::new() };
         let mut search = Search { index, skip: self.prefix.len(), dirty: Vec::new() };
@@ -66,14 +66,14 @@ impl UserRepository {
         search.dirty
     }
 
-    /// The same where some are known; the index is read only where something changed.
+    /// Updates the known tracked files that differ from the index. The index is read only if something changed.
     fn unstaged_since(
         &self,
         known: &[WorkspacePath],
         since: &[WorkspacePath],
         scanned: &Directory,
     ) -> Vec<WorkspacePath> {
-        // A list that was cut off does not tell what else there is.
+        // A list that reached the limit may lack further files.
         if known.len() >= MAX_DIRTY_FILES {
             return self.unstaged_files(scanned);
         }
@@ -95,16 +95,16 @@ impl UserRepository {
     }
 }
 
-/// Goes through index and scan side by side.
+/// Compares the index with a scan, walking both in the same order.
 struct Search<'a> {
     index: &'a Index,
-    /// How much of a path in the index lies above the workspace.
+    /// The length of the part of an index path that is above the workspace.
     skip: usize,
     dirty: Vec<WorkspacePath>,
 }
 
 impl Search<'_> {
-    /// `range` is what the index has in this directory, `above` how many bytes of each path are the directory's.
+    /// Compares one directory. `range` has its entries in the index, and `above` is the length of its path.
     fn directory(&mut self, scanned: &Directory, range: Range<usize>, above: usize) {
         let mut position = range.start;
         while position < range.end && self.dirty.len() < MAX_DIRTY_FILES {
@@ -147,14 +147,15 @@ fn is_dirty(entry: &IndexEntry<'_>, node: Option<&Node>) -> bool {
         Node::File(file) if Mode::from_raw(file.stamp.mode).is_executable() => (file, EXECUTABLE),
         Node::File(file) => (file, FILE),
         Node::Symlink(link) => (link, SYMLINK),
-        // A file that is left out can't be judged.
+        // The content of a skipped file is not known.
         Node::Skipped(..) => return false,
         Node::Directory(_) => return true,
     };
     if entry.mode != mode {
         return true;
     }
-    // Where git's own note of the file still fits it is clean, whatever filters did to its bytes on the way in.
+    // If git's recorded stat data still matches, the file is clean, even if filters changed its bytes when it was
+    // added.
     let seconds = found.stamp.mtime.div_euclid(1_000_000_000);
     let nanoseconds = found.stamp.mtime.rem_euclid(1_000_000_000);
     let is_as_noted = i64::from(entry.mtime.0) == seconds

@@ -1,6 +1,7 @@
-//! The user's index, read in place: what git tracks, and how each file looked when git last saw it.
+//! The index of the user repository, read in place: the files that git tracks, and the stat data that git recorded for
+//! each.
 //!
-//! The usual form is read right here, since every save looks at it; all others are left to gitoxide.
+//! The usual format is parsed here, since every save reads it. Gitoxide parses all others.
 
 use std::{
     ops::Range,
@@ -21,20 +22,20 @@ pub(super) enum Index {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct IndexEntry<'a> {
     pub(super) path: &'a BStr,
-    /// Git's mode, type included.
+    /// Git's mode, including the type.
     pub(super) mode: u32,
     pub(super) id: &'a [u8],
-    /// One side of a conflict.
+    /// Set if this is one side of a conflict.
     pub(super) is_conflicted: bool,
-    /// Somebody told git not to look at it.
+    /// Set if the user told git not to check the file.
     pub(super) is_exempt: bool,
-    /// Seconds and nanoseconds.
+    /// The modification time in seconds and nanoseconds.
     pub(super) mtime: (u32, u32),
-    /// The low bits of its size.
+    /// The low 32 bits of the size.
     pub(super) size: u32,
 }
 
-/// A directory that a sparse index does not list.
+/// A directory whose files a sparse index does not list.
 pub(super) const DIRECTORY: u32 = 0o040_000;
 pub(super) const FILE: u32 = 0o100_644;
 pub(super) const EXECUTABLE: u32 = 0o100_755;
@@ -42,7 +43,7 @@ pub(super) const SYMLINK: u32 = 0o120_000;
 pub(super) const SUBMODULE: u32 = 0o160_000;
 
 impl Index {
-    /// Reads it; none where there is none, or nothing can be made of it.
+    /// Reads the index. Returns `None` if it does not exist or can't be parsed.
     pub(super) fn at(path: PathBuf, hash: gix_hash::Kind) -> Option<Self> {
         match disk::read_regular(&path).ok()?.and_then(|bytes| PlainIndex::parse(bytes, hash.len_in_bytes())) {
             Some(plain) => Some(Self::Plain(plain)),
@@ -61,7 +62,7 @@ impl Index {
         }
     }
 
-    /// The entry at this position; they are in the order of their paths.
+    /// Returns the entry at this position. Entries are sorted by their paths.
     pub(super) fn entry(&self, position: usize) -> IndexEntry<'_> {
         match self {
             Self::Plain(plain) => plain.entry(position),
@@ -69,13 +70,13 @@ impl Index {
         }
     }
 
-    /// The entries of this path: more than one in a conflict.
+    /// Returns the positions of the entries with this path. There is more than one in a conflict.
     pub(super) fn of_path(&self, path: &[u8]) -> Range<usize> {
         let start = partition(0..self.len(), |position| self.entry(position).path < path.as_bstr());
         start..partition(start..self.len(), |position| self.entry(position).path <= path.as_bstr())
     }
 
-    /// Is this path in a directory that the index has as one?
+    /// Returns whether a sparse index has a directory above this path as a single entry.
     pub(super) fn is_below_directory(&self, path: &[u8]) -> bool {
         let Self::Other(file) = self else { return false };
         file.is_sparse()
@@ -84,14 +85,15 @@ impl Index {
                 .any(|end| self.of_path(&path[..=end]).any(|position| self.entry(position).mode == DIRECTORY))
     }
 
-    /// Those of a range, in which it is contiguous, whose paths start so.
+    /// Returns the part of the range whose paths start with this prefix. The entries are sorted, so it is contiguous.
     pub(super) fn with_prefix(&self, range: Range<usize>, prefix: &[u8]) -> Range<usize> {
         let start = partition(range.clone(), |position| self.entry(position).path < prefix.as_bstr());
         start..partition(start..range.end, |position| self.entry(position).path.starts_with(prefix))
     }
 }
 
-/// The index with all that belongs to it. Gitoxide would wait on a FIFO, whether in its place or in that of its shared part.
+/// Reads the complete index, with its shared part. Returns `None` if the index or a shared part is not a regular file:
+/// gitoxide would wait for a FIFO.
 pub(super) fn parsed(path: &Path, hash: gix_hash::Kind) -> Option<gix_index::File> {
     let directory = path.parent()?;
     let names = disk::private::names(directory).ok()?;
@@ -100,7 +102,7 @@ pub(super) fn parsed(path: &Path, hash: gix_hash::Kind) -> Option<gix_index::Fil
     is_sound.then(|| gix_index::File::at(path, hash, true, Default::default()).ok()).flatten()
 }
 
-/// The first position of a range where `is_before` no longer holds.
+/// Returns the first position in a range for which `is_before` is false.
 fn partition(range: Range<usize>, is_before: impl Fn(usize) -> bool) -> usize {
     let (mut low, mut high) = (range.start, range.end);
     while low < high {
@@ -128,24 +130,24 @@ fn entry_of(file: &gix_index::File, position: usize) -> IndexEntry<'_> {
     }
 }
 
-/// An index of version 2 or 3 that holds all of its entries itself.
+/// An index of version 2 or 3 that contains all of its entries itself.
 pub(super) struct PlainIndex {
     bytes: Vec<u8>,
     id_bytes: usize,
     starts: Vec<u32>,
 }
 
-/// The numbers of a stat in front of each id.
+/// The size of the stat data before each id.
 const STAT_BYTES: usize = 40;
 const ASSUME_VALID: u16 = 1 << 15;
 const EXTENDED: u16 = 1 << 14;
 const STAGE: u16 = 3 << 12;
-/// The length of a path, where it is no longer than this.
+/// The bits of the flags that hold the length of the path. If all of them are set, the path is this long or longer.
 const NAME_BYTES: u16 = 0xfff;
 const SKIP_WORKTREE: u16 = 1 << 14;
 
 impl PlainIndex {
-    /// None for every other form, damaged ones included.
+    /// Parses an index. Returns `None` for every other format, and for a damaged index.
     fn parse(bytes: Vec<u8>, id_bytes: usize) -> Option<Self> {
         let version = number(bytes.strip_prefix(b"DIRC")?, 0)?;
         if !matches!(version, 2 | 3) {
@@ -157,7 +159,7 @@ impl PlainIndex {
         for _ in 0..count {
             starts.push(u32::try_from(start).ok()?);
             let path = path_range(&bytes, start, id_bytes)?;
-            // Entries are filled up with NULs to a multiple of eight, with one at least.
+            // Each entry is padded to a multiple of eight bytes, with at least one NUL.
             start += (path.end - start + 8) & !7;
         }
         holds_all_entries(&bytes, start, id_bytes).then_some(Self { bytes, id_bytes, starts })
@@ -182,7 +184,7 @@ impl PlainIndex {
     }
 }
 
-/// Where the path of the entry at `start` lies.
+/// Returns the range of the path of the entry at `start`.
 fn path_range(bytes: &[u8], start: usize, id_bytes: usize) -> Option<Range<usize>> {
     let flags_at = start + STAT_BYTES + id_bytes;
     let flags = short(bytes, flags_at)?;
@@ -194,11 +196,12 @@ fn path_range(bytes: &[u8], start: usize, id_bytes: usize) -> Option<Range<usize
     (bytes.len() > path + length).then(|| path..path + length)
 }
 
-/// Is there no extension behind the entries without which they mean nothing?
+/// Returns whether all extensions after the entries are optional, so that the entries are complete without them.
 fn holds_all_entries(bytes: &[u8], mut at: usize, id_bytes: usize) -> bool {
     while at + id_bytes < bytes.len() {
         let (Some(name), Some(length)) = (bytes.get(at..at + 4), number(bytes, at + 4)) else { return false };
-        // Git itself refuses an index with a small letter here that it does not know.
+        // A lower-case letter marks a required extension. Git itself refuses an index with a required extension that it
+        // does not know.
         if !name[0].is_ascii_uppercase() {
             return false;
         }

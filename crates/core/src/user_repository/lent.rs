@@ -1,5 +1,5 @@
-//! Objects in the workspace that a repository has from elsewhere: through a link, or from another one that it shares them
-//! with. Its commits are lost where they are taken back.
+//! Object directories in the workspace that a repository borrows from: through a symlink, or as an alternate. If a
+//! restore changed them, that repository would lose commits.
 
 use std::{collections::HashSet, path::Path, sync::OnceLock};
 
@@ -12,10 +12,10 @@ use crate::{
     model::Stamp,
 };
 
-/// What the repositories in and around a workspace borrow. Looked for when somebody first asks.
+/// The object directories that repositories in and around a workspace borrow from. They are searched for on first use.
 pub(crate) struct LentObjects<'a> {
     root: &'a Path,
-    /// Directories, by device and inode.
+    /// Directories by device and inode.
     found: OnceLock<HashSet<(u64, u64)>>,
 }
 
@@ -24,7 +24,7 @@ impl<'a> LentObjects<'a> {
         Self { root, found: OnceLock::new() }
     }
 
-    /// Are these a repository's?
+    /// Returns whether a repository borrows from this directory.
     pub(crate) fn contain(&self, directory: &Stamp) -> bool {
         self.found.get_or_init(|| self.find()).contains(&(directory.device, directory.inode))
     }
@@ -47,7 +47,7 @@ struct Search {
 }
 
 impl Search {
-    /// What can't be looked into borrows nothing that could be told.
+    /// Searches a directory for repositories. Directories that can't be read are skipped.
     fn directory(&mut self, directory: &Dir, path: &Path, depth: usize) {
         let Ok(listed) = directory.list() else { return };
         let is_repository = is_repository(directory);
@@ -80,7 +80,7 @@ impl Search {
 
     fn lends(&mut self, objects: &Path) {
         let Ok(Some(stamp)) = disk::stamp_following(objects) else { return };
-        // Two may borrow from one another.
+        // Two repositories may borrow from each other.
         if self.lent.insert((stamp.device, stamp.inode)) {
             self.alternates(objects);
         }

@@ -1,8 +1,8 @@
-//! The user's own git repository, read and not written: which rules it has, what it tracks, where it stands. A move of
-//! it that somebody asked for is planned here and carried out in `restore/git.rs`.
+//! The user's own git repository: its rules, its tracked files and its position. It is read and not written. A move
+//! that the user asked for is planned here and carried out in `restore/git.rs`.
 //!
-//! Read from its files alone. No hook, filter or helper that its configuration names is looked at, and a repository that
-//! can't be made sense of counts as none.
+//! Everything is read from files. Hooks, filters and helpers that the configuration names are ignored. A repository
+//! that can't be parsed is treated as if there were none.
 
 mod dirty;
 mod index;

@@ -1,4 +1,4 @@
-//! Repositories inside the workspace, as a scan meets them: what they track is theirs to say.
+//! Repositories inside the workspace that a scan finds. Each of them decides which of its files are tracked.
 
 use std::{
     collections::HashMap,
@@ -10,13 +10,13 @@ use bstr::ByteSlice;
 
 use super::UserRepository;
 
-/// A repository that is read when somebody asks; none where it can't be.
+/// A repository that is read on first use. `None` if it can't be read.
 type Met = Arc<OnceLock<Option<UserRepository>>>;
 
-/// The repositories that a scan has met so far.
+/// The repositories that a scan has found so far.
 pub(crate) struct NestedRepositories<'a> {
     root: &'a Path,
-    /// By the directory that holds their `.git`.
+    /// The repositories by the directory that contains their `.git`.
     met: RwLock<HashMap<Vec<u8>, Met>>,
 }
 
@@ -25,20 +25,20 @@ impl<'a> NestedRepositories<'a> {
         Self { root, met: RwLock::default() }
     }
 
-    /// This directory of the workspace has a `.git`.
+    /// Records that this directory of the workspace contains `.git`.
     pub(crate) fn meet(&self, path: &[u8]) {
         let mut met = self.met.write().unwrap_or_else(PoisonError::into_inner);
         met.entry(path.to_vec()).or_default();
     }
 
-    /// Is this directory one of theirs?
+    /// Returns whether this directory is in one of the repositories.
     pub(crate) fn contain(&self, directory: &[u8]) -> bool {
         let met = self.met.read().unwrap_or_else(PoisonError::into_inner);
         let mut ends = directory.find_iter("/").chain([directory.len()]);
         !met.is_empty() && ends.any(|end| met.contains_key(&directory[..end]))
     }
 
-    /// Does one of them track this path, or something below it?
+    /// Returns whether one of the repositories tracks this path or something below it.
     pub(crate) fn is_tracked(&self, path: &[u8]) -> bool {
         path.find_iter("/").any(|end| {
             self.at(&path[..end]).is_some_and(|found| {

@@ -1,4 +1,4 @@
-//! The objects of the user's repository, of which only regular files are read: gitoxide would wait on a FIFO for ever.
+//! The objects of the user repository. Only regular files are read: gitoxide would wait for a FIFO forever.
 
 use std::path::{Path, PathBuf};
 
@@ -33,7 +33,7 @@ impl UserRepository {
     }
 }
 
-/// A directory can't be read either, but nobody waits for it.
+/// Returns whether reading this path could block. A directory can't be read either, but that fails at once.
 fn is_waited_for(path: &Path) -> bool {
     disk::is_special(path).unwrap_or(false) && !disk::is_directory(path)
 }

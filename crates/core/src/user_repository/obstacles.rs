@@ -1,4 +1,4 @@
-//! What forbids a move of the user's repository: work that is under way, other processes and other work trees.
+//! Obstacles to a move of the user repository: unfinished operations, other processes and other work trees.
 
 use std::{
     ffi::OsString,
@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{disk, error::Result};
 
-/// What is under way in a repository where one of these exists.
+/// Files that exist in a git directory during an operation, each with a description of it.
 const UNDER_WAY: [(&str, &str); 7] = [
     ("MERGE_HEAD", "a merge is under way"),
     ("CHERRY_PICK_HEAD", "a cherry-pick is under way"),
@@ -43,8 +43,8 @@ impl UserRepository {
         refuse_lock(&self.git_dir.join("HEAD"))
     }
 
-    /// Files that another git process is at: those that would change, the branch that would be left, and the packed refs
-    /// where a branch has its commit from there.
+    /// Refuses files that another git process has locked: the files that would change, the branch that would be left,
+    /// and the packed refs if the commit of the branch is stored there.
     pub(super) fn refuse_locks(&self, before: &Position, edits: &[GitEdit]) -> Result<()> {
         let left = before.branch.iter().map(|name| self.common_dir.join(name));
         edits.iter().map(|edit| edit.path.clone()).chain(left).try_for_each(|path| refuse_lock(&path))?;
@@ -54,12 +54,12 @@ impl UserRepository {
         if is_packed { refuse_lock(&self.common_dir.join("packed-refs")) } else { Ok(()) }
     }
 
-    /// A branch that another work tree stands on is not moved under its feet.
+    /// Refuses to move a branch that is checked out in another work tree, since that would move its HEAD as well.
     pub(super) fn refuse_branch_elsewhere(&self, name: &str) -> Result<()> {
         let linked = self.common_dir.join("worktrees");
         let mut others: Vec<PathBuf> =
             disk::private::names(&linked).unwrap_or_default().into_iter().map(|at| linked.join(at)).collect();
-        // Nothing is checked out in a bare repository, whatever its HEAD names.
+        // In a bare repository nothing is checked out, whatever its HEAD names.
         if !self.is_bare() {
             others.push(self.common_dir.clone());
         }
@@ -74,7 +74,7 @@ impl UserRepository {
         Ok(())
     }
 
-    /// Refs are files in directories: where there is `x/y` there can be no `x`, and the other way round.
+    /// Refuses a ref that conflicts with another one. Refs are files in directories: `x/y` and `x` can't both exist.
     pub(super) fn refuse_name_in_the_way(&self, name: &str) -> Result<()> {
         let is_ref = |name: &str| disk::is_regular(&self.common_dir.join(name)) || self.resolve_packed(name).is_some();
         let mut above = name.match_indices('/').map(|(at, _)| &name[..at]);

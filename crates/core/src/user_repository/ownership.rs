@@ -1,7 +1,7 @@
-//! Whether the repository that `.git` leads to is the workspace's own.
+//! Checks whether the repository that `.git` leads to is the workspace's own.
 //!
-//! Anything that writes into the workspace can write a `.git` file or a link that leads into another repository. Such a
-//! repository may be read, and is not moved unless it names the workspace as its own.
+//! Any program that writes into the workspace can write a `.git` file or a symlink that leads into another repository.
+//! Such a repository may be read, but it is not moved unless it names the workspace as its own work tree.
 
 use std::{
     io,
@@ -17,7 +17,7 @@ use super::{
 use crate::{disk, error::Result};
 
 impl UserRepository {
-    /// Refuses a repository that does not name this directory back.
+    /// Refuses a repository that does not name this directory as its work tree.
     pub(super) fn refuse_others_repository(&self) -> Result<()> {
         if self.is_own() {
             return Ok(());
@@ -29,7 +29,7 @@ impl UserRepository {
         ))
     }
 
-    /// Refuses a file of the repository that lies elsewhere, or behind a symbolic link.
+    /// Refuses a file that is outside the repository or behind a symlink.
     pub(super) fn refuse_linked(&self, path: &Path) -> Result<()> {
         match self.link_on_the_way(path) {
             None => Ok(()),
@@ -37,17 +37,18 @@ impl UserRepository {
         }
     }
 
-    /// Returns `true` if the repository names this directory back. One that can't be read does not.
+    /// Returns `true` if the repository names this directory as its work tree. Returns `false` if it can't be read.
     pub(crate) fn is_own(&self) -> bool {
         self.names_back().unwrap_or(false)
     }
 
-    /// Returns `true` if a file of this name is the workspace's own to change.
+    /// Returns `true` if the file belongs to the workspace's own repository and may be changed.
     pub(crate) fn may_change(&self, path: &Path) -> bool {
         self.is_own() && self.link_on_the_way(path).is_none()
     }
 
-    /// Returns the first part of a path that is a link; the path itself if it does not lie in the repository.
+    /// Returns the first part of a path that is a symlink, or the path itself if it is not in the repository. Returns
+    /// `None` if the path is in the repository and no part is a symlink.
     fn link_on_the_way(&self, path: &Path) -> Option<PathBuf> {
         let bases = [&self.git_dir, &self.common_dir];
         let Some((base, below)) = bases.into_iter().find_map(|base| Some((base, path.strip_prefix(base).ok()?))) else {
@@ -73,7 +74,8 @@ impl UserRepository {
         Ok(is_here || self.is_configured_work_tree(&own)?)
     }
 
-    /// A linked work tree: the directory that its repository keeps for it has a file with the path of its `.git`.
+    /// Returns whether this is a linked work tree. The git directory that its repository keeps for it then has a file
+    /// with the path of its `.git`.
     fn is_linked_work_tree_of(&self, git_dir: &Path) -> io::Result<bool> {
         let Some(text) = read_text(&git_dir.join("gitdir")) else { return Ok(false) };
         let named = git_dir.join(text.trim_end_matches(['\n', '\r']));
@@ -81,7 +83,8 @@ impl UserRepository {
         Ok(is_entry && named.parent().map(disk::private::canonical).transpose()? == Some(self.canonical_top()?))
     }
 
-    /// A submodule, or a repository kept elsewhere: its configuration names the work tree.
+    /// Returns whether the configuration names this directory as the work tree, as it does for a submodule or a
+    /// repository that is kept elsewhere.
     fn is_configured_work_tree(&self, git_dir: &Path) -> io::Result<bool> {
         let files = ["config.worktree", "config"].map(|name| git_dir.join(name));
         let Some(named) = files.iter().find_map(|file| configured_work_tree(file)) else { return Ok(false) };

@@ -1,6 +1,7 @@
-//! Where the user's repository stands, and what it takes to stand elsewhere: HEAD, one branch, the index.
+//! The position of the user repository, and the changes that move it elsewhere: HEAD, one branch, the index.
 //!
-//! Only planned here; `obstacles` says what forbids it, `restore/git.rs` carries it out, and only where somebody asked for it.
+//! A move is only planned here. `obstacles` checks what forbids it, and `restore/git.rs` carries it out if the user
+//! asked for it.
 
 use std::path::PathBuf;
 
@@ -14,21 +15,22 @@ use crate::{
     model::GitState,
 };
 
-/// How many commits back a commit is looked for before it counts as one that nothing else keeps.
+/// The maximum number of commits to search for an ancestor. A commit that is not among them is assumed to be
+/// unreachable.
 const MAX_COMMITS: usize = 10_000;
 
-/// Where a repository stood, exactly.
+/// The exact position of a repository.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Position {
-    /// The branch that HEAD named, with its `refs/heads/`; none where it named a commit.
+    /// The full name of the branch in HEAD, with `refs/heads/`. `None` if HEAD was detached.
     pub(crate) branch: Option<String>,
     /// The commit that was checked out.
     pub(crate) commit: Option<String>,
-    /// The branch that the move concerned, and the commit that it had; no commit where there was no such branch.
+    /// The branch that the move changed, and its previous commit. The commit is `None` if the branch did not exist.
     pub(crate) moved: Option<(String, Option<String>)>,
 }
 
-/// One file of the repository, what it holds and what it shall hold.
+/// A change of one file of the repository: its old and new contents.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct GitEdit {
     pub(crate) path: PathBuf,
@@ -40,21 +42,21 @@ pub(crate) struct GitEdit {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct GitMove {
     pub(crate) edits: Vec<GitEdit>,
-    /// Where it stands now.
+    /// The current position.
     pub(crate) before: Position,
-    /// The bytes of the index as they are now.
+    /// The current bytes of the index.
     pub(crate) index: Option<Vec<u8>>,
-    /// Where it will stand.
+    /// The position after the move.
     pub(crate) after: GitState,
-    /// The logs of refs that git keeps, each with the commits before and after.
+    /// The reflogs that get a new line, each with the commits before and after.
     pub(crate) logs: Vec<(PathBuf, String, String)>,
 }
 
-/// Where a move leads.
+/// The destination of a move.
 pub(crate) enum Destination<'a> {
-    /// To what a checkpoint recorded, with a fresh index.
+    /// The position that a checkpoint recorded, with a fresh index.
     Recorded(&'a GitState),
-    /// Back to where it stood before a move, with the index of that time.
+    /// The position before an earlier move, with the index of that time.
     Back(&'a Position, Option<Vec<u8>>),
 }
 
@@ -63,7 +65,7 @@ pub(super) fn refuse<T>(reason: impl Into<String>) -> Result<T> {
 }
 
 impl UserRepository {
-    /// What it takes to get there; none where the repository stands there already.
+    /// Plans a move to the destination. Returns `None` if the repository is already there.
     pub(crate) fn plan_move(&self, to: &Destination<'_>) -> Result<Option<GitMove>> {
         self.refuse_what_is_under_way()?;
         self.refuse_others_repository()?;
@@ -133,7 +135,7 @@ impl UserRepository {
         if commit.is_some() {
             self.refuse_name_in_the_way(name)?;
             if disk::is_directory(&path) {
-                // An empty one, which goes when the file comes.
+                // The directory is empty. It is removed when the file is written.
                 edits.push(GitEdit { path, old: None, new: commit.map(line) });
                 return Ok(());
             }
@@ -152,7 +154,7 @@ impl UserRepository {
         Ok(())
     }
 
-    /// A commit that nothing would name any more gets a ref of its own.
+    /// Creates a ref for a commit that no other ref would reach after the move.
     fn keep_commit(&self, left: Option<&str>, wanted: Option<&str>, edits: &mut Vec<GitEdit>) -> Result<()> {
         let (Some(left), Some(wanted)) = (left, wanted) else { return Ok(()) };
         if !self.is_ancestor(left, wanted)? {
@@ -161,7 +163,7 @@ impl UserRepository {
         Ok(())
     }
 
-    /// What is checked out again needs no ref of its own.
+    /// Removes the ref that was created for a commit, once the commit is checked out again.
     fn release_commit(&self, commit: &str, edits: &mut Vec<GitEdit>) -> Result<()> {
         let path = self.kept_ref(commit);
         if !edits.is_empty() && disk::private::exists(&path) {
@@ -194,7 +196,8 @@ impl UserRepository {
         Ok(())
     }
 
-    /// The index that `git reset --mixed` to this commit leaves; none where the present one says the same.
+    /// Returns the index that `git reset --mixed` to this commit produces. Returns `None` if the present index has the
+    /// same entries.
     fn index_of_commit(&self, commit: &str) -> Result<Option<Vec<u8>>> {
         let problem = |what: String| Error::GitState { reason: what };
         let objects = self.objects()?;
@@ -227,7 +230,7 @@ impl UserRepository {
         Ok(commit.tree())
     }
 
-    /// Is the one commit reached from the other?
+    /// Returns whether `older` is reachable from `newer`.
     fn is_ancestor(&self, older: &str, newer: &str) -> Result<bool> {
         let objects = self.objects()?;
         let (Ok(older), Ok(newer)) = (ObjectId::from_hex(older.as_bytes()), ObjectId::from_hex(newer.as_bytes()))
@@ -250,7 +253,7 @@ impl UserRepository {
         Ok(false)
     }
 
-    /// The logs that git would add a line to.
+    /// Returns the reflogs that git would add a line to.
     fn logs(&self, before: &Position, wanted: &Position) -> Vec<(PathBuf, String, String)> {
         let null = || ObjectId::null(gix_hash::Kind::Sha1).to_string();
         let or_null = |commit: &Option<String>| commit.clone().unwrap_or_else(null);
@@ -267,13 +270,15 @@ fn line(text: &str) -> Vec<u8> {
     format!("{text}\n").into_bytes()
 }
 
-/// What can't be read is not the same as nothing: the move would be left half done.
+/// Creates an edit from the current contents. An unreadable file is an error and does not count as missing: the move
+/// would be left half done.
 fn edit_of(path: PathBuf, new: Option<Vec<u8>>) -> Result<GitEdit> {
     let old = disk::read_regular(&path).or_fail("read", &path)?;
     Ok(GitEdit { path, old, new })
 }
 
-/// Do both name the same paths with the same contents, and nothing that is in conflict?
+/// Returns whether both indexes have the same paths with the same contents. An index with conflicts differs, since the
+/// wanted one has none.
 fn says_the_same(present: &gix_index::State, wanted: &gix_index::State) -> bool {
     let of = |state: &gix_index::State| -> Vec<(Vec<u8>, ObjectId, Mode, Stage, bool)> {
         let entries = state.entries().iter();
@@ -286,7 +291,8 @@ fn says_the_same(present: &gix_index::State, wanted: &gix_index::State) -> bool 
     of(present) == of(wanted)
 }
 
-/// What git noted about files that both have alike stays, so that it need not read them again.
+/// Copies the stat data and flags of entries that are equal in both indexes, so that git need not read these files
+/// again.
 fn take_over(state: &mut gix_index::State, present: &gix_index::State) {
     let known: Vec<Option<gix_index::Entry>> = state
         .entries()

@@ -1,4 +1,4 @@
-//! A repository around the workspace, found and read from its files.
+//! Finds the repository around the workspace, and reads it from its files.
 
 use std::{
     cell::RefCell,
@@ -21,25 +21,25 @@ use crate::{
     settings::ScanSettings,
 };
 
-/// What the process around the library knows of the user's git configuration.
+/// The parts of the user's git configuration that depend on the environment of the process.
 #[derive(Debug, Clone, Default)]
 pub struct GitEnvironment {
     /// The home directory, for `~` in a configured path.
     pub home: Option<PathBuf>,
-    /// The system's and the user's configuration files, weakest first.
+    /// The configuration files of the system and of the user, lowest precedence first.
     pub config_files: Vec<PathBuf>,
-    /// The excludes file where no configuration names one.
+    /// The excludes file that is used if no configuration names one.
     pub default_excludes: Option<PathBuf>,
 }
 
-/// Where the user's own repository is, and what is checked out there.
+/// The location of the user repository, and what is checked out there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GitPosition {
-    /// The directory that holds its `.git`.
+    /// The directory that contains its `.git`.
     pub top: PathBuf,
-    /// The branch; none where HEAD names a commit, or where the repository keeps its refs in a reftable.
+    /// The branch. `None` if HEAD is detached, or the repository keeps its refs in a reftable.
     pub branch: Option<String>,
-    /// The commit; none before the first, or where the repository keeps its refs in a reftable.
+    /// The commit. `None` before the first commit, or if the repository keeps its refs in a reftable.
     pub commit: Option<String>,
 }
 
@@ -47,7 +47,7 @@ pub struct GitPosition {
 pub(crate) struct UserRepository {
     pub(super) git_dir: PathBuf,
     pub(super) common_dir: PathBuf,
-    /// The workspace's place in the repository, with a slash at its end; empty at the top.
+    /// The path of the workspace in the repository, with a trailing slash. Empty at the top.
     pub(super) prefix: Vec<u8>,
     pub(super) top: PathBuf,
     index_stamp: OnceLock<Option<Stamp>>,
@@ -55,12 +55,13 @@ pub(crate) struct UserRepository {
 }
 
 impl UserRepository {
-    /// The repository that the workspace is in, if any.
+    /// Returns the repository that contains the workspace, if there is one.
     pub(crate) fn around(root: &Path) -> Option<Self> {
         root.ancestors().find_map(|top| Self::with_top(root, top).ok().flatten())
     }
 
-    /// The repository whose top is the workspace; none where there certainly is none.
+    /// Returns the repository whose top directory is the workspace. Returns `None` if there is certainly none, and an
+    /// error if that is unknown.
     pub(crate) fn at(root: &Path) -> io::Result<Option<Self>> {
         Self::with_top(root, root)
     }
@@ -77,23 +78,23 @@ impl UserRepository {
         Ok(Some(Self { git_dir, common_dir, prefix, top: top.to_owned(), index_stamp, index }))
     }
 
-    /// Where its own files lie.
+    /// Returns the directory of the repository's own files.
     pub(crate) fn git_dir(&self) -> &Path {
         &self.git_dir
     }
 
-    /// Does the repository track this path of the workspace, or something below it?
+    /// Returns whether the repository tracks this path of the workspace or something below it.
     pub(crate) fn is_tracked(&self, path: &[u8]) -> bool {
         let Some(index) = self.index() else { return false };
         let full = [self.prefix.as_slice(), path].concat();
-        // A submodule's entry stands for a repository of its own, not for files that this one tracks.
+        // The entry of a submodule stands for a separate repository, not for files that this one tracks.
         let is_file = |position: usize| index.entry(position).mode != SUBMODULE;
         index.of_path(&full).any(is_file)
             || index.with_prefix(0..index.len(), &[full.as_slice(), b"/"].concat()).any(is_file)
             || index.is_below_directory(&full)
     }
 
-    /// What the index looked like before it was read; none where there is none.
+    /// Returns the stamp that the index had before it was read. Returns `None` if there is no index.
     pub(crate) fn index_stamp(&self) -> Option<Stamp> {
         *self.index_stamp.get_or_init(|| disk::stamp_following(&self.index_path()).ok()?)
     }
@@ -103,18 +104,18 @@ impl UserRepository {
         self.index.get_or_init(|| Index::at(self.index_path(), self.object_hash())).as_ref()
     }
 
-    /// Begins to read the index, for somebody who goes on and will ask for it soon.
+    /// Starts to read the index in the background, for a caller that will need it soon.
     pub(crate) fn read_index_ahead(&self) {
         self.index_stamp();
         let (index, path, hash) = (Arc::clone(&self.index), self.index_path(), self.object_hash());
         let read = move || {
             index.get_or_init(|| Index::at(path, hash));
         };
-        // Where no thread can be had, whoever asks reads it.
+        // If the thread can't be started, the index is read on first use.
         drop(thread::Builder::new().name("index".into()).spawn(read));
     }
 
-    /// The index with all that belongs to it, for more than a look.
+    /// Returns the complete index, parsed by gitoxide.
     pub(super) fn parsed_index(&self) -> Option<gix_index::File> {
         super::index::parsed(&self.index_path(), self.object_hash())
     }
@@ -137,7 +138,7 @@ impl UserRepository {
         gix_config::File::from_bytes_no_includes(&bytes, metadata, Default::default()).ok()
     }
 
-    /// The ignore rules outside the workspace.
+    /// Returns the ignore rules from outside the workspace.
     pub(crate) fn outside_rules(&self, environment: &GitEnvironment, files: &RuleFiles) -> OutsideRules {
         let read = |path: PathBuf| files.read(path);
         let local = self.local_config().and_then(|config| config.string("core.excludesFile"));
@@ -163,8 +164,9 @@ impl UserRepository {
             directory.push(part.to_path_lossy());
         }
         rules.above.retain(|(_, bytes)| !bytes.is_empty());
-        // A directory that the outer repository ignores, such as a project below a home directory kept in git, is
-        // not its business: its rules would leave out everything.
+        // The outer repository may ignore the workspace, for instance if a home directory is kept in git and the
+        // workspace is a project below it. The rules of that repository then do not apply: they would exclude
+        // everything.
         if self.ignores_the_workspace(&rules) {
             return OutsideRules { global_excludes: rules.global_excludes, ..OutsideRules::default() };
         }
@@ -180,7 +182,7 @@ impl UserRepository {
         is_ignored && self.index().is_none_or(|index| index.with_prefix(0..index.len(), &self.prefix).is_empty())
     }
 
-    /// Where the repository stands; what differs in it is found by then.
+    /// Returns the position of the repository, with its changes, which the caller has already found.
     pub(crate) fn state(&self, changes: &GitChanges) -> Option<GitState> {
         let (branch, commit) = self.head()?;
         let mut dirty_files = [changes.unstaged.as_slice(), &changes.staged].concat();
@@ -190,18 +192,18 @@ impl UserRepository {
         Some(GitState { commit, branch, dirty_files })
     }
 
-    /// Where it is and what is checked out.
+    /// Returns the location of the repository, and what is checked out.
     pub(crate) fn position(&self) -> GitPosition {
         let (branch, commit) = self.head().unwrap_or_default();
         GitPosition { top: self.top.clone(), branch, commit }
     }
 
-    /// The branch and the commit that are checked out.
+    /// Returns the branch and the commit that are checked out.
     pub(super) fn head(&self) -> Option<(Option<String>, Option<String>)> {
         let text = read_text(&self.git_dir.join("HEAD"))?;
         let text = text.trim();
         match text.strip_prefix("ref: ") {
-            // A repository with a reftable keeps its refs elsewhere.
+            // With a reftable, the refs are stored elsewhere.
             Some("refs/heads/.invalid") => Some((None, None)),
             Some(name) => {
                 let branch = name.strip_prefix("refs/heads/").unwrap_or(name).to_owned();
@@ -213,7 +215,7 @@ impl UserRepository {
 
     pub(super) fn resolve(&self, name: &str) -> Option<String> {
         let mut name = name.to_owned();
-        // Refs may name refs; git stops following at this depth, too.
+        // A ref may name another ref. Git follows them up to the same depth.
         for _ in 0..5 {
             let loose = [&self.git_dir, &self.common_dir].into_iter().find_map(|at| read_text(&at.join(&name)));
             let Some(text) = loose else { return self.resolve_packed(&name) };
@@ -225,7 +227,7 @@ impl UserRepository {
         None
     }
 
-    /// Has it no work tree of its own?
+    /// Returns whether the repository is configured as bare, without a work tree of its own.
     pub(super) fn is_bare(&self) -> bool {
         self.local_config().and_then(|config| config.boolean("core.bare").ok().flatten()).unwrap_or(false)
     }
@@ -243,7 +245,7 @@ impl UserRepository {
     }
 }
 
-/// The excludes file of the user's own configuration, or the default one.
+/// Returns the contents of the excludes file that the user's own configuration names, or of the default one.
 pub(crate) fn global_excludes(environment: &GitEnvironment, files: &RuleFiles) -> Vec<u8> {
     let named = global_config(environment).and_then(|config| config.string("core.excludesFile"));
     let path = match named {
@@ -253,14 +255,14 @@ pub(crate) fn global_excludes(environment: &GitEnvironment, files: &RuleFiles) -
     path.map(|path| files.read(path)).unwrap_or_default()
 }
 
-/// Reads files of ignore rules outside the workspace, and remembers those that are too large.
+/// Reads files of ignore rules outside the workspace, and records the ones that are too large.
 #[derive(Debug, Default)]
 pub(crate) struct RuleFiles {
     too_large: RefCell<Vec<PathBuf>>,
 }
 
 impl RuleFiles {
-    /// Returns the rules in a file: none if there is no such file, if it can't be read, or if it is too large.
+    /// Returns the rules in a file. Returns no rules if the file does not exist, can't be read, or is too large.
     fn read(&self, path: PathBuf) -> Vec<u8> {
         let bytes = disk::read_rules(&path).ok().flatten().unwrap_or_default();
         if bytes.len() as u64 <= MAX_RULE_BYTES {
@@ -284,7 +286,7 @@ fn global_config(environment: &GitEnvironment) -> Option<gix_config::File> {
     gix_config::File::from_paths_metadata(metadata, options).ok().flatten()
 }
 
-/// A configured path; none for other users' homes.
+/// Expands a configured path. Returns `None` if it is empty, or refers to the home directory of another user.
 fn expand(value: &[u8], home: Option<&Path>, base: &Path) -> Option<PathBuf> {
     let path = value.to_path().ok()?;
     if let Ok(below) = path.strip_prefix("~") {
@@ -310,11 +312,11 @@ fn common_dir_of(git_dir: &Path) -> io::Result<PathBuf> {
     let Some(bytes) = read_if_allowed(&git_dir.join("commondir"))? else { return Ok(git_dir.to_owned()) };
     let named = bytes.trim_end_with(|c| matches!(c, '\n' | '\r')).to_path();
     let common_dir = named.map_or_else(|_| git_dir.to_owned(), |named| git_dir.join(named));
-    // It is named from there, as `../..`: its files get their plain names.
+    // The file usually names a relative path such as `../..`. It is resolved so that paths of files below it are plain.
     Ok(disk::private::canonical(&common_dir).unwrap_or(common_dir))
 }
 
-/// What a file holds; none where it is none, or where its owner keeps it to himself.
+/// Returns the contents of a file. Returns `None` if it is not a regular file, or this user may not read it.
 fn read_if_allowed(path: &Path) -> io::Result<Option<Vec<u8>>> {
     match disk::read_following(path) {
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(None),

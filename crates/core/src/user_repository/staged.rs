@@ -1,7 +1,7 @@
-//! Which paths are staged: where the index differs from the commit that is checked out.
+//! Finds the staged paths: those in which the index differs from the commit that is checked out.
 //!
-//! Git notes in the index which directories were written as trees before. Where such a note is the commit's own tree,
-//! nothing below it is looked at, so that this costs as much as there is staged.
+//! The index caches the ids of directories that git wrote as trees before. If a cached id is that of the commit's own
+//! tree, nothing below the directory is compared. So the cost depends on how much is staged.
 
 use std::collections::BTreeMap;
 
@@ -16,18 +16,18 @@ use gix_object::tree::EntryKind;
 use super::{UserRepository, objects::Objects};
 use crate::{files::MAX_DEPTH, model::WorkspacePath};
 
-/// What a name in a directory of the commit stands for.
+/// The kind and the id of an entry in a tree of the commit.
 type Held = (EntryKind, ObjectId);
 
 impl UserRepository {
-    /// The first `limit` paths of the workspace that differ between the index and the commit.
+    /// Returns the first `limit` paths of the workspace that differ between the index and the commit.
     pub(super) fn staged_files(&self, commit: Option<&str>, limit: usize) -> Vec<WorkspacePath> {
         let Some(index) = self.parsed_index().filter(|index| !index.is_sparse()) else { return Vec::new() };
         let (Ok(objects), true) = (self.objects(), self.object_hash() == gix_hash::Kind::Sha1) else {
             return Vec::new();
         };
         let tree = commit.map(|commit| self.tree_of(&objects, commit)).transpose();
-        // A commit that can't be read tells nothing.
+        // If the commit can't be read, nothing is known to be staged.
         let Ok(tree) = tree else { return Vec::new() };
         let mut search = Search { index: &index, objects, prefix: &self.prefix, limit, found: Vec::new() };
         search.directory(Vec::new(), tree, index.tree());
@@ -44,12 +44,12 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// Compares one directory; `at` is its path with a slash at its end.
+    /// Compares one directory. `at` is its path with a trailing slash.
     fn directory(&mut self, at: Vec<u8>, tree: Option<ObjectId>, noted: Option<&Tree>) {
         let is_as_noted = noted.is_some_and(|noted| noted.num_entries.is_some() && Some(noted.id) == tree);
-        // Only what lies in the workspace, or on the way to it, counts.
+        // Only directories in the workspace, or above it, are relevant.
         let concerns = at.starts_with(self.prefix) || self.prefix.starts_with(&at);
-        // Nothing so deep is captured either; the index is somebody else's, and may hold any path.
+        // A scan captures nothing this deep either. The index is not written by this program and may contain any path.
         let is_deep = at.find_iter("/").count() > MAX_DEPTH;
         if is_as_noted || !concerns || is_deep || self.found.len() >= self.limit {
             return;

@@ -1,11 +1,11 @@
-//! Bytes in brackets: `[abc]`, `[a-z]`, `[!a]`, `[[:alpha:]]`.
+//! Bracket classes of a glob: `[abc]`, `[a-z]`, `[!a]`, `[[:alpha:]]`.
 
 use gix_glob::pattern::Case;
 
-/// Reads the class that begins at `start`, behind its bracket.
+/// Reads the class that begins at `start`, after its opening bracket.
 ///
-/// Returns whether the byte is in it and the index behind the closing bracket. Returns `None` if the class is not closed
-/// or names a kind of bytes that git does not know: such a pattern matches nothing.
+/// Returns whether the byte is in the class, and the index after the closing bracket. Returns `None` if the class is
+/// not closed or names a kind of bytes that git does not know: such a pattern matches nothing.
 pub(super) fn read(pattern: &[u8], start: usize, byte: u8, case: Case) -> Option<(bool, usize)> {
     let is_negated = matches!(pattern.get(start)?, b'!' | b'^');
     let mut at = if is_negated { start + 1 } else { start };
@@ -13,7 +13,7 @@ pub(super) fn read(pattern: &[u8], start: usize, byte: u8, case: Case) -> Option
     let mut is_in = false;
     // The byte that a range would begin with.
     let mut first: Option<u8> = None;
-    // A closing bracket right behind the opening one is a member.
+    // A closing bracket right after the opening one is a member.
     loop {
         let (member, next) = member(pattern, at, first)?;
         is_in |= byte.is_in(&member);
@@ -28,14 +28,14 @@ pub(super) fn read(pattern: &[u8], start: usize, byte: u8, case: Case) -> Option
     }
 }
 
-/// One thing that a class lists.
+/// One element of a class.
 enum Member {
     Byte(u8),
     Range(u8, u8),
     Kind(fn(u8) -> bool),
 }
 
-/// Reads the member at `at`, and where the next one begins.
+/// Reads the member at `at`. Returns it with the index of the next one.
 fn member(pattern: &[u8], at: usize, first: Option<u8>) -> Option<(Member, usize)> {
     match (&pattern[at..], first) {
         ([b'\\', escaped, ..], _) => Some((Member::Byte(*escaped), at + 2)),
@@ -68,7 +68,7 @@ fn kind(name: &[u8]) -> Option<fn(u8) -> bool> {
         b"lower" => |byte| byte.is_ascii_lowercase(),
         b"print" => |byte| byte == b' ' || byte.is_ascii_graphic(),
         b"punct" => |byte| byte.is_ascii_punctuation(),
-        // Git's own idea of space has no vertical tab and no form feed.
+        // Git's space class has no vertical tab and no form feed.
         b"space" => |byte| matches!(byte, b' ' | b'\t' | b'\n' | b'\r'),
         b"upper" => |byte| byte.is_ascii_uppercase(),
         b"xdigit" => |byte| byte.is_ascii_hexdigit(),
@@ -76,7 +76,7 @@ fn kind(name: &[u8]) -> Option<fn(u8) -> bool> {
     })
 }
 
-/// A byte in the cases that count as the same.
+/// A byte in each case that counts as equal.
 struct Folded([u8; 2]);
 
 impl Folded {

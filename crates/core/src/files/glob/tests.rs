@@ -90,7 +90,7 @@ fn case_is_folded_everywhere_when_asked_to() {
     assert!(!matches(b"*.PEM", b"x.pEM", Case::Sensitive));
 }
 
-/// Thirty times `**/` in one line of a `.gitignore` took longer than anyone waited.
+/// With thirty `**/` in one line of a `.gitignore`, matching did not finish in any reasonable time.
 #[test]
 fn a_pattern_with_many_stars_is_matched_at_once() {
     let path = "a/".repeat(20_000) + "x";
@@ -103,7 +103,7 @@ fn a_pattern_with_many_stars_is_matched_at_once() {
     assert!(is_match(&("*a".repeat(3_000) + "*"), &name));
 }
 
-/// Pieces that patterns are made of, the odd ones included.
+/// Building blocks for random patterns, including unusual ones.
 fn pattern() -> impl Strategy<Value = Vec<u8>> {
     let piece = prop::sample::select(vec![
         &b"a"[..],
@@ -141,9 +141,9 @@ fn path() -> impl Strategy<Value = Vec<u8>> {
     prop::collection::vec(byte, 0..12)
 }
 
-/// Returns `true` for patterns that gitoxide reads otherwise than git does.
+/// Returns `true` for patterns that gitoxide interprets differently from git.
 fn is_read_otherwise(pattern: &[u8]) -> bool {
-    // Git needs the slash of `**\/`; in a class, gitoxide forgets an escaped byte that could begin a range.
+    // Git requires the slash of `**\/`. In a class, gitoxide drops an escaped byte that could begin a range.
     pattern.contains_str("**\\") || (pattern.contains(&b'[') && pattern.contains(&b'\\'))
 }
 

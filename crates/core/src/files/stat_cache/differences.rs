@@ -1,4 +1,4 @@
-//! What a scan found to be another than the cache has it, path by path.
+//! Lists the paths that differ between a scan and the stat cache.
 
 use std::cmp::Ordering;
 
@@ -6,8 +6,8 @@ use super::{CachedEntry, CachedNode, Record, StatCache};
 use crate::model::{Directory, Entry, Node, WorkspacePath};
 
 impl StatCache {
-    /// Files and links that are not as they were, those that came and went included; in order.
-    /// None where there are more than `most`.
+    /// Returns the files and symlinks that were changed, added or removed since the cache was written, in order.
+    /// Returns `None` if there are more than `most`.
     pub(crate) fn differences(&self, scanned: &Directory, most: usize) -> Option<Vec<WorkspacePath>> {
         let mut search = Search { cache: self, most, found: Vec::new() };
         search.directories(&WorkspacePath::root(), self.root(), Some(scanned))?;
@@ -68,7 +68,7 @@ impl<'c> Search<'c> {
         if record.is_some() || directory.is_some() {
             self.directories(&path, record, directory)?;
         }
-        // What was or is no directory is named itself.
+        // If the name was or is something other than a directory, its own path differs, too.
         if record.is_none() || directory.is_none() {
             self.found.push(path);
         }

@@ -1,8 +1,8 @@
-//! What the last scan saw, so that the next one reads only what changed.
+//! Caches the result of the last scan, so that the next one reads only what changed.
 //!
-//! One record per directory, children in front of their parents. Records are never changed: what changed is written
-//! behind them, and the header says which one is the root's now. It only ever saves work: a file that is damaged or in
-//! doubt means that everything is read again. Its layout is described in `docs/store-format.md`.
+//! The file has one record per directory, children before their parents. Records are never modified: new ones are
+//! appended, and the header gives the offset of the root's current record. The cache only saves work: if the file is
+//! damaged or in doubt, everything is read again. Its layout is described in `docs/store-format.md`.
 
 mod differences;
 mod record;
@@ -22,28 +22,29 @@ use crate::{
 
 const MAGIC: &[u8; 8] = b"BTSTAT\x00\x05";
 const HEADER_BYTES: usize = 4096;
-/// More pieces than this are made one.
+/// A file with more segments than this is rewritten as one.
 const MAX_SEGMENTS: usize = 200;
 
-/// Times this close to the scan may still be stamped on later changes: the kernel's clock for files ticks that slowly.
+/// The longest tick of the kernel's clock for file times, in nanoseconds. A change made after the scan began can still
+/// get a time that is this much earlier.
 const TICK: i64 = 20_000_000;
-/// The same where a file system keeps whole seconds, or two of them.
+/// The same for file systems whose times have a resolution of one or two seconds.
 const COARSE_TICK: i64 = 2_000_000_000;
 
-/// What the recorded ids rest on.
+/// The state that the recorded ids depend on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CacheBase {
-    /// The checkpoint that holds every recorded id; without it the cache is worth nothing.
+    /// The checkpoint that holds every recorded id. The cache is useless without it.
     pub(crate) checkpoint: CheckpointId,
-    /// The usual permission bits that the recorded ids leave unsaid.
+    /// The usual permission bits, which the recorded ids do not encode.
     pub(crate) mode_defaults: ModeDefaults,
-    /// The user's index that decided what is tracked.
+    /// The index of the user repository that decided which files are tracked.
     pub(crate) index: Option<Stamp>,
-    /// What differed with that index; none where nobody has looked.
+    /// The differences from that index. `None` if they were not computed.
     pub(crate) git_changes: Option<GitChanges>,
 }
 
-/// A piece of the file that was written at once.
+/// A part of the file that was written at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Segment {
     length: u64,
@@ -61,9 +62,9 @@ struct Header {
     checkpoint: CheckpointId,
     mode_defaults: ModeDefaults,
     index: Option<Stamp>,
-    /// Where the root's record lies.
+    /// The offset of the root's record.
     root: u64,
-    /// Where the git changes lie; nought where there are none.
+    /// The offset of the git changes, or zero if there are none.
     git_changes: u64,
     segments: Vec<Segment>,
 }
@@ -77,7 +78,7 @@ pub(crate) struct StatCache {
 }
 
 impl StatCache {
-    /// Loads the cache; none where there is none or it is damaged.
+    /// Loads the cache. Returns `None` if it does not exist or is damaged.
     pub(crate) fn load(path: &Path) -> Option<Arc<Self>> {
         let mut bytes = private::read(path).ok()??;
         let header = Header::parse(bytes.get(..HEADER_BYTES)?)?;
@@ -89,7 +90,7 @@ impl StatCache {
             }
             end = next;
         }
-        // Behind it may lie what another process is just writing.
+        // Another process may be appending after this point.
         bytes.truncate(end);
         let base = CacheBase {
             checkpoint: header.checkpoint,
@@ -100,7 +101,7 @@ impl StatCache {
         Some(Arc::new(Self { bytes, header, base }))
     }
 
-    /// What the recorded ids rest on.
+    /// Returns the state that the recorded ids depend on.
     pub(crate) fn base(&self) -> &CacheBase {
         &self.base
     }
@@ -109,7 +110,7 @@ impl StatCache {
         self.record(self.header.root)
     }
 
-    /// The record at this place.
+    /// Returns the record at this offset.
     pub(super) fn record(&self, place: u64) -> Option<Record<'_>> {
         Record::parse(&self.bytes, place)
     }
@@ -117,7 +118,7 @@ impl StatCache {
 
 impl Memory for StatCache {
     fn entries(self: Arc<Self>, place: u64) -> Vec<Entry> {
-        // Whoever knows the place has read this record before, from the same bytes.
+        // The caller got this place from a record that was parsed from the same bytes.
         let record = self.record(place);
         record.map(|record| record.entries().map(|entry| entry.to_entry(&self)).collect()).unwrap_or_default()
     }
@@ -166,7 +167,7 @@ impl Header {
     }
 }
 
-/// The git changes at this place.
+/// Returns the git changes at this offset. Returns `None` if the offset is zero or the data is damaged.
 fn parse_changes(bytes: &[u8], place: u64) -> Option<GitChanges> {
     if place == 0 {
         return None;
@@ -194,7 +195,7 @@ fn push_text(out: &mut Vec<u8>, text: &[u8]) {
     out.extend_from_slice(text);
 }
 
-/// Can this stamp be told from that of a change made right after the scan began?
+/// Returns whether a change made after the scan began is certain to get a different stamp.
 fn is_settled(stamp: &Stamp, started: i64) -> bool {
     let whole_seconds = stamp.mtime % 1_000_000_000 == 0 && stamp.ctime % 1_000_000_000 == 0;
     let tick = if whole_seconds { COARSE_TICK } else { TICK };

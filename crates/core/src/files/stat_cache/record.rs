@@ -1,4 +1,4 @@
-//! One directory in the stat cache: how it lies there, and how it is read in place.
+//! One directory in the stat cache: its layout, and how it is read in place.
 
 use std::{ffi::CStr, sync::Arc};
 
@@ -7,7 +7,7 @@ use crate::model::{
     ContentId, Directory, DirectoryIds, Entry, Exception, FileEntry, ModesId, Node, Reason, Stamp, Summary, TreeId,
 };
 
-/// A record as it lies in the cache; nothing is copied until somebody asks.
+/// A record in the cache's bytes. Its entries are parsed only on request.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::files) struct Record<'a> {
     pub(in crate::files) place: u64,
@@ -20,22 +20,22 @@ pub(in crate::files) struct Record<'a> {
     entries: &'a [u8],
 }
 
-/// Its stamp tells a later change for sure.
+/// Any later change alters the stamp of the directory.
 const SETTLED: u16 = 1;
 const HAS_TREE: u16 = 1 << 1;
 const HAS_MODES: u16 = 1 << 2;
 const IS_CAPTURED: u16 = 1 << 3;
 const HAS_SKIPPED: u16 = 1 << 4;
 const HAS_IGNORED: u16 = 1 << 5;
-/// Something in it or below it was captured only because a checkpoint holds it.
+/// Something in or below the directory was captured only because a checkpoint holds it.
 const HAS_HELD: u16 = 1 << 6;
-/// One of its names is that of an ignore file.
+/// The directory contains a `.gitignore`.
 const HAS_IGNORE_FILE: u16 = 1 << 7;
-/// One of its names may mark a directory that can be rebuilt.
+/// The directory contains a file whose name may mark it as rebuildable.
 const HAS_MARK: u16 = 1 << 8;
-/// Something else than the rules may decide about one of its names.
+/// More than the rules decided about one of the names: an exception applies to it, or one could.
 const HAS_VERDICTS: u16 = 1 << 9;
-/// One of its names is `.git`.
+/// The directory contains `.git`.
 const HAS_GIT: u16 = 1 << 10;
 
 /// One name in a record.
@@ -48,12 +48,12 @@ pub(in crate::files) struct CachedEntry<'a> {
 
 #[derive(Debug, Clone, Copy)]
 pub(in crate::files) enum CachedNode {
-    /// A file, and whether its stamp tells a later change for sure.
+    /// A file, and whether any later change alters its stamp.
     File(FileEntry, bool),
     Symlink(FileEntry, bool),
-    /// Where the directory's own record lies.
+    /// A directory, with the offset of its own record.
     Directory(u64),
-    /// Why it was left out, and how large it was.
+    /// A skipped name, with the reason and the size.
     Skipped(Reason, u64),
 }
 
@@ -78,7 +78,7 @@ impl<'a> Record<'a> {
         Some(Self { place, stamp, fingerprint, ids, bytes_below, flags, count, entries: reader.0 })
     }
 
-    /// Does its stamp tell a later change for sure?
+    /// Returns whether any later change alters the stamp of the directory.
     pub(in crate::files) fn is_settled(&self) -> bool {
         self.flags & SETTLED != 0
     }
@@ -103,23 +103,23 @@ impl<'a> Record<'a> {
         self.flags & IS_CAPTURED != 0
     }
 
-    /// How many names it has.
+    /// Returns the number of names.
     pub(in crate::files) fn names(&self) -> usize {
         self.count as usize
     }
 
-    /// Its names, in the order of their bytes.
+    /// Returns the entries, sorted by the bytes of their names.
     pub(in crate::files) fn entries(&self) -> impl Iterator<Item = CachedEntry<'a>> + use<'a> {
         let mut reader = Reader(self.entries);
         (0..self.count).map_while(move |_| parse_entry(&mut reader))
     }
 
-    /// Is there such a name?
+    /// Returns whether the directory contains this name.
     pub(in crate::files) fn has_name(&self, name: &[u8]) -> bool {
         self.entries().map(|entry| entry.name.to_bytes()).take_while(|found| *found <= name).any(|found| found == name)
     }
 
-    /// The directory as it was when it was recorded, with everything below it.
+    /// Returns the directory as it was recorded, with everything below it.
     pub(in crate::files) fn to_directory(self, cache: &Arc<StatCache>) -> Directory {
         let summary = Summary {
             bytes: self.bytes_below,
@@ -137,7 +137,7 @@ impl<'a> Record<'a> {
 }
 
 impl CachedEntry<'_> {
-    /// The entry as it was when it was recorded.
+    /// Returns the entry as it was recorded.
     pub(in crate::files) fn to_entry(self, cache: &Arc<StatCache>) -> Entry {
         let node = match self.node {
             CachedNode::File(file, _) => Node::File(file),
@@ -152,7 +152,7 @@ impl CachedEntry<'_> {
     }
 }
 
-/// Writes the record of one directory; `children` are the places of the directories among its entries, in order.
+/// Writes the record of one directory. `children` are the offsets of the records of its subdirectories, in order.
 pub(super) fn push_record(out: &mut Vec<u8>, directory: &Directory, summary: &Summary, children: &[u64], started: i64) {
     let start = out.len();
     out.extend_from_slice(&[0; 4]);
@@ -278,7 +278,7 @@ fn reason_number(reason: Reason) -> u8 {
     }
 }
 
-/// None for a number that nothing is known of: then the cache counts for nothing.
+/// Returns `None` for an unknown number.
 fn reason_of(number: u8) -> Option<Reason> {
     REASONS.into_iter().find(|reason| reason_number(*reason) == number)
 }
@@ -291,7 +291,7 @@ pub(super) fn push_stamp(out: &mut Vec<u8>, stamp: &Stamp) {
     out.extend_from_slice(&stamp.links.to_le_bytes());
 }
 
-/// Numbers one after the other; none where the bytes end.
+/// Reads numbers and bytes in sequence. Each method returns `None` if too few bytes are left.
 pub(super) struct Reader<'a>(pub(super) &'a [u8]);
 
 impl<'a> Reader<'a> {
@@ -323,7 +323,7 @@ impl<'a> Reader<'a> {
         self.array().map(u64::from_le_bytes)
     }
 
-    /// Bytes behind their length.
+    /// Reads bytes that follow their length.
     pub(super) fn text(&mut self) -> Option<&'a [u8]> {
         let length = self.u32()? as usize;
         self.take(length)

@@ -1,4 +1,4 @@
-//! Writing the stat cache: what changed behind what is there, or all of it anew.
+//! Writes the stat cache: appends what changed, or rewrites the whole file.
 
 use std::{io, path::Path, sync::Arc};
 
@@ -10,12 +10,12 @@ use crate::{
     model::{Directory, GitChanges, Node, Stamp, Summary},
 };
 
-/// So many bytes of old records are not worth writing the whole file anew.
+/// Obsolete records of up to this many bytes do not justify rewriting the file.
 const LITTLE_WASTE: u64 = 64 << 10;
 
 impl StatCache {
-    /// Writes what a scan saw; the ids in it must be those of the checkpoint in `base`. `known` is the cache that the
-    /// scan was done with, as it still is on disk.
+    /// Writes the result of a scan. The ids in it must be those of the checkpoint in `base`. `known` is the cache that
+    /// the scan used; its file must be unchanged on disk.
     pub(crate) fn write(
         path: &Path,
         root: &Directory,
@@ -23,7 +23,8 @@ impl StatCache {
         started: i64,
         known: Option<&Arc<Self>>,
     ) -> io::Result<()> {
-        // An index that may still be written to under the same stamp is taken for another one next time.
+        // Git may still change such an index without changing its stamp. The empty stamp makes the next scan treat it
+        // as a different index.
         let index = base.index.map(|stamp| if is_settled(&stamp, started) { stamp } else { Stamp::default() });
         let base = CacheBase { index, ..base };
         if let Some(known) = known
@@ -38,7 +39,8 @@ impl StatCache {
         private::replace(path, &[header.to_bytes(), encoder.out].concat(), Durability::Unsynced)
     }
 
-    /// Writes the records of what changed behind the others; false where that would waste too much room.
+    /// Appends the records of what changed. Returns `false` if the whole file has to be rewritten instead, for instance
+    /// because obsolete records would take too much room.
     fn append(&self, path: &Path, root: &Directory, base: &CacheBase, started: i64) -> io::Result<bool> {
         let start = self.bytes.len() as u64;
         let mut encoder = Encoder { out: Vec::new(), start, started, keeps_places: true };
@@ -58,15 +60,15 @@ impl StatCache {
             return Ok(false);
         }
         let Some(file) = private::open_to_change(path)? else { return Ok(false) };
-        // Only what was loaded may be added to.
+        // Another process may have written the file since it was loaded. Only the loaded version may be appended to.
         if private::read_at(&file, HEADER_BYTES, 0)? != self.bytes[..HEADER_BYTES] {
             return Ok(false);
         }
-        // Nothing is written where nothing changed, but the steps are the same: how many a save has must not depend on
-        // whether the clock has ticked since the one before.
+        // If nothing changed, empty writes are made nevertheless: the number of steps of a save must not depend on
+        // whether the clock has ticked since the previous one.
         let head = if header == self.header { Vec::new() } else { header.to_bytes() };
         private::write_at(&file, &out, start)?;
-        // Last, so that whoever reads meanwhile finds the old records or the new ones.
+        // The header is written last, so that concurrent readers find either the old records or the new ones.
         private::write_at(&file, &head, 0)?;
         Ok(true)
     }
@@ -79,15 +81,15 @@ fn header_of(base: &CacheBase, root: u64, git_changes: u64, segments: Vec<Segmen
 
 struct Encoder {
     out: Vec<u8>,
-    /// Where `out` will lie in the file.
+    /// The offset of `out` in the file.
     start: u64,
     started: i64,
-    /// Directories that are as they were stay where they are.
+    /// Set if unchanged directories keep their existing records.
     keeps_places: bool,
 }
 
 impl Encoder {
-    /// Writes git changes and says where they lie; nought where there are none.
+    /// Writes git changes. Returns their offset, or zero if there are none.
     fn changes(&mut self, changes: Option<&GitChanges>) -> u64 {
         let Some(changes) = changes else { return 0 };
         let place = self.start + self.out.len() as u64;
@@ -95,7 +97,8 @@ impl Encoder {
         place
     }
 
-    /// Writes a directory behind those below it; says where its record lies, and what it comes to.
+    /// Writes the records of the directories below, then the directory's own. Returns the offset of its record, and its
+    /// summary.
     fn directory(&mut self, directory: &Directory) -> (u64, Summary) {
         if self.keeps_places
             && let Some(place) = directory.place()

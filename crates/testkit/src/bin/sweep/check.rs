@@ -1,4 +1,4 @@
-//! What must be true after a fault, however far the operation came.
+//! The conditions that must hold after a fault, at whatever point it struck.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -15,26 +15,26 @@ use crate::{
     strace::Done,
 };
 
-/// What a scenario may lead to, known from runs without a fault.
+/// The allowed results of a scenario, known from runs without a fault.
 pub(crate) struct Expected {
-    /// Every byte as it was before the operation; the next command is known to work from there.
+    /// Every byte before the operation. The next command is known to work in this state.
     start: Manifest,
-    /// The trees that are allowed, each with the id that a save gives it; the one after the operation last.
+    /// The allowed trees, each with the id that a save gives it. The tree after the operation is the last one.
     trees: Vec<(Manifest, String)>,
-    /// Refs that must be there in any case.
+    /// Refs that must exist in any case.
     refs_kept: BTreeSet<String>,
-    /// How many there are when it is done.
+    /// The number of refs after the operation.
     refs_after: usize,
-    /// The user's bytes, by the id that git gives them, with a path.
+    /// The user's bytes and a path of each, by the id that git gives them.
     contents: BTreeMap<String, (Vec<u8>, String)>,
     git_directories: Vec<Manifest>,
-    /// Where the user's repository stands, for each of the trees; empty where nothing may move it.
+    /// The position of the user's repository for each of the trees. Empty if the operation must not move it.
     git_states: Vec<Vec<String>>,
-    /// What the operation makes beside the workspace.
+    /// The files that the operation creates beside the workspace.
     elsewhere: Manifest,
 }
 
-/// Sees where a scenario leads that is prepared in this place.
+/// Determines the allowed results of a scenario that is prepared in this place.
 pub(crate) fn expect(place: &Place, scenario: &Scenario) -> Expected {
     place.reset();
     let (start, before) = (place.everything(), place.manifest());
@@ -97,7 +97,7 @@ fn contents_of<'a>(trees: impl Iterator<Item = &'a Manifest>) -> BTreeMap<String
     found
 }
 
-/// Takes a checkpoint and gives the id of its tree.
+/// Takes a checkpoint and returns the id of its tree.
 fn saved_tree(place: &Place) -> Result<String, String> {
     let output = place.run(&["save", "--json", "-m", "after"]);
     let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
@@ -118,18 +118,19 @@ fn refs(place: &Place) -> BTreeSet<String> {
     String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect()
 }
 
-/// What a point showed.
+/// The result of a point.
 pub(crate) struct Verdict {
-    /// What is wrong; nothing, hopefully.
+    /// The problems that were found. Empty if all is well.
     pub(crate) problems: Vec<String>,
-    /// It failed, or was killed, before it had changed a byte.
+    /// Set if the program failed, or was killed, before it had changed a byte.
     pub(crate) is_untouched: bool,
 }
 
-/// Looks at everything after a fault.
+/// Checks everything after a fault.
 pub(crate) fn after(place: &Place, scenario: &Scenario, expected: &Expected, point: &Point, done: &Done) -> Verdict {
     let mut problems = ended(place, scenario, expected, point, done);
-    // From the very same bytes the next command does the very same, and that was looked at before the first fault.
+    // From identical bytes the next command does the same as without a fault, and that was checked before the first
+    // fault.
     let is_untouched = done.code != Some(scenario.exit) && place.everything() == expected.start;
     if !is_untouched {
         problems.extend(left(place, scenario, expected, done));
@@ -137,10 +138,10 @@ pub(crate) fn after(place: &Place, scenario: &Scenario, expected: &Expected, poi
     Verdict { problems, is_untouched }
 }
 
-/// Does how it ended fit what there is?
+/// Checks that the exit status fits the state on disk.
 fn ended(place: &Place, scenario: &Scenario, expected: &Expected, point: &Point, done: &Done) -> Vec<String> {
     let mut problems = Vec::new();
-    // A lie about more bytes than there were, since the file is shorter this time: no system tells that.
+    // A lie about more bytes than the buffer has, because the file is shorter in this run. No real system does that.
     if matches!(point.fault, Fault::Lie(_)) && done.stderr.contains("out of range for slice of length") {
         return problems;
     }
@@ -150,7 +151,7 @@ fn ended(place: &Place, scenario: &Scenario, expected: &Expected, point: &Point,
     }
     let (new, _) = expected.trees.last().unwrap();
     let elsewhere = || Manifest::of(&place.path("elsewhere"));
-    // A command that failed and could not be taken back ends with its own status: that is said.
+    // A failed command that could not be rolled back ends with its own status, and the failed rollback is reported.
     let is_told_undone = done.stderr.contains("not rolled back: ");
     match done.code {
         None => {}
@@ -159,7 +160,7 @@ fn ended(place: &Place, scenario: &Scenario, expected: &Expected, point: &Point,
             if !differences.is_empty() && !is_told(scenario, expected, &place.manifest(), done) {
                 problem(format!("it says that it is done, and is not: {}", differences.join("; ")));
             }
-            // Where the command that is tried met the fault, there was nothing to take back.
+            // If the fault struck the command that is tried, there was nothing to roll back.
             let is_without_change = done.stderr.contains("no file had to change");
             if refs(place).len() < expected.refs_after && !is_without_change {
                 problem("it says that it is done, and there is no checkpoint".into());
@@ -168,7 +169,7 @@ fn ended(place: &Place, scenario: &Scenario, expected: &Expected, point: &Point,
                 problem(format!("it wrote something else: {:?}", expected.elsewhere.differences(&elsewhere())));
             }
         }
-        // Where the very message could not be written, the exit status is all there is.
+        // If the message itself could not be written, there is only the exit status.
         Some(_) if done.stderr.trim().is_empty() && !["write", "writev"].contains(&point.call.as_str()) => {
             problem("it fails without a word".into());
         }
@@ -177,7 +178,7 @@ fn ended(place: &Place, scenario: &Scenario, expected: &Expected, point: &Point,
     problems
 }
 
-/// Does the next command work, and is everything there?
+/// Checks that the next command works and that nothing is lost.
 fn left(place: &Place, scenario: &Scenario, expected: &Expected, done: &Done) -> Vec<String> {
     let mut problems = Vec::new();
     let mut problem = |text: String| problems.push(text);
@@ -222,7 +223,7 @@ fn left(place: &Place, scenario: &Scenario, expected: &Expected, done: &Done) ->
     }
     if scenario.command[0] == "export" {
         let again = place.run_scenario(scenario);
-        // One that was complete and failed at the very end needs no second one.
+        // An export that was complete and failed at the very end does not have to run again.
         let elsewhere = Manifest::of(&place.path("elsewhere"));
         if elsewhere != expected.elsewhere {
             let said = String::from_utf8_lossy(&again.stderr).trim().to_owned();
@@ -232,13 +233,14 @@ fn left(place: &Place, scenario: &Scenario, expected: &Expected, done: &Done) ->
     problems
 }
 
-/// Did it say that something can't be read and stays, and is each path as it was or as it should be?
+/// Returns whether the program reported that a path can't be read and stays, and every path is either as before or as
+/// it should be.
 fn is_told(scenario: &Scenario, expected: &Expected, tree: &Manifest, done: &Done) -> bool {
     let is_in = |allowed: &Manifest, path: &Vec<u8>| allowed.0.get(path) == tree.0.get(path);
     let is_in_any = |path: &Vec<u8>| expected.trees.iter().any(|(allowed, _)| is_in(allowed, path));
     let all = expected.trees.iter().map(|(allowed, _)| allowed).chain([tree]);
     let paths: BTreeSet<_> = all.flat_map(|tree| tree.0.keys()).collect();
-    // Where what was there before a command that was tried could not be read, what the command made may stay.
+    // If files could not be read before a command was tried, new files of that command may stay.
     if done.stderr.contains("what could not be read before is as the command left it") {
         return paths.into_iter().all(is_in_any);
     }
@@ -252,7 +254,7 @@ fn top(path: &[u8]) -> &[u8] {
     path.split(|byte| *byte == b'/').next().unwrap_or(path)
 }
 
-/// What git and the program itself find wrong with the store.
+/// Returns the problems that git and the program itself find in the store.
 fn unsound(place: &Place, store: &Path) -> Vec<String> {
     let mut problems = Vec::new();
     let checked = place.git(store, &["fsck", "--full", "--strict", "--no-progress"]);
@@ -269,7 +271,7 @@ fn unsound(place: &Place, store: &Path) -> Vec<String> {
     problems
 }
 
-/// Bytes of the user's that are neither in the workspace nor in the store.
+/// Returns the user's bytes that are neither in the workspace nor in the store.
 fn lost(place: &Place, store: &Path, tree: &Manifest, expected: &Expected) -> Vec<String> {
     let absent: Vec<_> = expected.contents.iter().filter(|(_, (bytes, _))| !tree.holds(bytes)).collect();
     if absent.is_empty() {
@@ -281,7 +283,7 @@ fn lost(place: &Place, store: &Path, tree: &Manifest, expected: &Expected) -> Ve
     lost.map(|(_, (_, path))| format!("the bytes of {path} are lost")).collect()
 }
 
-/// Temporary files, staging areas, journals and pins of what is gone that nobody cleared away.
+/// Returns temporary files, staging areas and journals that were not removed, and pins of checkpoints that are gone.
 fn leftovers(directory: &Path) -> Vec<String> {
     let mut found = Vec::new();
     for entry in fs::read_dir(directory).unwrap() {
@@ -290,7 +292,7 @@ fn leftovers(directory: &Path) -> Vec<String> {
         let is_directory = path.is_dir() && !path.is_symlink();
         let is_staged = directory.ends_with("backtrail/stage");
         let is_journal = directory.ends_with("backtrail") && ["journal", "staging"].contains(&name.as_str());
-        // A pack that never got its index is looked at by nobody.
+        // A pack without an index is never read.
         let is_half_a_pack = name.ends_with(".pack") && !path.with_extension("idx").exists();
         let is_pin = directory.ends_with("refs/pinned");
         let is_stray = is_pin && !directory.with_file_name("checkpoints").join(&name).exists();

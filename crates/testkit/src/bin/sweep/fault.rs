@@ -1,4 +1,4 @@
-//! Where a fault strikes, and which.
+//! The points at which faults strike, and the kinds of faults.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -7,7 +7,7 @@ use std::{
 
 use crate::strace::Call;
 
-/// Calls that change something on disk, or decide whether it is there after a power cut.
+/// Calls that change something on disk, or make changes durable.
 const CHANGING: &[&str] = &[
     "mkdir",
     "mkdirat",
@@ -47,7 +47,7 @@ const CHANGING: &[&str] = &[
     "fsetxattr",
 ];
 
-/// Calls that only look.
+/// Calls that only read.
 const READING: &[&str] = &[
     "read",
     "pread64",
@@ -67,7 +67,7 @@ const READING: &[&str] = &[
     "getcwd",
 ];
 
-/// Calls that need room.
+/// Calls that need disk space.
 const GROWING: &[&str] = &[
     "mkdir",
     "mkdirat",
@@ -90,26 +90,27 @@ const GROWING: &[&str] = &[
     "syncfs",
 ];
 
-/// Calls that make a file descriptor.
+/// Calls that create a file descriptor.
 const OPENING: &[&str] = &["openat", "openat2"];
 
-/// Every call that the sweep looks at; one that strace does not know yet is not made either.
+/// Returns the calls that the sweep traces, for strace. The question marks make strace ignore unknown calls, which the
+/// program does not make either.
 pub(crate) fn watched() -> String {
     CHANGING.iter().chain(READING).map(|name| format!("?{name}")).collect::<Vec<_>>().join(",")
 }
 
-/// What happens.
+/// The kind of a fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Fault {
-    /// The process is killed as it makes the call.
+    /// The process is killed at the call.
     Kill,
     /// The call fails.
     Error(&'static str),
-    /// A write that says it is done, with this result, and did nothing.
+    /// A write reports success with this result, but writes nothing.
     Lie(u64),
 }
 
-/// The k-th call of a name in a thread.
+/// The n-th call of a name in a thread.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Point {
     pub(crate) call: String,
@@ -118,7 +119,7 @@ pub(crate) struct Point {
 }
 
 impl Point {
-    /// The fault, for counting.
+    /// Returns the kind of the fault, for the statistics.
     pub(crate) fn sort(&self) -> String {
         match self.fault {
             Fault::Kill => "killed".into(),
@@ -128,10 +129,10 @@ impl Point {
         }
     }
 
-    /// What strace is told.
+    /// Returns the option for strace.
     pub(crate) fn injection(&self) -> String {
         let what = match self.fault {
-            // The call itself is not made any more.
+            // The call itself is not executed any more.
             Fault::Kill => "error=EIO:signal=KILL".to_owned(),
             Fault::Error(code) => format!("error={code}"),
             Fault::Lie(result) => format!("retval={result}"),
@@ -151,9 +152,9 @@ impl fmt::Display for Point {
     }
 }
 
-/// Every point of an operation whose calls are these.
+/// Returns every point of an operation with these calls.
 pub(crate) fn points(calls: &[Call]) -> Vec<Point> {
-    // Calls are counted per name and thread; the numbers of all threads together are the points.
+    // Calls are counted per name and thread, as strace does. The points are the union over all threads.
     let mut counts: BTreeMap<(&str, &str), usize> = BTreeMap::new();
     let mut found: BTreeSet<Point> = BTreeSet::new();
     for call in calls {

@@ -1,7 +1,7 @@
-//! The same, done to git's own commands, for comparison.
+//! Applies the sweep to git's own commands, for comparison.
 //!
-//! What is counted is what a person would find afterwards: a tree that is neither old nor new, files that are missing or
-//! torn, a lock that stops the next command, commits that failed beside each other.
+//! Counts the problems that a user would find afterwards: a tree that is neither old nor new, files that are missing or
+//! torn, a lock that blocks the next command, concurrent commits that failed.
 
 use std::process::{Command, ExitCode, Stdio};
 
@@ -18,7 +18,7 @@ use crate::{
 const RESET: Scenario = scenario("git reset --hard", prepare, &["reset", "-q", "--hard", "HEAD~1"]);
 const COMMIT: Scenario = scenario("git commit", prepare, &["commit", "-q", "-a", "-m", "swept"]);
 
-/// Runs git where the sweep runs the program.
+/// Sweeps git instead of the program.
 pub(crate) fn compare(_: &Arguments) -> ExitCode {
     let program = which_git();
     let place = Place::new(&program, 0);
@@ -35,7 +35,7 @@ fn which_git() -> std::path::PathBuf {
     found.unwrap_or_else(|| "git".into())
 }
 
-/// Two commits with edits, deletions and new files between them.
+/// Prepares two commits with edits, deletions and new files between them.
 fn prepare(place: &Place) {
     let git = |words: &[&str]| assert!(place.git(&place.path("ws"), words).status.success(), "git {words:?}");
     git(&["init", "-q"]);
@@ -81,7 +81,7 @@ fn kill_everywhere(place: &Place, scenario: &Scenario) {
     println!("  {lost} times the unsaved edit is nowhere any more");
 }
 
-/// Is there a file with bytes of neither side, or none where both sides have one?
+/// Returns whether a file has bytes of neither side, or is missing although both sides have it.
 fn has_torn_file(tree: &Manifest, old: &Manifest, new: &Manifest) -> bool {
     let is_torn = |(path, found): (&Vec<u8>, &Found)| {
         matches!(found, Found::File(..)) && old.0.get(path) != Some(found) && new.0.get(path) != Some(found)

@@ -1,13 +1,13 @@
-//! The sweep from outside: kills the built program at every system call that changes something, lets each call fail,
-//! and checks that nothing is lost.
+//! The external sweep: kills the built program at every system call that changes something, makes each call fail, and
+//! checks that nothing is lost.
 //!
 //! ```text
 //! sweep [--skip N] [--sample N] [--seed N] [--seconds N] [--jobs N] [--only OPERATION] [--fault WORD] [--at POINT]… [--program PATH]
 //! sweep --git
 //! ```
 //!
-//! Where `strace` can't be used, it says so and ends well. With `--git` the same is done to git's own commands, for
-//! comparison: what breaks is counted, and is no failure of this program.
+//! If `strace` can't be used, the program reports that and ends with success. With `--git`, the same is done to git's
+//! own commands for comparison: problems are counted, but are no failures of this program.
 
 #![expect(clippy::print_stdout, reason = "it prints what it counted")]
 #![expect(clippy::unwrap_used, reason = "a tool for tests stops where its own set-up fails")]
@@ -35,10 +35,10 @@ use fault::Point;
 use place::Place;
 use scenario::Scenario;
 
-/// So many failures are printed in full.
+/// The maximum number of failures that are printed in full.
 const SHOWN_FAILURES: usize = 40;
 
-/// After so many points it says how far it is.
+/// The number of points between two progress messages.
 const SHOWN_PROGRESS: usize = 500;
 
 struct Arguments {
@@ -91,11 +91,11 @@ impl Arguments {
     }
 }
 
-/// What became of the points of one operation and one sort of fault.
+/// The results of one operation with one kind of fault.
 #[derive(Default, Clone)]
 struct Count {
     tried: usize,
-    /// It failed, or was killed, before it had changed a byte.
+    /// The number of runs that failed, or were killed, before they had changed a byte.
     untouched: usize,
     failed: usize,
 }
@@ -126,7 +126,7 @@ fn sweep(arguments: &Arguments) -> ExitCode {
     let started = Instant::now();
     let mut scenarios: Vec<Scenario> = scenario::all();
     if let Some(only) = &arguments.only {
-        // The one of this name; where there is none, those with it in their name.
+        // Selects the scenario with this name. If there is none, selects all scenarios whose names contain it.
         let is_exact = scenarios.iter().any(|scenario| scenario.name == only);
         scenarios.retain(|scenario| if is_exact { scenario.name == only } else { scenario.name.contains(only) });
     }
@@ -149,7 +149,7 @@ fn sweep(arguments: &Arguments) -> ExitCode {
         is_wanted && (arguments.points.is_empty() || arguments.points.contains(&point.to_string()))
     });
     let total = work.len();
-    // However early it ends, every operation and every sort of fault had its share.
+    // Even if the sweep ends early, every operation and every kind of fault has had its share.
     work.sort_by_cached_key(|(number, point)| place_in_line(arguments.seed, scenarios[*number].name, point));
     work.drain(..arguments.skip.min(total));
     work.truncate(arguments.sample.unwrap_or(total));
@@ -206,7 +206,7 @@ fn sweep(arguments: &Arguments) -> ExitCode {
     report(&counts.into_inner().unwrap(), missed.into_inner(), started)
 }
 
-/// Without rhythm, and the same for a point whatever other points there are.
+/// Returns a pseudo-random sort key. The key of a point does not depend on the other points.
 fn place_in_line(seed: u64, operation: &str, point: &Point) -> u64 {
     let mut hasher = DefaultHasher::new();
     (seed, operation, point.to_string()).hash(&mut hasher);

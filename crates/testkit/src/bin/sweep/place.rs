@@ -1,4 +1,4 @@
-//! A workspace with its home that can be put back as it was, over and over, under the same path.
+//! A workspace with its home that can be reset to a remembered state repeatedly, under the same path.
 
 use std::{
     collections::HashMap,
@@ -12,7 +12,7 @@ use backtrail_testkit::{Manifest, git_directory_bytes};
 
 use crate::scenario::Scenario;
 
-/// The parts that a place is made of.
+/// The top-level directories of a place.
 const PARTS: [&str; 4] = ["ws", "home", "outside", "elsewhere"];
 
 pub(crate) struct Place {
@@ -21,7 +21,7 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// In memory, where the system has a place for that.
+    /// Creates a place, in memory if the system has a memory file system.
     pub(crate) fn new(program: &Path, number: usize) -> Self {
         let memory = Path::new("/dev/shm");
         let above = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
@@ -40,20 +40,20 @@ impl Place {
         self.base.path().join("log")
     }
 
-    /// The command of a scenario, the program in front.
+    /// Returns the command line of a scenario, starting with the program.
     pub(crate) fn words(&self, scenario: &Scenario) -> Vec<String> {
         let place = |word: &&str| word.replace("{elsewhere}", &self.path("elsewhere").display().to_string());
         let program = self.program.display().to_string();
         std::iter::once(program).chain(scenario.command.iter().map(place)).collect()
     }
 
-    /// Runs the command of a scenario without any fault.
+    /// Runs the command of a scenario without a fault.
     pub(crate) fn run_scenario(&self, scenario: &Scenario) -> Output {
         let words = self.words(scenario);
         self.run(&words.iter().skip(1).map(String::as_str).collect::<Vec<_>>())
     }
 
-    /// The environment of every command: nothing of the user's.
+    /// Sets the environment of a command. It contains nothing of the user's.
     pub(crate) fn surround(&self, command: &mut Command) {
         command.current_dir(self.path("ws")).env_clear();
         command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
@@ -63,7 +63,7 @@ impl Place {
         for (name, value) in [("NAME", "Test"), ("EMAIL", "test@example.invalid")] {
             command.env(format!("GIT_AUTHOR_{name}"), value).env(format!("GIT_COMMITTER_{name}"), value);
         }
-        // One worker, so that the same calls are made each time.
+        // A single worker thread, so that every run makes the same calls.
         command.env("RAYON_NUM_THREADS", "1");
     }
 
@@ -75,7 +75,7 @@ impl Place {
         command.output().unwrap()
     }
 
-    /// Runs the program, which must succeed.
+    /// Runs the program and returns its stdout. Panics if it fails.
     pub(crate) fn ok(&self, words: &[&str]) -> String {
         let output = self.run(words);
         assert!(output.status.success(), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
@@ -89,7 +89,7 @@ impl Place {
         command.current_dir(directory).args(words).stdin(Stdio::null()).output().unwrap()
     }
 
-    /// The store; none where there is none yet.
+    /// Returns the store. Returns `None` if there is none yet.
     pub(crate) fn store(&self) -> Option<PathBuf> {
         let stores = fs::read_dir(self.path("home/backtrail/stores")).ok()?;
         stores.filter_map(Result::ok).map(|entry| entry.path()).next()
@@ -118,17 +118,18 @@ impl Place {
         remove(&self.path("ws").join(name));
     }
 
-    /// The tree of the workspace as it is now.
+    /// Returns the current tree of the workspace.
     pub(crate) fn manifest(&self) -> Manifest {
         Manifest::of(&self.path("ws"))
     }
 
-    /// Every byte of everything, repositories and stores included.
+    /// Returns every byte of the place, repositories and stores included.
     pub(crate) fn everything(&self) -> Manifest {
         git_directory_bytes(&self.base.path().join("now"))
     }
 
-    /// Where the user's repository stands: commit, branch and index; and what a crash could leave in it.
+    /// Returns the position of the user's repository (commit, branch and index) and the files that a crash could leave
+    /// in it.
     pub(crate) fn git_state(&self) -> Vec<String> {
         let ask = |words: &[&str]| {
             let answer = self.git(&self.path("ws"), words);
@@ -143,7 +144,7 @@ impl Place {
         state
     }
 
-    /// Every byte of the user's repositories.
+    /// Returns every byte of the user's repositories.
     pub(crate) fn git_directories(&self) -> Vec<Manifest> {
         ["ws/.git", "ws/nested/.git"]
             .iter()
@@ -153,7 +154,7 @@ impl Place {
             .collect()
     }
 
-    /// Empties everything; the workspace stays the same directory, as its store knows it.
+    /// Empties the place. The workspace stays the same directory, because its store is bound to it.
     pub(crate) fn clear(&self) {
         for part in PARTS {
             for entry in fs::read_dir(self.path(part)).unwrap() {
@@ -162,7 +163,7 @@ impl Place {
         }
     }
 
-    /// Remembers how everything is now.
+    /// Remembers the current state of everything.
     pub(crate) fn remember(&self) {
         let template = self.base.path().join("template");
         if template.exists() {
@@ -171,7 +172,7 @@ impl Place {
         copy(&self.base.path().join("now"), &template, &mut HashMap::new());
     }
 
-    /// Puts everything back as it was remembered.
+    /// Resets everything to the remembered state.
     pub(crate) fn reset(&self) {
         self.clear();
         let mut linked = HashMap::new();
@@ -194,7 +195,7 @@ fn remove(path: &Path) {
     }
 }
 
-/// Copies a tree with links, hard links and modes.
+/// Copies a tree with symlinks, hard links and modes.
 fn copy(from: &Path, to: &Path, linked: &mut HashMap<u64, PathBuf>) {
     let metadata = fs::symlink_metadata(from).unwrap();
     if metadata.is_symlink() {

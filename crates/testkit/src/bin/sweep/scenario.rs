@@ -1,4 +1,4 @@
-//! The operations that are swept, each with what is there before.
+//! The operations that are swept, each with its preparation.
 
 use backtrail_testkit::Random;
 
@@ -8,21 +8,21 @@ use crate::{
     strace,
 };
 
-/// One operation.
+/// An operation.
 pub(crate) struct Scenario {
     pub(crate) name: &'static str,
     pub(crate) prepare: fn(&Place),
-    /// What is run; `{elsewhere}` is a directory beside the workspace.
+    /// The arguments of the program. `{elsewhere}` is a directory beside the workspace.
     pub(crate) command: &'static [&'static str],
-    /// A restore was interrupted before: finishing it and taking it back are both right.
+    /// Set if a restore was interrupted before. Then finishing it and taking it back are both correct.
     pub(crate) is_interrupted: bool,
-    /// A fault that strikes each time, as on a system that lacks something.
+    /// A fault that is injected every time, to simulate a system that lacks a feature.
     pub(crate) always: Option<&'static str>,
-    /// The exit status when all went well.
+    /// The exit status of a successful run.
     pub(crate) exit: i32,
-    /// What a command that the program runs does to the workspace.
+    /// The changes that a command started by the program makes to the workspace.
     pub(crate) done_by_command: Option<fn(&Place)>,
-    /// The user's repository moves with the files.
+    /// Set if the user's repository moves with the files.
     pub(crate) moves_git: bool,
 }
 
@@ -87,7 +87,7 @@ fn first(place: &Place) {
     init(place, "ws/nested");
 }
 
-/// So much that a part becomes a pack of its own while the rest is still being made.
+/// Writes so much data that a part of it is sealed as a pack while the rest is still being written.
 fn large(place: &Place) {
     first(place);
     for number in 0..3 {
@@ -95,7 +95,7 @@ fn large(place: &Place) {
     }
 }
 
-/// So many files that a restore sees to them side by side.
+/// Writes so many files that a restore handles them in parallel.
 fn many(place: &Place) {
     let path = |number: usize| format!("d{}/{number}", number % 7);
     init(place, "ws");
@@ -110,7 +110,7 @@ fn init(place: &Place, directory: &str) {
     assert!(place.git(&place.path(directory), &["init", "-q"]).status.success());
 }
 
-/// Every sort of entry, saved as `one`; then every sort of change, saved as `two`; then unsaved edits.
+/// Saves every kind of entry as `one`, then every kind of change as `two`, then makes unsaved edits.
 fn edited(place: &Place) {
     saved(place);
     place.write("edited", "unsaved work\n");
@@ -175,12 +175,12 @@ fn saved(place: &Place) {
     place.ok(&["save", "-m", "two", "--name", "two"]);
 }
 
-/// So many checkpoints that the next save merges packs and packs refs.
+/// Takes so many checkpoints that the next save merges packs and packs refs.
 fn crowded(place: &Place) {
     place.write("a", "0\n");
     place.ok(&["save", "-m", "one", "--name", "one"]);
     for number in 0..100 {
-        // Every other one has nothing new, and so no pack of its own but for its commit.
+        // Every second checkpoint has no new content, so its pack contains nothing but the commit.
         place.write("a", &format!("{}\n", number / 2));
         place.ok(&["save", "-m", "more", "--allow-empty"]);
     }
@@ -215,7 +215,7 @@ fn deleted(place: &Place) {
     place.ok(&["delete", "one"]);
 }
 
-/// A repository that has moved on since the checkpoint, with unsaved edits.
+/// Prepares a repository that has moved on since the checkpoint, with unsaved edits.
 fn committed(place: &Place) {
     let git = |words: &[&str]| assert!(place.git(&place.path("ws"), words).status.success(), "git {words:?}");
     place.write("a", "1\n");
@@ -238,7 +238,7 @@ fn reset(place: &Place) {
     place.write("after", "edit\n");
 }
 
-/// A restore that was killed in the middle of applying.
+/// Prepares a restore that was killed while it was being applied.
 fn interrupted(place: &Place) {
     edited(place);
     let restore = scenario("interrupted", edited, &["restore", "one"]);

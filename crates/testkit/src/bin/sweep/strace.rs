@@ -1,4 +1,4 @@
-//! Runs the program under strace: once to see its calls, then with a fault at one of them.
+//! Runs the program under strace: once to record its calls, then with a fault at one of them.
 
 use std::{
     os::unix::process::ExitStatusExt,
@@ -11,29 +11,29 @@ use crate::{
     scenario::Scenario,
 };
 
-/// One system call.
+/// A system call.
 #[derive(Debug, Clone)]
 pub(crate) struct Call {
     pub(crate) thread: String,
     pub(crate) name: String,
-    /// Made before the program's own code runs.
+    /// Set if the call was made before the program's own code runs.
     pub(crate) is_of_loader: bool,
-    /// It opens a file for writing.
+    /// Set if the call opens a file for writing.
     pub(crate) is_for_writing: bool,
-    /// How many bytes it wrote.
+    /// The number of bytes that the call wrote.
     pub(crate) written: Option<u64>,
 }
 
-/// How a run with a fault ended.
+/// The result of a run with a fault.
 #[derive(Debug, Clone)]
 pub(crate) struct Done {
     pub(crate) was_injected: bool,
-    /// None where it was killed.
+    /// The exit code. `None` if the program was killed.
     pub(crate) code: Option<i32>,
     pub(crate) stderr: String,
 }
 
-/// Why strace can't be used here; none where it can.
+/// Returns why strace can't be used here. Returns `None` if it can.
 pub(crate) fn is_missing() -> Option<String> {
     let tried = Command::new("strace").args(["-f", "--seccomp-bpf", "-o", "/dev/null", "true"]).output();
     match tried {
@@ -55,11 +55,11 @@ fn command(place: &Place, options: &[&str], scenario: &Scenario) -> Command {
     command
 }
 
-/// The calls of a run without any fault.
+/// Returns the calls of a run without a fault.
 ///
 /// # Panics
 ///
-/// Where the run fails: there is nothing to sweep then.
+/// Panics if the run fails: then there is nothing to sweep.
 pub(crate) fn baseline(place: &Place, scenario: &Scenario) -> Vec<Call> {
     let trace = format!("trace={},sigaltstack,poll", fault::watched());
     let output = command(place, &["-e", &trace], scenario).output().unwrap();
@@ -78,7 +78,7 @@ fn calls(text: &str) -> Vec<Call> {
         if rest.starts_with("<...") || !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
             continue;
         }
-        // What Rust's start-up, or git's, does after the dynamic loader is through.
+        // These calls belong to the start-up code of Rust or git, which runs after the dynamic loader has finished.
         has_started |= name == "sigaltstack" || name == "poll" || rest.contains("/dev/null");
         if name == "sigaltstack" || name == "poll" {
             continue;
@@ -95,14 +95,14 @@ fn calls(text: &str) -> Vec<Call> {
     found
 }
 
-/// Runs it with a fault.
+/// Runs a scenario with a fault.
 pub(crate) fn inject(place: &Place, scenario: &Scenario, point: &Point) -> Done {
     let also = if scenario.always.is_some() { ",renameat2" } else { "" };
     let trace = format!("trace={}{also}", point.call);
     let injection = point.injection();
     let mut options = vec!["-e", &trace, "-e", &injection];
     if point.fault != Fault::Kill {
-        // Quicker; but an injected signal gets lost this way.
+        // Faster, but an injected signal gets lost with this option.
         options.push("--seccomp-bpf");
     }
     let output = command(place, &options, scenario).output().unwrap();
