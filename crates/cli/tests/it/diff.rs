@@ -196,12 +196,9 @@ fn what_would_be_left_out_by_now_is_told() {
 
 /// Applies what was printed to the files of a checkpoint, with stock git.
 fn applies(place: &Place, patch: &[u8]) -> bool {
-    let copy = place.path("copy");
-    let place_of_patch = place.path("patch");
+    let number = (1..).find(|number| !place.path(&format!("copy-{number}")).exists()).unwrap();
+    let (copy, place_of_patch) = (place.path(&format!("copy-{number}")), place.path("patch"));
     fs::write(&place_of_patch, patch).unwrap();
-    if copy.exists() {
-        fs::remove_dir_all(&copy).unwrap();
-    }
     place.ok(["export", "@", copy.to_str().unwrap()]);
     let init = std::process::Command::new("git").args(["init", "-q"]).arg(&copy).status().unwrap();
     let apply = std::process::Command::new("git")

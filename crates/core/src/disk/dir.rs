@@ -524,3 +524,25 @@ impl AsFd for Dir {
         self.0.as_fd()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One call for many levels must see the link that one call for each level would see.
+    #[test]
+    fn a_link_on_a_long_way_down_is_not_followed() {
+        let place = tempfile::tempdir().unwrap();
+        let beside = place.path().join("beside");
+        std::fs::create_dir_all(place.path().join("d/".repeat(40))).unwrap();
+        let path = |levels: usize| vec!["d"; levels].join("/").into_bytes();
+        let root = || Dir::open(place.path()).unwrap();
+        assert!(root().open_below(&path(40)).is_ok());
+        std::fs::rename(place.path().join("d/".repeat(20)), &beside).unwrap();
+        std::os::unix::fs::symlink(&beside, place.path().join("d/".repeat(19)).join("d")).unwrap();
+        assert!(place.path().join("d/".repeat(40)).exists(), "the link leads there");
+        assert!(root().open_below(&path(19)).is_ok());
+        assert!(root().open_below(&path(20)).is_err());
+        assert!(root().open_below(&path(40)).is_err());
+    }
+}

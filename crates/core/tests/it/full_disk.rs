@@ -3,9 +3,15 @@
 use std::io::Write;
 
 use backtrail::{CheckpointId, ErrorCode, Kind, RestoreRequest, SaveRequest, Settings};
-use backtrail_testkit::{Random, TestWorkspace};
+use backtrail_testkit::{
+    Random, TestWorkspace,
+    crash::{Driver, Ended, Fault},
+};
 
 use crate::refused::Mounted;
+
+const DRIVER: Driver = Driver { child_test: "crash::child" };
+const ENOSPC: i32 = 28;
 
 /// A workspace whose stores lie on a small file system of their own; none where that can't be had.
 fn on_small_disk() -> Option<(TestWorkspace, Mounted)> {
@@ -93,4 +99,25 @@ fn prune_fails_if_a_full_disk_kept_it_from_reclaiming_anything() {
     assert_eq!(error.code(), ErrorCode::NoSpace, "{error}");
     assert_eq!(ws.open().verify().unwrap().damaged.len(), 0);
     assert_eq!(ws.open().list(&Default::default()).unwrap().len(), 3);
+}
+
+/// The same without privileges: the first attempt to write the trace finds no room, and the next one does.
+#[test]
+fn a_trace_that_found_no_room_is_written_once_there_is_some() {
+    let prepared = || {
+        let ws = TestWorkspace::new();
+        ws.write("file", "1\n");
+        ws.save_with(&SaveRequest { name: Some("one".into()), ..SaveRequest::default() });
+        ws.write("file", "2\n");
+        ws.save();
+        ws
+    };
+    let points = DRIVER.points(&prepared().base(), "delete one");
+    let trace = points.iter().position(|point| point == "append to store file").unwrap();
+    let ws = prepared();
+    assert!(ws.store().join("backtrail/stat-cache").exists());
+    assert_eq!(DRIVER.run(&ws.base(), "delete one", trace + 1, Fault::Error(ENOSPC)), Ended::Done);
+    assert!(!ws.store().join("backtrail/stat-cache").exists(), "its room was used");
+    assert_eq!(ws.open().list(&Default::default()).unwrap().len(), 1);
+    assert!(!ws.save_with(&SaveRequest::default()).created, "the next scan does without it");
 }

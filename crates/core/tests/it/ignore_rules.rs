@@ -573,7 +573,7 @@ fn rules_with_many_stars_take_no_time() {
     let (sender, receiver) = std::sync::mpsc::channel();
     let workspace = ws.open();
     let now = ws.now();
-    std::thread::spawn(move || sender.send(workspace.save(&SaveRequest::default(), now)));
+    std::thread::spawn(move || sender.send(Box::new(workspace.save(&SaveRequest::default(), now))));
     let saved = receiver.recv_timeout(std::time::Duration::from_secs(60)).expect("a save that ends").unwrap();
     assert_eq!(ws.paths_in_store(&saved.checkpoint.id).len(), 22);
 }
