@@ -10,7 +10,7 @@ use crate::{
     place::{Place, assert_shown},
 };
 
-pub(crate) const LARGE: [u8; 200_000] = [b'g'; 200_000];
+pub(crate) static LARGE: [u8; 200_000] = [b'g'; 200_000];
 
 /// A workspace with a saved file `grown.bin` and a limit that it has not reached.
 pub(crate) fn before_growing() -> Place {

@@ -34,7 +34,7 @@ fn ignored_files_that_changed_came_or_went_are_named() {
         fs::write(root.join("changed.log"), "22\n").unwrap();
         fs::write(root.join("made.log"), "new\n").unwrap();
         fs::remove_file(root.join("gone.log")).unwrap();
-        fs::remove_dir_all(root.join("dir")).unwrap();
+        ws.remove("dir");
         fs::write(root.join("k"), "2\n").unwrap();
         fs::write(root.join("captured"), "new\n").unwrap();
     });
@@ -52,7 +52,7 @@ fn a_restore_that_brings_everything_back_leaves_nothing_to_name() {
     ws.write("empty/.keep", "");
     let found = remains_of(&ws, |root| {
         fs::remove_file(root.join("a/k")).unwrap();
-        fs::remove_dir_all(root.join("empty")).unwrap();
+        ws.remove("empty");
         fs::write(root.join("a/new"), "1\n").unwrap();
         fs::create_dir_all(root.join("b/c")).unwrap();
         fs::write(root.join("b/c/d"), "1\n").unwrap();
@@ -69,7 +69,7 @@ fn new_and_removed_directories_are_one_entry() {
         ws.write(name, "1\n");
     }
     let found = remains_of(&ws, |root| {
-        fs::remove_dir_all(root.join("out/old")).unwrap();
+        ws.remove("out/old");
         fs::remove_file(root.join("out/kept/a")).unwrap();
         fs::create_dir_all(root.join("out/new/in")).unwrap();
         fs::write(root.join("out/new/in/x"), "1\n").unwrap();
@@ -165,7 +165,7 @@ fn a_skipped_file_that_became_a_directory_is_named() {
     let found = remains_of(&ws, |root| {
         fs::remove_file(root.join("x")).unwrap();
         fs::create_dir(root.join("x")).unwrap();
-        fs::remove_dir_all(root.join("d")).unwrap();
+        ws.remove("d");
         fs::write(root.join("d"), "1\n").unwrap();
     });
     assert_eq!(found, ["d", "x"]);
