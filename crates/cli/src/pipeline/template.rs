@@ -18,6 +18,8 @@ enum Quotes {
     None,
     Single,
     Double,
+    /// A comment, up to the end of the line.
+    Comment,
 }
 
 /// Returns the environment variable that passes a value to a shell.
@@ -85,20 +87,22 @@ impl Template {
     /// command.
     pub(super) fn to_shell(&self) -> String {
         let mut out = String::new();
-        let mut quotes = Quotes::None;
+        let mut position = Position { quotes: Quotes::None, before: ' ' };
         for piece in &self.0 {
             match piece {
                 Piece::Text(text) => {
-                    quotes = quotes_after(text, quotes);
+                    position = position.after(text);
                     out.push_str(text);
                 }
                 Piece::Variable(name) => {
                     let value = format!("${{{}}}", carrier(name));
-                    out.push_str(&match quotes {
+                    out.push_str(&match position.quotes {
                         Quotes::None => format!("\"{value}\""),
-                        Quotes::Double => value,
+                        Quotes::Double | Quotes::Comment => value,
                         Quotes::Single => format!("'\"{value}\"'"),
                     });
+                    // A value is a part of a word: a `#` right behind it starts no comment.
+                    position.before = '"';
                 }
             }
         }
@@ -115,28 +119,37 @@ impl Template {
     }
 }
 
-/// Returns the quotes that are open after this text. Quotes in comments are skipped, as in the shell.
-fn quotes_after(text: &str, mut quotes: Quotes) -> Quotes {
-    let mut characters = text.chars();
-    let mut before = ' ';
-    while let Some(c) = characters.next() {
-        quotes = match (quotes, c) {
-            (Quotes::None | Quotes::Double, '\\') => {
-                characters.next();
-                quotes
-            }
-            (Quotes::None, '#') if before.is_whitespace() || ";&|(".contains(before) => {
-                characters.find(|c| *c == '\n');
-                quotes
-            }
-            (Quotes::None, '\'') => Quotes::Single,
-            (Quotes::None, '"') => Quotes::Double,
-            (Quotes::Single, '\'') | (Quotes::Double, '"') => Quotes::None,
-            _ => quotes,
-        };
-        before = c;
+/// Where the text of a template stands, in the eyes of the shell.
+#[derive(Clone, Copy)]
+struct Position {
+    quotes: Quotes,
+    /// The last character.
+    before: char,
+}
+
+impl Position {
+    /// Returns the position behind a text.
+    fn after(self, text: &str) -> Self {
+        let Self { mut quotes, mut before } = self;
+        let mut characters = text.chars();
+        while let Some(c) = characters.next() {
+            let starts_word = before.is_whitespace() || ";&|(".contains(before);
+            quotes = match (quotes, c) {
+                (Quotes::None | Quotes::Double, '\\') => {
+                    characters.next();
+                    quotes
+                }
+                (Quotes::None, '#') if starts_word => Quotes::Comment,
+                (Quotes::Comment, '\n') => Quotes::None,
+                (Quotes::None, '\'') => Quotes::Single,
+                (Quotes::None, '"') => Quotes::Double,
+                (Quotes::Single, '\'') | (Quotes::Double, '"') => Quotes::None,
+                _ => quotes,
+            };
+            before = c;
+        }
+        Self { quotes, before }
     }
-    quotes
 }
 
 #[cfg(test)]
@@ -167,5 +180,8 @@ mod tests {
         assert_eq!(shell(r#"echo \"{{w}}"#), r#"echo \""${w}""#);
         assert_eq!(shell("true # it's\necho {{w}}"), "true # it's\necho \"${w}\"");
         assert_eq!(shell("echo a#'{{w}}'"), r#"echo a#''"${w}"''"#);
+        // The comment goes on behind a variable in it.
+        assert_eq!(shell("# keep {{w}}'s value\necho {{w}}"), "# keep ${w}'s value\necho \"${w}\"");
+        assert_eq!(shell("echo {{w}}#'{{w}}'"), r##"echo "${w}"#''"${w}"''"##);
     }
 }
