@@ -248,7 +248,7 @@ impl Run {
 
     fn exclude(&mut self) {
         let pattern = self.random.pick(&EXCLUDES[..3]).to_owned();
-        let (_, all) = self.open().exclude(&self.ws.root(), &[pattern.clone()], self.ws.now()).unwrap();
+        let (_, all) = self.open().exclude(&self.ws.root(), std::slice::from_ref(&pattern), self.ws.now()).unwrap();
         if self.open().has_store().unwrap() {
             self.confirmed.insert(pattern);
         }
