@@ -2,6 +2,8 @@
 
 use std::{io, path::Path};
 
+use serde_json::{Map, Value};
+
 use super::{ExactText, Layout};
 use crate::{
     disk::{
@@ -147,15 +149,35 @@ impl IdentityFile {
     /// Reads the file. Returns `None` if it is missing, unreadable or damaged.
     pub(crate) fn read(layout: &Layout) -> Option<Self> {
         let bytes = private::read(&layout.identity()).ok()??;
-        serde_json::from_slice(&bytes).ok()
+        let mut fields: Map<String, Value> = serde_json::from_slice(&bytes).ok()?;
+        // A store of an older version has no checksum.
+        if let Some(recorded) = fields.shift_remove(CHECKSUM)
+            && recorded != checksum(&fields)
+        {
+            return None;
+        }
+        serde_json::from_value(Value::Object(fields)).ok()
     }
 
     /// Writes the file durably.
     pub(crate) fn write(&self, layout: &Layout) -> Result<()> {
         let path = layout.identity();
-        let text = serde_json::to_string(self).map_err(|error| Error::Internal(error.to_string()))?;
+        let internal = |error: serde_json::Error| Error::Internal(error.to_string());
+        let text = serde_json::to_string(self).map_err(internal)?;
+        let mut fields: Map<String, Value> = serde_json::from_str(&text).map_err(internal)?;
+        let checksum = checksum(&fields);
+        fields.insert(CHECKSUM.to_owned(), checksum);
+        let text = Value::Object(fields).to_string();
         private::replace(&path, format!("{text}\n").as_bytes(), Durability::Synced).or_fail("write", path)
     }
+}
+
+/// The field that holds the checksum of the others. A flipped bit in a number would make the directory another one.
+const CHECKSUM: &str = "checksum";
+
+fn checksum(fields: &Map<String, Value>) -> Value {
+    let text = serde_json::to_string(fields).unwrap_or_default();
+    Value::String(format!("{:08x}", crc32fast::hash(text.as_bytes())))
 }
 
 /// Returns whether both values are known and differ.
