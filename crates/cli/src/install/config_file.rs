@@ -66,20 +66,23 @@ impl ConfigFile {
 
     /// Replaces the file's text. Returns the directories that had to be created, outermost first.
     pub(crate) fn write(&self, text: &str, is_executable: bool) -> io::Result<Vec<PathBuf>> {
+        let mark = if self.has_mark() { BYTE_ORDER_MARK } else { "" };
+        let usual_mode = if is_executable { 0o777 } else { 0o666 };
+        self.replace(format!("{mark}{text}").as_bytes(), usual_mode, self)
+    }
+
+    /// Replaces the file's bytes, with the permissions and the owner of `like`.
+    fn replace(&self, bytes: &[u8], usual_mode: u32, like: &Self) -> io::Result<Vec<PathBuf>> {
         let directory = self.target.parent().ok_or(io::ErrorKind::InvalidInput)?;
         let made = make_directories(directory)?;
         self.refuse_if_changed()?;
-        let usual = if is_executable { 0o777 } else { 0o666 };
-        let (mut file, temporary) = temporary_in(directory, self.mode.unwrap_or(usual))?;
+        let (mut file, temporary) = temporary_in(directory, like.mode.unwrap_or(usual_mode))?;
         let result = (|| {
-            if self.has_mark() {
-                file.write_all(BYTE_ORDER_MARK.as_bytes())?;
-            }
-            file.write_all(text.as_bytes())?;
-            if let Some(mode) = self.mode {
+            file.write_all(bytes)?;
+            if let Some(mode) = like.mode {
                 file.set_permissions(Permissions::from_mode(mode))?;
             }
-            if let Some((user, group)) = self.owner {
+            if let Some((user, group)) = like.owner {
                 // Only root can change the owner; other users own the new file already.
                 drop(std::os::unix::fs::fchown(&file, Some(user), Some(group)));
             }
@@ -110,7 +113,7 @@ impl ConfigFile {
     pub(crate) fn put_back(&self, made: &[PathBuf]) -> io::Result<()> {
         let present = Self::read(&self.path)?;
         match &self.bytes {
-            Some(_) => present.write(self.text().unwrap_or_default(), false).map(drop),
+            Some(bytes) => present.replace(bytes, 0o666, self).map(drop),
             None if present.exists() => present.remove(made),
             None => Ok(()),
         }
@@ -182,6 +185,20 @@ mod tests {
         assert_eq!(fs::read(&real).unwrap(), "\u{feff}two".as_bytes());
         assert_eq!(fs::metadata(&real).unwrap().mode() & 0o777, 0o604);
         assert_eq!(fs::read_dir(place.path()).unwrap().count(), 2);
+    }
+
+    /// A hook script that was removed came back without its permission to run.
+    #[test]
+    fn a_removed_file_is_put_back_with_its_mode_and_mark() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("hook");
+        fs::write(&path, "\u{feff}#!/bin/sh").unwrap();
+        fs::set_permissions(&path, Permissions::from_mode(0o750)).unwrap();
+        let file = ConfigFile::read(&path).unwrap();
+        file.remove(&[]).unwrap();
+        file.put_back(&[]).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), "\u{feff}#!/bin/sh".as_bytes());
+        assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o750);
     }
 
     #[test]

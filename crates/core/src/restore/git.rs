@@ -54,10 +54,13 @@ impl Workspace {
             let Some(position) = position else { return Ok(None) };
             // Only a repository whose top is the workspace is ever moved. One around the workspace is another
             // repository.
-            let Some(repository) = self.repository_to_move()?.filter(UserRepository::is_own) else {
-                let path = WorkspacePath::new(b".git").unwrap_or_default();
-                stays.push(Conflict { path, reason: GONE.to_owned(), kept: None });
-                return Ok(None);
+            let repository = match self.repository_to_move()? {
+                Some(repository) if repository.is_own()? => repository,
+                _ => {
+                    let path = WorkspacePath::new(b".git").unwrap_or_default();
+                    stays.push(Conflict { path, reason: GONE.to_owned(), kept: None });
+                    return Ok(None);
+                }
             };
             return repository.plan_move(&Destination::Back(&position, read(INDEX)?));
         }
@@ -93,23 +96,26 @@ impl Workspace {
         };
         for step in &journal.git {
             let path = place(&step.path)?;
-            let repository = repository.as_ref().map(|found| found.as_ref().filter(|found| found.may_change(&path)));
             // Commits are kept before their branch leaves them, and the index follows HEAD. On the way back, a commit
             // is released once its branch has it again.
             let is_held_back = is_short && (!journal.taken_back || step.new.is_none());
-            let reason = match repository {
+            let reason = match &repository {
                 Err(why) => why,
                 Ok(None) => GONE,
-                Ok(Some(_)) if is_held_back => HELD_BACK,
-                Ok(Some(repository)) => {
-                    let change = || change(repository, writer, journal, step, &path);
-                    match attempt.insist(change, refusal_in) {
-                        Ok(Replaced::Done) => continue,
-                        Ok(Replaced::Changed) => "somebody changed it in the meantime",
-                        Ok(Replaced::Locked) => "another git process held it all the time",
-                        Err(error) => left(&error).ok_or(error)?,
+                Ok(Some(repository)) => match attempt.insist(|| repository.may_change(&path), refusal_in) {
+                    Ok(false) => GONE,
+                    Ok(true) if is_held_back => HELD_BACK,
+                    Ok(true) => {
+                        let change = || change(repository, writer, journal, step, &path);
+                        match attempt.insist(change, refusal_in) {
+                            Ok(Replaced::Done) => continue,
+                            Ok(Replaced::Changed) => "somebody changed it in the meantime",
+                            Ok(Replaced::Locked) => "another git process held it all the time",
+                            Err(error) => left(&error).ok_or(error)?,
+                        }
                     }
-                }
+                    Err(error) => left(&error).ok_or(error)?,
+                },
             };
             is_short |= step.new.is_some();
             conflicts.push(self.git_conflict(&path, reason));
@@ -149,7 +155,7 @@ fn note_in_logs(repository: &UserRepository, journal: &Journal, now: Timestamp) 
     let what = if journal.taken_back { "taken back" } else { "restore" };
     for (path, old, new) in &journal.git_logs {
         let (old, new) = if journal.taken_back { (new, old) } else { (old, new) };
-        let Some(path) = place(path).ok().filter(|path| repository.may_change(path)) else { continue };
+        let Some(path) = place(path).ok().filter(|path| repository.may_change(path).unwrap_or(false)) else { continue };
         let seconds = now.as_second();
         let who = "Backtrail <backtrail@localhost>";
         let line = format!("{old} {new} {who} {seconds} +0000\tbacktrail: {what} {}\n", journal.target.short());

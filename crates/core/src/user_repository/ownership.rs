@@ -14,12 +14,15 @@ use super::{
     position::refuse,
     repository::{UserRepository, read_text},
 };
-use crate::{disk, error::Result};
+use crate::{
+    disk,
+    error::{Result, While},
+};
 
 impl UserRepository {
     /// Refuses a repository that does not name this directory as its work tree.
     pub(super) fn refuse_others_repository(&self) -> Result<()> {
-        if self.is_own() {
+        if self.is_own()? {
             return Ok(());
         }
         let (git_dir, top) = (self.git_dir.display(), self.top.display());
@@ -37,14 +40,18 @@ impl UserRepository {
         }
     }
 
-    /// Returns `true` if the repository names this directory as its work tree. Returns `false` if it can't be read.
-    pub(crate) fn is_own(&self) -> bool {
-        self.names_back().unwrap_or(false)
+    /// Returns `true` if the repository names this directory as its work tree. Returns `false` if it is gone. Any other
+    /// failure to read it is an error: it must not count as an answer in the middle of a move.
+    pub(crate) fn is_own(&self) -> Result<bool> {
+        match self.names_back() {
+            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Ok(false),
+            answer => answer.or_fail("read", &self.git_dir),
+        }
     }
 
     /// Returns `true` if the file belongs to the workspace's own repository and may be changed.
-    pub(crate) fn may_change(&self, path: &Path) -> bool {
-        self.is_own() && self.link_on_the_way(path).is_none()
+    pub(crate) fn may_change(&self, path: &Path) -> Result<bool> {
+        Ok(self.is_own()? && self.link_on_the_way(path).is_none())
     }
 
     /// Returns the first part of a path that is a symlink, or the path itself if it is not in the repository. Returns
