@@ -121,21 +121,31 @@ impl<'w> WayBack<'w> {
     /// checkpoint stays pinned: the user can still undo the command's work with it.
     pub(crate) fn roll_back(self) -> RolledBack {
         match self.go_back() {
-            Ok(remains) => {
+            Ok(remains) if remains.conflicts.is_empty() => {
                 self.let_go();
+                RolledBack::Done(remains)
+            }
+            // The checkpoint may have the only copy of what could not be brought back.
+            Ok(remains) => {
+                self.stay_pinned();
                 RolledBack::Done(remains)
             }
             Err(failure) => {
                 let failure = failure.with_hint(way_to_take_back(self.checkpoint));
                 self.invocation.output.error(&not_rolled_back_sentence(&failure));
-                if !self.was_pinned {
-                    self.invocation.output.note(&stays_pinned_sentence(self.checkpoint));
-                }
-                if let Some(held) = self.held {
-                    held.forget();
-                }
+                self.stay_pinned();
                 RolledBack::Failed(failure)
             }
+        }
+    }
+
+    /// Leaves the checkpoint pinned, and reports that.
+    fn stay_pinned(self) {
+        if !self.was_pinned {
+            self.invocation.output.note(&stays_pinned_sentence(self.checkpoint));
+        }
+        if let Some(held) = self.held {
+            held.forget();
         }
     }
 

@@ -77,7 +77,7 @@ fn files(workspace: &Workspace, invocation: &Invocation) -> [Check; 3] {
 /// Names the paths that checkpoints held once and can't hold now.
 fn unprotected_text(unprotected: &[Skipped]) -> String {
     if unprotected.is_empty() {
-        return "everything that was captured once and is still on disk".to_owned();
+        return "everything that the last checkpoint holds and that is on disk".to_owned();
     }
     let line = |skipped: &Skipped| {
         format!("not protected: {} ({})", visible(skipped.path.as_bytes()), skipped.reason.as_str())

@@ -132,6 +132,10 @@ fn still_captured(saved: &Saved) -> Option<String> {
 /// Returns the pattern for a path as a person would type it.
 fn plain_pattern(path: &WorkspacePath) -> Vec<u8> {
     let pattern = ignore_pattern(path.as_bytes());
+    // At the start of a pattern these have a meaning of their own.
+    if path.as_bytes().starts_with(b"#") || path.as_bytes().starts_with(b"!") {
+        return pattern.strip_suffix(b"/").unwrap_or(&pattern).to_vec();
+    }
     pattern.strip_prefix(b"/").and_then(|pattern| pattern.strip_suffix(b"/")).unwrap_or(&pattern).to_vec()
 }
 

@@ -31,7 +31,7 @@ pub(crate) fn not_taken_back_sentence(paths: &[WorkspacePath]) -> Option<String>
         0 => String::new(),
         more => format!(", and {more} more (all of them with --json)"),
     };
-    Some(format!("not taken back, because no checkpoint holds it: {}{more}", named.join(", ")))
+    Some(format!("still as the command left it: {}{more}", named.join(", ")))
 }
 
 /// Tells that a command moved HEAD of the user's repository; `None` if it did not.

@@ -35,7 +35,7 @@ fn people_are_warned() {
 checkpoint [ID]; should this be killed, go back with: backtrail restore [ID]
 warning: sh exited with 1
 rolled back: no file had to change
-warning: not taken back, because no checkpoint holds it: changed.log, gone.log, made.log
+warning: still as the command left it: changed.log, gone.log, made.log
 --- exit 1
 
 "#]]
@@ -104,5 +104,5 @@ fn each_step_of_a_pipeline_has_its_own() {
     let of = |step: usize| (&answer["steps"][step]["status"], &answer["steps"][step]["not_taken_back"]);
     assert_eq!(of(0), (&"success".into(), &json!([])));
     assert_eq!(of(1), (&"rolled_back".into(), &json!(["gone.log"])));
-    assert!(run.stderr.contains("not taken back, because no checkpoint holds it: gone.log"), "{}", run.stderr);
+    assert!(run.stderr.contains("still as the command left it: gone.log"), "{}", run.stderr);
 }

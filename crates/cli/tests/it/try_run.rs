@@ -389,3 +389,23 @@ fn the_command_has_signals_as_this_program_found_them() {
     let ignoring = String::from_utf8(command.output().unwrap().stdout).unwrap();
     assert!(plain.ends_with("0\n") && ignoring.ends_with("1\n"), "what nohup ignores stays ignored: {ignoring}");
 }
+
+/// The only copy of unsaved work went with the automatic checkpoint that a roll-back could not bring back whole.
+#[test]
+fn a_checkpoint_with_what_could_not_be_brought_back_stays_pinned() {
+    let place = Place::new();
+    place.write("b", "0\n");
+    place.write("s", "the only copy\n");
+    let run = place.run(["try", "--", "sh", "-c", "rm s; mkfifo s; exit 2"]);
+    assert_eq!(run.code, 2, "{}", run.shown());
+    assert!(run.stderr.contains("stays pinned"), "{}", run.stderr);
+    let id = place.id("@");
+    for number in 0..7 {
+        place.write("b", format!("{number}\n"));
+        place.run(["try", "--", "false"]);
+    }
+    place.ok(["prune"]);
+    place.remove("s");
+    place.ok(["restore", &id, "s"]);
+    assert_eq!(std::fs::read_to_string(place.path("ws/s")).unwrap(), "the only copy\n");
+}

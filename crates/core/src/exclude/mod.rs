@@ -14,11 +14,22 @@ use crate::{
         lock::{FileLock, LockError},
     },
     error::{Error, Result, While},
-    settings::WORKSPACE_FILE,
+    settings::{Settings, WORKSPACE_FILE},
+    store::Writer,
     workspace::Workspace,
 };
 
 impl Workspace {
+    /// Forgets patterns that the owner excluded and that `backtrail.toml` no longer has. A pattern that
+    /// is written there later may be an agent's.
+    pub(crate) fn retire_excludes(&self, writer: &Writer) -> Result<()> {
+        if writer.confirmed_excludes()?.is_empty() {
+            return Ok(());
+        }
+        let present = Settings::default().with_workspace(self.root()).map(|settings| settings.scan.exclude);
+        writer.retain_excludes(&present.unwrap_or_default())
+    }
+
     /// Adds ignore patterns. Returns the file that has them, and all patterns that it has now.
     ///
     /// A pattern that is a path, because it starts with `./` or with the workspace's own path, is taken from `current`.

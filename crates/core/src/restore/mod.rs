@@ -174,7 +174,7 @@ impl Workspace {
     }
 
     pub(crate) fn restore_locked(&self, writer: &Writer, intent: &Intent, now: Timestamp) -> Result<RestoreOutcome> {
-        match self.restore_once(writer, intent, now) {
+        let done = match self.restore_once(writer, intent, now) {
             // Removed files must be in the safety checkpoint, whatever else in the store is damaged.
             Err(Error::StoreDamaged { .. })
                 if !writer.is_distrusted() && matches!(writer.journal()?, FoundJournal::Nothing) =>
@@ -184,7 +184,9 @@ impl Workspace {
                 self.restore_once(writer, intent, now)
             }
             done => done,
-        }
+        }?;
+        self.retire_excludes(writer)?;
+        Ok(done)
     }
 
     fn restore_once(&self, writer: &Writer, intent: &Intent, now: Timestamp) -> Result<RestoreOutcome> {

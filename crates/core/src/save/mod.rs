@@ -137,6 +137,7 @@ impl Workspace {
         let timeline = writer.timeline()?;
         let current = timeline.current();
         let standing = writer.standing(&timeline)?;
+        self.retire_excludes(writer)?;
 
         let pack = writer.start_pack();
         let mut capture = self.capture(writer, &timeline, &request.include, &pack)?;

@@ -19,14 +19,26 @@ pub(super) fn read(layout: &Layout) -> io::Result<Vec<String>> {
 
 /// Adds patterns.
 pub(super) fn add(layout: &Layout, patterns: &[String]) -> io::Result<()> {
-    let mut all = read(layout)?;
-    let known = all.len();
-    all.extend(patterns.iter().filter(|pattern| !all.contains(pattern)).cloned().collect::<Vec<_>>());
-    if all.len() == known {
+    let known = read(layout)?;
+    let new = patterns.iter().filter(|pattern| !known.contains(pattern));
+    write(layout, &known, known.iter().chain(new).collect())
+}
+
+/// Removes the patterns that are not among `present`.
+pub(super) fn retain(layout: &Layout, present: &[String]) -> io::Result<()> {
+    let known = read(layout)?;
+    write(layout, &known, known.iter().filter(|pattern| present.contains(pattern)).collect())
+}
+
+fn write(layout: &Layout, known: &[String], patterns: Vec<&String>) -> io::Result<()> {
+    if patterns.len() == known.len() {
         return Ok(());
     }
+    if patterns.is_empty() {
+        return private::remove(&layout.confirmed_excludes());
+    }
     let mut text = String::new();
-    for pattern in &all {
+    for pattern in patterns {
         text.push_str(&lines::seal(&serde_json::to_string(pattern)?));
     }
     private::replace(&layout.confirmed_excludes(), text.as_bytes(), Durability::Synced)

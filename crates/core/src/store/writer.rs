@@ -163,6 +163,11 @@ impl Writer {
         confirmed_excludes::add(self.layout(), patterns).or_fail("write", self.layout().confirmed_excludes())
     }
 
+    /// Forgets the excluded patterns that are not among these.
+    pub(crate) fn retain_excludes(&self, present: &[String]) -> Result<()> {
+        confirmed_excludes::retain(self.layout(), present).or_fail("write", self.layout().confirmed_excludes())
+    }
+
     /// Counts one more step of a session that took `at_least` steps or more before. Returns the number of the step,
     /// from 1.
     pub(crate) fn count_step(&self, session: Option<&str>, at_least: u64) -> Result<u64> {

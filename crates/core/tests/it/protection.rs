@@ -292,3 +292,25 @@ fn files_that_are_still_captured_are_grouped_by_what_the_rule_names() {
         .collect();
     assert_eq!(groups, [("dist".to_owned(), 2, true), ("x.log".to_owned(), 1, false)]);
 }
+
+/// What the owner once excluded stayed excluded after the pattern was gone, so that an agent could write it again.
+#[test]
+fn the_owners_consent_ends_when_the_pattern_leaves_the_settings() {
+    for is_restored in [true, false] {
+        let ws = TestWorkspace::new();
+        ws.write("src/a", "1");
+        ws.write("k", "1");
+        let first = ws.save();
+        ws.open().exclude(&ws.root(), &["src".to_owned()], ws.now()).unwrap();
+        if is_restored {
+            ws.open().restore(&RestoreRequest::whole(first.id), ws.now()).unwrap();
+        } else {
+            ws.write("backtrail.toml", "");
+            save(&ws);
+        }
+        ws.write("backtrail.toml", "[scan]\nexclude = [\"src\"]\n");
+        ws.write("src/a", "2");
+        save(&ws);
+        assert_eq!(captured(&ws), ["backtrail.toml", "k", "src/a"], "restored: {is_restored}");
+    }
+}
