@@ -70,6 +70,16 @@ def test_pin_keeps_from_prune(project: Project) -> None:
     assert strict.prune().deleted == [ids[0]]
 
 
+def test_a_limit_that_can_not_be_kept_to_is_named(project: Project) -> None:
+    workspace = Workspace(project, settings={"retention": {"max_bytes": 1}})
+    kept = [save(workspace, project, number) for number in range(3)]
+    pruned = workspace.prune()
+    assert pruned.deleted == [] and pruned.kept == len(kept)
+    (limit,) = pruned.not_applied
+    assert limit.key == "max_bytes" and "may not remove" in limit.reason
+    assert pruned.to_dict()["not_applied"] == [limit.to_dict()] == [{"key": "max_bytes", "reason": limit.reason}]
+
+
 def test_verify_finds_damage(workspace: Workspace, project: Project) -> None:
     save(workspace, project, 1)
     sound = workspace.verify()
