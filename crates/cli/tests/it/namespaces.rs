@@ -14,7 +14,7 @@ use crate::place::{Place, Run};
 /// Runs what follows the first two words with the first directory mounted at the second, and standing there.
 const BEHIND: &str = r#"mount --bind "$1" "$2" && cd "$2" && shift 2 && exec "$@""#;
 
-/// May this process mount something where nobody else sees it?
+/// Returns whether this process may make mounts that no other process sees.
 #[expect(clippy::print_stdout, reason = "a test that was skipped says so")]
 fn can_mount() -> bool {
     let can = Command::new("unshare").args(["-rm", "mount", "-t", "tmpfs", "none", "/tmp"]).output();

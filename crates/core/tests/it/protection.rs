@@ -178,7 +178,7 @@ fn a_dropped_directory_is_captured_again_with_what_it_held() {
     save(&ws);
     // A file in the place of the directory, then a special one: something that can't be captured.
     ws.rename("d", "aside");
-    rustix_mkfifo(&ws, "d");
+    make_fifo(&ws, "d");
     ws.write(".gitignore", "d/\naside/\n");
     let saved = save(&ws);
     assert_eq!(dropped(&saved), [("d".to_owned(), Reason::Special)]);
@@ -189,7 +189,7 @@ fn a_dropped_directory_is_captured_again_with_what_it_held() {
     assert_eq!(captured(&ws), [".gitignore", "d/held", "k"]);
 }
 
-fn rustix_mkfifo(ws: &TestWorkspace, name: &str) {
+fn make_fifo(ws: &TestWorkspace, name: &str) {
     let made = std::process::Command::new("mkfifo").arg(ws.path(name)).status().unwrap();
     assert!(made.success());
 }
