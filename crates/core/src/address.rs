@@ -43,7 +43,7 @@ pub enum Address {
 
 /// A word that is not a valid address.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{word:?} names no checkpoint: {expected}")]
+#[error("{word:?} does not name a checkpoint: {expected}")]
 pub struct InvalidAddress {
     /// The word that was given.
     pub word: String,
@@ -59,7 +59,7 @@ impl Address {
             return Err(invalid("write an id, a name, or a word such as @"));
         }
         if word.starts_with('-') {
-            return Err(invalid("neither an id nor a name starts with a dash"));
+            return Err(invalid("an id or a name can't start with a dash"));
         }
         if let Some(rest) = word.strip_prefix('@') {
             let back = match rest.strip_prefix('~') {
@@ -68,16 +68,16 @@ impl Address {
                 Some(number) => number.parse().ok(),
                 None => None,
             };
-            return back.map(|back| Self::Current { back }).ok_or_else(|| invalid("write @, or @~N with a number"));
+            return back.map(|back| Self::Current { back }).ok_or_else(|| invalid("write @, or @~N where N is a number"));
         }
         if word == "latest" {
             return Ok(Self::Latest);
         }
         if let Some(number) = word.strip_prefix("step:") {
-            return number.parse().map(Self::Step).map_err(|_| invalid("write a number behind step:"));
+            return number.parse().map(Self::Step).map_err(|_| invalid("write a number after step:"));
         }
         if let Some(commit) = word.strip_prefix("commit:") {
-            let expected = "write the id of a commit behind commit:, or four or more characters of it";
+            let expected = "write a commit id after commit:, or at least its first four characters";
             let is_id = commit.len() >= SHORTEST_PREFIX && commit.bytes().all(|byte| byte.is_ascii_hexdigit());
             return is_id.then(|| Self::Commit(commit.to_ascii_lowercase())).ok_or_else(|| invalid(expected));
         }
@@ -85,12 +85,12 @@ impl Address {
             return Self::parse(rest, now).map(|address| Self::Before(Box::new(address)));
         }
         if let Some(text) = word.strip_prefix("ago:") {
-            let expected = "write a duration behind ago:, such as ago:20m, ago:36h or ago:7d";
+            let expected = "write a duration after ago:, such as ago:20m, ago:36h or ago:7d";
             let expected = if is_beyond_range(text) { OUT_OF_RANGE } else { expected };
             return parse_duration(text).map(Self::Ago).map_err(|_| invalid(expected));
         }
         if let Some(text) = word.strip_prefix("at:") {
-            let expected = "write a time behind at:, such as at:14:30, at:2026-11-15 or at:2026-11-15T14:30";
+            let expected = "write a time after at:, such as at:14:30, at:2026-11-15 or at:2026-11-15T14:30";
             return parse_until(text, now).map(Self::At).ok_or_else(|| invalid(expected));
         }
         Ok(Self::Word(word.to_owned()))
@@ -102,7 +102,7 @@ const NO_NAME_STARTS_WITH: [&str; 7] = ["@", "-", "step:", "commit:", "before:",
 
 /// The rule that [`validate_name`] checks, in words.
 pub const RULE_OF_NAMES: &str =
-    "a name is not empty, not `latest`, not an id, and starts with none of @ - step: commit: before: ago: at:";
+    "a name can't be empty, `latest` or an id, and can't start with @ - step: commit: before: ago: or at:";
 
 /// Returns an error for a name that would be read as another address.
 pub fn validate_name(name: &str) -> Result<()> {
@@ -136,7 +136,7 @@ pub(crate) fn resolve_in<'t>(timeline: &'t Timeline, word: &str, now: &Zoned) ->
     let address = Address::parse(word, now).map_err(|invalid| malformed(invalid.expected))?;
     find(timeline, &address, word, now)?.ok_or_else(|| match address {
         Address::Ago(_) | Address::At(_) => before_the_first(timeline, word, now),
-        Address::Word(word) if is_too_short(&word) => malformed("write at least four characters of an id"),
+        Address::Word(word) if is_too_short(&word) => malformed("write at least the first four characters of an id"),
         _ => Error::UnknownCheckpoint { word: word.to_owned(), nearest: nearest_word(timeline, word) },
     })
 }
@@ -189,7 +189,7 @@ fn find<'t>(timeline: &'t Timeline, address: &Address, word: &str, now: &Zoned) 
 
 fn before<'t>(timeline: &'t Timeline, entry: &TimelineEntry, word: &str) -> Result<&'t TimelineEntry> {
     let nothing = |reason| Error::NoEarlierCheckpoint { of: word.to_owned(), reason };
-    let parent = entry.parent.ok_or_else(|| nothing("it is the first"))?;
+    let parent = entry.parent.ok_or_else(|| nothing("it is the first one"))?;
     timeline.get(&parent).ok_or_else(|| nothing("the one before it was deleted"))
 }
 

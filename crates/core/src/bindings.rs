@@ -27,10 +27,10 @@ impl Former {
             (root.display(), format!("`backtrail workspaces --adopt {}` there", self.store.display()));
         match self.path == root {
             true => format!(
-                "{root_text} is another directory than the one that had this path before; {adopt} continues the older history"
+                "{root_text} is not the directory that was at this path before; to continue the old history, run {adopt}"
             ),
             false => format!(
-                "{root_text} has no history yet; if it is what was {}, {adopt} continues that history",
+                "{root_text} has no history yet; if it was {} before, continue that history with {adopt}",
                 self.path.display()
             ),
         }

@@ -146,7 +146,7 @@ pub enum Error {
         path: PathBuf,
     },
     /// No checkpoint matches the word.
-    #[error("no checkpoint fits {word:?}{}", nearest.as_ref().map(|n| format!("; did you mean {n:?}?")).unwrap_or_default())]
+    #[error("no checkpoint matches {word:?}{}", nearest.as_ref().map(|n| format!("; did you mean {n:?}?")).unwrap_or_default())]
     UnknownCheckpoint {
         /// The word that was given.
         word: String,
@@ -154,7 +154,7 @@ pub enum Error {
         nearest: Option<String>,
     },
     /// The word is not a valid address.
-    #[error("no checkpoint fits {word:?}: {expected}")]
+    #[error("{word:?} does not name a checkpoint: {expected}")]
     MalformedAddress {
         /// The word that was given.
         word: String,
@@ -162,7 +162,7 @@ pub enum Error {
         expected: &'static str,
     },
     /// The parent of this checkpoint was deleted, or it never had one.
-    #[error("there is nothing before {of}: {reason}")]
+    #[error("there is no checkpoint before {of}: {reason}")]
     NoEarlierCheckpoint {
         /// The word that was given.
         of: String,
@@ -170,13 +170,13 @@ pub enum Error {
         reason: &'static str,
     },
     /// The user's repository can't be moved safely.
-    #[error("can't move the git repository: {reason}")]
+    #[error("can't restore git's HEAD and index: {reason}")]
     GitState {
         /// The reason.
         reason: String,
     },
     /// Several checkpoints match the word.
-    #[error("{word:?} fits several checkpoints: {}", candidates.iter().map(CheckpointId::short).collect::<Vec<_>>().join(", "))]
+    #[error("{word:?} matches several checkpoints: {}", candidates.iter().map(CheckpointId::short).collect::<Vec<_>>().join(", "))]
     AmbiguousCheckpoint {
         /// The word that was given.
         word: String,
@@ -192,7 +192,7 @@ pub enum Error {
         place: String,
     },
     /// The path is not in the checkpoint, and on disk it is one that checkpoints skip.
-    #[error("{path} is not in checkpoint {}: it is left out ({})", checkpoint.short(), reason.as_str())]
+    #[error("{path} is not in checkpoint {}: it is skipped ({})", checkpoint.short(), reason.as_str())]
     LeftOutPath {
         /// The path that was given.
         path: WorkspacePath,
@@ -202,7 +202,7 @@ pub enum Error {
         checkpoint: CheckpointId,
     },
     /// The moment is before the first checkpoint.
-    #[error("no checkpoint is as old as {word:?}: the oldest is {}, of {time}", oldest.short())]
+    #[error("{word:?} is before the first checkpoint: {} was taken {time}", oldest.short())]
     BeforeTheFirst {
         /// The word that was given.
         word: String,
@@ -237,13 +237,13 @@ pub enum Error {
         path: PathBuf,
     },
     /// The checkpoint is a feature checkpoint, which is deleted only with force.
-    #[error("{} is a feature checkpoint, which stays for ever", id.short())]
+    #[error("{} is a feature checkpoint, which is kept forever", id.short())]
     FeatureCheckpoint {
         /// The checkpoint.
         id: CheckpointId,
     },
     /// The name could be read as another address.
-    #[error("{name:?} can't be the name of a checkpoint: it would be read as something else")]
+    #[error("{name:?} can't be the name of a checkpoint: it has another meaning")]
     InvalidName {
         /// The name that was given.
         name: String,
@@ -276,7 +276,7 @@ pub enum Error {
         problem: String,
     },
     /// The store needs features that this version does not have.
-    #[error("the store {} was written by a newer version: it needs {feature}", store.display())]
+    #[error("the store {} was written by a newer version of Backtrail: it needs {feature}", store.display())]
     StoreTooNew {
         /// The store.
         store: PathBuf,
@@ -284,7 +284,7 @@ pub enum Error {
         feature: String,
     },
     /// The directory that should be a store, such as the one given with `--store`, holds something else.
-    #[error("{} is neither a store nor empty", path.display())]
+    #[error("{} is neither a store nor an empty directory", path.display())]
     NotAStore {
         /// The directory.
         path: PathBuf,
@@ -298,7 +298,7 @@ pub enum Error {
         owner: PathBuf,
     },
     /// Another directory is at the path of the one that the store belongs to.
-    #[error("{} is another directory than the one that the store {} belongs to", path.display(), store.display())]
+    #[error("the store {} belongs to another directory, which was at {} before", store.display(), path.display())]
     AnotherDirectory {
         /// The store.
         store: PathBuf,
@@ -306,7 +306,7 @@ pub enum Error {
         path: PathBuf,
     },
     /// The directory of the store uses another store now.
-    #[error("the store {} is only kept: {} has another one now", store.display(), path.display())]
+    #[error("the store {} is no longer in use: {} has another store now", store.display(), path.display())]
     StoreSetAside {
         /// The store.
         store: PathBuf,
@@ -314,7 +314,7 @@ pub enum Error {
         path: PathBuf,
     },
     /// A store can't be bound to a directory while the one that it belongs to is there.
-    #[error("the store {} belongs to {}, which is still there", store.display(), owner.display())]
+    #[error("the store {} belongs to {}, which still exists", store.display(), owner.display())]
     OwnerIsThere {
         /// The store.
         store: PathBuf,
@@ -322,7 +322,7 @@ pub enum Error {
         owner: PathBuf,
     },
     /// The folder merely holds projects. It becomes a workspace only if its owner asks for that.
-    #[error("{} holds several projects; `backtrail init` there makes it one workspace", path.display())]
+    #[error("{} contains several projects; to make it one workspace, run `backtrail init` there", path.display())]
     FolderOfProjects {
         /// The folder.
         path: PathBuf,
@@ -331,7 +331,7 @@ pub enum Error {
     #[error("the files changed since the plan was made")]
     PlanChanged,
     /// Something is in the way of a restore.
-    #[error("{path}: {reason}{}", if *others == 0 { String::new() } else { format!(" (and {others} more conflicts)") })]
+    #[error("{path}: {reason}{}", if *others == 0 { String::new() } else { format!(" (and {others} more)") })]
     Conflict {
         /// The first path with a conflict.
         path: WorkspacePath,
@@ -341,13 +341,13 @@ pub enum Error {
         others: usize,
     },
     /// A restore failed and could not be taken back at once. The next command that writes continues it.
-    #[error("{source}; the restore is unfinished")]
+    #[error("{source}; the restore is not finished")]
     Unfinished {
         /// The error that stopped the restore.
         source: Box<Error>,
     },
     /// A restore of this workspace was interrupted, and the operation would remove what the restore needs.
-    #[error("a restore of {} was interrupted and is not finished: its store holds files that are nowhere else", path.display())]
+    #[error("a restore of {} was interrupted and is not finished: the store has the only copy of some files", path.display())]
     HalfRestored {
         /// The workspace.
         path: PathBuf,
@@ -359,7 +359,7 @@ pub enum Error {
         path: PathBuf,
     },
     /// The target of an export is inside the workspace or a store.
-    #[error("{} lies inside the {part} {}", path.display(), root.display())]
+    #[error("{} is inside the {part} {}", path.display(), root.display())]
     NotElsewhere {
         /// The target.
         path: PathBuf,
@@ -369,7 +369,7 @@ pub enum Error {
         root: PathBuf,
     },
     /// Another process has locked the workspace.
-    #[error("another process is working on {} and did not let go within {seconds} s", path.display())]
+    #[error("another process is using {} and did not finish within {seconds} s", path.display())]
     Busy {
         /// The workspace.
         path: PathBuf,
@@ -377,7 +377,7 @@ pub enum Error {
         seconds: u64,
     },
     /// The store lies on a file system without locks.
-    #[error("the file system of {} has no locks", path.display())]
+    #[error("the file system of {} does not support locks", path.display())]
     NoLocks {
         /// The store.
         path: PathBuf,
@@ -440,13 +440,13 @@ pub(crate) fn is_no_space(error: &io::Error) -> bool {
 
 fn describe(error: &io::Error) -> String {
     match error.kind() {
-        io::ErrorKind::NotFound => "there is nothing there".into(),
+        io::ErrorKind::NotFound => "no such file or directory".into(),
         io::ErrorKind::PermissionDenied => "permission denied".into(),
         io::ErrorKind::StorageFull => "no space left on the disk".into(),
-        io::ErrorKind::FileTooLarge => "the file would be larger than it may be here".into(),
+        io::ErrorKind::FileTooLarge => "the file would be larger than the limit allows".into(),
         io::ErrorKind::ReadOnlyFilesystem => "the file system is read-only".into(),
         _ if error.raw_os_error() == Some(Errno::LOOP.raw_os_error()) => {
-            "a symbolic link has taken the place of a directory".into()
+            "a directory was replaced by a symbolic link".into()
         }
         _ => error.to_string(),
     }

@@ -133,10 +133,10 @@ impl Export<'_> {
                     }
                     let below = at.open_dir(&entry.name).or_fail("open", &full)?;
                     if there.is_some() {
-                        below.set_own_mode(Mode(0o700)).or_fail("set the mode of", &full)?;
+                        below.set_own_mode(Mode(0o700)).or_fail("set the permissions of", &full)?;
                     }
                     threads::with_room(usize::from(snapshot.depth), || self.directory(&below, &path, &snapshot))?;
-                    below.set_own_mode(mode).or_fail("set the mode of", &full)?;
+                    below.set_own_mode(mode).or_fail("set the permissions of", &full)?;
                 }
                 StoredNode::Symlink { target } => {
                     let target = self.store.content(&self.reader, &target)?;
@@ -173,7 +173,7 @@ impl Export<'_> {
             drop(at.remove_own_file(name));
         }
         copied?;
-        set_mode(&file, mode).or_fail("set the mode of", full)
+        set_mode(&file, mode).or_fail("set the permissions of", full)
     }
 
     /// Removes the part of a file that an interrupted export wrote. Returns an error if the file holds anything else:

@@ -73,7 +73,7 @@ impl Workspace {
 
 fn said(source: &RuleSource) -> String {
     match source {
-        RuleSource::Settings => "[scan] exclude of the settings".into(),
+        RuleSource::Settings => "[scan] exclude in the settings".into(),
         RuleSource::Inside(file) => String::from_utf8_lossy(file).into_owned(),
         RuleSource::Above => "a .gitignore above the workspace".into(),
         RuleSource::InfoExclude => ".git/info/exclude".into(),

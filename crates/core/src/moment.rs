@@ -29,11 +29,11 @@ pub fn problem_of_since(text: &str) -> String {
     if is_beyond_range(text) {
         return format!("{text:?} is {OUT_OF_RANGE}");
     }
-    format!("{text:?} is no time")
+    format!("{text:?} is not a time")
 }
 
 /// The problem with a duration that is too long.
-pub(crate) const OUT_OF_RANGE: &str = "out of range: it reaches further back than 100 years";
+pub(crate) const OUT_OF_RANGE: &str = "out of range: the limit is 100 years";
 
 /// Parses the end of a period: the last millisecond that the text covers. `14:30` covers that whole minute of today.
 pub(crate) fn parse_until(text: &str, now: &Zoned) -> Option<Timestamp> {

@@ -230,7 +230,7 @@ pub(crate) fn write_at(file: &File, bytes: &[u8], offset: u64) -> io::Result<()>
     file.write_all_at(bytes, offset)?;
     let mut written = vec![0; bytes.len()];
     file.read_exact_at(&mut written, offset)?;
-    if written == bytes { Ok(()) } else { Err(io::Error::other("the system did not write what it said it had")) }
+    if written == bytes { Ok(()) } else { Err(io::Error::other("the file does not contain the bytes that were written")) }
 }
 
 /// Returns an error if a file is not as long as it should be after a write. A system may report bytes as written that
@@ -240,7 +240,7 @@ pub(crate) fn check_length(file: &File, expected: u64) -> io::Result<()> {
     if length == expected {
         return Ok(());
     }
-    Err(io::Error::other(format!("the file has {length} bytes where the system wrote {expected}")))
+    Err(io::Error::other(format!("the file has {length} bytes, but {expected} bytes were written")))
 }
 
 /// Opens one of the store's files for reading, at this offset.

@@ -18,9 +18,9 @@ pub(crate) fn with_patterns(before: &str, patterns: &[String]) -> Result<(String
         document = parsed(&with_table(text))?;
     }
     let scan = document.entry("scan").or_insert_with(|| Item::Table(Table::new()));
-    let scan = scan.as_table_like_mut().ok_or("[scan] is no table")?;
+    let scan = scan.as_table_like_mut().ok_or("[scan] is not a table")?;
     let exclude = scan.entry("exclude").or_insert_with(|| Item::Value(Value::Array(Array::new())));
-    let exclude = exclude.as_array_mut().ok_or("[scan] exclude is no list")?;
+    let exclude = exclude.as_array_mut().ok_or("[scan] exclude is not a list")?;
     for pattern in patterns {
         if !exclude.iter().any(|value| value.as_str() == Some(pattern)) {
             push(exclude, pattern);

@@ -36,7 +36,7 @@ impl Workspace {
     pub fn exclude(&self, current: &Path, patterns: &[String], now: Timestamp) -> Result<(PathBuf, Vec<String>)> {
         let meant = patterns.iter().map(|pattern| {
             let meant = pattern::meant(self, current, pattern);
-            meant.map_err(|problem| Error::Usage(format!("{pattern:?} leaves nothing out: {problem}")))
+            meant.map_err(|problem| Error::Usage(format!("{pattern:?} can't match anything: {problem}")))
         });
         let patterns = meant.collect::<Result<Vec<_>>>()?;
         let _alone = self.lock_settings()?;
@@ -77,10 +77,10 @@ impl Workspace {
             None => return Ok(String::new()),
             Some(stamp) if FileType::of(&stamp) == FileType::File => {}
             Some(stamp) if FileType::of(&stamp) == FileType::Symlink => {
-                let problem = "it is a link: add the pattern to the file that it leads to".into();
+                let problem = "it is a symbolic link; add the pattern to the file that it points to".into();
                 return Err(Error::Settings { file: path, problem });
             }
-            Some(_) => return Err(Error::Settings { file: path, problem: "it is no regular file".into() }),
+            Some(_) => return Err(Error::Settings { file: path, problem: "it is not a regular file".into() }),
         }
         let mut text = String::new();
         let read = directory.open_file(name).and_then(|mut file| std::io::Read::read_to_string(&mut file, &mut text));

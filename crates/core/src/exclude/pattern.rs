@@ -16,7 +16,7 @@ pub(super) fn meant(workspace: &Workspace, current: &Path, pattern: &str) -> Res
         let Some(directory) = inside(workspace, current) else {
             return Err(format!("it is outside the workspace {}", workspace.root().display()));
         };
-        let directory = str::from_utf8(directory.as_bytes()).map_err(|_| "the current directory is not UTF-8")?;
+        let directory = str::from_utf8(directory.as_bytes()).map_err(|_| "the path of the current directory is not UTF-8")?;
         return anchored(negation, &escaped(directory), below);
     }
     if !rest.starts_with('/') {
@@ -31,7 +31,7 @@ pub(super) fn meant(workspace: &Workspace, current: &Path, pattern: &str) -> Res
         None if is_elsewhere(workspace, rest.trim_end()) => {
             let root = workspace.root().display();
             let inside = rest.trim_matches('/');
-            Err(format!("it is outside the workspace {root}; for a path of that name in it, write {inside:?}"))
+            Err(format!("it is outside the workspace {root}; for that path inside the workspace, write {inside:?}"))
         }
         None => Ok(pattern.to_owned()),
     }
@@ -84,16 +84,16 @@ fn is_elsewhere(workspace: &Workspace, pattern: &str) -> bool {
 fn mistake(pattern: &str) -> Option<&'static str> {
     let pattern = pattern.trim_matches([' ', '\t']);
     if pattern.contains(['\n', '\r']) {
-        return Some("it has more than one line; give each pattern as a word of its own");
+        return Some("it has more than one line; give each pattern as a separate argument");
     }
     if pattern.contains('\0') {
-        return Some("no path has a NUL in it");
+        return Some("a path can't contain a NUL character");
     }
     if pattern.starts_with('#') {
         return Some("a line that starts with # is a comment; write \\# for the character");
     }
     if pattern.trim_matches(['!', '/']).is_empty() {
-        return Some("it names nothing");
+        return Some("it is empty");
     }
     let (_, path) = split_negation(pattern);
     let path = below_current(path).unwrap_or(path);
@@ -101,13 +101,13 @@ fn mistake(pattern: &str) -> Option<&'static str> {
     let mut parts = path.strip_suffix('/').unwrap_or(path).split('/').peekable();
     let is_one = !path.contains('/');
     if parts.clone().any(|part| part == "..") {
-        return Some("no path in the workspace has .. in it");
+        return Some("a path in the workspace can't contain ..");
     }
     if parts.clone().any(|part| part == ".") {
-        return Some("no path in the workspace has . in it");
+        return Some("a path in the workspace can't contain . as a part");
     }
     if !is_one && parts.any(str::is_empty) {
-        return Some("no path has two slashes side by side in it");
+        return Some("it has two slashes in a row");
     }
     let mut escaped = false;
     let mut open = false;
@@ -120,7 +120,7 @@ fn mistake(pattern: &str) -> Option<&'static str> {
             _ => {}
         }
     }
-    open.then_some("its [ has no ]; write \\[ for the character")
+    open.then_some("it has a [ without a ]; write \\[ for the character")
 }
 
 #[cfg(test)]

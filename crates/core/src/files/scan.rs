@@ -161,7 +161,7 @@ impl<'a> Walker<'a> {
         record: Option<Record<'_>>,
     ) -> Result<Directory, Failure> {
         if self.options.progress.is_stopped() {
-            return Err(Failure::new("go on reading", path, io::ErrorKind::Interrupted.into()));
+            return Err(Failure::new("continue reading", path, io::ErrorKind::Interrupted.into()));
         }
         let intact = record.filter(|record| self.is_intact(directory, &stamp, record));
         let rules = match intact {

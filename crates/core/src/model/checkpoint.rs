@@ -29,7 +29,7 @@ pub enum Kind {
 
 /// The error for a word that is not a kind of checkpoint.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is not a kind of checkpoint; kinds are {kinds}", kinds = Kind::ALL.map(Kind::as_str).join(", "))]
+#[error("{0:?} is not a kind of checkpoint; the kinds are {kinds}", kinds = Kind::ALL.map(Kind::as_str).join(", "))]
 pub struct UnknownKind(pub String);
 
 impl Kind {

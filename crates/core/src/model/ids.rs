@@ -4,7 +4,7 @@ use std::{fmt, str::FromStr};
 
 /// The error for a text that is not forty hexadecimal digits.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is not an id of forty hexadecimal digits")]
+#[error("{0:?} is not an id: an id has 40 hexadecimal digits")]
 pub struct InvalidId(pub String);
 
 fn parse_hex(text: &str) -> Result<[u8; 20], InvalidId> {

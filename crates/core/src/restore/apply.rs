@@ -39,8 +39,8 @@ impl From<io::Error> for Obstacle {
         let meddling = [Errno::NOTDIR, Errno::LOOP, Errno::NOENT, Errno::EXIST, Errno::NOTEMPTY, Errno::ISDIR];
         match error.raw_os_error().map(Errno::from_raw_os_error) {
             // Nothing with such a name is there, and nothing can be created there.
-            Some(Errno::NAMETOOLONG) => Self::Interference("its name is longer than the file system takes"),
-            Some(code) if meddling.contains(&code) => Self::Interference("somebody changed it in the meantime"),
+            Some(Errno::NAMETOOLONG) => Self::Interference("its name is too long for the file system"),
+            Some(code) if meddling.contains(&code) => Self::Interference("another process changed it in the meantime"),
             _ => Self::Refusal(error),
         }
     }
@@ -138,7 +138,7 @@ impl Run<'_> {
         let kept = before.and_then(|side| side.content());
         let reason = match kept {
             Some(_) => {
-                format!("{why}; what it was before the restore is in checkpoint {}", self.journal.safety.short())
+                format!("{why}; its content from before the restore is in checkpoint {}", self.journal.safety.short())
             }
             None => why.to_owned(),
         };
@@ -193,12 +193,12 @@ impl Run<'_> {
         let Some(stamp) = parent.try_stamp_at(name)? else { return Ok(()) };
         match FileType::of(&stamp) {
             FileType::Directory if step.new.is_some_and(|new| new.is_directory()) => return Ok(()),
-            FileType::Directory => return Err(Obstacle::Interference("a directory has taken its place")),
-            FileType::Special => return Err(Obstacle::Interference("a special file has taken its place")),
+            FileType::Directory => return Err(Obstacle::Interference("it was replaced by a directory")),
+            FileType::Special => return Err(Obstacle::Interference("it was replaced by a special file")),
             FileType::File | FileType::Symlink => {}
         }
         if self.attempt == Attempt::Again && !self.is_as(&parent, name, &stamp, step.old.as_ref())? {
-            return Err(Obstacle::Interference("somebody put something else there"));
+            return Err(Obstacle::Interference("another process replaced it"));
         }
         self.move_out(&parent, name, self.area(step)?, &slot(number))
     }
@@ -211,7 +211,7 @@ impl Run<'_> {
         // Another process may have replaced it by a directory between the check and the move.
         if FileType::of(&area.stamp_at(slot)?) == FileType::Directory {
             area.rename(slot, parent, name, Rename::NoReplace)?;
-            return Err(Obstacle::Interference("a directory has taken its place"));
+            return Err(Obstacle::Interference("it was replaced by a directory"));
         }
         Ok(())
     }
@@ -225,7 +225,7 @@ impl Run<'_> {
             None => Ok(()),
             Some(stamp) if FileType::of(&stamp) == FileType::Directory => {
                 parent.remove_dir(step.path.name()).map_err(|error| match error.kind() {
-                    io::ErrorKind::DirectoryNotEmpty => Obstacle::Interference("something is in it by now"),
+                    io::ErrorKind::DirectoryNotEmpty => Obstacle::Interference("it is not empty any more"),
                     _ => error.into(),
                 })
             }
@@ -242,7 +242,7 @@ impl Run<'_> {
                 if FileType::of(&stamp) == FileType::Directory {
                     Ok(())
                 } else {
-                    Err(Obstacle::Interference("something else has taken its place"))
+                    Err(Obstacle::Interference("it was replaced by something else"))
                 }
             }
             made => {
@@ -277,7 +277,7 @@ impl Run<'_> {
                     return Ok(());
                 }
                 if step.takes_leaf() && !self.is_as(&parent, step.path.name(), stamp, step.old.as_ref())? {
-                    return Err(Obstacle::Interference("it holds neither what it was nor what it becomes"));
+                    return Err(Obstacle::Interference("it has neither its old nor its new content"));
                 }
             }
             self.make_ready(number, step)?;
@@ -293,8 +293,8 @@ impl Run<'_> {
         let name = step.path.name();
         let area = self.area(step)?;
         match FileType::of(present) {
-            FileType::Directory => return Err(Obstacle::Interference("a directory has taken its place")),
-            FileType::Special => return Err(Obstacle::Interference("a special file has taken its place")),
+            FileType::Directory => return Err(Obstacle::Interference("it was replaced by a directory")),
+            FileType::Special => return Err(Obstacle::Interference("it was replaced by a special file")),
             FileType::File | FileType::Symlink => {}
         }
         if !step.takes_leaf() {
@@ -302,7 +302,7 @@ impl Run<'_> {
             if self.is_as(parent, name, present, step.new.as_ref())? {
                 return Ok(());
             }
-            return Err(Obstacle::Interference("somebody made it in the meantime"));
+            return Err(Obstacle::Interference("another process created it in the meantime"));
         }
         match area.rename(&slot(number), parent, name, Rename::Exchange) {
             Err(error) if is_unsupported(&error) => {
@@ -314,13 +314,13 @@ impl Run<'_> {
         let came_out = FileType::of(&area.stamp_at(&slot(number))?);
         if !matches!(came_out, FileType::File | FileType::Symlink) {
             area.rename(&slot(number), parent, name, Rename::Exchange)?;
-            return Err(Obstacle::Interference("something else has taken its place"));
+            return Err(Obstacle::Interference("it was replaced by something else"));
         }
         Ok(())
     }
 
     fn area(&self, step: &Step) -> std::result::Result<&Dir, Obstacle> {
-        self.stage.find(step)?.ok_or(Obstacle::Interference("the mount that it was on is gone"))
+        self.stage.find(step)?.ok_or(Obstacle::Interference("its file system is no longer mounted"))
     }
 
     /// Ensures that the slot holds the new file, as it did before the interruption.
@@ -350,7 +350,7 @@ impl Run<'_> {
             && stamp.links == 1
             && content_of(&parent, name, &stamp)? == Some(content);
         if !is_same_file {
-            return Err(Obstacle::Interference("somebody changed it in the meantime"));
+            return Err(Obstacle::Interference("another process changed it in the meantime"));
         }
         if !has_mode(&parent, name, &stamp, mode)? {
             let is_own = parent.owner_at(name)?.0 == own_identity().0;

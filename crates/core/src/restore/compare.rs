@@ -82,7 +82,7 @@ impl Comparison<'_> {
                 None => {
                     let place = match self.link_above(path) {
                         Some(link) => {
-                            format!("checkpoint {}, and its path leads through the link {link}", target.short())
+                            format!("checkpoint {}, and its path goes through the symbolic link {link}", target.short())
                         }
                         None => format!("checkpoint {} and not on disk", target.short()),
                     };
@@ -100,7 +100,7 @@ impl Comparison<'_> {
                 // The user wants this very path as it was, and that can't be done.
                 (&mut self.conflicts, "it can't be read, so it can't be saved first".to_owned())
             } else {
-                (&mut self.unmet, format!("it is not in the checkpoint, and left out ({})", reason.as_str()))
+                (&mut self.unmet, format!("it is not in the checkpoint, and checkpoints skip it ({})", reason.as_str()))
             };
             told.push(Conflict { path: path.clone(), reason, kept: None });
         }
@@ -233,7 +233,7 @@ impl Comparison<'_> {
             return Ok(());
         }
         if path.name().len() > MAX_NAME_BYTES {
-            let reason = "its name is longer than file systems here take".to_owned();
+            let reason = "its name is too long for the file system".to_owned();
             self.conflicts.push(Conflict { path: path.clone(), reason, kept: None });
             return Ok(());
         }
@@ -319,8 +319,8 @@ impl Comparison<'_> {
         let mut of_git = directory.entries().iter().filter(|entry| is_of_git(&entry.node));
         let (path, reason) = match (of_git.next(), of_git.next()) {
             (None, _) => return,
-            (Some(only), None) => (path.join(&only.name), "it is git's own, so it stays, and its directory with it"),
-            (Some(_), Some(_)) => (path.clone(), "what is git's own in it stays, and the directory with it"),
+            (Some(only), None) => (path.join(&only.name), "it belongs to git, so it stays, and so does its directory"),
+            (Some(_), Some(_)) => (path.clone(), "git's own files in it stay, and so does the directory"),
         };
         self.left_to_git.push(Conflict { path, reason: reason.to_owned(), kept: None });
     }
@@ -388,7 +388,7 @@ impl Comparison<'_> {
         if stays == Stays::Something {
             self.steps.truncate(steps);
             self.changes.truncate(changes);
-            let reason = "a directory stands there that holds files which are not captured".to_owned();
+            let reason = "a directory with files that are not captured is in the way".to_owned();
             // If the system would refuse to remove an entry below it, that is reported instead.
             if self.conflicts.len() == conflicts {
                 self.conflicts.push(Conflict { path: path.clone(), reason, kept: None });
@@ -423,18 +423,18 @@ impl Comparison<'_> {
     }
 
     fn is_left_to_git(&mut self, path: &WorkspacePath) -> Stays {
-        let reason = "git keeps its own files there by now, so it stays".to_owned();
+        let reason = "git has its own files there now, so it stays".to_owned();
         self.unmet.push(Conflict { path: path.clone(), reason, kept: None });
         Stays::Something
     }
 
     fn in_the_way(&mut self, path: &WorkspacePath, reason: Reason) -> Stays {
         let reason = match reason {
-            Reason::Special => "a special file stands there".to_owned(),
-            Reason::TooLarge => "a file stands there that is too large to be saved first".to_owned(),
-            Reason::Unreadable => "what stands there can't be read, so it can't be saved first".to_owned(),
-            Reason::Changing => "what stands there keeps changing, so it can't be saved first".to_owned(),
-            other => format!("what stands there is not captured ({})", other.as_str()),
+            Reason::Special => "a special file is in the way".to_owned(),
+            Reason::TooLarge => "a file that is too large to be saved first is in the way".to_owned(),
+            Reason::Unreadable => "something that can't be read is in the way, so it can't be saved first".to_owned(),
+            Reason::Changing => "something that keeps changing is in the way, so it can't be saved first".to_owned(),
+            other => format!("something that is not captured is in the way ({})", other.as_str()),
         };
         self.conflicts.push(Conflict { path: path.clone(), reason, kept: None });
         Stays::Something

@@ -28,8 +28,8 @@ const POSITION: &str = "position";
 const INDEX: &str = "index";
 
 /// Reasons why a move was not made.
-const GONE: &str = "the git repository is gone, or is another directory's, and was not moved";
-const HELD_BACK: &str = "left as it was, as what goes before it could not be changed";
+const GONE: &str = "the git repository is gone or belongs to another directory, so it was not restored";
+const HELD_BACK: &str = "not changed, because an earlier change to the repository failed";
 
 impl Workspace {
     /// Returns the changes that a restore makes to the user repository, or `None` if it leaves it alone. An undo or
@@ -66,7 +66,7 @@ impl Workspace {
         }
         let repository = self.user_repository().ok_or_else(none_here)?;
         if request.scope != Scope::Whole || request.only == Only::State {
-            return Err(Error::Usage("git's own state goes back with the whole tree, not with a part of it".into()));
+            return Err(Error::Usage("git's HEAD and index can be restored only with the whole workspace".into()));
         }
         let Some(recorded) = target.record().and_then(|record| record.git.clone()) else {
             return Err(Error::GitState { reason: "there was no git repository when the checkpoint was taken".into() });
@@ -109,8 +109,8 @@ impl Workspace {
                         let change = || change(repository, writer, journal, step, &path);
                         match attempt.insist(change, refusal_in) {
                             Ok(Replaced::Done) => continue,
-                            Ok(Replaced::Changed) => "somebody changed it in the meantime",
-                            Ok(Replaced::Locked) => "another git process held it all the time",
+                            Ok(Replaced::Changed) => "another process changed it in the meantime",
+                            Ok(Replaced::Locked) => "another git process has locked it",
                             Err(error) => left(&error).ok_or(error)?,
                         }
                     }

@@ -20,7 +20,7 @@ use crate::{
 };
 
 /// Such bytes are reported and kept once for each time that they came out of the workspace.
-const REASON: &str = "somebody wrote it while it was being restored; the bytes are kept";
+const REASON: &str = "another process wrote to it during the restore; those bytes are kept";
 
 /// An entry in a slot that matches neither the old nor the new side.
 struct Intruder {
@@ -69,11 +69,11 @@ impl Workspace {
     fn give_back(&self, area: &Dir, slot: &[u8], path: &WorkspacePath) -> Result<Conflict> {
         let parent = path.parent().unwrap_or_default();
         let reason = match self.give_directory_back(area, slot, &parent, path.name())? {
-            Some(name) if name == path.name() => "a directory has taken its place".to_owned(),
+            Some(name) if name == path.name() => "it was replaced by a directory".to_owned(),
             Some(name) => {
-                format!("a directory had taken its place, and is {} now", parent.join(&name).to_text())
+                format!("a directory was in its place; it was moved to {}", parent.join(&name).to_text())
             }
-            None => "a directory had taken its place, and is in the staging area now".to_owned(),
+            None => "a directory was in its place; it was moved to the staging area".to_owned(),
         };
         Ok(Conflict { path: path.clone(), reason, kept: None })
     }
@@ -151,7 +151,7 @@ impl Workspace {
         let scope = Scope::of_paths(paths.clone());
         let base = writer.snapshot(&journal.safety)?;
         let snapshot = writer.graft(&pack, Some(&base), &mut tree, &scope)?;
-        let message = format!("what was written while {} was being restored", journal.target.short());
+        let message = format!("written by other processes while {} was being restored", journal.target.short());
         let mut record = Record::new(timeline.next_sequence(), Kind::Safety, now, message);
         record.parent = Some(journal.safety);
         record.scope = scope;

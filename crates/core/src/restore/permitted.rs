@@ -11,13 +11,13 @@ use crate::{
     workspace::Workspace,
 };
 
-const SOMEBODY_ELSES: &str = "its directory can't be written, as it is somebody else's";
-const READ_ONLY: &str = "it is on a file system that can't be written";
-const FIXED: &str = "it may not be changed, as its attributes say (chattr)";
-const DIRECTORY_FIXED: &str = "its directory may not be changed, as its attributes say (chattr)";
-const MOUNTED: &str = "something is mounted there";
-const STICKY: &str = "it is somebody else's, in a directory where only owners remove";
-const NOT_OWN: &str = "its permission bits can't be set, as it is somebody else's";
+const SOMEBODY_ELSES: &str = "its directory belongs to another user and can't be written";
+const READ_ONLY: &str = "it is on a read-only file system";
+const FIXED: &str = "its attributes forbid changes (see chattr)";
+const DIRECTORY_FIXED: &str = "the attributes of its directory forbid changes (see chattr)";
+const MOUNTED: &str = "a file system is mounted there";
+const STICKY: &str = "it belongs to another user, and only owners can remove files from its directory";
+const NOT_OWN: &str = "its permissions can't be set, because it belongs to another user";
 
 /// Answers for one plan, cached.
 pub(super) struct Permitted<'a> {

@@ -36,10 +36,10 @@ impl Attempt {
 /// help.
 pub(super) fn refusal(error: &io::Error) -> Option<&'static str> {
     match error.raw_os_error().map(Errno::from_raw_os_error)? {
-        Errno::XDEV => Some("another file system is mounted there by now"),
-        Errno::BUSY => Some("something is mounted on it"),
-        Errno::ROFS => Some("it is on a file system that can't be written"),
-        Errno::PERM | Errno::ACCESS => Some("the system does not permit it"),
+        Errno::XDEV => Some("another file system is mounted there now"),
+        Errno::BUSY => Some("a file system is mounted on it"),
+        Errno::ROFS => Some("it is on a read-only file system"),
+        Errno::PERM | Errno::ACCESS => Some("permission denied"),
         _ => None,
     }
 }

@@ -45,7 +45,7 @@ impl Workspace {
         let trees = going.flat_map(|step| trees_above(&present.scan.root, &step.path));
         for id in contents.chain(trees) {
             if !present.pack.holds(&id).or_fail("read", writer.layout().objects())? {
-                let problem = "something that the workspace still has is damaged there".to_owned();
+                let problem = "the stored copy of a file in the workspace is damaged".to_owned();
                 return Err(Error::StoreDamaged { store: writer.layout().root().to_owned(), problem });
             }
         }
@@ -169,7 +169,7 @@ fn count_what_goes(changes: &mut Vec<Change>, plan: &RestorePlan, source: &LineS
 fn safety_message(writer: &Writer, timeline: &Timeline, intent: &Intent) -> Result<String> {
     let what = match intent.direction {
         Direction::Forward => "before restoring",
-        Direction::Undo => "before taking back the restore to",
+        Direction::Undo => "before undoing the restore to",
         Direction::Redo => "before redoing the restore to",
     };
     let target = intent.origin.unwrap_or(intent.request.target);

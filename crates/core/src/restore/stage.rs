@@ -326,22 +326,22 @@ impl Workspace {
         match step.new {
             Some(Side::Symlink { target }) => {
                 let target = store.content(reader, &target)?;
-                directory.create_symlink(&target, &name).or_fail("make ready", &path)?;
+                directory.create_symlink(&target, &name).or_fail("prepare", &path)?;
                 match self.new_owner(&step.path) {
-                    Some((user, group)) => directory.set_owner_at(&name, user, group).or_fail("make ready", &path),
+                    Some((user, group)) => directory.set_owner_at(&name, user, group).or_fail("prepare", &path),
                     None => Ok(()),
                 }
             }
             Some(Side::File { content, mode }) => {
-                let mut file = directory.create_file(&name).or_fail("make ready", &path)?;
+                let mut file = directory.create_file(&name).or_fail("prepare", &path)?;
                 let mut length = 0;
                 let mut write = |piece: &[u8]| {
                     length += piece.len() as u64;
                     directory.write_own(&mut file, piece)
                 };
-                store.copy_content(&content, &mut write)?.or_fail("make ready", &path)?;
-                private::check_length(&file, length).or_fail("make ready", &path)?;
-                self.dress(step, &file, mode).or_fail("make ready", &path)?;
+                store.copy_content(&content, &mut write)?.or_fail("prepare", &path)?;
+                private::check_length(&file, length).or_fail("prepare", &path)?;
+                self.dress(step, &file, mode).or_fail("prepare", &path)?;
                 match durability {
                     Durability::Synced => directory.sync_own(&file).or_fail("sync", &path),
                     Durability::Later => Ok(()),
@@ -413,7 +413,7 @@ impl Workspace {
         };
         let told = unopened.iter().filter_map(|area| match area {
             Area::Workspace { parent, name } if is_there(parent, name) => {
-                let reason = "it can't be opened any more, and may hold files that the restore set aside".to_owned();
+                let reason = "it can't be opened any more, and it may hold files that the restore set aside".to_owned();
                 Some(Conflict { path: parent.join(name.as_bytes()), reason, kept: None })
             }
             _ => None,

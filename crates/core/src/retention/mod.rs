@@ -86,7 +86,7 @@ impl fmt::Display for NotApplied {
         match self {
             Self::MaxAge(doubt @ ClockDoubt::Behind { checkpoint, .. }) => {
                 let id = checkpoint.short();
-                write!(f, "max_age is suspended: {doubt}; set the clock, or if that checkpoint's time is wrong: ")?;
+                write!(f, "max_age is suspended: {doubt}; set the clock, or, if the time of that checkpoint is wrong, run: ")?;
                 write!(f, "backtrail delete {id}")
             }
             Self::MaxAge(doubt @ ClockDoubt::Ahead { .. }) => {
@@ -97,7 +97,7 @@ impl fmt::Display for NotApplied {
                     f,
                     "max_bytes is {max_bytes} bytes, but checkpoints that it may not remove need {needed} bytes; "
                 )?;
-                write!(f, "it removed nothing: delete some of them, or raise it")
+                write!(f, "nothing was removed: delete some of these checkpoints, or raise max_bytes")
             }
         }
     }

@@ -29,7 +29,7 @@ impl Verdict {
     pub(super) fn spare(&mut self, limits: &RetentionSettings) {
         self.keep = true;
         let time = duration_text(limits.unsaved);
-        self.reason = format!("no other checkpoint has all of its contents; it stays for {time} at least");
+        self.reason = format!("no other checkpoint has all of its contents; it stays for at least {time}");
     }
 }
 
@@ -79,8 +79,8 @@ pub(super) fn protected(timeline: &Timeline) -> HashMap<CheckpointId, &'static s
     let latest_safety = timeline.entries().iter().rev().find(|entry| entry.kind == Kind::Safety);
     for entry in timeline.entries() {
         let reason = match entry.kind {
-            Kind::Manual => Some("manual checkpoints stay until they are deleted"),
-            Kind::Feature => Some("feature checkpoints stay for ever"),
+            Kind::Manual => Some("manual checkpoints are kept until they are deleted"),
+            Kind::Feature => Some("feature checkpoints are kept forever"),
             _ if entry.pinned => Some("it is pinned"),
             _ => None,
         };

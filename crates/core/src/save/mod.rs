@@ -107,7 +107,7 @@ impl Workspace {
     pub fn save(&self, request: &SaveRequest, clock: impl Clock) -> Result<Saved> {
         request.validate()?;
         if let Some(path) = request.include.iter().find(|path| path.parts().any(|part| part == ".git")) {
-            return Err(Error::Usage(format!("{path} can't be captured: git's own files never are")));
+            return Err(Error::Usage(format!("{path} can't be captured: git's own files are never captured")));
         }
         let save = || {
             let (writer, now) = self.writer_at(&clock)?;
@@ -229,10 +229,10 @@ impl SaveRequest {
             validate_name(name)?;
         }
         if self.allow_empty && self.if_changed {
-            return Err(Error::Usage("a checkpoint where nothing changed can't be both wanted and unwanted".into()));
+            return Err(Error::Usage("`allow_empty` and `if_changed` are mutually exclusive".into()));
         }
         if self.kind == Some(Kind::Safety) {
-            return Err(Error::Usage("safety checkpoints are taken by restores, not by hand".into()));
+            return Err(Error::Usage("only a restore takes safety checkpoints; use another kind".into()));
         }
         Ok(())
     }

@@ -51,7 +51,7 @@ pub(super) fn parse_in_workspace(bytes: &[u8], quotes: Quotes) -> Result<Setting
         .ok()
         .and_then(|table| table.get_ref().keys().find(|key| key.get_ref() == section).map(toml::Spanned::span));
     let line = key.map(|span| format!("line {}: ", line_at(text, span.start).0)).unwrap_or_default();
-    Err(format!("{line}[{section}] belongs in the user's own settings file, not in a workspace"))
+    Err(format!("{line}[{section}] is allowed only in the user's own settings file, not in a workspace"))
 }
 
 /// Parses values from a caller that have the shape of a file.
@@ -247,7 +247,7 @@ impl TryFrom<RebuildableWord> for Rebuildable {
         match word.as_str() {
             "skip" => Ok(Self::Skip),
             "capture" => Ok(Self::Capture),
-            _ => Err(format!("{word:?} is neither \"skip\" nor \"capture\"")),
+            _ => Err(format!("{word:?} is not valid; write \"skip\" or \"capture\"")),
         }
     }
 }
@@ -276,7 +276,7 @@ impl TryFrom<u64> for EveryNSteps {
         if (1..=50).contains(&number) {
             Ok(Self(number))
         } else {
-            Err(format!("it is {number}, but goes from 1 to 50"))
+            Err(format!("{number} is out of range; write a number from 1 to 50"))
         }
     }
 }

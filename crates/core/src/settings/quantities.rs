@@ -29,7 +29,7 @@ const MAX_SECONDS: u64 = 100 * 366 * 86_400;
 pub fn parse_duration(text: &str) -> Result<Duration, String> {
     match seconds(text) {
         None => Err(format!("{text:?} is not a duration; write it like \"20m\", \"36h\" or \"7d\"")),
-        Some(seconds) if seconds > MAX_SECONDS => Err(format!("{text:?} is out of range: no more than 100 years")),
+        Some(seconds) if seconds > MAX_SECONDS => Err(format!("{text:?} is out of range: the limit is 100 years")),
         Some(seconds) => Ok(Duration::from_secs(seconds)),
     }
 }

@@ -56,7 +56,7 @@ fn in_directory(directory: &Dir, name: &[u8], file: &Path) -> Result<Option<Foun
             Err(problem) => problem,
         },
         Some(FileType::Directory) => "it is a directory",
-        Some(FileType::Special) => "it is no regular file",
+        Some(FileType::Special) => "it is not a regular file",
     };
     Err(Error::Settings { file: file.to_owned(), problem: problem.into() })
 }
@@ -69,11 +69,11 @@ fn unreadable(file: &Path, error: &std::io::Error) -> Error {
 /// Returns the bytes of the file that a symlink leads to. The inner error says what is wrong with the target.
 fn behind_link(link: &Path) -> Result<Result<Vec<u8>, &'static str>> {
     let stamp = disk::stamp_following(link).map_err(|error| unreadable(link, &error))?;
-    let nowhere = "it is a link that leads nowhere";
+    let nowhere = "it is a symbolic link to a file that does not exist";
     Ok(match stamp.as_ref().map(FileType::of) {
         None => Err(nowhere),
-        Some(FileType::Directory) => Err("it is a link to a directory"),
+        Some(FileType::Directory) => Err("it is a symbolic link to a directory"),
         Some(FileType::File) => disk::read_rules(link).map_err(|error| unreadable(link, &error))?.ok_or(nowhere),
-        Some(_) => Err("it is a link to no regular file"),
+        Some(_) => Err("it is a symbolic link to something that is not a regular file"),
     })
 }

@@ -68,7 +68,7 @@ impl Format {
         if !lines.next().is_some_and(|line| line.starts_with("backtrail store ")) {
             return Err(Error::StoreDamaged {
                 store: layout.root().to_owned(),
-                problem: format!("{} does not say what it is", path.display()),
+                problem: format!("{} is not a format file", path.display()),
             });
         }
         let unknown = |prefix: &str| {

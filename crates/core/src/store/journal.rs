@@ -158,14 +158,14 @@ pub(super) fn read(layout: &Layout) -> io::Result<Found> {
 /// Parses the bytes of a journal.
 pub(super) fn parse(bytes: &[u8]) -> Found {
     let Some(line) = Lines::of(bytes).sound.first().copied() else {
-        return Found::Damaged("its checksum does not fit".into());
+        return Found::Damaged("its checksum does not match".into());
     };
     match serde_json::from_str::<Journal>(line) {
         Ok(journal) if !journal.areas.iter().all(Area::is_ours) => {
-            Found::Damaged("it names a staging area that is none of ours".into())
+            Found::Damaged("it names a staging area that Backtrail did not create".into())
         }
         Ok(journal) if !journal.steps.iter().all(Step::is_ours) => {
-            Found::Damaged("it names a path that no restore may write".into())
+            Found::Damaged("it names a path that a restore must not write".into())
         }
         Ok(journal) => Found::Journal(Box::new(journal)),
         Err(error) => Found::Damaged(error.to_string()),

@@ -232,11 +232,11 @@ impl ObjectReader {
         let found = self.handle.try_find(id, &mut buffer).map_err(|error| damaged(error.to_string()))?;
         let found = found.ok_or_else(|| ObjectProblem::Missing(id.to_owned()))?;
         if found.kind != kind.to_git() {
-            return Err(damaged(format!("it is a {}", found.kind)));
+            return Err(damaged(format!("it is a {} object", found.kind)));
         }
         let actual = hash_object(kind, found.data).map_err(|error| damaged(error.to_string()))?;
         if actual != id {
-            return Err(damaged("its bytes have another id".into()));
+            return Err(damaged("its content does not match its id".into()));
         }
         buffer.truncate(buffer.len());
         Ok(buffer)
@@ -247,7 +247,7 @@ impl ObjectReader {
         let damaged = |why: String| ObjectProblem::Damaged(id.to_owned(), why);
         let header = self.handle.try_header(id).map_err(|error| self.refused_or(damaged(error.to_string())))?;
         let kind = header.ok_or_else(|| self.refused_or(ObjectProblem::Missing(id.to_owned())))?.kind;
-        let kind = ObjectKind::of_git(kind).ok_or_else(|| damaged("it is a tag".into()))?;
+        let kind = ObjectKind::of_git(kind).ok_or_else(|| damaged("it is a tag object".into()))?;
         self.read(id, kind).map(|bytes| (kind, bytes))
     }
 
@@ -327,5 +327,5 @@ fn inflate_blob(
         }
     }
     let actual = finish_hash(hasher).map_err(|error| damaged(error.to_string()))?;
-    if actual == id { Ok(Ok(())) } else { Err(damaged("its bytes have another id".into())) }
+    if actual == id { Ok(Ok(())) } else { Err(damaged("its content does not match its id".into())) }
 }

@@ -56,7 +56,7 @@ impl Snapshot {
 
 /// Returns the problem for a tree that is too deep.
 pub(super) fn too_deep(tree: gix_hash::ObjectId) -> ObjectProblem {
-    ObjectProblem::Damaged(tree, format!("it is a directory below {MAX_DEPTH} others, and no tree may be that deep"))
+    ObjectProblem::Damaged(tree, format!("it is nested deeper than {MAX_DEPTH} directories"))
 }
 
 /// One entry of a stored directory.
@@ -410,7 +410,7 @@ pub(super) fn parse(snapshot: &Snapshot, bytes: &[u8], modes: &Modes) -> Result<
     for entry in gix_object::TreeRefIter::from_bytes(bytes, gix_hash::Kind::Sha1) {
         let entry = entry.map_err(|error| damaged(error.to_string()))?;
         if !is_safe_name(entry.filename) {
-            return Err(damaged(format!("it has an entry {:?}", entry.filename)));
+            return Err(damaged(format!("it has an invalid entry {:?}", entry.filename)));
         }
         let content = ContentId(bytes_of(entry.oid));
         let mode = |usual: Mode| modes.of(entry.filename).unwrap_or(usual);
@@ -423,13 +423,13 @@ pub(super) fn parse(snapshot: &Snapshot, bytes: &[u8], modes: &Modes) -> Result<
                     .below(DirectoryIds { tree: TreeId(bytes_of(entry.oid)), modes: modes.below(entry.filename) })?,
                 mode: mode(snapshot.defaults.directory),
             },
-            EntryKind::Commit => return Err(damaged(format!("its entry {:?} is no file", entry.filename))),
+            EntryKind::Commit => return Err(damaged(format!("its entry {:?} is not a file", entry.filename))),
         };
         entries.push(StoredEntry { name: entry.filename.into(), node });
     }
     entries.sort_unstable_by(|a, b| a.name.cmp(&b.name));
     if let Some(twice) = entries.windows(2).find(|pair| pair[0].name == pair[1].name) {
-        return Err(damaged(format!("it has two entries {:?}", twice[0].name)));
+        return Err(damaged(format!("it has two entries named {:?}", twice[0].name)));
     }
     Ok(entries)
 }
@@ -461,7 +461,7 @@ impl Modes {
             match entry.filename.as_bytes() {
                 b"m" => {
                     let list = reader.read(entry.oid, ObjectKind::Blob)?;
-                    modes.exceptions = parse_exceptions(&list).ok_or_else(|| damaged("its modes".into()))?;
+                    modes.exceptions = parse_exceptions(&list).ok_or_else(|| damaged("its list of permissions can't be parsed".into()))?;
                 }
                 b"d" => {
                     let list = reader.read(entry.oid, ObjectKind::Tree)?;

@@ -175,7 +175,7 @@ impl StoredState {
 
     pub(crate) fn rules(&self, reader: &ObjectReader) -> Result<(OutsideRules, ScanSettings), ObjectProblem> {
         let Some(id) = self.rules else { return Ok(Default::default()) };
-        let damaged = || ObjectProblem::Damaged(id, "it holds no rules".into());
+        let damaged = || ObjectProblem::Damaged(id, "its ignore rules can't be parsed".into());
         let bytes = reader.read(&id, ObjectKind::Blob)?;
         let file: RulesFile = serde_json::from_slice(&bytes).map_err(|_| damaged())?;
         let outside = || {

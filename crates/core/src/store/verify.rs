@@ -45,14 +45,14 @@ pub(crate) fn verify(store: &Store) -> io::Result<Found> {
     for id in timeline.lost.iter().filter(|id| !refs_by_now.checkpoints.contains(id)) {
         // A checkpoint whose objects are gone was deleted without a line in the log.
         if check.checkpoint(store, object_id(id.as_bytes())).is_ok() {
-            found.damaged.push((id.to_string(), "its ref is lost; the next save puts it back".into()));
+            found.damaged.push((id.to_string(), "its ref is missing; the next save restores it".into()));
         }
     }
     for id in refs::damaged_loose(store.layout())? {
         found.damaged.push((id.to_string(), "its ref does not name it".into()));
     }
     if !private::exists(&store.layout().format()) {
-        found.damaged.push(("format".into(), "it is lost; the next save makes it again".into()));
+        found.damaged.push(("format".into(), "it is missing; the next save creates it again".into()));
     }
     check_log(store, &mut found)?;
     check_journal(store, &mut found)?;
@@ -69,10 +69,10 @@ pub(super) fn is_whole(store: &Store, id: &CheckpointId) -> bool {
 /// Reports a journal that can't be read. A readable journal is no damage: it says that a restore will be finished.
 fn check_journal(store: &Store, found: &mut Found) -> io::Result<()> {
     if let super::FoundJournal::Damaged(why) = super::journal::read(store.layout())? {
-        found.damaged.push(("journal".into(), format!("the journal of an interrupted restore: {why}")));
+        found.damaged.push(("journal".into(), format!("the journal of an interrupted restore can't be read: {why}")));
     }
     if private::exists(&store.layout().damaged_journal()) {
-        found.damaged.push(("journal.damaged".into(), "a restore was interrupted and its journal lost".into()));
+        found.damaged.push(("journal.damaged".into(), "a restore was interrupted, and its journal is damaged".into()));
     }
     Ok(())
 }
@@ -84,7 +84,7 @@ fn check_log(store: &Store, found: &mut Found) -> io::Result<()> {
     let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
     let damaged = Lines::of(&bytes[..whole]).damaged;
     if damaged > 0 {
-        found.damaged.push(("ops".into(), format!("{damaged} damaged lines in the log of operations")));
+        found.damaged.push(("ops".into(), format!("damaged lines in the log of operations: {damaged}")));
     }
     Ok(())
 }
@@ -112,13 +112,13 @@ pub(super) fn check_trailer(path: &std::path::Path) -> io::Result<Result<(), Str
         opened => opened?,
     };
     let length = file.metadata()?.len();
-    let Some(body) = length.checked_sub(HASH_BYTES) else { return Ok(Err("it is cut short".into())) };
+    let Some(body) = length.checked_sub(HASH_BYTES) else { return Ok(Err("it is truncated".into())) };
     let mut hasher = gix_hash::hasher(gix_hash::Kind::Sha1);
     super::pack::hash_range(&file, 0..body, &mut hasher)?;
     let mut trailer = [0; HASH_BYTES as usize];
     std::os::unix::fs::FileExt::read_exact_at(&file, &mut trailer, body)?;
     let is_sound = super::objects::finish_hash(hasher)?.as_slice() == trailer;
-    Ok(if is_sound { Ok(()) } else { Err("its checksum does not fit".into()) })
+    Ok(if is_sound { Ok(()) } else { Err("its checksum does not match".into()) })
 }
 
 struct Check {
@@ -179,7 +179,7 @@ impl Check {
             let entry = entry.map_err(|error| ObjectProblem::Damaged(id, error.to_string()))?;
             match entry.mode.kind() {
                 EntryKind::Tree => below = below.max(self.tree(entry.oid.to_owned(), depth + 1)?),
-                EntryKind::Commit => return Err(ObjectProblem::Damaged(id, "it names a commit".into())),
+                EntryKind::Commit => return Err(ObjectProblem::Damaged(id, "it contains a commit entry".into())),
                 _ => self.blob(entry.oid.to_owned())?,
             }
         }

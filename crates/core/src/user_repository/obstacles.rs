@@ -13,26 +13,26 @@ use crate::{disk, error::Result};
 
 /// Files that exist in a git directory during an operation, each with a description of it.
 const UNDER_WAY: [(&str, &str); 7] = [
-    ("MERGE_HEAD", "a merge is under way"),
-    ("CHERRY_PICK_HEAD", "a cherry-pick is under way"),
-    ("REVERT_HEAD", "a revert is under way"),
-    ("rebase-merge", "a rebase is under way"),
-    ("rebase-apply", "a rebase is under way"),
-    ("sequencer", "a cherry-pick or revert of several commits is under way"),
-    ("BISECT_LOG", "a bisection is under way"),
+    ("MERGE_HEAD", "a merge is in progress"),
+    ("CHERRY_PICK_HEAD", "a cherry-pick is in progress"),
+    ("REVERT_HEAD", "a revert is in progress"),
+    ("rebase-merge", "a rebase is in progress"),
+    ("rebase-apply", "a rebase is in progress"),
+    ("sequencer", "a cherry-pick or revert of several commits is in progress"),
+    ("BISECT_LOG", "a bisection is in progress"),
 ];
 
 impl UserRepository {
     pub(super) fn refuse_what_is_under_way(&self) -> Result<()> {
         if !self.prefix.is_empty() {
-            return refuse(format!("the workspace is only a part of the repository at {}", self.top.display()));
+            return refuse(format!("the workspace is only a part of the repository {}", self.top.display()));
         }
         if self.object_hash() != gix_hash::Kind::Sha1 {
-            return refuse("the repository's ids are not SHA-1");
+            return refuse("the repository does not use SHA-1 ids, and others are not supported");
         }
         let is_there = |path: PathBuf| disk::private::exists(&path);
         if is_there(self.common_dir.join("reftable")) {
-            return refuse("the repository keeps its refs in a reftable");
+            return refuse("the repository keeps its refs in a reftable, which is not supported");
         }
         for (name, what) in UNDER_WAY {
             if is_there(self.git_dir.join(name)) {
@@ -105,7 +105,7 @@ fn refuse_lock(path: &Path) -> Result<()> {
     lock.push(".lock");
     let lock = PathBuf::from(lock);
     if disk::private::exists(&lock) {
-        return refuse(format!("another git process is at work: {} exists", lock.display()));
+        return refuse(format!("another git process is running; if not, delete {}", lock.display()));
     }
     Ok(())
 }

@@ -27,8 +27,8 @@ impl UserRepository {
         }
         let (git_dir, top) = (self.git_dir.display(), self.top.display());
         refuse(format!(
-            "{top}/.git leads to {git_dir}, and that repository does not name this directory as its work tree; \
-             if it is, say so with: git --git-dir={git_dir} config core.worktree {top}"
+            "{top}/.git points to {git_dir}, but that repository does not name this directory as its work tree; \
+             if it is, set it with: git --git-dir={git_dir} config core.worktree {top}"
         ))
     }
 
@@ -36,7 +36,7 @@ impl UserRepository {
     pub(super) fn refuse_linked(&self, path: &Path) -> Result<()> {
         match self.link_on_the_way(path) {
             None => Ok(()),
-            Some(link) => refuse(format!("{} leads out of the repository, as a link does", link.display())),
+            Some(link) => refuse(format!("{} is a symbolic link, or it is outside the repository", link.display())),
         }
     }
 

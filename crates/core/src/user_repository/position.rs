@@ -69,7 +69,7 @@ impl UserRepository {
     pub(crate) fn plan_move(&self, to: &Destination<'_>) -> Result<Option<GitMove>> {
         self.refuse_what_is_under_way()?;
         self.refuse_others_repository()?;
-        let Some((branch, commit)) = self.head() else { return refuse("its HEAD can't be read") };
+        let Some((branch, commit)) = self.head() else { return refuse("HEAD can't be read") };
         let branch = branch.map(|name| format!("refs/heads/{name}"));
         let wanted = self.wanted(to)?;
         for name in wanted.branch.iter().chain(wanted.moved.iter().map(|(name, _)| name)) {
@@ -129,7 +129,7 @@ impl UserRepository {
 
     fn edit_ref(&self, name: &str, commit: Option<&str>, edits: &mut Vec<GitEdit>) -> Result<()> {
         if commit.is_none() && self.resolve_packed(name).is_some() {
-            return refuse(format!("{name} was packed by now; delete it with git"));
+            return refuse(format!("{name} is packed now; delete it with git first"));
         }
         let path = self.common_dir.join(name);
         if commit.is_some() {
@@ -207,7 +207,7 @@ impl UserRepository {
         let present = self.parsed_index();
         if let Some(present) = &present {
             if present.is_sparse() {
-                return refuse("the repository has a sparse index; `git sparse-checkout disable` makes it a full one");
+                return refuse("the repository has a sparse index; expand it with: git sparse-checkout disable");
             }
             if says_the_same(present, &state) {
                 return Ok(None);
