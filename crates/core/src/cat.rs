@@ -5,8 +5,7 @@ use std::io;
 use crate::{
     error::{Error, Result},
     model::{CheckpointId, ContentId, WorkspacePath},
-    show::{known, scope_of},
-    store::{Snapshot, Store, StoredEntry, StoredNode},
+    store::{Store, StoredEntry, StoredNode},
     workspace::Workspace,
 };
 
@@ -44,13 +43,13 @@ impl Workspace {
     /// Returns whether a checkpoint holds something at this path.
     pub fn holds(&self, id: &CheckpointId, path: &WorkspacePath) -> Result<bool> {
         let store = self.existing_store()?;
-        Ok(find_stored(&store, store.snapshot(id)?, path)?.is_some())
+        Ok(store.find(store.snapshot(id)?, path)?.is_some())
     }
 
     /// Returns the names that a directory holds at a checkpoint, in byte order.
     pub fn names_at(&self, id: &CheckpointId, directory: &WorkspacePath) -> Result<Vec<StoredName>> {
         let store = self.existing_store()?;
-        let found = find_stored(&store, store.snapshot(id)?, directory)?;
+        let found = store.find(store.snapshot(id)?, directory)?;
         let Some(StoredNode::Directory { snapshot, .. }) = found else { return Ok(Vec::new()) };
         let name = |entry: StoredEntry| StoredName {
             is_directory: matches!(entry.node, StoredNode::Directory { .. }),
@@ -62,28 +61,14 @@ impl Workspace {
     fn content_at(&self, store: &Store, id: &CheckpointId, path: &WorkspacePath) -> Result<ContentId> {
         let unknown = || Error::UnknownPath { path: path.clone(), place: format!("checkpoint {}", id.short()) };
         // Outside of its scope, a checkpoint of some paths repeats the one before it.
-        if !scope_of(known(&store.timeline()?, id)?).contains(path) {
+        if !store.timeline()?.require(id)?.scope().contains(path) {
             return Err(unknown());
         }
-        match find_stored(store, store.snapshot(id)?, path)? {
+        match store.find(store.snapshot(id)?, path)? {
             Some(StoredNode::File { content, .. }) => Ok(content),
             Some(StoredNode::Symlink { target }) => Ok(target),
             Some(StoredNode::Directory { .. }) => Err(Error::Usage(format!("{path} is a directory"))),
             None => Err(unknown()),
         }
     }
-}
-
-/// Returns the entry that a snapshot holds at a path.
-pub(crate) fn find_stored(store: &Store, snapshot: Snapshot, path: &WorkspacePath) -> Result<Option<StoredNode>> {
-    let reader = store.reader();
-    let mut node = StoredNode::Directory { snapshot, mode: snapshot.defaults.directory };
-    for part in path.parts() {
-        let StoredNode::Directory { snapshot, .. } = node else { return Ok(None) };
-        match store.list(&reader, &snapshot)?.into_iter().find(|entry| entry.name == part) {
-            Some(entry) => node = entry.node,
-            None => return Ok(None),
-        }
-    }
-    Ok(Some(node))
 }

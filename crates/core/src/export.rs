@@ -9,7 +9,6 @@ use crate::{
     disk::{self, Dir, FileType, private, set_mode},
     error::{Error, Result, While},
     model::{CheckpointId, ContentId, Mode, Scope, Stamp, WorkspacePath},
-    show::{known, scope_of},
     store::{ObjectReader, Snapshot, Store, StoredEntry, StoredNode},
     threads,
     workspace::{Workspace, normalize},
@@ -35,7 +34,7 @@ impl Workspace {
         }
         let target = Dir::open(directory).or_fail("open", directory)?;
         let is_empty = private::names(directory).or_fail("read", directory)?.is_empty();
-        let scope = scope_of(known(&store.timeline()?, id)?);
+        let scope = store.timeline()?.require(id)?.scope();
         let mut export = Export { store: &store, reader: store.reader(), scope, directory, files: 0 };
         let mark = free_mark(&store.list(&export.reader, &snapshot)?);
         if !begin(&target, &mark, id, is_empty).or_fail("write", directory)? {

@@ -161,7 +161,7 @@ impl<'s> HeldPaths<'s> {
 
     fn list(&self, directory: &[u8]) -> Option<Vec<StoredEntry>> {
         let path = WorkspacePath::new(directory).ok()?;
-        match crate::cat::find_stored(self.store, self.snapshot()?, &path).ok()?? {
+        match self.store.find(self.snapshot()?, &path).ok()?? {
             StoredNode::Directory { snapshot, .. } => self.store.list(&self.store.reader(), &snapshot).ok(),
             _ => None,
         }

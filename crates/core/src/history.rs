@@ -1,7 +1,6 @@
 //! Lists every version of one path.
 
 use crate::{
-    cat::find_stored,
     diff::{LineSource, Tree, compare_within, count_lines},
     error::{Error, Result},
     model::{Change, ChangeStatus, CheckpointId, Kind, Node, Scope, Side, WorkspacePath},
@@ -112,9 +111,9 @@ fn version_at(
     entry: &TimelineEntry,
     path: &WorkspacePath,
 ) -> Result<Option<(Version, Option<StoredNode>)>> {
-    let now = find_stored(store, store.snapshot(&entry.id)?, path)?;
+    let now = store.find(store.snapshot(&entry.id)?, path)?;
     let before = match entry.parent.and_then(|parent| timeline.nearest(parent)) {
-        Some(parent) => find_stored(store, store.snapshot(&parent.id)?, path)?,
+        Some(parent) => store.find(store.snapshot(&parent.id)?, path)?,
         None => None,
     };
     if before == now {

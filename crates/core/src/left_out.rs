@@ -185,7 +185,7 @@ impl<'s> LeftOut<'s> {
     }
 
     fn ignore_file_in(&self, directory: &WorkspacePath) -> Result<Option<Vec<u8>>> {
-        match crate::cat::find_stored(self.store, self.snapshot, &directory.join(b".gitignore"))? {
+        match self.store.find(self.snapshot, &directory.join(b".gitignore"))? {
             Some(StoredNode::File { content, .. }) => self.store.content(&self.reader, &content).map(Some),
             _ => Ok(None),
         }

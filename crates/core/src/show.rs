@@ -7,7 +7,7 @@ use crate::{
     error::{Error, Result},
     files::Scan,
     model::{Change, Checkpoint, CheckpointId, Kind, Scope, WorkspacePath},
-    store::{RecordedPaths, Store, Timeline, TimelineEntry},
+    store::{RecordedPaths, Store, TimelineEntry},
     workspace::Workspace,
 };
 
@@ -66,15 +66,15 @@ impl Workspace {
 
     /// Returns one checkpoint.
     pub fn get(&self, id: &CheckpointId) -> Result<Checkpoint> {
-        let store = self.store()?.ok_or_else(|| unknown(id))?;
-        store.checkpoint(known(&store.timeline()?, id)?)
+        let store = self.store()?.ok_or_else(|| Error::unknown_checkpoint(id))?;
+        store.checkpoint(store.timeline()?.require(id)?)
     }
 
     /// Returns one checkpoint with its changes.
     pub fn show(&self, id: &CheckpointId) -> Result<Shown> {
-        let store = self.store()?.ok_or_else(|| unknown(id))?;
+        let store = self.store()?.ok_or_else(|| Error::unknown_checkpoint(id))?;
         let timeline = store.timeline()?;
-        let checkpoint = store.checkpoint(known(&timeline, id)?)?;
+        let checkpoint = store.checkpoint(timeline.require(id)?)?;
         let checkpoints = Checkpoints::on(&store, timeline);
         let (_, mut changes) = checkpoints.changes_of(&checkpoints.get(id)?, &Scope::Whole)?;
         count_lines(&mut changes, &LineSource::stored(&store))?;
@@ -96,25 +96,11 @@ impl Workspace {
         let mut changes = compare_within(&present.scope, store, old, new)?.changes;
         changes.retain(|change| present.scope.contains(&change.path));
         if let (Some(store), Some(from)) = (store, from) {
-            let scope = scope_of(known(&store.timeline()?, &from)?);
+            let scope = store.timeline()?.require(&from)?.scope();
             changes.retain(|change| scope.contains(&change.path));
         }
         Ok(changes)
     }
-}
-
-/// Returns the entry of a checkpoint, or an error if it is not on the timeline.
-pub(crate) fn known<'t>(timeline: &'t Timeline, id: &CheckpointId) -> Result<&'t TimelineEntry> {
-    timeline.get(id).ok_or_else(|| unknown(id))
-}
-
-/// Returns the scope of a checkpoint.
-pub(crate) fn scope_of(entry: &TimelineEntry) -> Scope {
-    entry.record().map(|record| record.scope.clone()).unwrap_or_default()
-}
-
-pub(crate) fn unknown(id: &CheckpointId) -> Error {
-    Error::UnknownCheckpoint { word: id.to_string(), nearest: None }
 }
 
 impl ListFilter {

@@ -8,19 +8,10 @@ use jiff::Timestamp;
 use crate::{
     error::Result,
     model::{CheckpointId, Scope},
-    restore::{Intent, Landing, Only, RestoreOutcome, RestorePlan, RestoreRequest},
+    restore::{Intent, Landing, Only, RestoreOutcome, RestorePlan, RestoreRequest, TakenBack},
     store::{Direction, Restored, Timeline},
     workspace::Workspace,
 };
-
-/// The restore that an undo or a redo takes back.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TakenBack {
-    /// The checkpoint that it restored.
-    pub target: CheckpointId,
-    /// The time of that restore. `None` if it is not known any more.
-    pub time: Option<Timestamp>,
-}
 
 impl Workspace {
     /// Takes back the last restore. Returns `None` if there is nothing to take back.

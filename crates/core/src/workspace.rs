@@ -17,7 +17,6 @@ use crate::{
     held::Holders,
     locate::Location,
     model::{ContentSink, OutsideRules, Scope, Unwritable, WorkspacePath},
-    restore::Way,
     settings::Settings,
     store::{FoundJournal, HashOnly, IdentityFile, Layout, OpenStores, Store, Timeline, Writer},
     user_repository::{
@@ -122,12 +121,6 @@ impl Workspace {
         store.check_writable()
     }
 
-    /// Creates the store if it is missing. Returns whether it was.
-    pub fn init(&self, now: Timestamp) -> Result<bool> {
-        let (_, created) = self.writer(now)?;
-        Ok(created)
-    }
-
     /// Converts a path that a caller named, relative to `current` or absolute, into one inside the workspace.
     ///
     /// Symlinks in the path above the workspace are resolved. Symlinks inside it are not: they are entries like any
@@ -224,27 +217,9 @@ impl Workspace {
         self.store()?.ok_or_else(|| Error::UnknownCheckpoint { word: "@".into(), nearest: None })
     }
 
-    /// Opens the store for writing, and creates it if it is missing. Returns whether it was missing. An interrupted
-    /// restore is finished first.
-    pub(crate) fn writer(&self, now: Timestamp) -> Result<(Writer, bool)> {
-        let (writer, created) = self.writer_as_it_is(now)?;
-        self.recover_locked(&writer, Way::Forward, now)?;
-        Ok((writer, created))
-    }
-
-    /// Like [`Self::writer`], but returns the time at which the lock of the store was taken.
-    pub(crate) fn writer_at(&self, clock: &impl Clock) -> Result<(Writer, Timestamp)> {
-        let ((writer, _), now) = self.writer_left_alone(clock)?;
-        self.recover_locked(&writer, Way::Forward, now)?;
-        Ok((writer, now))
-    }
-
-    /// Like [`Self::writer`], but leaves an interrupted restore as it is.
-    pub(crate) fn writer_as_it_is(&self, now: Timestamp) -> Result<(Writer, bool)> {
-        Ok(self.writer_left_alone(&now)?.0)
-    }
-
-    fn writer_left_alone(&self, clock: &impl Clock) -> Result<((Writer, bool), Timestamp)> {
+    /// Locks the store, and creates it if it is missing. Returns whether it was missing, and the time at which the lock
+    /// was taken. An interrupted restore is left as it is: see [`Workspace::writer`].
+    pub(crate) fn lock_store(&self, clock: &impl Clock) -> Result<((Writer, bool), Timestamp)> {
         self.refuse_own_directory()?;
         self.refuse_foreign_directory()?;
         let lock = Store::lock(self.store_directory(), self.root(), self.options.patience)?;

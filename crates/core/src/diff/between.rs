@@ -6,7 +6,6 @@ use super::{Tree, compare_within};
 use crate::{
     error::Result,
     model::{Change, ChangeStatus, CheckpointId, Scope},
-    show::known,
     store::{Record, Snapshot, Store, Timeline},
 };
 
@@ -45,7 +44,7 @@ impl<'s> Checkpoints<'s> {
 
     pub(crate) fn get(&self, id: &CheckpointId) -> Result<Compared> {
         if !self.store.is_plainly_there(id) {
-            known(self.timeline()?, id)?;
+            self.timeline()?.require(id)?;
         }
         let (snapshot, record) = self.store.snapshot_and_record(id)?;
         Ok(Compared { id: *id, snapshot, record })
@@ -73,7 +72,7 @@ impl<'s> Checkpoints<'s> {
         if parent != checkpoint.record.parent {
             // The previous checkpoint was deleted: an older one replaces it, and only the paths that this checkpoint
             // changed count.
-            let entry = known(self.timeline()?, &checkpoint.id)?;
+            let entry = self.timeline()?.require(&checkpoint.id)?;
             let changed = self.store.checkpoint(entry)?.files_changed;
             changes.retain(|change| changed.contains(&change.path));
         }

@@ -11,11 +11,10 @@ pub(crate) use lines::{LineSource, count_lines};
 use patch::{Patch, patch};
 
 use crate::{
-    error::Result,
+    error::{Error, Result},
     held,
     model::{Change, CheckpointId, Scope, Skipped, WorkspacePath},
     precious::Precious,
-    show::unknown,
     workspace::Workspace,
 };
 
@@ -101,7 +100,7 @@ impl Workspace {
 
     /// Returns the changes of a checkpoint against the one that it followed, with a patch within limits.
     pub fn diff_of(&self, id: &CheckpointId, scope: &Scope, limits: &PatchLimits<'_>) -> Result<Diff> {
-        let store = self.store()?.ok_or_else(|| unknown(id))?;
+        let store = self.store()?.ok_or_else(|| Error::unknown_checkpoint(id))?;
         let checkpoints = Checkpoints::of(&store);
         let (from, changes) = checkpoints.changes_of(&checkpoints.get(id)?, scope)?;
         let (changes, patch) = written(changes, &LineSource::stored(&store), limits)?;

@@ -66,7 +66,7 @@ impl Comparison<'_> {
         let paths = scope.paths().unwrap_or_default();
         let mut left_out = Vec::new();
         for path in paths {
-            if crate::cat::find_stored(self.store, *snapshot, path)?.is_some() {
+            if self.store.find(*snapshot, path)?.is_some() {
                 continue;
             }
             let found = self.found_at(path).map(|node| match node {
@@ -333,7 +333,7 @@ impl Comparison<'_> {
         // Entries that the operation itself created go when it is taken back, whatever the rules say. Entries that it
         // only found there, or that were written since, stay.
         let made = match &self.made {
-            Some(made) => crate::cat::find_stored(self.store, *made, path)?,
+            Some(made) => self.store.find(*made, path)?,
             None => None,
         };
         Ok(!made.is_some_and(|made| match (present, &made) {

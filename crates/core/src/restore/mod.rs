@@ -30,9 +30,7 @@ use crate::{
     files::Scan,
     held::HeldPaths,
     model::{Change, Checkpoint, CheckpointId, Conflict, ContentSink, GitState, Scope},
-    show::known as on_timeline,
     store::{Direction, FoundJournal, HashOnly, Journal, Operation, Restored, Store, Timeline, Writer},
-    undo::TakenBack,
     workspace::{StoreKnowledge, Surroundings, Workspace},
 };
 
@@ -68,6 +66,15 @@ impl RestoreRequest {
             plan: None,
         }
     }
+}
+
+/// The restore that an undo or a redo takes back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TakenBack {
+    /// The checkpoint that it restored.
+    pub target: CheckpointId,
+    /// The time of that restore. `None` if it is not known any more.
+    pub time: Option<Timestamp>,
 }
 
 /// The outcome of a restore.
@@ -254,7 +261,7 @@ impl Workspace {
         writer.tidy()?;
         Ok(RestoreOutcome {
             target,
-            checkpoint: writer.summary(on_timeline(&timeline, &target)?)?,
+            checkpoint: writer.summary(timeline.require(&target)?)?,
             stays: plan.left_to_git,
             plan: plan.hash,
             changes: plan.changes,
@@ -291,7 +298,7 @@ impl Workspace {
         }
         Ok(RestoreOutcome {
             target: intent.request.target,
-            checkpoint: writer.summary(on_timeline(timeline, &intent.request.target)?)?,
+            checkpoint: writer.summary(timeline.require(&intent.request.target)?)?,
             stays: plan.left_to_git,
             plan: plan.hash,
             changes: Vec::new(),
@@ -313,7 +320,7 @@ impl Workspace {
         surroundings: &Surroundings,
         sink: &dyn ContentSink,
     ) -> Result<Scan> {
-        let target = on_timeline(timeline, &intent.request.target)?;
+        let target = timeline.require(&intent.request.target)?;
         let mut known = StoreKnowledge::of_current(store, timeline)?;
         known.holders = known.holders.and(HeldPaths::of(store, store.snapshot(&target.id)?));
         if let Some(made) = intent.made_by.filter(|id| timeline.get(id).is_some()) {

@@ -83,7 +83,7 @@ impl Workspace {
         if self.store()?.is_none() {
             return Ok(Recovered::without_conflicts(Recovery::Nothing));
         }
-        let (writer, _) = self.writer_as_it_is(now)?;
+        let ((writer, _), _) = self.lock_store(&now)?;
         writer.mend_indices()?;
         writer.mend_refs()?;
         self.recover_locked(&writer, way, now)
