@@ -19,9 +19,9 @@ use super::{
     identity::IdentityFile,
     journal,
     objects::{ObjectKind, ObjectProblem, ObjectReader, Objects, bytes_of, object_id},
+    packs::reindex::{self, Which},
     record::RecordedPaths,
     refs,
-    reindex::{self, Which},
     snapshot::{self, Snapshot, StoredEntry, StoredNode},
     state::StoredState,
 };

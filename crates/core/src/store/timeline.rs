@@ -11,7 +11,7 @@ use std::{
 
 use super::{
     Layout, Operations, Record,
-    lines::{self, Lines},
+    checksummed_lines::{self, Lines},
     refs::Refs,
 };
 use crate::{
@@ -59,7 +59,10 @@ impl TimelineEntry {
 
     fn to_line(&self) -> String {
         let parent = self.parent.map_or_else(|| "-".to_owned(), |parent| parent.to_string());
-        lines::seal(&format!("{} {} {} {} {parent} {}", self.id, self.sequence, self.kind, self.time, self.json))
+        checksummed_lines::seal(&format!(
+            "{} {} {} {} {parent} {}",
+            self.id, self.sequence, self.kind, self.time, self.json
+        ))
     }
 
     fn parse(line: &str) -> Option<Self> {
