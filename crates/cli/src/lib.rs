@@ -12,7 +12,6 @@ mod failure;
 #[cfg(any(test, feature = "fuzzing"))]
 #[doc(hidden)]
 pub mod fuzzing;
-mod held_pins;
 mod hooks;
 mod install;
 mod invocation;
@@ -20,9 +19,10 @@ mod output;
 mod picker;
 mod pipeline;
 mod process;
+mod process_pins;
 mod question;
+mod rollback_point;
 pub mod settings;
-mod way_back;
 
 use std::{
     ffi::{OsStr, OsString},

@@ -394,6 +394,11 @@ pub enum Error {
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
+    /// Returns the error for a checkpoint that is not on the timeline.
+    pub(crate) fn unknown_checkpoint(id: &CheckpointId) -> Self {
+        Self::UnknownCheckpoint { word: id.to_string(), nearest: None }
+    }
+
     /// Returns the stable code.
     pub fn code(&self) -> ErrorCode {
         match self {

@@ -5,9 +5,9 @@ use std::path::Path;
 
 use crate::{
     error::Error,
-    files::{IgnoreRules, Verdict},
     json::CheckpointJson,
     model::{OutsideRules, WorkspacePath},
+    scan::{IgnoreRules, Verdict},
     settings::{ScanSettings, Settings, parse_bytes, parse_duration, parse_text},
     store::fuzzing as store,
 };
@@ -68,7 +68,9 @@ pub fn settings(bytes: &[u8]) {
 /// Checks that `exclude` adds its pattern to the file and changes nothing else in it.
 fn excluding(before: &str, settings: Option<&Settings>) {
     let pattern = "*.added \"by\" a fuzzer\\\u{7f}".to_owned();
-    let Ok((after, all)) = crate::exclude::with_patterns(before, std::slice::from_ref(&pattern)) else { return };
+    let Ok((after, all)) = crate::operations::exclude::with_patterns(before, std::slice::from_ref(&pattern)) else {
+        return;
+    };
     assert!(all.contains(&pattern));
     let Some(settings) = settings else { return };
     let mut wanted = settings.clone();

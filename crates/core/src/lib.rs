@@ -35,79 +35,61 @@
 //! ```
 
 mod address;
-mod bindings;
-mod cat;
+pub mod app_files;
 mod clock;
-mod diff;
 #[doc(hidden)]
 pub mod disk;
 mod error;
-mod event_log;
 mod events;
-mod exclude;
-mod export;
-mod features;
-mod files;
 #[cfg(feature = "fuzzing")]
 #[doc(hidden)]
 pub mod fuzzing;
-mod held;
-mod history;
-mod housekeeping;
 pub mod json;
-mod left_out;
-mod locate;
 mod model;
-mod moment;
-mod not_taken_back;
-pub mod own_files;
-mod ownership;
-mod precious;
-mod restore;
-mod retention;
-mod save;
+mod operations;
+mod scan;
 pub mod settings;
-mod show;
-mod skips;
-mod status;
-mod step;
 mod store;
 mod text;
 mod threads;
-mod turns;
-mod undo;
-mod user_repository;
-mod verify;
+mod user_git;
 mod workspace;
 
-pub use address::{Address, InvalidAddress, RULE_OF_NAMES, validate_name};
-pub use bindings::Former;
-pub use cat::StoredName;
+pub use address::{
+    Address, InvalidAddress, RULE_OF_NAMES,
+    time::{RULE_OF_SINCE, parse_since, problem_of_since},
+    validate_name,
+};
+pub use app_files as own_files;
 pub use clock::{BootClock, BootTime, Clock};
-pub use diff::{Diff, PatchLimits};
 pub use error::{Error, ErrorCode, Result};
 pub use events::{Event, Progress, TimedEvent};
-pub use files::Survey;
-pub use history::{OnDisk, Version};
-pub use housekeeping::{WorkspaceEntry, forget, workspaces};
-pub use left_out::IgnoringRule;
-pub use locate::{Location, OptionsOf, Start, locate};
 pub use model::{
     Attachment, Change, ChangeStatus, Checkpoint, CheckpointId, Conflict, ContentId, Context, Dropped, FeatureState,
     GitState, InvalidId, InvalidPath, Kind, Mode, Reason, Scope, Side, Skipped, UnknownKind, WorkspacePath,
 };
-pub use moment::{RULE_OF_SINCE, parse_since, problem_of_since};
-pub use ownership::Adopted;
-pub use precious::Precious;
-pub use restore::{Only, Recovered, Recovery, RestoreOutcome, RestorePlan, RestoreRequest, Way};
-pub use retention::{ClockDoubt, Loss, NotApplied, PrunePlan, Pruned, Verdict};
-pub use save::{SaveRequest, Saved, StillCaptured};
+pub use operations::{
+    cat::StoredName,
+    diff::{Diff, PatchLimits},
+    history::{OnDisk, Version},
+    restore::{Only, Recovered, Recovery, RestoreOutcome, RestorePlan, RestoreRequest, TakenBack, Way},
+    retention::{ClockDoubt, Loss, NotApplied, PrunePlan, Pruned, Verdict},
+    save::{SaveRequest, Saved, StillCaptured},
+    show::{ListFilter, Shown},
+    status::Status,
+    step::{StepRequest, Stepped},
+    verify::{Damage, Verification},
+    workspaces::{WorkspaceEntry, forget, workspaces},
+};
+pub use scan::Survey;
 pub use settings::Settings;
-pub use show::{ListFilter, Shown};
-pub use status::Status;
-pub use step::{StepRequest, Stepped};
 pub use store::{Direction, OpenStores};
-pub use undo::TakenBack;
-pub use user_repository::{GitEnvironment, GitPosition};
-pub use verify::{Damage, Verification};
-pub use workspace::{Options, Workspace};
+pub use user_git::{GitEnvironment, GitPosition};
+pub use workspace::{
+    Options, Workspace,
+    bindings::Former,
+    identity::Adopted,
+    locate::{Location, OptionsOf, Start, locate},
+    precious::Precious,
+    skipped::IgnoringRule,
+};

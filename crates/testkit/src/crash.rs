@@ -8,7 +8,7 @@ use std::{
     process::{Command, ExitStatus, Stdio},
 };
 
-use backtrail::disk::points::{self, Outcome};
+use backtrail::disk::crash_points::{self, Outcome};
 
 const PLACE: &str = "BACKTRAIL_CRASH_PLACE";
 const OPERATION: &str = "BACKTRAIL_CRASH_OPERATION";
@@ -95,12 +95,12 @@ pub fn child(operate: impl FnOnce(&Path, &str) -> Result<(), String>) {
     let operation = std::env::var(OPERATION).unwrap_or_default();
     let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<i64>().ok());
     if let Some(report) = std::env::var_os(REPORT) {
-        let (result, passed) = points::record(|| operate(&place, &operation));
+        let (result, passed) = crash_points::record(|| operate(&place, &operation));
         let names: String = passed.iter().map(|(_, name)| format!("{name}\n")).collect();
         std::fs::write(report, names).unwrap_or_else(|error| panic!("can't report: {error}"));
         return result.unwrap_or_else(|error| panic!("{error}"));
     }
     let outcome = number(ERROR).map_or(Outcome::Die, |code| Outcome::Fail(code as i32));
-    points::arm(number(POINT).unwrap_or(0) as u64, outcome);
+    crash_points::arm(number(POINT).unwrap_or(0) as u64, outcome);
     operate(&place, &operation).unwrap_or_else(|error| panic!("{error}"));
 }

@@ -8,9 +8,9 @@ use clap::Args;
 use crate::{
     cli::text,
     failure::Failure,
-    held_pins,
     invocation::{Invocation, Protection},
     output::{PinnedJson, title},
+    process_pins,
 };
 
 /// Keep a checkpoint until it is deleted by hand
@@ -33,7 +33,7 @@ pub(crate) fn pin(args: &PinArgs, invocation: &Invocation) -> Result<ExitCode, F
     let workspace = invocation.workspace_to_write(Protection::Waived)?;
     let id = invocation.checkpoint(&workspace, &args.checkpoint)?;
     let checkpoint = workspace.pin(&id, invocation.now.timestamp())?;
-    held_pins::keep(&id, invocation);
+    process_pins::keep(&id, invocation);
     tell(&checkpoint, &format!("pinned {}: it stays until it is deleted by hand", title(&checkpoint)), invocation)
 }
 

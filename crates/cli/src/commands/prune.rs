@@ -7,9 +7,9 @@ use clap::Args;
 
 use crate::{
     failure::Failure,
-    held_pins::let_go_of_abandoned,
     invocation::{Invocation, Protection},
     output::{PruneJson, bytes, kept_text, loss_lines, plural, verdicts_text},
+    process_pins::let_go_of_abandoned,
 };
 
 /// Forget the checkpoints that need not be kept, and reclaim space

@@ -11,7 +11,7 @@ use crate::{
     failure::Failure,
     invocation::{Invocation, Protection},
     output::{RollbackErrorJson, TriedJson, shell_words},
-    way_back::{Remains, Repeat, RolledBack, WayBack},
+    rollback_point::{Remains, Repeat, RolledBack, WayBack},
 };
 
 /// The exit status where the command did well and the check did not.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use jiff::Zoned;
 
 use super::{
-    Agent, late,
+    Agent, late_checkpoint,
     log::{Line, Log, Sort},
     session::{SessionState, Sessions, is_running},
 };
@@ -60,7 +60,8 @@ impl Checkup<'_> {
             lines.push(format!("not protected yet: a checkpoint in {place} is still being taken ({})", late.event));
         }
         let is_late_here = |line: &&Line| {
-            line.message == late::MEANING && line.workspace.as_ref().is_some_and(|place| place.starts_with(self.root))
+            line.message == late_checkpoint::MEANING
+                && line.workspace.as_ref().is_some_and(|place| place.starts_with(self.root))
         };
         if let Some(line) = log.iter().rev().find(is_late_here) {
             let time = when(line.time, self.now);

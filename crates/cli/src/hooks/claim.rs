@@ -10,7 +10,7 @@ use backtrail::ListFilter;
 
 use super::{
     event::{HookEvent, Moment},
-    news::Told,
+    restore_notice::Told,
     session::{Novelty, SessionState},
     worker::{Done, Worker, cut},
 };

@@ -8,7 +8,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use backtrail::{Checkpoint, CheckpointId, Error, Kind, ListFilter, Workspace, own_files};
+use backtrail::{Checkpoint, CheckpointId, Error, Kind, ListFilter, Workspace, app_files};
 use serde_json::Value;
 use uuid::Uuid;
 
@@ -82,8 +82,8 @@ impl ForkedFile {
     /// Writes the copy. Fails if the file exists already.
     pub(crate) fn write(&self) -> Result<(), Failure> {
         let write = || -> io::Result<()> {
-            own_files::make_directories(self.path.parent().unwrap_or(Path::new("/")))?;
-            let mut file = own_files::create_new(&self.path, 0o600)?;
+            app_files::make_directories(self.path.parent().unwrap_or(Path::new("/")))?;
+            let mut file = app_files::create_new(&self.path, 0o600)?;
             file.write_all(&self.bytes)?;
             file.sync_all()
         };

@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use backtrail::own_files;
+use backtrail::app_files;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -62,11 +62,11 @@ impl Log {
 
     fn try_add(&self, line: &Line) -> io::Result<()> {
         let directory = self.file.parent().ok_or(io::ErrorKind::InvalidInput)?;
-        own_files::make_private_directories(directory)?;
+        app_files::make_private_directories(directory)?;
         let message: String = line.message.chars().take(MAX_MESSAGE_CHARS).collect();
         let mut text = serde_json::to_string(&Line { message, ..line.clone() })?;
         text.push('\n');
-        own_files::append(&self.file, text.as_bytes())?;
+        app_files::append(&self.file, text.as_bytes())?;
         if fs::metadata(&self.file)?.len() > MAX_BYTES {
             self.halve()?;
         }
@@ -78,7 +78,7 @@ impl Log {
         let bytes = fs::read(&self.file)?;
         let half = bytes.len() / 2;
         let start = bytes[half..].iter().position(|byte| *byte == b'\n').map_or(half, |end| half + end + 1);
-        own_files::replace(&self.file, &bytes[start..])
+        app_files::replace(&self.file, &bytes[start..])
     }
 
     /// Returns all lines, oldest first. Unreadable lines are skipped.

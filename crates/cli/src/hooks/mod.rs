@@ -12,16 +12,16 @@ mod cline;
 pub(crate) mod conversation;
 mod copilot;
 mod cursor;
+mod entry;
 mod event;
-mod front;
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) mod fuzzing;
 mod gemini;
-mod last_word;
-mod late;
+mod late_checkpoint;
 mod log;
-mod news;
+mod panic_guard;
 mod queue;
+mod restore_notice;
 pub(crate) mod sample;
 mod session;
 mod shell_words;
@@ -32,8 +32,8 @@ mod worker;
 pub(crate) use {
     agent::Agent,
     checkup::Checkup,
-    front::{run, words_of_hook},
-    late::{MEANING as MEANING_OF_LATE, is_late},
+    entry::{run, words_of_hook},
+    late_checkpoint::{MEANING as MEANING_OF_LATE, is_late},
     log::Log,
     session::Sessions,
 };

@@ -35,10 +35,8 @@ pub(crate) fn prompt(agent: Agent, directory: &Path) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use super::{
-        super::event::{Moment, read},
-        *,
-    };
+    use super::super::event::{Moment, read};
+    use super::*;
 
     #[test]
     fn every_agents_sample_is_a_prompt() {

@@ -9,12 +9,12 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use backtrail::own_files;
+use backtrail::app_files;
 use jiff::{SignedDuration, Timestamp};
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 
-use super::{event::HookEvent, news::EventMark, queue::InQueue};
+use super::{event::HookEvent, queue::InQueue, restore_notice::EventMark};
 
 /// The maximum number of events that are remembered.
 const MAX_SEEN: usize = 256;
@@ -172,7 +172,7 @@ impl Sessions {
         session: &str,
         change: impl FnOnce(Option<SessionState>) -> (Option<SessionState>, T),
     ) -> io::Result<T> {
-        own_files::make_private_directories(&self.directory)?;
+        app_files::make_private_directories(&self.directory)?;
         let _lock = self.lock()?;
         let (state, answer) = change(self.get(session));
         if let Some(state) = state {
@@ -182,7 +182,7 @@ impl Sessions {
     }
 
     fn lock(&self) -> io::Result<File> {
-        let file = own_files::open_lock(&self.directory.join("lock"))?;
+        let file = app_files::open_lock(&self.directory.join("lock"))?;
         flock(&file, FlockOperation::LockExclusive)?;
         Ok(file)
     }
@@ -190,7 +190,7 @@ impl Sessions {
     fn put(&self, state: &SessionState) -> io::Result<()> {
         let path = self.file(&state.session);
         let is_new = !path.exists();
-        own_files::replace(&path, &serde_json::to_vec(state)?)?;
+        app_files::replace(&path, &serde_json::to_vec(state)?)?;
         if is_new { self.forget_old_ones() } else { Ok(()) }
     }
 

@@ -14,8 +14,8 @@ use serde_json::{Map, Value};
 use super::{
     claim::{Assignment, event_key},
     event::{HookEvent, Moment, ToolCall},
-    late,
-    news::{self, News},
+    late_checkpoint,
+    restore_notice::{self, News},
     session::{ProcessMark, Sessions},
     tools,
 };
@@ -145,7 +145,7 @@ impl Worker<'_> {
         };
         saved.iter().for_each(|saved| self.tell_of_dropped(saved));
         let created = saved.is_some_and(|saved| saved.created);
-        Ok(Done { created, news: news::since(&workspace, event.agent, &event.moment, &assignment.told) })
+        Ok(Done { created, news: restore_notice::since(&workspace, event.agent, &event.moment, &assignment.told) })
     }
 
     /// Reports the paths that a checkpoint could not capture any more, on stderr and in the log.
@@ -227,7 +227,7 @@ impl Worker<'_> {
             turn: Some(assignment.turn),
             prompt: assignment.prompt.clone(),
             metadata: metadata(event),
-            metadata_once_read: Some(late::words),
+            metadata_once_read: Some(late_checkpoint::words),
             allow_empty: !assignment.is_perhaps_known,
             if_changed: assignment.is_perhaps_known,
             ..SaveRequest::default()
@@ -244,7 +244,7 @@ impl Worker<'_> {
             message: None,
             metadata: metadata(event),
             is_perhaps_counted: assignment.is_perhaps_known,
-            metadata_once_read: late::may_be_late(&event.moment).then_some(late::words),
+            metadata_once_read: late_checkpoint::may_be_late(&event.moment).then_some(late_checkpoint::words),
             paths: touched(event, call, workspace, assignment.inner.as_deref()),
         }
     }

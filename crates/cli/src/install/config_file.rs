@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use backtrail::own_files;
+use backtrail::app_files;
 
 /// The byte order mark that some editors write before UTF-8 text.
 const BYTE_ORDER_MARK: &str = "\u{feff}";
@@ -149,14 +149,14 @@ fn behind_links(path: &Path) -> io::Result<PathBuf> {
 fn make_directories(path: &Path) -> io::Result<Vec<PathBuf>> {
     let missing: Vec<PathBuf> =
         path.ancestors().take_while(|ancestor| !ancestor.exists()).map(Path::to_owned).collect();
-    own_files::make_directories(path)?;
+    app_files::make_directories(path)?;
     Ok(missing.into_iter().rev().collect())
 }
 
 fn temporary_in(directory: &Path, mode: u32) -> io::Result<(File, PathBuf)> {
     for attempt in 0..1_000 {
         let path = directory.join(format!(".backtrail-{}-{attempt}.tmp", std::process::id()));
-        match own_files::create_new(&path, mode) {
+        match app_files::create_new(&path, mode) {
             Ok(file) => return Ok((file, path)),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             Err(error) => return Err(error),

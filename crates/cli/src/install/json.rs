@@ -10,7 +10,7 @@ use jsonc_parser::{
 };
 use serde_json::{Value, json};
 
-use super::draft::Draft;
+use super::text_edits::Draft;
 
 /// The reason why a text can't be edited.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use backtrail::own_files;
+use backtrail::app_files;
 use rustix::{
     fs::{FlockOperation, flock},
     io::Errno,
@@ -28,7 +28,7 @@ impl InstallLock {
     /// `patience`.
     pub(crate) fn acquire(receipts: &Path, patience: Duration) -> io::Result<Option<Self>> {
         let directory = receipts.parent().ok_or(io::ErrorKind::InvalidInput)?;
-        own_files::make_private_directories(directory)?;
+        app_files::make_private_directories(directory)?;
         let directory = File::open(directory)?;
         let started = Instant::now();
         loop {

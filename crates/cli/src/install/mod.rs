@@ -1,27 +1,27 @@
 //! Installs the hooks and the MCP server in an agent's own configuration files, and removes them again.
 
 mod config_file;
-mod draft;
+mod existing_entry;
 mod json;
 mod lock;
-mod look;
+mod manifest;
 mod plan;
 mod planner;
 mod receipts;
 mod rehearsal;
+mod text_edits;
 mod toml;
-mod wanted;
 
 #[cfg(test)]
 #[path = "../../tests/it/install_samples.rs"]
 mod samples;
 
 pub(crate) use {
-    draft::Piece,
     lock::InstallLock,
+    manifest::{Places, Program, Reach, Wanted, has_uncommitted_files, wanted},
     plan::{FileChange, FilePlan, Plan},
     planner::Planner,
     receipts::Receipts,
     rehearsal::{Rehearsal, rehearse},
-    wanted::{Places, Program, Reach, Wanted, has_uncommitted_files, wanted},
+    text_edits::Piece,
 };

@@ -6,8 +6,8 @@ use backtrail::Error;
 
 use super::{
     config_file::ConfigFile,
-    draft::Piece,
     receipts::{Receipt, Receipts},
+    text_edits::Piece,
 };
 use crate::hooks::Agent;
 

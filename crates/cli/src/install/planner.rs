@@ -7,13 +7,13 @@ use serde_json::Value;
 
 use super::{
     config_file::ConfigFile,
-    draft::{Draft, with_replaced, without_moved_pieces, without_pieces},
+    existing_entry::{Found, Look, place_of, value_at},
     json::{self, Cut, Problem, Wish},
-    look::{Found, Look, place_of, value_at},
+    manifest::{Content, OWN_MARK, Program, Wanted, is_ours},
     plan::{FileChange, FilePlan, Plan},
     receipts::{Receipt, Receipts},
+    text_edits::{Draft, with_replaced, without_moved_pieces, without_pieces},
     toml::{self, Present, Server},
-    wanted::{Content, OWN_MARK, Program, Wanted, is_ours},
 };
 use crate::hooks::Agent;
 
@@ -397,13 +397,11 @@ fn missing_directories(file: &Path) -> Vec<PathBuf> {
 mod tests {
     use std::fs;
 
-    use super::{
-        super::{
-            samples::SAMPLES,
-            wanted::{Places, Reach, wanted},
-        },
-        *,
+    use super::super::{
+        manifest::{Places, Reach, wanted},
+        samples::SAMPLES,
     };
+    use super::*;
 
     /// Returns whether all bytes of `old` occur in `new`, in order.
     fn is_subsequence(old: &str, new: &str) -> bool {

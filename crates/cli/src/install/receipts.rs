@@ -10,7 +10,7 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use super::{config_file::ConfigFile, draft::Piece};
+use super::{config_file::ConfigFile, text_edits::Piece};
 use crate::hooks::Agent;
 
 /// The additions to one file.

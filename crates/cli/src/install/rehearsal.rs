@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use backtrail::{Error, Kind, ListFilter, own_files};
+use backtrail::{Error, Kind, ListFilter, app_files};
 use clap::Parser;
 use tempfile::TempDir;
 
@@ -37,9 +37,9 @@ pub(crate) fn rehearse(agent: Agent, line: &str, invocation: &Invocation) -> Res
     let scratch = scratch.map_err(failed)?;
     let project = scratch.path().join("project");
     // The umask may have removed the owner's permissions from the scratch directory.
-    let made = own_files::make_private_directories(scratch.path())
-        .and_then(|()| own_files::make_private_directories(&project))
-        .and_then(|()| own_files::create_new(&project.join("file"), 0o600)?.write_all(b"a sample\n"));
+    let made = app_files::make_private_directories(scratch.path())
+        .and_then(|()| app_files::make_private_directories(&project))
+        .and_then(|()| app_files::create_new(&project.join("file"), 0o600)?.write_all(b"a sample\n"));
     made.map_err(failed)?;
     let environment = Environment::scratch(scratch.path(), project.clone());
 

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use toml_edit::{Document, DocumentMut, Item, Value, value};
 
-use super::{draft::Draft, json::Problem};
+use super::{json::Problem, text_edits::Draft};
 
 /// A table that describes a program to start, at `[table.key]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -173,7 +173,8 @@ pub(crate) fn is_empty(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{super::draft::without_pieces, *};
+    use super::super::text_edits::without_pieces;
+    use super::*;
 
     fn server() -> Server {
         let (command, args) = ("/b in/backtrail".into(), vec!["mcp".into()]);

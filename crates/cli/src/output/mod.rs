@@ -5,7 +5,6 @@ mod conversation;
 mod doctor;
 mod graph;
 mod history;
-mod housekeeping;
 mod installed;
 mod json;
 #[expect(clippy::module_inception, reason = "the output is the noun of this folder, and this file holds it")]
@@ -22,6 +21,7 @@ mod timeline;
 mod tried;
 mod visible;
 mod wording;
+mod workspaces;
 
 pub use output::OutputError;
 pub(crate) use {
@@ -29,10 +29,6 @@ pub(crate) use {
     conversation::{WithConversation, conversation_text},
     doctor::{Check, DoctorJson, checks_text, settings_text},
     history::HistoryTable,
-    housekeeping::{
-        AdoptedJson, DeletedJson, ExcludedJson, ForgottenJson, PinnedJson, PruneJson, WorkspacesJson, deleted_text,
-        kept_text, loss_lines, verdicts_text, workspaces_text,
-    },
     installed::{
         AfterInstall, AgentListed, AgentsJson, InstalledJson, after_install_text, agents_text, installed_text,
     },
@@ -57,4 +53,8 @@ pub(crate) use {
     },
     visible::{columns, cut, first_line, pad, visible, visible_path},
     wording::{bytes, plural, set_bytes, shell_path, shell_words, title, title_words, when},
+    workspaces::{
+        AdoptedJson, DeletedJson, ExcludedJson, ForgottenJson, PinnedJson, PruneJson, WorkspacesJson, deleted_text,
+        kept_text, loss_lines, verdicts_text, workspaces_text,
+    },
 };

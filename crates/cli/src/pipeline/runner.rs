@@ -19,7 +19,7 @@ use crate::{
     failure::Failure,
     invocation::Invocation,
     output::{RollbackErrorJson, dropped_warnings},
-    way_back::{Remains, Repeat, RolledBack, WayBack, take_automatic},
+    rollback_point::{Remains, Repeat, RolledBack, WayBack, take_automatic},
 };
 
 /// The prefix of the message of a step's checkpoint. Other tools find the checkpoint by it.

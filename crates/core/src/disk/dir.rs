@@ -15,8 +15,9 @@ use rustix::{
 };
 
 use super::{
-    made::{self, Giving},
-    points, stamp_of,
+    crash_points,
+    ownership::{self, Giving},
+    stamp_of,
 };
 use crate::model::{Mode, Stamp, WorkspacePath};
 
@@ -248,63 +249,63 @@ impl Dir {
 impl Dir {
     /// Creates a directory.
     pub(crate) fn make_dir(&self, name: &[u8], mode: Mode) -> io::Result<()> {
-        points::pass("make directory")?;
-        made::make_directory(&self.0, as_path(name), u32::from(mode.0), Giving::Keeping)
+        crash_points::pass("make directory")?;
+        ownership::make_directory(&self.0, as_path(name), u32::from(mode.0), Giving::Keeping)
     }
 
     /// Creates a directory for the program's own use. It gets the owner of this directory.
     pub(crate) fn make_own_dir(&self, name: &[u8]) -> io::Result<()> {
-        points::pass("make directory")?;
-        made::make_directory(&self.0, as_path(name), 0o700, Giving::ToNeighbours)
+        crash_points::pass("make directory")?;
+        ownership::make_directory(&self.0, as_path(name), 0o700, Giving::ToNeighbours)
     }
 
     /// Creates a private file for the program's own use. It gets the owner of this directory.
     pub(crate) fn create_own_file(&self, name: &[u8]) -> io::Result<File> {
         let file = self.create_file(name)?;
-        made::settle_file(&file, 0o600, || Ok(rustix::fs::fstat(&self.0)?))?;
+        ownership::settle_file(&file, 0o600, || Ok(rustix::fs::fstat(&self.0)?))?;
         Ok(file)
     }
 
     /// Removes an empty directory.
     pub(crate) fn remove_dir(&self, name: &[u8]) -> io::Result<()> {
-        points::pass("remove directory")?;
+        crash_points::pass("remove directory")?;
         Ok(rustix::fs::unlinkat(&self.0, name, AtFlags::REMOVEDIR)?)
     }
 
     /// Removes a file or symlink. Used only for files that this program created, in its own directories.
     pub(crate) fn remove_own_file(&self, name: &[u8]) -> io::Result<()> {
-        points::pass("remove own file")?;
+        crash_points::pass("remove own file")?;
         Ok(rustix::fs::unlinkat(&self.0, name, AtFlags::empty())?)
     }
 
     /// Writes bytes to one of the program's own files.
     pub(crate) fn write_own(&self, file: &mut File, bytes: &[u8]) -> io::Result<()> {
-        points::pass("write file")?;
+        crash_points::pass("write file")?;
         io::Write::write_all(file, bytes)
     }
 
     /// Makes the bytes of a file durable.
     pub(crate) fn sync_own(&self, file: &File) -> io::Result<()> {
-        points::pass("sync file")?;
+        crash_points::pass("sync file")?;
         file.sync_all()
     }
 
     /// Creates a file that is private until its mode is set.
     pub(crate) fn create_file(&self, name: &[u8]) -> io::Result<File> {
-        points::pass("create file")?;
+        crash_points::pass("create file")?;
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         Ok(File::from(rustix::fs::openat(&self.0, name, flags, rustix::fs::Mode::from_raw_mode(0o600))?))
     }
 
     /// Creates a symlink.
     pub(crate) fn create_symlink(&self, target: &[u8], name: &[u8]) -> io::Result<()> {
-        points::pass("create symlink")?;
+        crash_points::pass("create symlink")?;
         Ok(rustix::fs::symlinkat(target, &self.0, name)?)
     }
 
     /// Moves or exchanges a file or symlink.
     pub(crate) fn rename(&self, name: &[u8], to: &Self, new_name: &[u8], how: Rename) -> io::Result<()> {
-        points::pass(match how {
+        crash_points::pass(match how {
             Rename::NoReplace => "move into place",
             Rename::Exchange => "exchange",
         })?;
@@ -338,7 +339,7 @@ impl Dir {
         if linked != Err(Errno::EXIST) || !self.is_same_file(name, to, new_name)? {
             linked?;
         }
-        points::pass("remove the old name")?;
+        crash_points::pass("remove the old name")?;
         Ok(rustix::fs::unlinkat(&self.0, name, AtFlags::empty())?)
     }
 
@@ -449,13 +450,13 @@ impl Dir {
 
     /// Sets the permission bits of the open directory itself.
     pub(crate) fn set_own_mode(&self, mode: Mode) -> io::Result<()> {
-        points::pass("set directory mode")?;
+        crash_points::pass("set directory mode")?;
         Ok(rustix::fs::fchmod(&self.0, raw(mode))?)
     }
 
     /// Makes the names in the directory durable.
     pub(crate) fn sync(&self) -> io::Result<()> {
-        points::pass("sync directory")?;
+        crash_points::pass("sync directory")?;
         Ok(rustix::fs::fsync(&self.0)?)
     }
 }
@@ -471,7 +472,7 @@ pub(super) fn add_owner_bits(unopened: &OwnedFd, bits: u16) -> io::Result<Mode> 
 /// in `/proc` works and can't reach another file.
 fn set_mode_unopened(unopened: &OwnedFd, mode: Mode) -> io::Result<()> {
     use std::os::fd::AsRawFd;
-    points::pass("set mode")?;
+    crash_points::pass("set mode")?;
     let name = format!("/proc/self/fd/{}", unopened.as_raw_fd());
     Ok(rustix::fs::chmodat(CWD, name, raw(mode), AtFlags::empty())?)
 }
@@ -479,19 +480,19 @@ fn set_mode_unopened(unopened: &OwnedFd, mode: Mode) -> io::Result<()> {
 /// Creates a directory that the caller named, with its parents. The umask applies, except to the permissions that the
 /// owner needs.
 pub(crate) fn make_directories(path: &Path) -> io::Result<()> {
-    points::pass("make directories")?;
-    made::make_directories(path, 0o777, Giving::Keeping)
+    crash_points::pass("make directories")?;
+    ownership::make_directories(path, 0o777, Giving::Keeping)
 }
 
 /// Like [`make_directories`]. A directory that root creates gets the owner of the directory around it.
 pub(crate) fn make_directories_as_neighbours(path: &Path) -> io::Result<()> {
-    points::pass("make directories")?;
-    made::make_directories(path, 0o777, Giving::ToNeighbours)
+    crash_points::pass("make directories")?;
+    ownership::make_directories(path, 0o777, Giving::ToNeighbours)
 }
 
 /// Sets the user and group of an open file.
 pub(crate) fn set_owner(file: impl AsFd, user: u32, group: u32) -> io::Result<()> {
-    points::pass("set owner")?;
+    crash_points::pass("set owner")?;
     let (user, group) = (rustix::fs::Uid::from_raw(user), rustix::fs::Gid::from_raw(group));
     Ok(rustix::fs::fchown(file, Some(user), Some(group))?)
 }
@@ -499,7 +500,7 @@ pub(crate) fn set_owner(file: impl AsFd, user: u32, group: u32) -> io::Result<()
 impl Dir {
     /// Sets the user and group of a name. A symlink is not followed.
     pub(crate) fn set_owner_at(&self, name: &[u8], user: u32, group: u32) -> io::Result<()> {
-        points::pass("set owner")?;
+        crash_points::pass("set owner")?;
         let (user, group) = (rustix::fs::Uid::from_raw(user), rustix::fs::Gid::from_raw(group));
         Ok(rustix::fs::chownat(&self.0, name, Some(user), Some(group), AtFlags::SYMLINK_NOFOLLOW)?)
     }
@@ -507,7 +508,7 @@ impl Dir {
 
 /// Sets the permission bits of an open file.
 pub(crate) fn set_mode(file: &File, mode: Mode) -> io::Result<()> {
-    points::pass("set mode")?;
+    crash_points::pass("set mode")?;
     Ok(rustix::fs::fchmod(file, raw(mode))?)
 }
 

@@ -26,7 +26,7 @@ pub(crate) fn free_bytes(file: impl AsFd) -> io::Result<u64> {
 
 /// Makes everything on this file system durable. This is cheaper than syncing many files one by one.
 pub(crate) fn sync_filesystem(file: impl AsFd) -> io::Result<()> {
-    super::points::pass("sync file system")?;
+    super::crash_points::pass("sync file system")?;
     Ok(rustix::fs::syncfs(file)?)
 }
 

@@ -13,8 +13,8 @@ use std::{
 };
 
 use super::{
-    made::{self, Giving},
-    points,
+    crash_points,
+    ownership::{self, Giving},
 };
 
 /// The number of attempts to take a lock that another process holds, and the pause between them.
@@ -54,8 +54,8 @@ impl GitFile<'_> {
             return Ok(Replaced::Done);
         }
         let directory = self.path.parent().ok_or(io::ErrorKind::InvalidInput)?;
-        points::pass("make git directory")?;
-        made::make_directories(directory, 0o777, Giving::ToNeighbours)?;
+        crash_points::pass("make git directory")?;
+        ownership::make_directories(directory, 0o777, Giving::ToNeighbours)?;
         self.clear()?;
         self.write_own(new.unwrap_or_default())?;
         if !self.take_lock()? {
@@ -69,11 +69,11 @@ impl GitFile<'_> {
         }
         match new {
             Some(_) => {
-                points::pass("rename git file")?;
+                crash_points::pass("rename git file")?;
                 std::fs::rename(self.lock(), self.path)?;
             }
             None => {
-                points::pass("remove git file")?;
+                crash_points::pass("remove git file")?;
                 std::fs::remove_file(self.path)?;
             }
         }
@@ -93,9 +93,9 @@ impl GitFile<'_> {
     }
 
     fn write_own(&self, bytes: &[u8]) -> io::Result<()> {
-        points::pass("write git file")?;
+        crash_points::pass("write git file")?;
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o666).open(self.own)?;
-        made::settle_file(&file, 0o600, || match rustix::fs::stat(self.path) {
+        ownership::settle_file(&file, 0o600, || match rustix::fs::stat(self.path) {
             Err(rustix::io::Errno::NOENT) => Ok(rustix::fs::stat(self.path.parent().unwrap_or(Path::new(".")))?),
             found => Ok(found?),
         })?;
@@ -104,13 +104,13 @@ impl GitFile<'_> {
         }
         file.write_all(bytes)?;
         super::private::check_length(&file, bytes.len() as u64)?;
-        points::pass("sync git file")?;
+        crash_points::pass("sync git file")?;
         file.sync_all()
     }
 
     fn take_lock(&self) -> io::Result<bool> {
         for _ in 0..TRIES {
-            points::pass("lock git file")?;
+            crash_points::pass("lock git file")?;
             match std::fs::hard_link(self.own, self.lock()) {
                 Ok(()) => return Ok(true),
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => std::thread::sleep(PAUSE),
@@ -128,10 +128,10 @@ impl GitFile<'_> {
         };
         let is_ours = |found: std::fs::Metadata| (found.dev(), found.ino()) == (own.dev(), own.ino());
         if std::fs::symlink_metadata(self.lock()).is_ok_and(is_ours) {
-            points::pass("unlock git file")?;
+            crash_points::pass("unlock git file")?;
             std::fs::remove_file(self.lock())?;
         }
-        points::pass("remove own git file")?;
+        crash_points::pass("remove own git file")?;
         std::fs::remove_file(self.own)
     }
 }
@@ -144,7 +144,7 @@ fn remove_empty_directories(path: &Path) -> io::Result<()> {
     for below in std::fs::read_dir(path)? {
         remove_empty_directories(&below?.path())?;
     }
-    points::pass("remove git directory")?;
+    crash_points::pass("remove git directory")?;
     match std::fs::remove_dir(path) {
         // There is a ref in the directory. The caller will find that the directory is in the way.
         Err(error) if matches!(error.kind(), io::ErrorKind::DirectoryNotEmpty | io::ErrorKind::NotFound) => Ok(()),
@@ -154,7 +154,7 @@ fn remove_empty_directories(path: &Path) -> io::Result<()> {
 
 /// Appends a line to a file of the repository. Does nothing if the file does not exist or is not a regular file.
 pub(crate) fn append_line(path: &Path, line: &str) -> io::Result<()> {
-    points::pass("append to git file")?;
+    crash_points::pass("append to git file")?;
     // Does not wait if the path is a FIFO.
     let flags = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
     let mut file = match OpenOptions::new().append(true).custom_flags(flags).open(path) {

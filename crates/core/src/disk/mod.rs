@@ -5,21 +5,21 @@
 //! can stop it.
 
 mod boot;
+pub mod crash_points;
 mod dir;
+mod directory_identity;
 mod filesystem;
 pub(crate) mod git_file;
 pub(crate) mod lock;
-mod made;
-mod numbers;
-pub mod points;
+mod ownership;
 pub(crate) mod private;
 mod read;
 
 pub(crate) use boot::time_since_boot;
 pub(crate) use dir::{Dir, FileType, Listed, Openness, Rename, set_mode, set_owner};
 pub(crate) use dir::{make_directories, make_directories_as_neighbours};
+pub(crate) use directory_identity::{DirectoryNumbers, Trust, count_repositories_in, is_empty, mount_top, numbers_of};
 pub(crate) use filesystem::{coarse_now, free_bytes, has_reliable_directory_times, sync_filesystem};
-pub(crate) use numbers::{DirectoryNumbers, Trust, count_repositories_in, is_empty, mount_top, numbers_of};
 pub(crate) use read::{
     birth_time, is_directory, is_regular, is_special, is_symlink, read_following, read_regular, read_rules,
     stamp_following,

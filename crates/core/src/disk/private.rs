@@ -9,8 +9,8 @@ use std::{
 };
 
 use super::{
-    made::{self, Giving},
-    points,
+    crash_points,
+    ownership::{self, Giving},
 };
 
 /// The prefix of temporary file names. While the lock is held, a file with this prefix was left behind by a dead
@@ -30,8 +30,8 @@ pub(crate) enum Durability {
 /// are added.
 pub(crate) fn make_directories(path: &Path) -> io::Result<()> {
     match rustix::fs::stat(path) {
-        Ok(found) if made::is_directory(&found) => made::open_up(path, &found, 0o700).map(drop),
-        _ => made::make_directories(path, 0o700, Giving::ToNeighbours),
+        Ok(found) if ownership::is_directory(&found) => ownership::open_up(path, &found, 0o700).map(drop),
+        _ => ownership::make_directories(path, 0o700, Giving::ToNeighbours),
     }
 }
 
@@ -42,8 +42,8 @@ pub(crate) fn make_store(path: &Path, workspace: &Path) -> io::Result<()> {
         return make_directories(path);
     }
     path.parent().map_or(Ok(()), make_directories)?;
-    points::pass("make store directory")?;
-    match made::make_directory(rustix::fs::CWD, path, 0o700, Giving::ToOwnerOf(workspace)) {
+    crash_points::pass("make store directory")?;
+    match ownership::make_directory(rustix::fs::CWD, path, 0o700, Giving::ToOwnerOf(workspace)) {
         // Another process created it first.
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => make_directories(path),
         made => made,
@@ -62,21 +62,21 @@ fn open_up_below(directory: &Path, file_bits: u32) -> io::Result<bool> {
         found => found?,
     };
     // Root was killed before it changed the owner. An empty directory can be removed; it is created again when needed.
-    if !made::is_ours(&found) && rustix::fs::rmdir(directory).is_ok() {
+    if !ownership::is_ours(&found) && rustix::fs::rmdir(directory).is_ok() {
         return Ok(true);
     }
-    let mut was_closed = made::open_up(directory, &found, 0o700)?;
+    let mut was_closed = ownership::open_up(directory, &found, 0o700)?;
     for name in names(directory)? {
         let child = directory.join(&name);
         // Git itself makes object files read-only.
         let file_bits = if name == "objects" { 0o400 } else { file_bits };
         match rustix::fs::lstat(&child) {
-            Ok(found) if made::is_directory(&found) => was_closed |= open_up_below(&child, file_bits)?,
+            Ok(found) if ownership::is_directory(&found) => was_closed |= open_up_below(&child, file_bits)?,
             // The lock file is always empty, but another process may hold the lock.
-            Ok(found) if is_plain(&found) && found.st_size == 0 && !made::is_ours(&found) && name != "lock" => {
+            Ok(found) if is_plain(&found) && found.st_size == 0 && !ownership::is_ours(&found) && name != "lock" => {
                 was_closed |= rustix::fs::unlink(&child).is_ok();
             }
-            Ok(found) if is_plain(&found) => was_closed |= made::open_up(&child, &found, file_bits)?,
+            Ok(found) if is_plain(&found) => was_closed |= ownership::open_up(&child, &found, file_bits)?,
             Ok(_) | Err(rustix::io::Errno::NOENT) => {}
             Err(error) => return Err(error.into()),
         }
@@ -91,7 +91,7 @@ fn is_plain(found: &rustix::fs::Stat) -> bool {
 /// Creates a file with these permission bits. The umask reduces only those of group and others. Fails if the path
 /// exists.
 pub(crate) fn create_new_as_neighbours(path: &Path, mode: u32) -> io::Result<File> {
-    points::pass("create file")?;
+    crash_points::pass("create file")?;
     let file = OpenOptions::new().write(true).create_new(true).mode(mode).open(path)?;
     settle_in(&file, path.parent())?;
     Ok(file)
@@ -107,7 +107,7 @@ fn create_new(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
 /// Sets up a new file in this directory. The directory's owner is looked up only if this process is root.
 pub(super) fn settle_in(file: &File, directory: Option<&Path>) -> io::Result<()> {
     let directory = directory.filter(|directory| !directory.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    made::settle_file(file, 0o600, || Ok(rustix::fs::stat(directory)?))
+    ownership::settle_file(file, 0o600, || Ok(rustix::fs::stat(directory)?))
 }
 
 /// Returns the bytes of a file. Returns `None` if it does not exist.
@@ -135,11 +135,11 @@ pub(crate) fn names_of_closed(path: &Path) -> io::Result<Vec<std::ffi::OsString>
     match names(path) {
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
             let found = rustix::fs::lstat(path)?;
-            if !made::open_up(path, &found, 0o700)? {
+            if !ownership::open_up(path, &found, 0o700)? {
                 return Err(error);
             }
             let names = names(path);
-            points::pass("set mode")?;
+            crash_points::pass("set mode")?;
             std::fs::set_permissions(path, Permissions::from_mode(found.st_mode & 0o7777))?;
             names
         }
@@ -183,7 +183,7 @@ pub(crate) fn check_writable(directory: &Path) -> io::Result<()> {
     };
     let nearest = directory.ancestors().find(|path| exists(path)).unwrap_or(Path::new("."));
     match accessat(CWD, nearest, Access::WRITE_OK | Access::EXEC_OK, AtFlags::EACCESS) {
-        Err(Errno::ACCESS) if nearest == directory && made::is_ours(&rustix::fs::stat(nearest)?) => Ok(()),
+        Err(Errno::ACCESS) if nearest == directory && ownership::is_ours(&rustix::fs::stat(nearest)?) => Ok(()),
         looked => Ok(looked?),
     }
 }
@@ -204,7 +204,7 @@ fn is_absence(error: &io::Error) -> bool {
 
 /// Creates a file with a temporary name in this directory.
 pub(crate) fn create_temporary(directory: &Path, purpose: &str) -> io::Result<(File, PathBuf)> {
-    points::pass("create temporary file")?;
+    crash_points::pass("create temporary file")?;
     let process = std::process::id();
     for attempt in 0u32.. {
         let path = directory.join(format!("{TEMPORARY_PREFIX}{process}-{attempt}-{purpose}"));
@@ -219,14 +219,14 @@ pub(crate) fn create_temporary(directory: &Path, purpose: &str) -> io::Result<(F
 
 /// Writes all bytes at the current position of the file.
 pub(crate) fn write_all(file: &mut File, bytes: &[u8]) -> io::Result<()> {
-    points::pass("write store file")?;
+    crash_points::pass("write store file")?;
     file.write_all(bytes)
 }
 
 /// Writes all bytes at this offset of an existing file, and reads them back to verify them.
 pub(crate) fn write_at(file: &File, bytes: &[u8], offset: u64) -> io::Result<()> {
     use std::os::unix::fs::FileExt;
-    points::pass("write into store file")?;
+    crash_points::pass("write into store file")?;
     file.write_all_at(bytes, offset)?;
     let mut written = vec![0; bytes.len()];
     file.read_exact_at(&mut written, offset)?;
@@ -271,19 +271,19 @@ pub(crate) fn read_at(file: &File, length: usize, offset: u64) -> io::Result<Vec
 
 /// Makes the bytes of a file durable.
 pub(crate) fn sync_file(file: &File) -> io::Result<()> {
-    points::pass("sync file")?;
+    crash_points::pass("sync file")?;
     file.sync_all()
 }
 
 /// Makes the names in a directory durable.
 pub(crate) fn sync_directory(path: &Path) -> io::Result<()> {
-    points::pass("sync store directory")?;
+    crash_points::pass("sync store directory")?;
     File::open(path)?.sync_all()
 }
 
 /// Renames a finished file. Replaces the file that had the new name.
 pub(crate) fn rename(from: &Path, to: &Path) -> io::Result<()> {
-    points::pass("rename store file")?;
+    crash_points::pass("rename store file")?;
     std::fs::rename(from, to)
 }
 
@@ -311,7 +311,7 @@ pub(crate) fn replace(path: &Path, bytes: &[u8], durability: Durability) -> io::
 
 /// Appends bytes to a file. Creates the file if it is missing.
 pub(crate) fn append(path: &Path, bytes: &[u8], durability: Durability) -> io::Result<()> {
-    points::pass("append to store file")?;
+    crash_points::pass("append to store file")?;
     let is_new = !exists(path);
     let mut file = open_to_append(path, is_new)?;
     let before = file.metadata()?.len();
@@ -358,7 +358,7 @@ fn exists_directory(path: &Path) -> bool {
 /// Appends a line to a file of the store that other processes may append to at the same time. A failure may leave half
 /// a line: truncating the file could remove a line of another process.
 pub(crate) fn append_beside_others(path: &Path, line: &[u8]) -> io::Result<()> {
-    points::pass("append to store file")?;
+    crash_points::pass("append to store file")?;
     let mut file = open_to_append(path, false)?;
     let expected = file.metadata()?.len() + line.len() as u64;
     file.write_all(line)?;
@@ -367,7 +367,7 @@ pub(crate) fn append_beside_others(path: &Path, line: &[u8]) -> io::Result<()> {
 
 /// Removes one of the store's files. Succeeds if it does not exist.
 pub(crate) fn remove(path: &Path) -> io::Result<()> {
-    points::pass("remove store file")?;
+    crash_points::pass("remove store file")?;
     match std::fs::remove_file(path) {
         Err(error) if !is_absence(&error) => Err(error),
         _ => Ok(()),
@@ -426,7 +426,7 @@ pub(crate) fn remove_store(path: &Path) -> io::Result<()> {
             remove(&child)?;
         }
     }
-    points::pass("remove store directory")?;
+    crash_points::pass("remove store directory")?;
     std::fs::remove_dir(path)
 }
 
@@ -434,7 +434,7 @@ pub(crate) fn remove_store(path: &Path) -> io::Result<()> {
 pub(crate) fn make_private(path: &Path, mode: u32) -> io::Result<()> {
     let present = std::fs::symlink_metadata(path)?.permissions();
     if present.mode() & 0o7777 != mode {
-        points::pass("make private")?;
+        crash_points::pass("make private")?;
         std::fs::set_permissions(path, Permissions::from_mode(mode))?;
     }
     Ok(())

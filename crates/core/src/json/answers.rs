@@ -4,14 +4,16 @@ use serde::Serialize;
 
 use super::{ChangeJson, CheckpointJson, SkippedJson};
 use crate::{
-    diff::Diff,
-    history::Version,
     model::{Change, ChangeStatus, Checkpoint, Conflict, Dropped, GitState, Skipped, WorkspacePath},
-    restore::{RestoreOutcome, RestorePlan},
-    save::Saved,
-    show::Shown,
-    status::Status,
-    step::Stepped,
+    operations::{
+        diff::Diff,
+        history::Version,
+        restore::{RestoreOutcome, RestorePlan},
+        save::Saved,
+        show::Shown,
+        status::Status,
+        step::Stepped,
+    },
 };
 
 /// What `save` answers.

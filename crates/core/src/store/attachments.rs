@@ -11,7 +11,7 @@ use gix_object::tree::EntryKind;
 
 use super::{
     objects::{ObjectKind, ObjectProblem, ObjectReader, hash_object},
-    pack::PackWriter,
+    packs::pack::PackWriter,
     snapshot::{TreeLine, put_tree},
 };
 

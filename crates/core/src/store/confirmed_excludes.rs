@@ -7,7 +7,7 @@ use std::io;
 
 use super::{
     Layout,
-    lines::{self, Lines},
+    checksummed_lines::{self, Lines},
 };
 use crate::disk::private::{self, Durability};
 
@@ -39,7 +39,7 @@ fn write(layout: &Layout, known: &[String], patterns: Vec<&String>) -> io::Resul
     }
     let mut text = String::new();
     for pattern in patterns {
-        text.push_str(&lines::seal(&serde_json::to_string(pattern)?));
+        text.push_str(&checksummed_lines::seal(&serde_json::to_string(pattern)?));
     }
     private::replace(&layout.confirmed_excludes(), text.as_bytes(), Durability::Synced)
 }

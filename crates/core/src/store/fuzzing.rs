@@ -11,8 +11,8 @@ use bstr::{BString, ByteSlice};
 use gix_hash::ObjectId;
 
 use super::{
+    checksummed_lines,
     journal::{self, Area, Found},
-    lines,
     objects::{ObjectKind, hash_object, object_id},
     record::Record,
     snapshot::{self, Modes, Snapshot, StoredNode, TreeSink},
@@ -39,7 +39,7 @@ pub(crate) fn record(bytes: &[u8]) -> Vec<Checkpoint> {
 
 /// Checks a journal, with its checksum or without.
 pub(crate) fn journal(bytes: &[u8]) {
-    let sealed = std::str::from_utf8(bytes).ok().filter(|text| !text.contains('\n')).map(lines::seal);
+    let sealed = std::str::from_utf8(bytes).ok().filter(|text| !text.contains('\n')).map(checksummed_lines::seal);
     for bytes in [Some(bytes), sealed.as_deref().map(str::as_bytes)].into_iter().flatten() {
         for area in journal::parse_areas(bytes) {
             assert_own(&area);

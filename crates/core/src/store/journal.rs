@@ -7,7 +7,7 @@ use std::io;
 
 use super::{
     ExactText, Layout,
-    lines::{self, Lines},
+    checksummed_lines::{self, Lines},
     operations::Direction,
 };
 use crate::{
@@ -175,7 +175,7 @@ pub(super) fn parse(bytes: &[u8]) -> Found {
 /// Returns the bytes of a journal's file.
 pub(super) fn to_bytes(journal: &Journal) -> io::Result<Vec<u8>> {
     let json = serde_json::to_string(journal).map_err(io::Error::other)?;
-    Ok(lines::seal(&json).into_bytes())
+    Ok(checksummed_lines::seal(&json).into_bytes())
 }
 
 pub(super) fn write(layout: &Layout, journal: &Journal) -> io::Result<()> {
@@ -190,7 +190,7 @@ pub(super) fn close(layout: &Layout) -> io::Result<()> {
 /// Records staging areas before they are created, so that none is left behind.
 pub(super) fn note_areas(layout: &Layout, areas: &[Area]) -> io::Result<()> {
     let json = serde_json::to_string(areas).map_err(io::Error::other)?;
-    private::replace(&layout.staging_note(), lines::seal(&json).as_bytes(), Durability::Synced)
+    private::replace(&layout.staging_note(), checksummed_lines::seal(&json).as_bytes(), Durability::Synced)
 }
 
 pub(super) fn noted_areas(layout: &Layout) -> io::Result<Vec<Area>> {

@@ -210,7 +210,7 @@ impl ObjectReader {
 
     /// Returns the object from any pack that holds it undamaged and not as a delta. Returns `None` if there is none.
     fn read_elsewhere(&self, id: &oid, kind: ObjectKind) -> Option<Vec<u8>> {
-        let indices = super::pack_index::open_indices(&self.directory.join("pack")).ok()?;
+        let indices = super::packs::index::open_indices(&self.directory.join("pack")).ok()?;
         indices.iter().find_map(|index| {
             let offset = index.pack_offset_at_index(index.lookup(id)?);
             let pack = gix_pack::data::File::at(index.path().with_extension("pack"), gix_hash::Kind::Sha1).ok()?;
@@ -290,7 +290,7 @@ impl ObjectReader {
         size: u64,
         take: &mut dyn FnMut(&[u8]) -> io::Result<()>,
     ) -> Option<Result<io::Result<()>, ObjectProblem>> {
-        for index in super::pack_index::open_indices(&self.directory.join("pack")).ok()? {
+        for index in super::packs::index::open_indices(&self.directory.join("pack")).ok()? {
             let Some(position) = index.lookup(id) else { continue };
             let offset = index.pack_offset_at_index(position);
             let pack = gix_pack::data::File::at(index.path().with_extension("pack"), gix_hash::Kind::Sha1).ok()?;

@@ -7,7 +7,7 @@ use std::{
 
 use super::{
     Layout, Timeline,
-    lines::{self, Lines},
+    checksummed_lines::{self, Lines},
 };
 use crate::{
     disk::private::{self, Durability},
@@ -265,7 +265,7 @@ pub(super) fn mean_the_same(one: &Timeline, other: &Timeline) -> bool {
 pub(super) fn replace(layout: &Layout, operations: &[Operation]) -> io::Result<()> {
     let mut text = String::new();
     for operation in operations {
-        text.push_str(&lines::seal(&serde_json::to_string(operation).map_err(io::Error::other)?));
+        text.push_str(&checksummed_lines::seal(&serde_json::to_string(operation).map_err(io::Error::other)?));
     }
     private::replace(&layout.operations(), text.as_bytes(), Durability::Synced)
 }
@@ -279,7 +279,7 @@ pub(super) fn append(layout: &Layout, operations: &[Operation]) -> io::Result<()
     }
     for operation in operations {
         let json = serde_json::to_string(operation).map_err(io::Error::other)?;
-        text.push_str(&lines::seal(&json));
+        text.push_str(&checksummed_lines::seal(&json));
     }
     private::append(&path, text.as_bytes(), Durability::Synced)
 }

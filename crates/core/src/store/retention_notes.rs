@@ -6,7 +6,7 @@ use std::{collections::HashSet, io};
 
 use super::{
     Layout,
-    lines::{self, Lines},
+    checksummed_lines::{self, Lines},
 };
 use crate::{
     disk::private::{self, Durability},
@@ -73,7 +73,7 @@ impl RetentionNotes {
             .chain(unsaved.into_iter().map(Line::Unsaved));
         let mut text = String::new();
         for line in all {
-            text.push_str(&lines::seal(&serde_json::to_string(&line)?));
+            text.push_str(&checksummed_lines::seal(&serde_json::to_string(&line)?));
         }
         private::replace(&layout.retention_notes(), text.as_bytes(), Durability::Unsynced)
     }

@@ -12,7 +12,7 @@ use rayon::prelude::*;
 
 use super::{
     objects::{ObjectKind, ObjectProblem, ObjectReader, bytes_of, hash_object, object_id},
-    pack::PackWriter,
+    packs::pack::PackWriter,
 };
 use crate::model::{
     ContentId, Directory, DirectoryIds, Mode, ModeDefaults, ModesId, Node, Scope, TreeId, WorkspacePath, is_safe_name,

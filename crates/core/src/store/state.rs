@@ -11,7 +11,7 @@ use super::{
     ExactText,
     attachments::{self, NewAttachment, Pieces},
     objects::{ObjectKind, ObjectProblem, ObjectReader, object_id},
-    pack::PackWriter,
+    packs::pack::PackWriter,
     snapshot::{TreeLine, put_tree},
 };
 use crate::{

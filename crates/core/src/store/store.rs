@@ -19,10 +19,10 @@ use super::{
     identity::IdentityFile,
     journal,
     objects::{ObjectKind, ObjectProblem, ObjectReader, Objects, bytes_of, object_id},
+    packs::reindex::{self, Which},
     record::RecordedPaths,
     refs,
-    reindex::{self, Which},
-    snapshot::{self, Snapshot, StoredEntry},
+    snapshot::{self, Snapshot, StoredEntry, StoredNode},
     state::StoredState,
 };
 use crate::{
@@ -141,6 +141,20 @@ impl Store {
     /// Returns the entries of a stored directory.
     pub(crate) fn list(&self, reader: &ObjectReader, snapshot: &Snapshot) -> Result<Vec<StoredEntry>> {
         snapshot::list(reader, snapshot).map_err(|problem| self.damaged(problem))
+    }
+
+    /// Returns the entry that a snapshot holds at a path.
+    pub(crate) fn find(&self, snapshot: Snapshot, path: &WorkspacePath) -> Result<Option<StoredNode>> {
+        let reader = self.reader();
+        let mut node = StoredNode::Directory { snapshot, mode: snapshot.defaults.directory };
+        for part in path.parts() {
+            let StoredNode::Directory { snapshot, .. } = node else { return Ok(None) };
+            match self.list(&reader, &snapshot)?.into_iter().find(|entry| entry.name == part) {
+                Some(entry) => node = entry.node,
+                None => return Ok(None),
+            }
+        }
+        Ok(Some(node))
     }
 
     /// Returns the bytes of a file or the target of a symlink.

@@ -11,12 +11,13 @@ use std::{
 
 use super::{
     Layout, Operations, Record,
-    lines::{self, Lines},
+    checksummed_lines::{self, Lines},
     refs::Refs,
 };
 use crate::{
     disk::private::{self, Durability},
-    model::{CheckpointId, Kind},
+    error::Error,
+    model::{CheckpointId, Kind, Scope},
 };
 
 /// One checkpoint in the timeline. Its record is parsed on first use.
@@ -33,6 +34,11 @@ pub(crate) struct TimelineEntry {
 }
 
 impl TimelineEntry {
+    /// Returns the paths that the checkpoint was taken of.
+    pub(crate) fn scope(&self) -> Scope {
+        self.record().map(|record| record.scope.clone()).unwrap_or_default()
+    }
+
     fn of(id: CheckpointId, record: Record) -> Result<Self, serde_json::Error> {
         Ok(Self {
             id,
@@ -53,7 +59,10 @@ impl TimelineEntry {
 
     fn to_line(&self) -> String {
         let parent = self.parent.map_or_else(|| "-".to_owned(), |parent| parent.to_string());
-        lines::seal(&format!("{} {} {} {} {parent} {}", self.id, self.sequence, self.kind, self.time, self.json))
+        checksummed_lines::seal(&format!(
+            "{} {} {} {} {parent} {}",
+            self.id, self.sequence, self.kind, self.time, self.json
+        ))
     }
 
     fn parse(line: &str) -> Option<Self> {
@@ -166,6 +175,11 @@ impl Timeline {
     /// Returns the checkpoints, oldest first.
     pub(crate) fn entries(&self) -> &[TimelineEntry] {
         &self.entries
+    }
+
+    /// Returns the entry of a checkpoint, or an error if it is not on the timeline.
+    pub(crate) fn require(&self, id: &CheckpointId) -> crate::error::Result<&TimelineEntry> {
+        self.get(id).ok_or_else(|| Error::unknown_checkpoint(id))
     }
 
     pub(crate) fn get(&self, id: &CheckpointId) -> Option<&TimelineEntry> {

@@ -10,7 +10,7 @@ use gix_object::tree::EntryKind;
 
 use super::{
     Store, StoredNode,
-    lines::Lines,
+    checksummed_lines::Lines,
     objects::{ObjectKind, ObjectProblem, ObjectReader, object_id},
     refs,
     snapshot::{MAX_DEPTH, too_deep},
@@ -114,7 +114,7 @@ pub(super) fn check_trailer(path: &std::path::Path) -> io::Result<Result<(), Str
     let length = file.metadata()?.len();
     let Some(body) = length.checked_sub(HASH_BYTES) else { return Ok(Err("it is truncated".into())) };
     let mut hasher = gix_hash::hasher(gix_hash::Kind::Sha1);
-    super::pack::hash_range(&file, 0..body, &mut hasher)?;
+    super::packs::pack::hash_range(&file, 0..body, &mut hasher)?;
     let mut trailer = [0; HASH_BYTES as usize];
     std::os::unix::fs::FileExt::read_exact_at(&file, &mut trailer, body)?;
     let is_sound = super::objects::finish_hash(hasher)?.as_slice() == trailer;

@@ -9,16 +9,17 @@ use std::{
 };
 
 use super::{
-    Area, Journal, Operation, Record, RetentionNotes, State, Store, Timeline, compact, condense, confirmed_excludes,
-    journal,
+    Area, Journal, Operation, Record, RetentionNotes, State, Store, Timeline, confirmed_excludes, journal,
     objects::{ObjectKind, bytes_of, object_id},
     operations,
-    pack::PackWriter,
+    packs::{
+        collect, deltify, merge,
+        pack::PackWriter,
+        reindex::{self, Which},
+    },
     refs::{self, Removed},
-    reindex::{self, Which},
-    repack,
     snapshot::{self, Hands, Snapshot},
-    steps,
+    step_counter,
     store::encode_commit,
     timeline,
 };
@@ -171,12 +172,12 @@ impl Writer {
     /// Counts one more step of a session that took `at_least` steps or more before. Returns the number of the step,
     /// from 1.
     pub(crate) fn count_step(&self, session: Option<&str>, at_least: u64) -> Result<u64> {
-        steps::count(self.layout(), session, at_least).or_fail("write", self.layout().steps())
+        step_counter::count(self.layout(), session, at_least).or_fail("write", self.layout().steps())
     }
 
     /// Returns the number of steps that a session has taken, which is `at_least` or more.
     pub(crate) fn counted_steps(&self, session: Option<&str>, at_least: u64) -> Result<u64> {
-        steps::counted(self.layout(), session, at_least).or_fail("read", self.layout().steps())
+        step_counter::counted(self.layout(), session, at_least).or_fail("read", self.layout().steps())
     }
 
     /// Replaces the paths of a scope in a stored snapshot with the scanned ones.
@@ -263,10 +264,10 @@ impl Writer {
         if timeline.loose_refs > MANY_REFS {
             refs::pack(self.layout()).or_fail("pack the refs of", self.layout().root())?;
         }
-        if repack::are_many(self.layout()).or_fail("read", self.layout().packs())? {
+        if merge::are_many(self.layout()).or_fail("read", self.layout().packs())? {
             // Objects that no checkpoint needs should not be copied.
             self.compact()?;
-            repack::merge_packs(self.layout()).or_fail("merge the packs of", self.layout().packs())?;
+            merge::merge_packs(self.layout()).or_fail("merge the packs of", self.layout().packs())?;
         }
         Ok(())
     }
@@ -313,12 +314,12 @@ impl Writer {
         // A checkpoint that lost its ref needs its objects. The pin of a deleted checkpoint would lead nowhere without
         // them.
         self.mend_refs()?;
-        compact::compact(&self.store).or_fail("compact", self.layout().root())
+        collect::compact(&self.store).or_fail("compact", self.layout().root())
     }
 
     /// Repacks the store to be as small as possible.
     pub(crate) fn condense(&self) -> Result<()> {
-        condense::condense(self).or_fail("compress", self.layout().packs())
+        deltify::condense(self).or_fail("compress", self.layout().packs())
     }
 
     /// Pins a checkpoint, so that retention keeps it.

@@ -39,12 +39,14 @@ fn child() {
             ["save"] => workspace.save(&SaveRequest::default(), now).map(drop),
             ["intruded", step, path, name] => {
                 let (step, path) = (if *step == "exchange" { "exchange" } else { "move into place" }, ws.path(path));
-                backtrail::disk::points::intrude(step, move || std::fs::write(path, INTRUDER).unwrap());
+                backtrail::disk::crash_points::intrude(step, move || std::fs::write(path, INTRUDER).unwrap());
                 workspace.restore(&RestoreRequest::whole(by_name(name)?.id), now).map(drop)
             }
             ["intruded-abort", path] => {
                 let path = ws.path(path);
-                backtrail::disk::points::intrude("exchange", move || std::fs::write(path, SECOND_INTRUDER).unwrap());
+                backtrail::disk::crash_points::intrude("exchange", move || {
+                    std::fs::write(path, SECOND_INTRUDER).unwrap()
+                });
                 let told = workspace.recover(Way::Back, now).map_err(|error| error.to_string())?.conflicts;
                 let kept: BTreeSet<_> = told.iter().map(|conflict| (conflict.path.to_text(), conflict.kept)).collect();
                 assert!(kept.len() == 2 && kept.iter().all(|(_, kept)| kept.is_some()), "{told:?}");
@@ -52,7 +54,7 @@ fn child() {
             }
             ["displaced", path, name] => {
                 let path = ws.path(path);
-                backtrail::disk::points::intrude("move into place", move || {
+                backtrail::disk::crash_points::intrude("move into place", move || {
                     std::fs::remove_file(&path).unwrap();
                     std::fs::create_dir(&path).unwrap();
                     std::fs::write(path.join("inside"), INTRUDER).unwrap();
@@ -61,7 +63,7 @@ fn child() {
             }
             ["fixed", grows, fixed, name] => {
                 let attributes = [("+a", ws.path(grows)), ("+i", ws.path(fixed))];
-                backtrail::disk::points::intrude("exchange", move || {
+                backtrail::disk::crash_points::intrude("exchange", move || {
                     for (attribute, path) in &attributes {
                         assert!(crate::refused::succeeds("chattr", &[attribute], path));
                     }
@@ -70,7 +72,7 @@ fn child() {
             }
             ["swapped", directory, name] => {
                 let (directory, aside, link) = (ws.path(directory), ws.path("aside"), ws.outside());
-                backtrail::disk::points::intrude("exchange", move || {
+                backtrail::disk::crash_points::intrude("exchange", move || {
                     std::fs::rename(&directory, aside).unwrap();
                     std::os::unix::fs::symlink(link, &directory).unwrap();
                 });
@@ -82,7 +84,7 @@ fn child() {
             }
             ["git-locked", reference, name] => {
                 let lock = ws.path(format!(".git/{reference}.lock"));
-                backtrail::disk::points::intrude("write git file", move || std::fs::write(lock, "").unwrap());
+                backtrail::disk::crash_points::intrude("write git file", move || std::fs::write(lock, "").unwrap());
                 let request = RestoreRequest { git: true, ..RestoreRequest::whole(by_name(name)?.id) };
                 let done = workspace.restore(&request, now).map_err(|error| error.to_string())?;
                 let head = backtrail_testkit::git(&ws.root(), &["rev-parse", "HEAD"]);

@@ -1,0 +1,126 @@
+//! Records which pins belong to a running process. A killed `try` can't unpin its checkpoint, so the next one does it.
+//!
+//! Each such pin has a file that its process keeps locked: the kernel releases the lock when the process ends for any
+//! reason. A pin without a file was set by the user, and stays. All this is a convenience: without it, the user has to
+//! unpin by hand.
+
+use std::{
+    fs::{self, File},
+    io::{self, Read, Write},
+    os::unix::{ffi::OsStrExt, fs::MetadataExt},
+    path::{Path, PathBuf},
+};
+
+use backtrail::{CheckpointId, Error, Workspace, app_files};
+use jiff::Timestamp;
+use rustix::fs::{FlockOperation, flock};
+
+use crate::invocation::Invocation;
+
+/// The directory of these files, each named after its checkpoint.
+const DIRECTORY: &str = "tries";
+
+/// A pin that ends with this process. Either this process unpins the checkpoint, or the next one does.
+pub(crate) struct HeldPin {
+    path: PathBuf,
+    file: File,
+}
+
+impl HeldPin {
+    /// Records that the pin of this checkpoint belongs to this process. Called before the pin is set. Returns `None` if
+    /// the file can't be written.
+    pub(crate) fn note(workspace: &Workspace, id: &CheckpointId, invocation: &Invocation) -> Option<Self> {
+        let path = file_of(id, invocation)?;
+        Self::write(path, workspace.store_directory()).ok()
+    }
+
+    fn write(path: PathBuf, store: &Path) -> io::Result<Self> {
+        app_files::make_private_directories(path.parent().unwrap_or(Path::new("/")))?;
+        // The file must not be visible before it is locked.
+        let early = path.with_extension(format!("new-{}", std::process::id()));
+        let file = app_files::create_new(&early, 0o600)?;
+        let put = || -> io::Result<()> {
+            flock(&file, FlockOperation::NonBlockingLockExclusive)?;
+            (&file).write_all(store.as_os_str().as_bytes())?;
+            fs::rename(&early, &path)
+        };
+        if let Err(error) = put() {
+            drop(fs::remove_file(&early));
+            return Err(error);
+        }
+        Ok(Self { path, file })
+    }
+
+    /// Returns whether the user asked meanwhile to keep the checkpoint.
+    pub(crate) fn is_wanted(&self) -> bool {
+        !is_at(&self.file, &self.path)
+    }
+
+    /// Removes the record, so that a pin of this checkpoint becomes an ordinary one.
+    pub(crate) fn forget(self) {
+        if is_at(&self.file, &self.path) {
+            drop(fs::remove_file(&self.path));
+        }
+    }
+}
+
+/// Keeps this checkpoint pinned because the user asked for it, whatever it was pinned for.
+pub(crate) fn keep(id: &CheckpointId, invocation: &Invocation) {
+    if let Some(path) = file_of(id, invocation) {
+        drop(fs::remove_file(path));
+    }
+}
+
+/// Unpins the checkpoints of this workspace that processes pinned and that are gone now.
+pub(crate) fn let_go_of_abandoned(workspace: &Workspace, invocation: &Invocation) {
+    let Ok(directory) = invocation.environment().own_file(DIRECTORY) else { return };
+    // A missing directory means that there are no such pins.
+    let Ok(entries) = fs::read_dir(directory) else { return };
+    for path in entries.flatten().map(|entry| entry.path()) {
+        let Some(id) = path.file_name().and_then(|name| name.to_str()?.parse::<CheckpointId>().ok()) else { continue };
+        if let Some(file) = abandoned(&path, workspace.store_directory()) {
+            let_go(workspace, &id, HeldPin { path, file }, invocation);
+        }
+    }
+}
+
+/// Locks the file and returns it. Returns `None` if it belongs to another store, or if another process holds the lock.
+fn abandoned(path: &Path, store: &Path) -> Option<File> {
+    let mut file = File::open(path).ok()?;
+    let mut named = Vec::new();
+    file.read_to_end(&mut named).ok()?;
+    let is_free =
+        named == store.as_os_str().as_bytes() && flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok();
+    (is_free && is_at(&file, path)).then_some(file)
+}
+
+fn let_go(workspace: &Workspace, id: &CheckpointId, pin: HeldPin, invocation: &Invocation) {
+    let is_pinned = match workspace.get(id) {
+        Ok(checkpoint) => checkpoint.pinned,
+        Err(Error::UnknownCheckpoint { .. }) => false,
+        // The next process may be able to read the checkpoint.
+        Err(_) => return,
+    };
+    if is_pinned {
+        if workspace.unpin(id, Timestamp::now()).is_err() {
+            return;
+        }
+        let short = id.short();
+        let what = "is no longer pinned: what it was the way back for was killed";
+        invocation.output.note(&format!("checkpoint {short} {what}; keep it with: backtrail pin {short}"));
+    }
+    pin.forget();
+}
+
+fn file_of(id: &CheckpointId, invocation: &Invocation) -> Option<PathBuf> {
+    Some(invocation.environment().own_file(DIRECTORY).ok()?.join(id.to_string()))
+}
+
+/// Returns whether the path still leads to this file.
+fn is_at(file: &File, path: &Path) -> bool {
+    let identity = |metadata: fs::Metadata| (metadata.dev(), metadata.ino());
+    match (file.metadata(), path.symlink_metadata()) {
+        (Ok(file), Ok(path)) => identity(file) == identity(path),
+        _ => false,
+    }
+}

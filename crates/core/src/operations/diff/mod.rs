@@ -1,0 +1,136 @@
+//! Finds differences, and writes them as a patch.
+
+mod between;
+mod compare;
+mod lines;
+mod patch;
+
+pub(crate) use between::Checkpoints;
+pub(crate) use compare::{Comparison, Tree, compare, compare_within};
+pub(crate) use lines::{LineSource, count_lines};
+use patch::{Patch, patch};
+
+use crate::{
+    error::{Error, Result},
+    model::{Change, CheckpointId, Scope, Skipped, WorkspacePath},
+    workspace::{Workspace, held, precious::Precious},
+};
+
+/// Limits on the patch that is written for a difference.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct PatchLimits<'a> {
+    /// Paths whose contents the patch does not show.
+    pub hide: Option<&'a Precious>,
+    /// The maximum size. The patch ends with the last whole line within it. With 0 there is no patch. If this is set,
+    /// files that are binary, or too large to compare as text, are only named with their sizes.
+    pub max_bytes: Option<usize>,
+    /// The maximum size for each file. A line that `git apply` rejects replaces the rest of the file.
+    pub max_file_bytes: Option<usize>,
+}
+
+impl PatchLimits<'_> {
+    /// Omits the patch, for callers that need only the changes.
+    pub const NO_PATCH: Self = Self { hide: None, max_bytes: Some(0), max_file_bytes: None };
+}
+
+/// The outcome of [`Workspace::diff`].
+#[derive(Debug, Clone)]
+pub struct Diff {
+    /// The older side. `None` if nothing was saved yet.
+    pub from: Option<CheckpointId>,
+    /// The newer side. `None` for the files on disk.
+    pub to: Option<CheckpointId>,
+    /// The differences, sorted by path.
+    pub changes: Vec<Change>,
+    /// A unified patch that `git apply` accepts, unless it was cut.
+    pub patch: String,
+    /// Set if the patch ends before it is complete.
+    pub is_cut: bool,
+    /// Files of which the patch shows only the beginning.
+    pub cut_files: Vec<WorkspacePath>,
+    /// Changed paths whose contents the patch does not show.
+    pub hidden: Vec<WorkspacePath>,
+    /// Paths that the older side holds and that a checkpoint of the files on disk would skip. Their differences can't
+    /// be determined.
+    pub uncaptured: Vec<Skipped>,
+}
+
+impl Diff {
+    fn of(
+        from: Option<CheckpointId>,
+        to: Option<CheckpointId>,
+        changes: Vec<Change>,
+        patch: Patch,
+        uncaptured: Vec<Skipped>,
+    ) -> Self {
+        let Patch { text: patch, is_cut, cut_files, hidden } = patch;
+        Self { from, to, changes, patch, is_cut, cut_files, hidden, uncaptured }
+    }
+}
+
+impl Workspace {
+    /// Returns the differences between two checkpoints, or between one and the files on disk.
+    pub fn diff(&self, from: Option<CheckpointId>, to: Option<CheckpointId>, scope: &Scope) -> Result<Diff> {
+        self.diff_within(from, to, scope, &PatchLimits::default())
+    }
+
+    /// Like [`Workspace::diff`], with a patch within limits.
+    pub fn diff_within(
+        &self,
+        from: Option<CheckpointId>,
+        to: Option<CheckpointId>,
+        scope: &Scope,
+        limits: &PatchLimits<'_>,
+    ) -> Result<Diff> {
+        let (changes, patch, uncaptured) = match to {
+            Some(to) => {
+                let store = self.existing_store()?;
+                let checkpoints = Checkpoints::of(&store);
+                let from = from.map(|from| checkpoints.get(&from)).transpose()?;
+                let changes = checkpoints.changes_between(from.as_ref(), &checkpoints.get(&to)?, scope)?;
+                let (changes, patch) = written(changes, &LineSource::stored(&store), limits)?;
+                (changes, patch, Vec::new())
+            }
+            None => self.diff_disk(from, scope, limits)?,
+        };
+        Ok(Diff::of(from, to, changes, patch, uncaptured))
+    }
+
+    /// Returns the changes of a checkpoint against the one that it followed, with a patch within limits.
+    pub fn diff_of(&self, id: &CheckpointId, scope: &Scope, limits: &PatchLimits<'_>) -> Result<Diff> {
+        let store = self.store()?.ok_or_else(|| Error::unknown_checkpoint(id))?;
+        let checkpoints = Checkpoints::of(&store);
+        let (from, changes) = checkpoints.changes_of(&checkpoints.get(id)?, scope)?;
+        let (changes, patch) = written(changes, &LineSource::stored(&store), limits)?;
+        Ok(Diff::of(from, Some(*id), changes, patch, Vec::new()))
+    }
+
+    fn diff_disk(
+        &self,
+        from: Option<CheckpointId>,
+        scope: &Scope,
+        limits: &PatchLimits<'_>,
+    ) -> Result<(Vec<Change>, Patch, Vec<Skipped>)> {
+        let store = self.store()?;
+        let present = self.scan_for_reading(store.as_ref(), scope)?;
+        let changes = self.changes_to_disk(store.as_ref(), from, &present)?;
+        let (changes, patch) = written(changes, &LineSource::on_disk(store.as_ref(), self.root()), limits)?;
+        let mut uncaptured = match (&store, from) {
+            (Some(store), Some(from)) => held::held_among(store, &from, &present.skipped())?,
+            _ => Vec::new(),
+        };
+        uncaptured.retain(|left_out| scope.touches(&left_out.path));
+        Ok((changes, patch, uncaptured))
+    }
+}
+
+/// Counts the lines of the changes, and writes the patch.
+fn written(
+    mut changes: Vec<Change>,
+    source: &LineSource<'_>,
+    limits: &PatchLimits<'_>,
+) -> Result<(Vec<Change>, Patch)> {
+    count_lines(&mut changes, source)?;
+    let patch = patch(&changes, source, limits)?;
+    Ok((changes, patch))
+}

@@ -1,0 +1,20 @@
+//! The operations: one file or folder for each. All are methods of [`Workspace`](crate::Workspace).
+
+pub(crate) mod cat;
+pub(crate) mod diff;
+pub(crate) mod exclude;
+mod export;
+pub(crate) mod history;
+mod locked;
+mod not_taken_back;
+pub(crate) mod restore;
+pub(crate) mod retention;
+pub(crate) mod save;
+pub(crate) mod show;
+mod skipped_directory;
+pub(crate) mod status;
+pub(crate) mod step;
+mod turns;
+mod undo;
+pub(crate) mod verify;
+pub(crate) mod workspaces;

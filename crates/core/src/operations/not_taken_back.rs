@@ -1,0 +1,146 @@
+//! Finds the changes of a command that going back to a checkpoint does not take back.
+//!
+//! A restore brings back what the checkpoint holds. Everything else is compared by its name, size and times, in a
+//! [`Survey`] from before the command and one from after the restore.
+
+use std::{
+    cell::OnceCell,
+    collections::{BTreeSet, HashMap},
+};
+
+use bstr::BString;
+
+use crate::{
+    disk::FileType,
+    error::Result,
+    model::{CheckpointId, WorkspacePath},
+    scan::{Seen, SeenNode, Survey, SurveyOptions, survey},
+    store::{ObjectReader, Snapshot, Store, StoredNode},
+    workspace::Workspace,
+};
+
+impl Workspace {
+    /// Surveys the workspace, to be compared by [`Self::not_taken_back`] later.
+    pub fn survey(&self) -> Result<Survey> {
+        self.survey_since(None)
+    }
+
+    /// Returns the paths that differ from an earlier survey although the workspace was restored to `checkpoint`: paths
+    /// that were changed, created or removed since and that the checkpoint does not hold. A new or removed directory is
+    /// one path.
+    pub fn not_taken_back(&self, before: &Survey, checkpoint: &CheckpointId) -> Result<Vec<WorkspacePath>> {
+        let after = self.survey_since(Some(before))?;
+        let store = self.existing_store()?;
+        let reader = store.reader();
+        let held = Held::of(&store, &reader, Some(store.snapshot(checkpoint)?));
+        let mut found = BTreeSet::new();
+        compare(&before.entries, &after.entries, &WorkspacePath::root(), &held, &mut found)?;
+        Ok(found.into_iter().collect())
+    }
+
+    fn survey_since(&self, before: Option<&Survey>) -> Result<Survey> {
+        let options = SurveyOptions {
+            own: &self.own_directories(),
+            capture_rebuildable: self.settings().scan.capture_rebuildable,
+            before,
+            progress: &self.progress(),
+        };
+        survey(self.root(), &options)
+    }
+}
+
+/// A directory of the checkpoint, listed when it is first needed.
+struct Held<'s> {
+    store: &'s Store,
+    reader: &'s ObjectReader,
+    /// `None` if the checkpoint has no directory here.
+    snapshot: Option<Snapshot>,
+    entries: OnceCell<HashMap<BString, StoredNode>>,
+}
+
+impl<'s> Held<'s> {
+    fn of(store: &'s Store, reader: &'s ObjectReader, snapshot: Option<Snapshot>) -> Self {
+        Self { store, reader, snapshot, entries: OnceCell::new() }
+    }
+
+    fn get(&self, name: &BString) -> Result<Option<StoredNode>> {
+        let Some(snapshot) = &self.snapshot else { return Ok(None) };
+        if let Some(entries) = self.entries.get() {
+            return Ok(entries.get(name).copied());
+        }
+        let listed = self.store.list(self.reader, snapshot)?;
+        let entries = self.entries.get_or_init(|| listed.into_iter().map(|entry| (entry.name, entry.node)).collect());
+        Ok(entries.get(name).copied())
+    }
+
+    fn contains(&self, name: &BString) -> Result<bool> {
+        Ok(self.get(name)?.is_some())
+    }
+
+    /// Returns the directory of this name.
+    fn below(&self, name: &BString) -> Result<Self> {
+        let snapshot = match self.get(name)? {
+            Some(StoredNode::Directory { snapshot, .. }) => Some(snapshot),
+            _ => None,
+        };
+        Ok(Self::of(self.store, self.reader, snapshot))
+    }
+}
+
+/// Adds the paths in a directory that differ and that the checkpoint does not hold.
+fn compare(
+    before: &[Seen],
+    after: &[Seen],
+    directory: &WorkspacePath,
+    held: &Held<'_>,
+    found: &mut BTreeSet<WorkspacePath>,
+) -> Result<()> {
+    let (mut old, mut new) = (before.iter().peekable(), after.iter().peekable());
+    loop {
+        let order = match (old.peek(), new.peek()) {
+            (None, None) => return Ok(()),
+            (Some(_), None) => std::cmp::Ordering::Less,
+            (None, Some(_)) => std::cmp::Ordering::Greater,
+            (Some(old), Some(new)) => old.name.cmp(&new.name),
+        };
+        let was = if order.is_le() { old.next() } else { None };
+        let is = if order.is_ge() { new.next() } else { None };
+        match (was, is) {
+            // Also if the checkpoint holds it: the restore did not bring it back.
+            (Some(was), None) => _ = found.insert(directory.join(&was.name)),
+            (None, Some(is)) => {
+                if !held.contains(&is.name)? {
+                    found.insert(directory.join(&is.name));
+                }
+            }
+            (Some(was), Some(is)) => compare_one(was, is, &directory.join(&was.name), held, found)?,
+            (None, None) => return Ok(()),
+        }
+    }
+}
+
+fn compare_one(
+    was: &Seen,
+    is: &Seen,
+    path: &WorkspacePath,
+    held: &Held<'_>,
+    found: &mut BTreeSet<WorkspacePath>,
+) -> Result<()> {
+    let is_as_before = match (&was.node, &is.node) {
+        (SeenNode::Entry(old), SeenNode::Entry(new)) => {
+            old == new || FileType::of(old) == FileType::of(new) && held.contains(&was.name)?
+        }
+        (
+            SeenNode::Directory { mode: old, entries: before, .. },
+            SeenNode::Directory { mode: new, entries: after, .. },
+        ) => {
+            compare(before, after, path, &held.below(&was.name)?, found)?;
+            old == new || held.contains(&was.name)?
+        }
+        _ => false,
+    };
+    if !is_as_before {
+        found.insert(path.clone());
+    }
+    Ok(())
+}

@@ -1,0 +1,334 @@
+//! Makes the workspace equal a checkpoint, as a transaction.
+//!
+//! The sequence: plan, stage the new files, publish a safety checkpoint of the present ones, write the journal, apply
+//! it, close it. If the process is killed at any point, the next command that writes finishes the restore. The crash
+//! table is in `docs/store-format.md`.
+
+mod apply;
+mod check;
+mod compare;
+mod concurrent_writes;
+mod git;
+mod permissions;
+mod plan;
+mod recover;
+mod retry_policy;
+mod safety;
+mod stage;
+
+use jiff::Timestamp;
+
+pub use plan::{Only, RestorePlan};
+pub use recover::{Recovered, Recovery, Way};
+use retry_policy::Attempt;
+use safety::{Present, Safety};
+
+use crate::{
+    error::{Error, Result},
+    events::Event,
+    model::{Change, Checkpoint, CheckpointId, Conflict, ContentSink, GitState, Scope},
+    operations::diff::{LineSource, count_lines},
+    scan::Scan,
+    store::{Direction, FoundJournal, HashOnly, Journal, Operation, Restored, Store, Timeline, Writer},
+    workspace::{StoreKnowledge, Surroundings, Workspace, held::HeldPaths},
+};
+
+/// The parameters of a restore.
+#[derive(Debug, Clone)]
+pub struct RestoreRequest {
+    /// The checkpoint.
+    pub target: CheckpointId,
+    /// The whole tree, or just these paths.
+    pub scope: Scope,
+    /// Files, the agent's own state files, or both.
+    pub only: Only,
+    /// Set to remove paths that the target lacks even if the target is incomplete.
+    pub exact: bool,
+    /// Set to skip paths with a conflict, rather than to refuse the restore.
+    pub skip_conflicts: bool,
+    /// Set to move the user repository back, too: its HEAD, branch and index.
+    pub git: bool,
+    /// The hash of the expected plan. The restore is refused if the plan is another one by now.
+    pub plan: Option<String>,
+}
+
+impl RestoreRequest {
+    /// Returns a request for the whole tree of a checkpoint.
+    pub fn whole(target: CheckpointId) -> Self {
+        Self {
+            target,
+            scope: Scope::Whole,
+            only: Only::All,
+            exact: false,
+            skip_conflicts: false,
+            git: false,
+            plan: None,
+        }
+    }
+}
+
+/// The restore that an undo or a redo takes back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TakenBack {
+    /// The checkpoint that it restored.
+    pub target: CheckpointId,
+    /// The time of that restore. `None` if it is not known any more.
+    pub time: Option<Timestamp>,
+}
+
+/// The outcome of a restore.
+#[derive(Debug, Clone)]
+pub struct RestoreOutcome {
+    /// The checkpoint that was restored.
+    pub target: CheckpointId,
+    /// The same checkpoint with its record. Lists of more than a hundred changed or dirty paths are omitted.
+    pub checkpoint: Checkpoint,
+    /// The hash of the plan.
+    pub plan: String,
+    /// The changes to the workspace, done or planned.
+    pub changes: Vec<Change>,
+    /// Set if the restore was carried out.
+    pub applied: bool,
+    /// The safety checkpoint that was taken before. `None` if nothing had to change.
+    pub safety: Option<CheckpointId>,
+    /// Conflicts: paths with something in the way, and paths that another process changed during the restore.
+    pub conflicts: Vec<Conflict>,
+    /// Git's own files, which stay although the target does not hold them.
+    pub stays: Vec<Conflict>,
+    /// The number of changed paths whose earlier contents only the safety checkpoint holds.
+    pub unsaved: usize,
+    /// The position of the user repository after a restore that was to move it. `None` if it was left alone.
+    pub git: Option<GitState>,
+    /// The restore that was taken back, if this is an undo or a redo.
+    pub taken_back: Option<TakenBack>,
+}
+
+/// A restore request, with its direction and its destination.
+pub(crate) struct Intent {
+    pub(crate) request: RestoreRequest,
+    /// The part of the scope that the operation being taken back was asked for. The rest are directories that it
+    /// created.
+    pub(crate) named: Option<Scope>,
+    pub(crate) direction: Direction,
+    pub(crate) landing: Landing,
+    /// The checkpoint that the operation being taken back had restored: paths that it created may be removed again.
+    pub(crate) made_by: Option<CheckpointId>,
+    /// The checkpoint that the restore behind an undo or a redo had restored.
+    pub(crate) origin: Option<CheckpointId>,
+}
+
+/// The checkpoint that the workspace stands on after a restore.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Landing {
+    /// The same one as before.
+    Stays,
+    /// This checkpoint. `None` if the workspace stood on none before.
+    On(Option<CheckpointId>),
+}
+
+impl Intent {
+    fn restore(request: &RestoreRequest) -> Self {
+        let moves = request.scope == Scope::Whole && request.only != Only::State;
+        let landing = if moves { Landing::On(Some(request.target)) } else { Landing::Stays };
+        let request = request.clone();
+        Self { request, named: None, direction: Direction::Forward, landing, made_by: None, origin: None }
+    }
+
+    /// Returns the checkpoint that the workspace stands on afterwards, if it stood on `before`. Restoring a checkpoint
+    /// of some paths does not change it.
+    fn lands_on(&self, plan: &RestorePlan, before: Option<CheckpointId>) -> Option<CheckpointId> {
+        let moves = self.direction != Direction::Forward || plan.recorded_scope == Scope::Whole;
+        match self.landing {
+            Landing::On(after) if moves => after,
+            _ => before,
+        }
+    }
+}
+
+impl Workspace {
+    /// Returns what a restore would do. If the request names a plan, returns an error if the plan is another one by
+    /// now. Only reads.
+    pub fn plan_restore(&self, request: &RestoreRequest) -> Result<RestorePlan> {
+        let plan = self.plan_intent(&Intent::restore(request))?;
+        plan.refuse_if_changed(request.plan.as_deref())?;
+        Ok(plan)
+    }
+
+    /// Makes the workspace equal to a checkpoint, after taking a safety checkpoint.
+    pub fn restore(&self, request: &RestoreRequest, now: Timestamp) -> Result<RestoreOutcome> {
+        let restore = || {
+            let (writer, _) = self.writer(now)?;
+            self.restore_locked(&writer, &Intent::restore(request), now)
+        };
+        self.told(restore(), now)
+    }
+
+    /// Returns whether a request concerns any path. Returns `false` if it asks for state files alone and names no path
+    /// of one.
+    pub fn concerns_something(&self, request: &RestoreRequest) -> Result<bool> {
+        let timeline = self.existing_store()?.timeline()?;
+        Ok(plan::effective_scope(self, &timeline, request).paths().is_none_or(|paths| !paths.is_empty()))
+    }
+
+    pub(crate) fn plan_intent(&self, intent: &Intent) -> Result<RestorePlan> {
+        let store = self.existing_store()?;
+        let timeline = store.timeline()?;
+        let present = self.scan_for_restore(&store, &timeline, intent, &self.surroundings(), &HashOnly)?;
+        let mut plan = RestorePlan::between(self, &store, &timeline, &present, intent)?;
+        count_lines(&mut plan.changes, &LineSource::from_disk_to_store(&store, self.root()))?;
+        Ok(plan)
+    }
+
+    pub(crate) fn restore_locked(&self, writer: &Writer, intent: &Intent, now: Timestamp) -> Result<RestoreOutcome> {
+        let done = match self.restore_once(writer, intent, now) {
+            // Removed files must be in the safety checkpoint, whatever else in the store is damaged.
+            Err(Error::StoreDamaged { .. })
+                if !writer.is_distrusted() && matches!(writer.journal()?, FoundJournal::Nothing) =>
+            {
+                writer.distrust();
+                self.clear_stage(writer, &writer.leftover_areas()?)?;
+                self.restore_once(writer, intent, now)
+            }
+            done => done,
+        }?;
+        self.retire_excludes(writer)?;
+        Ok(done)
+    }
+
+    fn restore_once(&self, writer: &Writer, intent: &Intent, now: Timestamp) -> Result<RestoreOutcome> {
+        let timeline = writer.timeline()?;
+        let pack = writer.start_pack();
+        let surroundings = self.surroundings();
+        let scan = self.scan_for_restore(writer, &timeline, intent, &surroundings, &pack)?;
+        let mut plan = RestorePlan::between(self, writer, &timeline, &scan, intent)?;
+        plan.refuse_if_changed(intent.request.plan.as_deref())?;
+        plan.refuse_conflicts(intent.request.skip_conflicts)?;
+        if plan.steps.is_empty() && plan.git.is_none() {
+            return self.nothing_to_restore(writer, &timeline, plan, intent);
+        }
+        if let Some(repository) = &surroundings.repository {
+            repository.read_index_ahead();
+        }
+        count_lines(&mut plan.changes, &LineSource::from_disk_to_store(writer, self.root()))?;
+        let (git_files, git) = plan.git.as_ref().map(git::files_and_steps).transpose()?.unwrap_or_default();
+        let present = Present { scan, pack, surroundings, git: git_files };
+        self.check_present(writer, &present, &plan)?;
+        self.check_plan(writer, &mut plan)?;
+        self.refuse_if_stopped()?;
+        let stage = self.stage(writer, &mut plan, timeline.next_sequence())?;
+
+        // Published before the first write: after a crash this is the only way back.
+        let Safety { id: safety, sequence, unsaved, seen } = self.sync_stage_during(writer, &plan, &stage, || {
+            self.publish_safety(writer, &timeline, present, &plan, intent, now)
+        })?;
+        let before = timeline.current().map(|entry| entry.id);
+        let journal = Journal {
+            version: 1,
+            sequence,
+            target: intent.request.target,
+            safety,
+            scope: plan.recorded_scope.clone(),
+            named: plan.recorded_named.clone(),
+            before,
+            after: intent.lands_on(&plan, before),
+            direction: intent.direction,
+            workspace: crate::store::ExactText::of_path(self.root()),
+            areas: stage.areas.clone(),
+            steps: plan.steps.clone(),
+            git,
+            git_logs: plan.git.as_ref().map(git::logs).unwrap_or_default(),
+            taken_back: false,
+        };
+        // The commit point: from here on the restore will be finished, by this process or the next.
+        if let Err(error) = writer.open_journal(&journal) {
+            // Nothing of it was done yet, so the restore can be given up.
+            return Err(match writer.close_journal() {
+                Ok(()) => self.give_up_stage(writer, &stage.areas, error),
+                Err(_) => Error::Unfinished { source: Box::new(error) },
+            });
+        }
+        let apply = || self.apply_journal(writer, &journal, &stage, Attempt::First, now);
+        let mut conflicts = match self.remember_during(writer, safety, seen, journal.steps.len(), apply) {
+            Ok(conflicts) => conflicts,
+            Err(error) => return Err(self.take_back_after(writer, journal, error, now)),
+        };
+        conflicts.extend(plan.conflicts.iter().chain(&plan.unmet).cloned());
+        conflicts.sort_by(|a, b| a.path.cmp(&b.path));
+        self.finish_journal(writer, &journal, &stage, &mut conflicts, now)?;
+        let target = intent.request.target;
+        self.emit(writer, Event::CheckpointRestored { checkpoint: target, safety: Some(safety) }, now)?;
+        writer.tidy()?;
+        Ok(RestoreOutcome {
+            target,
+            checkpoint: writer.summary(timeline.require(&target)?)?,
+            stays: plan.left_to_git,
+            plan: plan.hash,
+            changes: plan.changes,
+            applied: true,
+            safety: Some(safety),
+            conflicts,
+            unsaved,
+            git: plan.git.and_then(|_| self.standing()),
+            taken_back: None,
+        })
+    }
+
+    fn nothing_to_restore(
+        &self,
+        writer: &Writer,
+        timeline: &Timeline,
+        plan: RestorePlan,
+        intent: &Intent,
+    ) -> Result<RestoreOutcome> {
+        let before = timeline.current().map(|entry| entry.id);
+        let after = intent.lands_on(&plan, before);
+        if before != after || intent.direction != Direction::Forward {
+            writer.log(&[Operation::Restored(Restored {
+                sequence: timeline.next_sequence(),
+                target: intent.request.target,
+                safety: None,
+                scope: plan.recorded_scope,
+                named: plan.recorded_named,
+                before,
+                after,
+                direction: intent.direction,
+            })])?;
+            writer.tidy()?;
+        }
+        Ok(RestoreOutcome {
+            target: intent.request.target,
+            checkpoint: writer.summary(timeline.require(&intent.request.target)?)?,
+            stays: plan.left_to_git,
+            plan: plan.hash,
+            changes: Vec::new(),
+            applied: true,
+            safety: None,
+            conflicts: plan.conflicts.into_iter().chain(plan.unmet).collect(),
+            unsaved: 0,
+            git: None,
+            taken_back: None,
+        })
+    }
+
+    /// Reads the paths that the restore concerns. These include ignored paths that the target holds.
+    fn scan_for_restore(
+        &self,
+        store: &Store,
+        timeline: &Timeline,
+        intent: &Intent,
+        surroundings: &Surroundings,
+        sink: &dyn ContentSink,
+    ) -> Result<Scan> {
+        let target = timeline.require(&intent.request.target)?;
+        let mut known = StoreKnowledge::of_current(store, timeline)?;
+        known.holders = known.holders.and(HeldPaths::of(store, store.snapshot(&target.id)?));
+        if let Some(made) = intent.made_by.filter(|id| timeline.get(id).is_some()) {
+            known.holders = known.holders.and(HeldPaths::of(store, store.snapshot(&made)?));
+        }
+        let named = self.named_paths(timeline);
+        let scope = plan::effective_scope(self, timeline, &intent.request);
+        // Reading a few files is faster than loading the stat cache of a large workspace.
+        let cache = if self.names_directory(&scope) { self.stat_cache(store, timeline) } else { None };
+        self.scan_into(&known.sources(surroundings, &named, &scope, cache.as_ref()), sink)
+    }
+}

@@ -1,0 +1,141 @@
+//! Lists checkpoints, and shows one.
+
+use jiff::Timestamp;
+
+use crate::{
+    error::{Error, Result},
+    model::{Change, Checkpoint, CheckpointId, Kind, Scope, WorkspacePath},
+    operations::diff::{Checkpoints, LineSource, Tree, compare_within, count_lines},
+    scan::Scan,
+    store::{RecordedPaths, Store, TimelineEntry},
+    workspace::Workspace,
+};
+
+/// Selects the checkpoints that [`Workspace::list`] returns.
+#[derive(Debug, Clone, Default)]
+pub struct ListFilter {
+    /// The maximum number of checkpoints.
+    pub limit: Option<usize>,
+    /// Only checkpoints of this kind.
+    pub kind: Option<Kind>,
+    /// Only checkpoints of this session.
+    pub session: Option<String>,
+    /// Only checkpoints in which this file, or something below this directory, changed.
+    pub path: Option<WorkspacePath>,
+    /// Only checkpoints with this text in message, name or prompt. A text without capitals matches in any case.
+    pub grep: Option<String>,
+    /// Only checkpoints taken at this moment or later.
+    pub since: Option<Timestamp>,
+    /// Set to list only the checkpoints of prompts.
+    pub turns: bool,
+    /// Set to omit safety checkpoints.
+    pub hide_safety: bool,
+    /// Only checkpoints with a lower sequence number than this.
+    pub before_sequence: Option<u64>,
+    /// Set to omit long lists of paths: if hundreds of files changed in a checkpoint, their list stays in the store.
+    pub brief: bool,
+}
+
+/// The outcome of [`Workspace::show`].
+#[derive(Debug, Clone)]
+pub struct Shown {
+    /// The checkpoint.
+    pub checkpoint: Checkpoint,
+    /// The changes against the checkpoint that it followed.
+    pub changes: Vec<Change>,
+    /// The changes made for its prompt, if it is the checkpoint of one.
+    pub turn_changes: Option<Vec<Change>>,
+}
+
+impl Workspace {
+    /// Returns the checkpoints, newest first.
+    pub fn list(&self, filter: &ListFilter) -> Result<Vec<Checkpoint>> {
+        let Some(store) = self.store()? else { return Ok(Vec::new()) };
+        let timeline = store.timeline()?;
+        let mut found = Vec::new();
+        for entry in timeline.entries().iter().rev() {
+            if filter.limit.is_some_and(|limit| found.len() >= limit) {
+                break;
+            }
+            if filter.takes(&store, entry)? {
+                found.push(if filter.brief { store.summary(entry)? } else { store.checkpoint(entry)? });
+            }
+        }
+        Ok(found)
+    }
+
+    /// Returns one checkpoint.
+    pub fn get(&self, id: &CheckpointId) -> Result<Checkpoint> {
+        let store = self.store()?.ok_or_else(|| Error::unknown_checkpoint(id))?;
+        store.checkpoint(store.timeline()?.require(id)?)
+    }
+
+    /// Returns one checkpoint with its changes.
+    pub fn show(&self, id: &CheckpointId) -> Result<Shown> {
+        let store = self.store()?.ok_or_else(|| Error::unknown_checkpoint(id))?;
+        let timeline = store.timeline()?;
+        let checkpoint = store.checkpoint(timeline.require(id)?)?;
+        let checkpoints = Checkpoints::on(&store, timeline);
+        let (_, mut changes) = checkpoints.changes_of(&checkpoints.get(id)?, &Scope::Whole)?;
+        count_lines(&mut changes, &LineSource::stored(&store))?;
+        Ok(Shown { checkpoint, changes, turn_changes: self.turn_changes(id)? })
+    }
+
+    /// Returns the differences between a checkpoint and a scan.
+    pub(crate) fn changes_to_disk(
+        &self,
+        store: Option<&Store>,
+        from: Option<CheckpointId>,
+        present: &Scan,
+    ) -> Result<Vec<Change>> {
+        let old = match (store, from) {
+            (Some(store), Some(from)) => Tree::Stored(store.snapshot(&from)?),
+            _ => Tree::Empty,
+        };
+        let new = Tree::Scanned(&present.root, present.id_defaults().unwrap_or_default());
+        let mut changes = compare_within(&present.scope, store, old, new)?.changes;
+        changes.retain(|change| present.scope.contains(&change.path));
+        if let (Some(store), Some(from)) = (store, from) {
+            let scope = store.timeline()?.require(&from)?.scope();
+            changes.retain(|change| scope.contains(&change.path));
+        }
+        Ok(changes)
+    }
+}
+
+impl ListFilter {
+    fn takes(&self, store: &Store, entry: &TimelineEntry) -> Result<bool> {
+        if self.kind.is_some_and(|kind| kind != entry.kind)
+            || (self.turns && entry.kind != Kind::Turn)
+            || (self.hide_safety && entry.kind == Kind::Safety)
+            || self.before_sequence.is_some_and(|before| entry.sequence >= before)
+            || self.since.is_some_and(|since| entry.time < since.as_millisecond())
+        {
+            return Ok(false);
+        }
+        if self.session.is_none() && self.grep.is_none() && self.path.is_none() {
+            return Ok(true);
+        }
+        let Some(record) = entry.record() else { return Ok(false) };
+        if self.session.is_some() && record.session != self.session {
+            return Ok(false);
+        }
+        if let Some(text) = &self.grep {
+            let places = [Some(&record.message), record.name.as_ref(), record.prompt.as_ref()];
+            if !places.into_iter().flatten().any(|place| has_text(place, text)) {
+                return Ok(false);
+            }
+        }
+        let Some(path) = &self.path else { return Ok(true) };
+        let touches = |paths: &[WorkspacePath]| paths.iter().any(|changed| changed.is_within(path));
+        Ok(match &record.changed {
+            RecordedPaths::Here(paths) => touches(paths),
+            RecordedPaths::InState { .. } => touches(&store.checkpoint(entry)?.files_changed),
+        })
+    }
+}
+
+/// Returns whether `place` contains this text. A text without capitals matches in any case.
+fn has_text(place: &str, text: &str) -> bool {
+    if text.chars().any(char::is_uppercase) { place.contains(text) } else { place.to_lowercase().contains(text) }
+}

@@ -1,0 +1,61 @@
+//! Prompts of an agent's session: the changes made for one, and the way back to before it.
+
+use crate::{
+    error::Result,
+    model::{Change, Checkpoint, CheckpointId, Kind, Scope},
+    operations::diff::{Checkpoints, LineSource, count_lines},
+    store::{Restored, Timeline, TimelineEntry},
+    workspace::Workspace,
+};
+
+impl Workspace {
+    /// Returns the checkpoints of prompts on the line that leads to the checkpoint that the workspace stands on, newest
+    /// first.
+    ///
+    /// If a restore led to one of them and nothing changed since, that one is omitted: it is taken back already. A
+    /// prompt that was just given counts as the last one even if nothing was done for it yet.
+    pub fn turns_behind(&self) -> Result<Vec<Checkpoint>> {
+        let Some(store) = self.store()? else { return Ok(Vec::new()) };
+        let timeline = store.timeline()?;
+        let Some(current) = timeline.current() else { return Ok(Vec::new()) };
+        let is_taken_back =
+            current.kind == Kind::Turn && came_by_restore(&timeline) && self.status(None)?.changes.is_empty();
+        let line = std::iter::successors(Some(current), |entry| timeline.nearest(entry.parent?));
+        let turns = line.filter(|entry| entry.kind == Kind::Turn).skip(usize::from(is_taken_back));
+        turns.map(|entry| store.checkpoint(entry)).collect()
+    }
+
+    /// Returns the changes made for a prompt, from the moment that it was given to the last checkpoint of its work.
+    ///
+    /// Returns `None` if the checkpoint is not that of a prompt.
+    pub fn turn_changes(&self, id: &CheckpointId) -> Result<Option<Vec<Change>>> {
+        let Some(store) = self.store()? else { return Ok(None) };
+        let timeline = store.timeline()?;
+        let Some(turn) = timeline.get(id).filter(|entry| entry.kind == Kind::Turn) else { return Ok(None) };
+        let work = |entry: &TimelineEntry| {
+            entry.record().map(|record| (record.session.clone(), record.turn)).filter(|(_, turn)| turn.is_some())
+        };
+        let of_turn = work(turn);
+        let is_of_turn =
+            |entry: &&TimelineEntry| entry.kind == Kind::Step && of_turn.is_some() && work(entry) == of_turn;
+        let last = timeline.entries().iter().rev().find(is_of_turn).map(|entry| entry.id);
+        let Some(last) = last else { return Ok(Some(Vec::new())) };
+        let checkpoints = Checkpoints::on(&store, timeline);
+        let (given, last) = (checkpoints.get(id)?, checkpoints.get(&last)?);
+        let mut changes = checkpoints.changes_between(Some(&given), &last, &Scope::Whole)?;
+        count_lines(&mut changes, &LineSource::stored(&store))?;
+        Ok(Some(changes))
+    }
+}
+
+/// Returns whether a restore led the workspace to its checkpoint, rather than a save that took the checkpoint there.
+///
+/// After an undo, the answer is the one from before the undone restore.
+fn came_by_restore(timeline: &Timeline) -> bool {
+    let stacks = timeline.operations.stacks();
+    // A restore of some paths leaves the workspace at the same checkpoint.
+    let has_led = |done: &&&Restored| done.scope == Scope::Whole || done.before != done.after;
+    let Some(last) = stacks.undo.iter().rev().find(has_led) else { return false };
+    let is_newest = timeline.newest().is_none_or(|newest| newest.sequence < last.sequence);
+    is_newest && timeline.current().is_some_and(|current| last.after == Some(current.id))
+}

@@ -1,0 +1,117 @@
+//! Takes back a restore, and takes back an undo.
+//!
+//! There are two stacks, replayed from the log of operations. Each undo and redo is itself a journaled restore with a
+//! safety checkpoint of its own, so that edits in between are never lost.
+
+use jiff::Timestamp;
+
+use crate::{
+    error::Result,
+    model::{CheckpointId, Scope},
+    operations::restore::{Intent, Landing, Only, RestoreOutcome, RestorePlan, RestoreRequest, TakenBack},
+    store::{Direction, Restored, Timeline},
+    workspace::Workspace,
+};
+
+impl Workspace {
+    /// Takes back the last restore. Returns `None` if there is nothing to take back.
+    pub fn undo(&self, now: Timestamp) -> Result<Option<RestoreOutcome>> {
+        self.told(self.walk(Direction::Undo, now), now)
+    }
+
+    /// Takes back the last undo. Returns `None` if there is nothing to take back.
+    pub fn redo(&self, now: Timestamp) -> Result<Option<RestoreOutcome>> {
+        self.told(self.walk(Direction::Redo, now), now)
+    }
+
+    /// Returns what [`Workspace::undo`] would do. Only reads.
+    pub fn plan_undo(&self) -> Result<Option<(RestorePlan, TakenBack)>> {
+        self.plan_walk(Direction::Undo)
+    }
+
+    /// Returns what [`Workspace::redo`] would do. Only reads.
+    pub fn plan_redo(&self) -> Result<Option<(RestorePlan, TakenBack)>> {
+        self.plan_walk(Direction::Redo)
+    }
+
+    fn walk(&self, direction: Direction, now: Timestamp) -> Result<Option<RestoreOutcome>> {
+        if self.store()?.is_none() {
+            return Ok(None);
+        }
+        let (writer, _) = self.writer(now)?;
+        let timeline = writer.timeline()?;
+        let Some(last) = next(&timeline, direction) else { return Ok(None) };
+        let taken_back = origin(&timeline, last);
+        let intent = Takeable::of(last).way_back(direction, &taken_back);
+        let done = self.restore_locked(&writer, &intent, now)?;
+        Ok(Some(RestoreOutcome { taken_back: Some(taken_back), ..done }))
+    }
+
+    fn plan_walk(&self, direction: Direction) -> Result<Option<(RestorePlan, TakenBack)>> {
+        let Some(store) = self.store()? else { return Ok(None) };
+        let timeline = store.timeline()?;
+        let Some(last) = next(&timeline, direction) else { return Ok(None) };
+        let taken_back = origin(&timeline, last);
+        let plan = self.plan_intent(&Takeable::of(last).way_back(direction, &taken_back))?;
+        Ok(Some((plan, taken_back)))
+    }
+}
+
+/// Returns the restore to take back next. Returns `None` if there is none, or if the checkpoint that this needs was
+/// deleted.
+fn next(timeline: &Timeline, direction: Direction) -> Option<&Restored> {
+    let stacks = timeline.operations.stacks();
+    let last = match direction {
+        Direction::Undo => stacks.undo.last().copied(),
+        _ => stacks.redo.last().copied(),
+    };
+    last.filter(|last| last.is_reachable(timeline))
+}
+
+/// Returns the restore that the user asked for, from which undos and redos led here.
+fn origin(timeline: &Timeline, last: &Restored) -> TakenBack {
+    let mut done = last;
+    while done.direction != Direction::Forward {
+        let earlier = timeline.operations.restores().filter(|other| other.sequence < done.sequence);
+        // An undo restores the safety checkpoint of the restore that it takes back.
+        match earlier.rev().find(|other| other.safety == Some(done.target)) {
+            Some(other) => done = other,
+            None => break,
+        }
+    }
+    let taken = done.safety.and_then(|safety| timeline.get(&safety));
+    let time = taken.and_then(|entry| Timestamp::from_millisecond(entry.time).ok());
+    TakenBack { target: done.target, time }
+}
+
+/// A restore that can be taken back.
+#[derive(Debug, Clone)]
+struct Takeable {
+    /// The safety checkpoint from before the restore. `None` if the restore changed no file, only the checkpoint that
+    /// the workspace stands on.
+    safety: Option<CheckpointId>,
+    target: CheckpointId,
+    scope: Scope,
+    named: Option<Scope>,
+    before: Option<CheckpointId>,
+}
+
+impl Takeable {
+    fn of(done: &Restored) -> Self {
+        let (scope, named) = (done.scope.clone(), done.named.clone());
+        Self { safety: done.safety, target: done.target, scope, named, before: done.before }
+    }
+
+    fn way_back(&self, direction: Direction, origin: &TakenBack) -> Intent {
+        // If no file was changed, the files are those of the checkpoint that the workspace stood on, or edits since. An
+        // empty scope leaves them alone, and only moves the workspace back to that checkpoint.
+        let (target, scope, named) = match self.safety {
+            Some(safety) => (safety, self.scope.clone(), self.named.clone()),
+            None => (self.before.unwrap_or(self.target), Scope::Paths(Vec::new()), None),
+        };
+        let request =
+            RestoreRequest { target, scope, only: Only::All, exact: true, skip_conflicts: true, git: true, plan: None };
+        let (landing, made_by) = (Landing::On(self.before), Some(self.target));
+        Intent { request, named, direction, landing, made_by, origin: Some(origin.target) }
+    }
+}
