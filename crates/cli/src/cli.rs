@@ -16,14 +16,14 @@ use crate::commands::{
     workspaces,
 };
 
-/// Checkpoints of a workspace that can always be taken back.
+/// Saves checkpoints of a workspace and goes back to them.
 ///
-/// A checkpoint holds every file of the workspace as it was. It is kept in a store outside the workspace, and nothing
-/// is written into your own git repository unless you ask with restore --git. Without a command, an overview is shown.
+/// A checkpoint holds every file of the workspace as it was. Checkpoints are kept in a store outside the workspace.
+/// Your own git repository is never changed, except by restore --git. Without a command, an overview is shown.
 ///
-/// A checkpoint is named by its id or the first four or more characters of it, by its name, or by a word: @ (where the
-/// workspace stands), @~N (N steps back), latest, step:N, commit:HASH (your
-/// repository stood at that commit), before:ID, ago:20m, at:14:30 or at:2026-11-15T14:30.
+/// A checkpoint is named by its id, by the first four or more characters of its id, by its name, or by one of these
+/// words: @ (the one that the workspace stands on), @~N (N steps before it), latest, step:N, commit:HASH (taken while
+/// your repository was at that commit), before:ID, ago:20m, at:14:30 or at:2026-11-15T14:30.
 #[derive(Debug, Parser)]
 #[command(name = "backtrail", version, max_term_width = 100, after_help = EXIT_STATUS)]
 pub(crate) struct Cli {
@@ -35,14 +35,14 @@ pub(crate) struct Cli {
 
 const EXIT_STATUS: &str = "\
 Exit status: 0 done, 1 failed, 2 usage or settings, 3 no such checkpoint or path, 4 conflict, 5 the store is damaged, \
-6 refused, 7 another process holds the workspace, 130 interrupted.";
+6 refused, 7 another process is using the workspace, 130 interrupted.";
 
 /// What every command takes, before or behind its word.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Global options")]
 pub(crate) struct GlobalOptions {
-    /// The workspace; without it the nearest directory around that has a store, else a .git, else the current one; a nearer
-    /// .git goes first where the workspace around it has none itself, or skips it
+    /// The workspace [default: the nearest directory around the current one that has a store, else the nearest that has
+    /// a .git, else the current one; a nearer .git is preferred if the directory with the store has none or skips it]
     #[arg(short, long, global = true, value_name = "DIR")]
     pub(crate) workspace: Option<PathBuf>,
     /// Keep the store in this directory
@@ -51,10 +51,10 @@ pub(crate) struct GlobalOptions {
     /// Print one JSON document on stdout
     #[arg(long, global = true)]
     pub(crate) json: bool,
-    /// Say nothing but errors and what was asked for
+    /// Print only errors and the requested output
     #[arg(short, long, global = true)]
     pub(crate) quiet: bool,
-    /// How long to wait for another process that holds the workspace
+    /// Seconds to wait for another process that is using the workspace
     #[arg(long, global = true, value_name = "SECONDS", default_value_t = 30, allow_negative_numbers = true)]
     pub(crate) wait: u64,
     /// When to use colours
@@ -74,7 +74,7 @@ impl GlobalOptions {
 /// When to use colours.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ColorWhen {
-    /// On a terminal, or where CLICOLOR_FORCE is set; not where NO_COLOR is set
+    /// On a terminal, or if CLICOLOR_FORCE is set; not if NO_COLOR is set
     #[default]
     Auto,
     Always,
@@ -148,9 +148,8 @@ fn one_of(kinds: impl IntoIterator<Item = Kind>) -> impl TypedValueParser<Value 
 /// Parses a number of seconds, or a duration such as `5m`.
 pub(crate) fn seconds_or_duration(text: &str) -> Result<Duration, String> {
     match text.trim().parse::<f64>() {
-        Ok(seconds) => Duration::try_from_secs_f64(seconds).map_err(|_| {
-            "it is negative, or longer than can be waited for; write it like 90, \"90s\" or \"5m\"".to_owned()
-        }),
+        Ok(seconds) => Duration::try_from_secs_f64(seconds)
+            .map_err(|_| "it is negative or too long; write it like 90, \"90s\" or \"5m\"".to_owned()),
         Err(_) => parse_duration(text),
     }
 }
@@ -174,7 +173,7 @@ where
     V: From<OsString> + Clone + Send + Sync + 'static,
 {
     OsStringValueParser::new().try_map(|text: OsString| {
-        let (key, value) = split_at_equals(&text).ok_or("it is not of the form KEY=VALUE")?;
+        let (key, value) = split_at_equals(&text).ok_or("write it as KEY=VALUE")?;
         Ok::<_, &'static str>(Assignment { key, value: V::from(value) })
     })
 }

@@ -180,9 +180,9 @@ fn meant_to_list(error: &clap::Error, usage: impl Fn() -> Option<String>) -> Str
         }
     };
     if word.bytes().all(|byte| byte.is_ascii_digit()) {
-        return format!("the last {word}: backtrail list -n {word}");
+        return format!("to list the last {word}: backtrail list -n {word}");
     }
-    format!("those that changed a path: backtrail list --path {word}; with a text: backtrail list --grep {word}")
+    format!("for changes of a path: backtrail list --path {word}; for a text: backtrail list --grep {word}")
 }
 
 /// Replaces the standard library's messages about numbers. They speak of strings and types, not of what to write.
@@ -229,56 +229,56 @@ pub(crate) const DAMAGED: u8 = 5;
 fn hint_at(error: &Error) -> Option<String> {
     let hint = match error {
         Error::UnknownCheckpoint { .. } | Error::MalformedAddress { .. } | Error::NoEarlierCheckpoint { .. } => {
-            "see them with: backtrail list"
+            "list the checkpoints with: backtrail list"
         }
         Error::BeforeTheFirst { oldest, .. } => {
-            return Some(format!("take the oldest with its id, {}, or see all with: backtrail list", oldest.short()));
+            return Some(format!("use the id of the oldest, {}, or list all with: backtrail list", oldest.short()));
         }
         Error::AmbiguousCheckpoint { .. } => "write more characters of the id",
         Error::UnknownPath { .. } => "paths are relative to the current directory",
         Error::UnknownAttachment { checkpoint, .. } => {
             return Some(format!("see its attachments with: backtrail show {}", checkpoint.short()));
         }
-        Error::PathOutsideWorkspace { .. } => "name another workspace with -w DIR",
-        Error::ProtectedDirectory { .. } => "name a directory below it with -w DIR",
-        Error::FeatureCheckpoint { .. } => "delete it all the same with --force",
+        Error::PathOutsideWorkspace { .. } => "choose another workspace with -w DIR",
+        Error::ProtectedDirectory { .. } => "choose a directory inside it with -w DIR",
+        Error::FeatureCheckpoint { .. } => "delete it anyway with --force",
         Error::InvalidName { .. } => backtrail::RULE_OF_NAMES,
         Error::NoWorkspace { .. } => {
-            "if it was deleted, make the directory again and bring it back there with: backtrail restore @"
+            "if it was deleted, create the directory again and restore the files there with: backtrail restore @"
         }
-        Error::GitState { .. } => "bring back the files alone, without --git",
-        Error::PlanChanged => "look again with --dry-run",
+        Error::GitState { .. } => "restore only the files, without --git",
+        Error::PlanChanged => "make a new plan with --dry-run",
         Error::Conflict { .. } => "move it away, or restore the rest with --skip-conflicts",
-        Error::Unfinished { .. } => "the next command goes on with it, or now: backtrail recover",
+        Error::Unfinished { .. } => "the next command that writes continues it; to continue now: backtrail recover",
         Error::HalfRestored { .. } => {
-            "finish it there with: backtrail recover; or take it back with: backtrail recover --abort"
+            "finish it there with: backtrail recover, or take it back with: backtrail recover --abort"
         }
-        Error::NotEmpty { .. } => "name a directory that is new or empty",
-        Error::NotElsewhere { .. } => "name a directory outside of it",
+        Error::NotEmpty { .. } => "choose a directory that is new or empty",
+        Error::NotElsewhere { .. } => "choose a directory outside of it",
         Error::StoreDamaged { .. } => "see what is affected with: backtrail verify",
-        Error::JournalDamaged { .. } => "leave the files as they are and go on with: backtrail recover --abort",
-        Error::StoreTooNew { .. } => "update backtrail to the version that wrote it",
-        Error::NotAStore { .. } => "name a store, or a directory that is new or empty, with --store DIR",
-        Error::StoreOfAnother { .. } => "name another place with --store DIR",
+        Error::JournalDamaged { .. } => "keep the files as they are and continue with: backtrail recover --abort",
+        Error::StoreTooNew { .. } => "update Backtrail to the version that wrote it",
+        Error::NotAStore { .. } => "choose a store, or a directory that is new or empty, with --store DIR",
+        Error::StoreOfAnother { .. } => "choose another directory with --store DIR",
         Error::AnotherDirectory { store, .. } | Error::StoreSetAside { store, .. } => {
-            return Some(format!("bind it to this directory with: backtrail workspaces --adopt {}", shell_path(store)));
+            return Some(format!("use it for this directory with: backtrail workspaces --adopt {}", shell_path(store)));
         }
         Error::OwnerIsThere { .. } => "work there, or move that directory away first",
-        Error::FolderOfProjects { .. } => "go to one of the projects, or name it with -w DIR",
+        Error::FolderOfProjects { .. } => "go to one of the projects, or choose it with -w DIR",
         Error::Busy { .. } => "try again, or wait longer with --wait SECONDS",
         Error::NoLocks { .. } => "keep the store on a local disk with --store DIR",
         Error::Io { source, .. } if source.kind() == std::io::ErrorKind::FileTooLarge => {
-            "allow larger files with: ulimit -f; or the file system takes none of this size"
+            "allow larger files with: ulimit -f; the file system may have a limit, too"
         }
         Error::Io { .. } if error.code() == ErrorCode::NoSpace => {
-            "free some space on that disk and try again; a store can lie on another disk with --store DIR"
+            "free some space on that disk and try again, or put the store on another disk with --store DIR"
         }
         Error::Io { action: "create", path, source }
             if source.kind() == std::io::ErrorKind::PermissionDenied && is_staging_area(path) =>
         {
             "make that directory writable, or keep the store on the same disk as the workspace with --store DIR"
         }
-        Error::Internal(_) => "please report this, with what you did before",
+        Error::Internal(_) => "please report this bug, with the commands that led to it",
         _ => return None,
     };
     Some(hint.to_owned())

@@ -52,7 +52,7 @@ enum Mistakes {
 }
 
 /// The hint for a protected directory, for commands that have `--force`.
-const INSIST: &str = "name a directory below it with -w DIR, or insist with --force";
+const INSIST: &str = "choose a directory inside it with -w DIR, or use --force";
 
 /// One run of the program.
 #[derive(Clone)]
@@ -113,7 +113,7 @@ impl Invocation {
         let workspace = self.workspace()?;
         if !workspace.has_store()? {
             workspace.refuse_protected(&self.environment.protected_places()).map_err(|error| {
-                let hint = "go to the directory of a project, or name it with -w DIR".to_owned();
+                let hint = "go to the directory of a project, or choose it with -w DIR".to_owned();
                 Failure::Hinted { error, hint }
             })?;
         }
@@ -125,8 +125,9 @@ impl Invocation {
         let workspace = self.workspace_for_writing(protection, Mistakes::Refused)?;
         if let Err(Error::FolderOfProjects { path }) = workspace.refuse_folder_of_projects() {
             let path = path.display();
-            let apart = "to keep them apart, save in each of them";
-            self.output.warn(&format!("{path} holds several projects, and all of them become one workspace; {apart}"));
+            let apart = "to keep them separate, save in each of them";
+            self.output
+                .warn(&format!("{path} contains several projects, and all of them become one workspace; {apart}"));
         }
         Ok(workspace)
     }
@@ -199,7 +200,7 @@ impl Invocation {
     fn open(&self, location: Location, settings: Settings, mistakes: Mistakes) -> Result<Workspace, Error> {
         let own = match settings.clone().with_workspace(&location.root) {
             Err(error @ Error::Settings { .. }) if mistakes == Mistakes::Told => {
-                self.output.warn(&format!("{error}; the file counts for nothing until that is mended"));
+                self.output.warn(&format!("{error}; the file is ignored until this is fixed"));
                 settings.clone()
             }
             own => own?,
@@ -321,7 +322,7 @@ impl Invocation {
         } else if let Some(repository) = &location.nearer_repository {
             let repository = repository.display();
             self.output.warn(&format!(
-                "{repository} has a .git of its own, but belongs to the workspace {root}; to keep it apart, use -w . there"
+                "{repository} has its own .git, but belongs to the workspace {root}; to separate it, use -w . there"
             ));
         }
     }
@@ -353,10 +354,10 @@ impl Invocation {
             return Some(NOTHING_SAVED.to_owned());
         }
         if parse_duration(word).is_ok() {
-            return Some(format!("that is a duration; perhaps: ago:{word}"));
+            return Some(format!("for a duration, write: ago:{word}"));
         }
         let is_time = word.contains(':') || word.contains('-');
-        (is_time && parse_since(word, &self.now).is_some()).then(|| format!("that is a time; perhaps: at:{word}"))
+        (is_time && parse_since(word, &self.now).is_some()).then(|| format!("for a time, write: at:{word}"))
     }
 
     /// Like [`Self::checkpoint`], for a word that may be a path by mistake. Then the hint suggests the command `meant`,
@@ -372,7 +373,7 @@ impl Invocation {
             Err(failure) if failure.code() == ErrorCode::UnknownCheckpoint && self.is_path(workspace, word) => {
                 let paths = std::iter::once(Path::new(word)).chain(more.iter().map(PathBuf::as_path));
                 let paths = paths.map(shell_path).collect::<Vec<_>>().join(" ");
-                Err(failure.with_hint(format!("that is a path; perhaps: backtrail {meant} {paths}")))
+                Err(failure.with_hint(format!("for a path, run: backtrail {meant} {paths}")))
             }
             found => found,
         }
@@ -406,12 +407,12 @@ impl Invocation {
     pub(crate) fn explain_path(&self, failure: Failure, named: &Path) -> Failure {
         let is_pattern = || named.as_os_str().as_encoded_bytes().iter().any(|byte| b"*?[".contains(byte));
         if failure.code() == ErrorCode::UnknownPath && is_pattern() {
-            let hint = "paths are taken by the letter, not as patterns: leave out the quotes, or name the directory";
+            let hint = "paths are taken literally, not as patterns: remove the quotes, or give the directory";
             return failure.with_hint(hint);
         }
         let is_behind_link = || named.is_relative() && named.ancestors().skip(1).any(|above| self.is_link(above));
         if failure.code() == ErrorCode::UnknownPath && is_behind_link() {
-            return failure.with_hint("links are not followed: name it by the path that it has without them");
+            return failure.with_hint("symbolic links are not followed: give the path without them");
         }
         failure
     }

@@ -17,7 +17,7 @@ const OFFERED: usize = 20;
 pub(crate) fn choose(workspace: &Workspace, invocation: &Invocation) -> Result<Option<CheckpointId>, Failure> {
     let output = &invocation.output;
     if !can_be_asked(invocation) {
-        let hint = "see them with: backtrail list; then: backtrail restore ID";
+        let hint = "list the checkpoints with: backtrail list; then run: backtrail restore ID";
         return Err(Failure::usage("restore needs the ID of a checkpoint", Some(hint)));
     }
     let filter = ListFilter { limit: Some(OFFERED), hide_safety: true, ..ListFilter::default() };
@@ -30,7 +30,7 @@ pub(crate) fn choose(workspace: &Workspace, invocation: &Invocation) -> Result<O
         output.text(&format!("{:>3}  {line}\n", number + 1))?;
     }
     loop {
-        let Some(answer) = ask("which one? (number or ID; q to leave) ", invocation)? else { return Ok(None) };
+        let Some(answer) = ask("which checkpoint? (number or ID; q to quit) ", invocation)? else { return Ok(None) };
         if is_leave(&answer) {
             output.done("nothing was restored")?;
             return Ok(None);
@@ -49,7 +49,7 @@ pub(crate) fn choose(workspace: &Workspace, invocation: &Invocation) -> Result<O
         let target = workspace.get(&chosen)?;
         let lacking = workspace.unprotected_at(&chosen)?;
         output.text(&plan_text(&plan, &lacking, &target, output.paint))?;
-        let question = format!("restore {}? (y/n, q to leave) ", title(&target));
+        let question = format!("restore {}? (y/n, q to quit) ", title(&target));
         let answer = ask(&question, invocation)?;
         if is_yes(answer.as_deref()) {
             return Ok(Some(chosen));

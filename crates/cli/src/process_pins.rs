@@ -106,7 +106,7 @@ fn let_go(workspace: &Workspace, id: &CheckpointId, pin: HeldPin, invocation: &I
             return;
         }
         let short = id.short();
-        let what = "is no longer pinned: what it was the way back for was killed";
+        let what = "is no longer pinned: the command that needed it was killed";
         invocation.output.note(&format!("checkpoint {short} {what}; keep it with: backtrail pin {short}"));
     }
     pin.forget();

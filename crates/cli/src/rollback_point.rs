@@ -95,7 +95,7 @@ impl<'w> WayBack<'w> {
         repeat: Repeat,
     ) -> Result<Self, Failure> {
         let Saved { checkpoint, dropped, .. } = take_automatic(workspace, invocation, message, repeat)?;
-        let progress = invocation.output.progress(workspace, "looking at skipped files");
+        let progress = invocation.output.progress(workspace, "reading skipped files");
         let survey = workspace.survey();
         drop(progress);
         let survey = survey?;
@@ -162,7 +162,9 @@ impl<'w> WayBack<'w> {
         output.note(&rolled_back_sentence(&done));
         restored_warnings(&done).iter().for_each(|warning| output.warn(warning));
         if !self.is_complete {
-            output.warn("what could not be read before is as the command left it, and nothing new was removed");
+            output.warn(
+                "files that could not be read before are as the command left them, and no new files were removed",
+            );
         }
         Ok(self.remains(&done))
     }
@@ -201,8 +203,7 @@ impl<'w> WayBack<'w> {
         }
         if let Err(error) = self.workspace.unpin(&self.checkpoint, Timestamp::now()) {
             let (output, short) = (&self.invocation.output, self.checkpoint.short());
-            output
-                .warn(&format!("checkpoint {short} stays pinned: {error}; let go of it with: backtrail unpin {short}"));
+            output.warn(&format!("checkpoint {short} stays pinned: {error}; unpin it with: backtrail unpin {short}"));
             return;
         }
         if let Some(held) = self.held {

@@ -113,7 +113,7 @@ impl Environment {
 
     /// Returns the directories that contain the agents' files, for a project.
     pub(crate) fn agent_places(&self, root: &Path) -> Result<Places, Failure> {
-        let no_home = || Failure::usage("can't tell where agents keep their files: HOME is not set", Some("set HOME"));
+        let no_home = || Failure::usage("can't find the files of agents: HOME is not set", Some("set HOME"));
         let home = self.home.clone().ok_or_else(no_home)?;
         Ok(Places {
             config_home: self.config_home.clone().unwrap_or_else(|| home.join(".config")),
@@ -153,7 +153,7 @@ impl Environment {
     pub(crate) fn own_file(&self, name: &str) -> Result<PathBuf, Failure> {
         let no_home = || {
             let hint = "set HOME or BACKTRAIL_HOME";
-            Failure::usage("can't tell where to keep things: neither HOME nor BACKTRAIL_HOME is set", Some(hint))
+            Failure::usage("can't find the data directory: neither HOME nor BACKTRAIL_HOME is set", Some(hint))
         };
         Ok(self.backtrail_home.as_ref().ok_or_else(no_home)?.join(name))
     }
@@ -161,7 +161,10 @@ impl Environment {
     /// Returns the directory that relative paths start from.
     pub fn current_directory(&self) -> Result<&Path, Failure> {
         self.current_directory.as_deref().ok_or_else(|| {
-            Failure::usage("the current directory is gone", Some("go to one that exists, or name it with -w DIR"))
+            Failure::usage(
+                "the current directory no longer exists",
+                Some("go to a directory that exists, or choose one with -w DIR"),
+            )
         })
     }
 
@@ -186,8 +189,8 @@ impl Environment {
             return self.stores_by_settings(named);
         }
         let home = self.backtrail_home.as_ref().ok_or_else(|| {
-            let hint = "set BACKTRAIL_HOME, or name a store with --store DIR";
-            Failure::usage("can't tell where the stores are: neither HOME nor BACKTRAIL_HOME is set", Some(hint))
+            let hint = "set BACKTRAIL_HOME, or choose a store with --store DIR";
+            Failure::usage("can't find the stores: neither HOME nor BACKTRAIL_HOME is set", Some(hint))
         })?;
         Ok(home.join("stores"))
     }
@@ -201,7 +204,7 @@ impl Environment {
             return Ok(expanded);
         }
         let problem =
-            format!("[stores] dir is {:?}, but must be absolute or start with ~/", named.display().to_string());
+            format!("[stores] dir is {:?}, but it must be absolute or start with ~/", named.display().to_string());
         Err(Error::Settings { file: self.settings_file.clone().unwrap_or_default(), problem }.into())
     }
 

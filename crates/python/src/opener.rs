@@ -138,7 +138,7 @@ impl Opener {
         }
         match user.clone().with_workspace(root) {
             Err(error @ Error::Settings { .. }) if access == Access::Files => {
-                watch.note_problem(format!("{error}; the file counts for nothing until that is mended"));
+                watch.note_problem(format!("{error}; the file is ignored until this is fixed"));
                 Ok(user.clone())
             }
             settings => Ok(settings?),
@@ -146,8 +146,8 @@ impl Opener {
     }
 }
 
-/// The stores that this process keeps open. One that was forked off has none: another thread of its parent may have held
-/// them when it was made.
+/// The stores that this process keeps open. One that was forked off has none: another thread of its parent may have
+/// held them when it was made.
 fn open_stores(settings: &Settings) -> Option<Arc<OpenStores>> {
     static OPEN: OnceLock<Arc<OpenStores>> = OnceLock::new();
     if work::is_forked() {

@@ -46,7 +46,7 @@ impl SaveWords {
             ..SaveRequest::default()
         };
         if request.kind == Some(Kind::Safety) {
-            return Err(usage(words.py(), "safety checkpoints are made by restores alone".to_owned()));
+            return Err(usage(words.py(), "only a restore takes safety checkpoints; use another kind".to_owned()));
         }
         Ok(Self { request, include: wanted(words, "include")?.unwrap_or_default() })
     }
@@ -132,7 +132,7 @@ impl RestoreWords {
                 Some("files") => Only::Files,
                 Some("state") => Only::State,
                 Some(other) => {
-                    return Err(usage(words.py(), format!("only is {other:?}, but is one of all, files, state")));
+                    return Err(usage(words.py(), format!("only is {other:?}, but must be all, files or state")));
                 }
             },
             exact: wanted(words, "exact")?.unwrap_or_default(),
@@ -169,8 +169,8 @@ where
     }
 }
 
-/// Puts the name of the argument in front of what is wrong with it. What is of the right type, but can't be, is a call that
-/// makes no sense: a number below zero, or text with half a character in it.
+/// Puts the name of the argument in front of what is wrong with it. What is of the right type, but can't be, is a call
+/// that makes no sense: a number below zero, or text with half a character in it.
 fn named(py: Python<'_>, key: &str, problem: &PyErr) -> PyErr {
     if problem.is_instance_of::<PyOverflowError>(py) || problem.is_instance_of::<PyUnicodeError>(py) {
         return usage(py, format!("{key}: {}", problem.value(py)));

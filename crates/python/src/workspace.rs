@@ -51,7 +51,7 @@ impl NativeWorkspace {
         let environment = Environment::of_process();
         let wait = match wanted::<f64>(words, "wait")?.unwrap_or(30.0) {
             seconds if seconds >= 0.0 => Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX),
-            seconds => return Err(usage(py, format!("wait is {seconds} seconds"))),
+            seconds => return Err(usage(py, format!("wait is {seconds} seconds, but must be 0 or more"))),
         };
         let settings: String = wanted(words, "settings")?.unwrap_or_else(|| "{}".to_owned());
         let values = serde_json::from_str(&settings).map_err(|error| usage(py, format!("settings: {error}")))?;

@@ -54,7 +54,7 @@ impl Access {
     pub(crate) fn open(&self, purpose: Purpose) -> Result<Workspace, Failure> {
         let workspace = (self.open)(purpose)?;
         if workspace.root() != self.root {
-            return Err(Failure::internal("the workspace is another than at the start"));
+            return Err(Failure::internal("the workspace is not the one that the server was started with"));
         }
         Ok(workspace)
     }
@@ -77,18 +77,18 @@ pub(crate) fn checkpoint(workspace: &Workspace, word: &str, now: &Zoned) -> Resu
 pub(crate) fn path(workspace: &Workspace, named: &str) -> Result<WorkspacePath, Failure> {
     limited("path", named, MAX_PATH_BYTES)?;
     let outside = |why: &str| {
-        let message = format!("{named:?} is no path inside the workspace {}: {why}", workspace.root().display());
+        let message = format!("{named:?} is not a path inside the workspace {}: {why}", workspace.root().display());
         Failure::new(backtrail::ErrorCode::PathOutsideWorkspace, message)
-            .with_hint("write it relative to the workspace, without .. in it")
+            .with_hint("write it relative to the workspace, without ..")
     };
     if named.is_empty() {
-        return Err(Failure::usage("a path is empty").with_hint("leave paths out to mean the whole workspace"));
+        return Err(Failure::usage("a path is empty").with_hint("leave out paths for the whole workspace"));
     }
     if named.contains('\0') {
-        return Err(outside("it has a NUL in it"));
+        return Err(outside("it contains a NUL character"));
     }
     if Path::new(named).components().any(|part| part == Component::ParentDir) {
-        return Err(outside("it goes up"));
+        return Err(outside("it contains .."));
     }
     Ok(workspace.path_from(workspace.root(), Path::new(named))?)
 }
@@ -99,8 +99,8 @@ pub(crate) fn scope(workspace: &Workspace, named: &[String]) -> Result<Scope, Fa
         return Ok(Scope::Whole);
     }
     if named.len() > MAX_PATHS {
-        let message = format!("{} paths are more than the {MAX_PATHS} that are taken at once", named.len());
-        return Err(Failure::usage(message).with_hint("name the directories above them"));
+        let message = format!("{} paths are too many: the limit is {MAX_PATHS}", named.len());
+        return Err(Failure::usage(message).with_hint("give the directories that contain them"));
     }
     let paths = named.iter().map(|named| path(workspace, named)).collect::<Result<_, _>>()?;
     Ok(Scope::of_paths(paths))
@@ -117,5 +117,5 @@ pub(crate) fn limited(name: &str, text: &str, max_bytes: usize) -> Result<(), Fa
     if text.len() <= max_bytes {
         return Ok(());
     }
-    Err(Failure::usage(format!("{name} has {} bytes, and may have {max_bytes}", text.len())))
+    Err(Failure::usage(format!("{name} has {} bytes: the limit is {max_bytes}", text.len())))
 }

@@ -60,32 +60,32 @@ impl From<Error> for Failure {
 fn hint_at(error: &Error) -> Option<String> {
     let hint = match error {
         Error::UnknownCheckpoint { .. } | Error::MalformedAddress { .. } | Error::NoEarlierCheckpoint { .. } => {
-            "see them with checkpoint_list"
+            "list the checkpoints with checkpoint_list"
         }
         Error::BeforeTheFirst { oldest, .. } => {
-            return Some(format!("take the oldest with its id, {}, or see all with checkpoint_list", oldest.short()));
+            return Some(format!("use the id of the oldest, {}, or list all with checkpoint_list", oldest.short()));
         }
         Error::AmbiguousCheckpoint { .. } => "give more characters of the id",
-        Error::UnknownPath { .. } => "paths are relative to the workspace; see its changes with workspace_status",
-        Error::PathOutsideWorkspace { .. } | Error::InvalidPath(_) => "this server serves one workspace alone",
-        Error::ProtectedDirectory { .. } => "ask the user to start the server in a directory below it",
+        Error::UnknownPath { .. } => "paths are relative to the workspace; workspace_status shows its changes",
+        Error::PathOutsideWorkspace { .. } | Error::InvalidPath(_) => "this server serves only one workspace",
+        Error::ProtectedDirectory { .. } => "ask the user to start the server in a directory inside it",
         Error::InvalidName { .. } => backtrail::RULE_OF_NAMES,
-        Error::PlanChanged => "look again with restore_plan",
+        Error::PlanChanged => "make a new plan with restore_plan",
         Error::Conflict { .. } => "move it away, or plan again with skip_conflicts",
-        Error::Unfinished { .. } => "the next call that writes goes on with it",
+        Error::Unfinished { .. } => "the next call that writes continues it",
         Error::NotAStore { .. } => {
-            "ask the user to start the server with --store and a store, or a directory that is new or empty"
+            "ask the user to start the server with --store DIR: a store, or a directory that is new or empty"
         }
         Error::StoreDamaged { .. } => "ask the user to run: backtrail verify",
         Error::JournalDamaged { .. } => "ask the user to run: backtrail recover --abort",
-        Error::StoreTooNew { .. } => "ask the user to update backtrail",
+        Error::StoreTooNew { .. } => "ask the user to update Backtrail",
         Error::Busy { .. } => "try again",
-        Error::Settings { .. } => "mend the settings file",
+        Error::Settings { .. } => "fix the settings file",
         Error::Io { source, .. } if source.kind() == std::io::ErrorKind::FileTooLarge => {
             "ask the user to allow larger files, with: ulimit -f"
         }
         Error::Io { .. } if error.code() == ErrorCode::NoSpace => "free some space on the disk",
-        Error::Internal(_) => "please report this, with what you did before",
+        Error::Internal(_) => "please report this bug, with the calls that led to it",
         _ => return None,
     };
     Some(hint.to_owned())

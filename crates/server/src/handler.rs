@@ -19,10 +19,10 @@ use crate::{
     tools::{self, Offered, Shared},
 };
 
-const INSTRUCTIONS: &str = "Backtrail keeps checkpoints of this workspace, so that files can be brought back, also \
-those that a shell command deleted. Call checkpoint_save before risky changes. To go back: find the checkpoint with \
-checkpoint_list or file_history, look with restore_plan, then pass its plan to restore_apply; undo takes a restore \
-back. Nothing here deletes a checkpoint.";
+const INSTRUCTIONS: &str = "Backtrail keeps checkpoints of this workspace, so that files can be restored, including \
+files that a shell command deleted. Call checkpoint_save before risky changes. To go back: find the checkpoint with \
+checkpoint_list or file_history, preview the restore with restore_plan, then pass its plan to restore_apply. undo \
+takes a restore back. No tool deletes a checkpoint.";
 
 /// Serves one workspace to one client, or to several.
 #[derive(Clone)]
@@ -82,7 +82,7 @@ impl ServerHandler for Handler {
     ) -> Result<CallToolResponse, ErrorData> {
         let Some(tool) = self.find(&request.name).cloned() else {
             let names: Vec<&str> = self.tools.iter().map(|tool| &*tool.listed.name).collect();
-            let message = format!("there is no such tool; there are {}", names.join(", "));
+            let message = format!("there is no such tool; the tools are {}", names.join(", "));
             return Err(ErrorData::invalid_params(message, None));
         };
         let arguments = request.arguments.unwrap_or_default();

@@ -48,7 +48,9 @@ pub(crate) fn list(shared: &Shared, call: &Call) -> Result<Vec<Resource>, Failur
 pub(crate) fn templates() -> Vec<ResourceTemplate> {
     let diff = ResourceTemplate::new(DIFF_TEMPLATE, "checkpoint-diff")
         .with_title("What a checkpoint changed")
-        .with_description("A unified patch against the checkpoint before it; any word that names a checkpoint will do")
+        .with_description(
+            "A unified patch against the checkpoint before it; {checkpoint} is an id, a name, @ or latest",
+        )
         .with_mime_type(DIFF_TYPE);
     vec![diff]
 }
@@ -65,7 +67,7 @@ pub(crate) fn read(shared: &Shared, call: &Call, uri: &str) -> Result<ResourceCo
     let word = word.and_then(|word| percent_decode_str(word).decode_utf8().ok()).ok_or_else(|| {
         let message = format!("there is no resource {uri:?}");
         Failure::new(ErrorCode::UnknownPath, message)
-            .with_hint("there are backtrail://timeline and each checkpoint's diff")
+            .with_hint("the resources are backtrail://timeline and backtrail://checkpoints/ID/diff")
     })?;
     let (workspace, precious) = shared.open(Purpose::Look, call)?;
     let id = access::checkpoint(&workspace, &word, &call.now)?;

@@ -72,7 +72,7 @@ impl Running {
             }
         };
         teller.tell_rest().await;
-        outcome.unwrap_or_else(|_| Err(Failure::internal("the operation broke off")))
+        outcome.unwrap_or_else(|_| Err(Failure::internal("the operation ended unexpectedly")))
     }
 
     /// Waits until nothing is under way, and lets nothing begin any more.
@@ -114,7 +114,7 @@ impl Teller {
         let news = self.watch.news();
         let (entries, bytes) = self.watch.counts();
         if self.told.is_none_or(|told| entries > told) {
-            self.notify(entries, format!("{entries} entries, {bytes} bytes read")).await;
+            self.notify(entries, format!("entries: {entries}, bytes read: {bytes}")).await;
         }
         for sentence in news {
             self.notify(entries, sentence).await;

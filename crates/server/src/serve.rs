@@ -62,7 +62,7 @@ pub fn serve_http(open: Opener, address: SocketAddr, token: Token, ready: impl F
     run(async move |ends: CancellationToken| {
         let bound = bind(address).await;
         let listening =
-            bound.map_err(|source| Error::Io { action: "listen at", path: address.to_string().into(), source })?;
+            bound.map_err(|source| Error::Io { action: "listen on", path: address.to_string().into(), source })?;
         ready(listening.address());
         listening.serve(handler.clone(), token, ends).await;
         handler.running().finish(PATIENCE_AT_THE_END).await;

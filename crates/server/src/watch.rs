@@ -53,15 +53,15 @@ impl Watch {
 
 fn sentence(event: &Event) -> Option<String> {
     Some(match event {
-        Event::Initialized => "a store was made".to_owned(),
+        Event::Initialized => "created a store".to_owned(),
         Event::CheckpointCreated { checkpoint, kind, .. } => format!("saved {} ({kind})", checkpoint.short()),
         Event::CheckpointRestored { checkpoint, .. } => format!("restored {}", checkpoint.short()),
-        Event::CheckpointsPruned { checkpoints } => format!("retention took {} checkpoints", checkpoints.len()),
+        Event::CheckpointsPruned { checkpoints } => format!("checkpoints deleted by retention: {}", checkpoints.len()),
         Event::Recovered { outcome, conflicts } => {
             let said = format!("an interrupted restore was {}", outcome.replace('_', " "));
             match conflicts.len() {
                 0 => said,
-                left => format!("{said}, but for {left} paths"),
+                left => format!("{said}; paths not restored: {left}"),
             }
         }
         _ => return None,

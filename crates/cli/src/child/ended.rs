@@ -60,13 +60,13 @@ impl Ended {
     /// Returns a description that follows the name of the program.
     pub(crate) fn describe(&self) -> String {
         match self {
-            Self::NotStarted(error) if error.kind() == io::ErrorKind::NotFound => "is not there".into(),
+            Self::NotStarted(error) if error.kind() == io::ErrorKind::NotFound => "was not found".into(),
             Self::NotStarted(error) => format!("could not be started: {error}"),
             Self::Exited(code) => format!("exited with {code}"),
-            Self::Killed(signal) => format!("was ended by {}", name_of(*signal)),
-            Self::Lost(error) => format!("ended, but not to be known how: {error}"),
+            Self::Killed(signal) => format!("was killed by {}", name_of(*signal)),
+            Self::Lost(error) => format!("ended with an unknown status: {error}"),
             Self::TimedOut => "took too long".into(),
-            Self::Interrupted(signal) => format!("was not started: {}", name_of(*signal)),
+            Self::Interrupted(signal) => format!("was not started because of {}", name_of(*signal)),
         }
     }
 }

@@ -26,7 +26,7 @@ pub(crate) struct HeldSignals {
 
 impl HeldSignals {
     pub(crate) fn hold() -> Result<Self, Failure> {
-        Self::note().map_err(|source| Error::Io { action: "take over", path: "signals".into(), source }.into())
+        Self::note().map_err(|source| Error::Io { action: "handle", path: "signals".into(), source }.into())
     }
 
     fn note() -> io::Result<Self> {

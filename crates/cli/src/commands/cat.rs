@@ -6,7 +6,7 @@ use clap::Args;
 
 use crate::{cli::text, failure::Failure, invocation::Invocation, output::OutputError};
 
-/// Print one file, or attachment, as it was at a checkpoint
+/// Print a file or an attachment as it was at a checkpoint
 #[derive(Debug, Args)]
 pub(crate) struct CatArgs {
     /// The checkpoint
@@ -15,7 +15,7 @@ pub(crate) struct CatArgs {
     /// The file
     #[arg(required_unless_present = "attachment", conflicts_with = "attachment")]
     path: Option<PathBuf>,
-    /// The attachment of this name instead of a file
+    /// Print the attachment of this name instead of a file
     #[arg(long, value_name = "NAME", value_parser = text())]
     attachment: Option<String>,
 }

@@ -9,9 +9,9 @@ use crate::{completion, failure::Failure, invocation::Invocation, output::Output
 
 /// Print the completions for a shell
 ///
-/// They complete commands and options, checkpoints with their messages, and paths of a checkpoint. For bash: backtrail
-/// completions bash > ~/.local/share/bash-completion/completions/backtrail; for zsh a file called _backtrail in a directory
-/// of $fpath; for fish ~/.config/fish/completions/backtrail.fish.
+/// They complete commands, options, checkpoints with their messages, and paths in a checkpoint. For bash: backtrail
+/// completions bash > ~/.local/share/bash-completion/completions/backtrail; for zsh a file called _backtrail in a
+/// directory of $fpath; for fish ~/.config/fish/completions/backtrail.fish.
 #[derive(Debug, Args)]
 pub(crate) struct CompletionsArgs {
     /// The shell

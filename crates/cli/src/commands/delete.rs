@@ -13,28 +13,28 @@ use crate::{
     question::{ask, can_be_asked, is_yes},
 };
 
-/// Forget checkpoints
+/// Delete checkpoints
 ///
-/// That is final: look first with --dry-run. The files of the workspace stay as they are. With --older-than, on a
-/// terminal, you are asked. The space is reclaimed by `backtrail prune`, or in time by itself.
+/// This can't be undone: look first with --dry-run. The files of the workspace do not change. With --older-than, on a
+/// terminal, you are asked first. The space is reclaimed by `backtrail prune`, or automatically later.
 #[derive(Debug, Args)]
 pub(crate) struct DeleteArgs {
     /// The checkpoints
     #[arg(value_name = "ID", value_parser = text(), required_unless_present = "older_than")]
     ids: Vec<String>,
-    /// All that are older, such as 7d; not where the workspace stands, and neither pinned nor feature ones
+    /// Delete all that are older, such as 7d; except pinned and feature ones, and the one that the workspace stands on
     #[arg(long, value_name = "AGE", value_parser = parse_duration, conflicts_with = "ids")]
     older_than: Option<Duration>,
-    /// Of the older ones, those of this kind
+    /// With --older-than: only checkpoints of this kind
     #[arg(long, value_parser = kind(), requires = "older_than", conflicts_with = "ids")]
     kind: Option<Kind>,
-    /// Show what would go, and do nothing
+    /// Show what would be deleted, but delete nothing
     #[arg(long)]
     dry_run: bool,
     /// Do not ask
     #[arg(long, short)]
     yes: bool,
-    /// Also feature checkpoints
+    /// Also delete feature checkpoints
     #[arg(long)]
     force: bool,
 }
@@ -58,7 +58,7 @@ pub(crate) fn run(args: &DeleteArgs, invocation: &Invocation) -> Result<ExitCode
         let question = format!("delete {} for good? (y/n) ", plural(checkpoints.len(), "checkpoint"));
         if !is_yes(ask(&question, invocation)?.as_deref()) {
             output.done("nothing was deleted")?;
-            output.note("see all that would go with --dry-run");
+            output.note("list all of them with --dry-run");
             return Ok(ExitCode::SUCCESS);
         }
     }
@@ -78,10 +78,10 @@ pub(crate) fn run(args: &DeleteArgs, invocation: &Invocation) -> Result<ExitCode
     }
     match (args.dry_run, deleted.is_empty()) {
         (_, true) => {}
-        (true, false) => output.note("nothing was deleted; without --dry-run it is, and for good"),
+        (true, false) => output.note("nothing was deleted; without --dry-run they are deleted, which can't be undone"),
         (false, false) => {
             if args.older_than.is_some() {
-                output.note("that is final; --dry-run shows beforehand what would go");
+                output.note("this can't be undone; --dry-run shows in advance what would be deleted");
             }
             output.note("reclaim the space now with: backtrail prune");
         }

@@ -14,12 +14,12 @@ use tempfile::TempDir;
 
 use crate::{cli::Cli, failure::Failure, invocation::Invocation, output::shell_words, process, settings::Environment};
 
-/// See a save, an accident and a restore
+/// Show a save, an accident and a restore
 ///
-/// Everything happens in a scratch directory, which is removed at the end.
+/// Everything happens in a temporary directory, which is removed at the end.
 #[derive(Debug, Args)]
 pub(crate) struct DemoArgs {
-    /// Kill a restore in the middle of its work, and see it recovered
+    /// Kill a restore half-way, and show how it is recovered
     #[arg(long)]
     crash: bool,
 }
@@ -51,13 +51,13 @@ const CRASH_STEPS: &[Step] = &[
     Step::Run(&["save", "--name", "first"]),
     Step::WriteMany("second\n"),
     Step::Run(&["save", "--name", "second"]),
-    Step::Tell("A restore is killed in the middle of its work:"),
+    Step::Tell("A restore is killed half-way:"),
     Step::KillRestore("first"),
     Step::Count("first\n", "second\n"),
-    Step::Tell("The next command that writes finishes it; here, by name:"),
+    Step::Tell("The next command that writes finishes it. This command does only that:"),
     Step::Run(&["recover"]),
     Step::Count("first\n", "second\n"),
-    Step::Tell("And it can be taken back like any other:"),
+    Step::Tell("The restore can be taken back like any other:"),
     Step::Run(&["--quiet", "undo"]),
     Step::Count("first\n", "second\n"),
     Step::Run(&["verify"]),
@@ -68,7 +68,7 @@ const STEPS: &[Step] = &[
     Step::Write("README.md", "# Greeter\n\nSays hello.\n"),
     Step::Write("src/greet.py", "def greet(name):\n    return f\"Hello, {name}!\"\n"),
     Step::Write("src/config.toml", "language = \"en\"\n"),
-    Step::Tell("Before an agent gets to work, one command keeps everything as it is:"),
+    Step::Tell("Before an agent starts to work, one command saves everything:"),
     Step::Run(&["save", "before the agent"]),
     Step::Tell("The agent has an accident: it empties one file and deletes another."),
     Step::Write("src/greet.py", "# TODO\n"),
@@ -80,7 +80,7 @@ const STEPS: &[Step] = &[
     Step::Tell("One command brings everything back:"),
     Step::Run(&["restore", "@"]),
     Step::Run(&["cat", "@", "src/config.toml"]),
-    Step::Tell("And should that have been a mistake, it can be taken back as well:"),
+    Step::Tell("If that was a mistake, it can be taken back as well:"),
     Step::Run(&["undo"]),
     Step::Run(&["redo"]),
     Step::Run(&["list", "--all"]),
@@ -89,15 +89,15 @@ const STEPS: &[Step] = &[
 pub(crate) fn run(args: &DemoArgs, invocation: &Invocation) -> Result<ExitCode, Failure> {
     let temporary = std::env::temp_dir();
     let scratch = temporary.canonicalize().and_then(|place| TempDir::with_prefix_in("backtrail-demo-", place));
-    let scratch = scratch.map_err(|source| failed("make a directory in", temporary, source))?;
+    let scratch = scratch.map_err(|source| failed("create a directory in", temporary, source))?;
     let stage = Stage { project: scratch.path().join("project"), scratch: scratch.path(), invocation };
-    fs::create_dir(&stage.project).map_err(|source| failed("make", &stage.project, source))?;
+    fs::create_dir(&stage.project).map_err(|source| failed("create", &stage.project, source))?;
     for step in if args.crash { CRASH_STEPS } else { STEPS } {
         stage.play(step)?;
     }
     let place = scratch.path().to_owned();
     scratch.close().map_err(|source| failed("remove", place, source))?;
-    invocation.output.note("the scratch directory is gone; start with: backtrail save");
+    invocation.output.note("the temporary directory was removed; start with: backtrail save");
     Ok(ExitCode::SUCCESS)
 }
 
@@ -131,7 +131,7 @@ impl Stage<'_> {
             Step::KillRestore(name) => self.kill_restore(name)?,
             Step::Count(one, other) => {
                 let (ones, others) = (self.count(one)?, self.count(other)?);
-                output.text(&format!("  {ones} files say {one:?}, {others} say {other:?}\n"))?;
+                output.text(&format!("  {ones} files contain {one:?}, {others} contain {other:?}\n"))?;
             }
         }
         Ok(())
@@ -173,7 +173,7 @@ impl Stage<'_> {
     fn write(&self, name: &str, content: &str) -> Result<(), Failure> {
         let path = self.project.join(name);
         let directory = path.parent().unwrap_or(&self.project);
-        fs::create_dir_all(directory).map_err(|source| failed("make", directory, source))?;
+        fs::create_dir_all(directory).map_err(|source| failed("create", directory, source))?;
         fs::write(&path, content).map_err(|source| failed("write", &path, source))
     }
 

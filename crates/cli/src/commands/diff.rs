@@ -12,29 +12,29 @@ use crate::{
     output::{name_status, shell_words, shown_patch, stat, uncaptured_warnings},
 };
 
-/// Show what differs between two checkpoints, or one and the files on disk
+/// Show the differences between two checkpoints, or between a checkpoint and the files on disk
 ///
-/// Without a checkpoint: from the one that the workspace stands on to the files on disk. With one: from that to the
-/// files on disk. Of a file, the first MiB of the difference is shown, of all files 10 MiB, and of binary files their sizes.
-/// With --full all of it is printed, and can be given to `git apply`.
+/// Without a checkpoint, the one that the workspace stands on is compared with the files on disk. With one checkpoint,
+/// that one is compared with the files on disk. At most 1 MiB of differences is shown for each file, and 10 MiB in
+/// total. Binary files are shown with their sizes only. With --full, everything is printed, as `git apply` accepts it.
 #[derive(Debug, Args)]
 pub(crate) struct DiffArgs {
-    /// The older side
+    /// The older checkpoint
     #[arg(value_parser = text())]
     from: Option<String>,
-    /// The newer side
+    /// The newer checkpoint
     #[arg(value_parser = text())]
     to: Option<String>,
     /// Only these files and directories
     #[arg(last = true, value_name = "PATH")]
     paths: Vec<PathBuf>,
-    /// Count lines instead of showing them
+    /// Show the number of changed lines instead of the lines
     #[arg(long, conflicts_with = "name_status")]
     stat: bool,
-    /// Name the paths and how they differ
+    /// Show only the paths and how they changed
     #[arg(long)]
     name_status: bool,
-    /// Print everything, binary files included, as `git apply` takes it
+    /// Print everything, including binary files, as `git apply` accepts it
     #[arg(long, conflicts_with_all = ["stat", "name_status"])]
     full: bool,
 }
@@ -100,7 +100,7 @@ fn cut_warning(diff: &Diff, args: &DiffArgs) -> Option<String> {
         (false, [file]) => format!("the differences of {file} are not shown in full"),
         (false, files) => format!("the differences of {} files are not shown in full", files.len()),
     };
-    Some(format!("{what}; see all of it with: backtrail diff --full"))
+    Some(format!("{what}; see everything with: backtrail diff --full"))
 }
 
 fn show(diff: Diff, args: &DiffArgs, invocation: &Invocation) -> Result<(), Failure> {
@@ -109,7 +109,7 @@ fn show(diff: Diff, args: &DiffArgs, invocation: &Invocation) -> Result<(), Fail
         return Ok(output.json(&DiffJson::from(diff))?);
     }
     if diff.changes.is_empty() {
-        let within = if diff.uncaptured.is_empty() { "" } else { " in what can be saved" };
+        let within = if diff.uncaptured.is_empty() { "" } else { " in files that can be saved" };
         output.note(&format!("no differences{within}"));
         return Ok(());
     }

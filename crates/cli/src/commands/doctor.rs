@@ -23,7 +23,7 @@ const MAX_NAMED: usize = 5;
 /// No more unprotected paths than this are named.
 const MAX_UNPROTECTED: usize = 20;
 
-/// Explain the set-up: where the store is, what is left out and why, what is wrong
+/// Explain the setup: where the store is, what is skipped and why, what is wrong
 #[derive(Debug, Args)]
 pub(crate) struct DoctorArgs {}
 
@@ -77,7 +77,7 @@ fn files(workspace: &Workspace, invocation: &Invocation) -> [Check; 3] {
 /// Names the paths that checkpoints held once and can't hold now.
 fn unprotected_text(unprotected: &[Skipped]) -> String {
     if unprotected.is_empty() {
-        return "everything that the last checkpoint holds and that is on disk".to_owned();
+        return "all files of the last checkpoint that are on disk".to_owned();
     }
     let line = |skipped: &Skipped| {
         format!("not protected: {} ({})", visible(skipped.path.as_bytes()), skipped.reason.as_str())
@@ -99,7 +99,10 @@ fn place(survey: &Survey, invocation: &Invocation) -> Check {
     let (location, workspace) = (&survey.location, &survey.workspace);
     let mut problems = Vec::new();
     if let Some(repository) = &location.nearer_repository {
-        problems.push(format!("{} has a .git of its own; to keep it apart: -w . there", repository.display()));
+        problems.push(format!(
+            "{} has its own .git; to separate it from this workspace, use -w . there",
+            repository.display()
+        ));
     }
     if let Some(refusal) = &survey.protected {
         problems.push(format!("{refusal}: a checkpoint of it needs --force"));
@@ -109,12 +112,12 @@ fn place(survey: &Survey, invocation: &Invocation) -> Check {
     }
     let here = invocation.environment().current_directory().ok();
     if let Some(here) = here.filter(|here| is_skipped(workspace, here)) {
-        problems.push(format!("not protected: {} is skipped, no checkpoint captures it", here.display()));
+        problems.push(format!("not protected: {} is skipped, so no checkpoint captures it", here.display()));
     }
     problems.extend(location.former.as_ref().map(|former| former.notice(&location.root)));
     let mut lines = vec![location.root.display().to_string()];
     if let Ok(Some(by)) = workspace.known_by() {
-        lines.push(format!("known by {by}: other numbers of a directory are not stable on its file system"));
+        lines.push(format!("recognized by {by}: its file system has no other stable mark of a directory"));
     }
     let ok = problems.is_empty();
     lines.extend(problems);
@@ -128,9 +131,9 @@ fn store(workspace: &Workspace) -> Check {
         let state = if workspace.has_store()? {
             let count = plural(workspace.list(&backtrail::ListFilter::default())?.len(), "checkpoint");
             let size = bytes(workspace.store_bytes()?);
-            format!("{count}, {size}; check all of it with: backtrail verify")
+            format!("{count}, {size}; check them with: backtrail verify")
         } else {
-            "not made yet: the first save makes it".to_owned()
+            "does not exist yet: the first save creates it".to_owned()
         };
         Ok(match writable {
             Ok(()) => (true, format!("{directory}\n{state}")),
@@ -148,14 +151,16 @@ fn file_system(name: &'static str, path: &Path) -> Check {
         let (kind, space) = (fstatfs(&directory)?.f_type as u64, fstatvfs(&directory)?);
         let locks = match flock(&directory, FlockOperation::NonBlockingLockShared) {
             Ok(()) | Err(rustix::io::Errno::WOULDBLOCK) => Ok("locks work".to_owned()),
-            Err(error) => Err(format!("no locks ({error}): keep the store on a local disk with --store DIR")),
+            Err(error) => {
+                Err(format!("locks are not supported ({error}): keep the store on a local disk with --store DIR"))
+            }
         };
         let free = bytes(space.f_bavail.saturating_mul(space.f_frsize));
         let is_ok = locks.is_ok();
         let locks = locks.unwrap_or_else(|problem| problem);
         Ok((is_ok, format!("{}, {free} free, {locks}", file_system_name(kind))))
     };
-    found(name, look().map_err(|source| Error::Io { action: "look at", path: there.to_owned(), source }))
+    found(name, look().map_err(|source| Error::Io { action: "inspect", path: there.to_owned(), source }))
 }
 
 fn file_system_name(kind: u64) -> String {
@@ -186,9 +191,9 @@ fn settings(survey: &Survey, invocation: &Invocation) -> Check {
     for (whose, path) in files {
         let Some(path) = path else { continue };
         let state = match fs::read_link(path) {
-            Ok(target) => format!(" (a link to {})", target.display()),
+            Ok(target) => format!(" (a symbolic link to {})", target.display()),
             Err(_) if path.exists() => String::new(),
-            Err(_) => " (not there)".to_owned(),
+            Err(_) => " (does not exist)".to_owned(),
         };
         lines.push(format!("{whose}: {}{state}", path.display()));
     }
@@ -202,12 +207,12 @@ fn without_effect(workspace: &Workspace, invocation: &Invocation) -> Option<Chec
     let file = workspace.root().join(WORKSPACE_FILE);
     let line = |found: &WithoutEffect| {
         let WithoutEffect { key, value, in_force } = found;
-        format!("{}: {key} = {value} has no effect; in force is {in_force}", file.display())
+        format!("{}: {key} = {value} has no effect; the value in use is {in_force}", file.display())
     };
     let mut lines: Vec<String> = keys.iter().map(line).collect();
     let own = invocation.user_settings_file().map(|file| format!(": {}", file.display())).unwrap_or_default();
     lines.push(format!(
-        "a workspace's file can only keep more checkpoints; to keep fewer, use your own settings file{own}"
+        "the file of a workspace can only raise limits; to keep fewer checkpoints, use your own settings file{own}"
     ));
     (!keys.is_empty()).then(|| Check { name: "no effect", ok: false, detail: lines.join("\n") })
 }
@@ -221,7 +226,7 @@ fn captured(workspace: &Workspace, entries: u64, invocation: &Invocation) -> Res
         }
         None => format!("nothing saved yet: {} to save", plural(status.changes.len(), "path")),
     };
-    Ok((true, format!("{entries} entries looked at; {since}")))
+    Ok((true, format!("entries read: {entries}; {since}")))
 }
 
 fn is_readable(left_out: &[Skipped]) -> bool {
@@ -257,7 +262,7 @@ fn by_reason(left_out: &[Skipped], max_file_bytes: u64) -> String {
 /// The user's own repository, as far as its files say.
 fn git(workspace: &Workspace) -> Check {
     let detail = match workspace.git_position() {
-        None => "no repository around the workspace".to_owned(),
+        None => "the workspace is not in a git repository".to_owned(),
         Some(position) => {
             let top = position.top.display();
             let head = match (position.branch, position.commit) {
@@ -265,7 +270,7 @@ fn git(workspace: &Workspace) -> Check {
                 (None, Some(_)) => ", on no branch".to_owned(),
                 (None, None) => String::new(),
             };
-            format!("{top}{head}; it is read, and written only by restore --git")
+            format!("{top}{head}; it is changed only by restore --git")
         }
     };
     Check { name: "git", ok: true, detail }
@@ -290,8 +295,9 @@ fn agents(workspace: &Workspace, invocation: &Invocation) -> Option<Check> {
 
 fn interrupted(workspace: &Workspace) -> Result<(bool, String), Error> {
     Ok(if workspace.has_interrupted_restore()? {
-        (false, "one was interrupted; finish it with: backtrail recover, or take it back with --abort".into())
+        let finish = "finish it with: backtrail recover, or take it back with: backtrail recover --abort";
+        (false, format!("a restore was interrupted; {finish}"))
     } else {
-        (true, "none was interrupted".into())
+        (true, "no restore was interrupted".into())
     })
 }

@@ -11,13 +11,13 @@ use crate::{cli::text, failure::Failure, invocation::Invocation};
 /// How often a follower looks.
 const POLL: Duration = Duration::from_millis(250);
 
-/// Print what happened, one JSON object a line, oldest first
+/// Print the events of the workspace, one JSON object per line, oldest first
 #[derive(Debug, Args)]
 pub(crate) struct EventsArgs {
-    /// Go on with what happens from now on, until interrupted
+    /// Wait for new events and print them, until interrupted
     #[arg(long, short)]
     follow: bool,
-    /// What happened since then: a duration such as 20m, or a time such as 13:45 or 2026-11-15T14:30
+    /// Only events since then: a duration such as 20m, or a time such as 13:45 or 2026-11-15T14:30
     #[arg(long, value_name = "TIME", value_parser = text())]
     since: Option<String>,
 }

@@ -11,16 +11,17 @@ use crate::{
     output::{ExcludedJson, plural, visible_path},
 };
 
-/// Leave paths out of the checkpoints to come
+/// Skip paths in future checkpoints
 ///
-/// Adds patterns, written as in .gitignore, to the list exclude under scan in the workspace's backtrail.toml; the rest of that file
-/// stays as it is. A path that starts with ./, or with the workspace's own path, becomes a pattern for just that path.
+/// Adds patterns, written as in .gitignore, to the list exclude under scan in the workspace's backtrail.toml. The rest
+/// of that file does not change. A path that starts with ./ or with the path of the workspace becomes a pattern for
+/// only that path.
 #[derive(Debug, Args)]
 pub(crate) struct ExcludeArgs {
-    /// What to leave out, such as '*.log' or 'data/'
+    /// A path or pattern to skip, such as '*.log' or 'data/'
     #[arg(value_name = "PATTERN", required = true)]
     patterns: Vec<OsString>,
-    /// Take a protected directory, such as the home directory, as workspace
+    /// Allow a protected directory, such as the home directory, as the workspace
     #[arg(long)]
     force: bool,
 }
@@ -39,8 +40,8 @@ pub(crate) fn run(args: &ExcludeArgs, invocation: &Invocation) -> Result<ExitCod
     if output.is_json() {
         output.json(&ExcludedJson::new(&file, &patterns))?;
     } else {
-        output.done(&format!("{} has {} now", visible_path(&file), plural(patterns.len(), "exclude pattern")))?;
-        output.note("checkpoints that hold such paths keep them; see what is left out with: backtrail doctor");
+        output.done(&format!("{} now has {}", visible_path(&file), plural(patterns.len(), "exclude pattern")))?;
+        output.note("existing checkpoints keep these paths; see what is skipped with: backtrail doctor");
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -48,11 +49,11 @@ pub(crate) fn run(args: &ExcludeArgs, invocation: &Invocation) -> Result<ExitCod
 fn text(pattern: &OsString) -> Result<String, Failure> {
     match pattern.to_str() {
         None => {
-            let message = format!("{:?} is not UTF-8, as a settings file must be", pattern.to_string_lossy());
-            Err(Failure::usage(message, Some("write * or ? for what is not UTF-8")))
+            let message = format!("{:?} is not UTF-8, and a settings file must be", pattern.to_string_lossy());
+            Err(Failure::usage(message, Some("write * or ? for the characters that are not UTF-8")))
         }
         Some(pattern) if pattern.trim().is_empty() => {
-            Err(Failure::usage("an empty pattern leaves nothing out", Some("name a path, or a pattern: '*.log'")))
+            Err(Failure::usage("an empty pattern matches nothing", Some("give a path, or a pattern such as '*.log'")))
         }
         Some(pattern) => Ok(pattern.to_owned()),
     }

@@ -11,7 +11,7 @@ use crate::{
     output::{ExportJson, plural, title, visible_path},
 };
 
-/// Write a checkpoint's files into a new or empty directory
+/// Write the files of a checkpoint into a new or empty directory
 #[derive(Debug, Args)]
 pub(crate) struct ExportArgs {
     /// The checkpoint

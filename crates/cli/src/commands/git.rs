@@ -21,12 +21,12 @@ use crate::{
 
 /// Run git on the store, for reading
 ///
-/// For instance: backtrail git log, backtrail git show @:path, backtrail git diff @~1 @. Without a revision, log lists all
-/// checkpoints; @ and @~N are those of backtrail, alone or before a colon. Commands and options that write something or run
-/// other programs are refused.
+/// For example: backtrail git log, backtrail git show @:path, backtrail git diff @~1 @. Without a revision, log lists
+/// all checkpoints. @ and @~N have the same meaning as in other commands, alone or before a colon. Commands and options
+/// that write something or run other programs are refused.
 #[derive(Debug, Args)]
 pub(crate) struct GitArgs {
-    /// What git is to do
+    /// The git command and its arguments
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true, value_name = "ARGS")]
     words: Vec<OsString>,
 }
@@ -113,8 +113,8 @@ pub(crate) fn run(args: &GitArgs, invocation: &Invocation) -> Result<ExitCode, F
     Err(Error::Io { action: "run", path: "git".into(), source }.into())
 }
 
-/// A word that starts with an address of this program, such as `@~2:path`, with the id in its place: for git itself `@` is
-/// a branch, which a store does not have.
+/// A word that starts with an address of this program, such as `@~2:path`, with the id in its place: for git itself `@`
+/// is a branch, which a store does not have.
 fn with_own_address(word: &OsStr, workspace: &Workspace, invocation: &Invocation) -> Result<OsString, Failure> {
     let bytes = word.as_bytes();
     let end = bytes.iter().position(|byte| *byte == b':').unwrap_or(bytes.len());
@@ -168,8 +168,8 @@ fn names_revision(store: &Path, words: &[OsString]) -> bool {
 
 fn refused(words: &str) -> Failure {
     let names: Vec<&str> = READERS.iter().map(|reader| reader.name).collect();
-    let hint = format!("the store is for reading here, with: {}", names.join(", "));
-    Failure::usage(format!("git {words} is refused: it is not known to only read"), Some(&hint))
+    let hint = format!("these commands are allowed: {}", names.join(", "));
+    Failure::usage(format!("git {words} is refused: only commands that read the store are allowed"), Some(&hint))
 }
 
 /// Words behind `--` are judged, too: for git that may have been the value of an option.

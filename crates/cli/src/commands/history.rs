@@ -13,14 +13,14 @@ use crate::{
 
 /// Show every version of a file, newest first
 ///
-/// Each with the checkpoint that has it first, when that was taken, and the lines that came and went. Versions that only
-/// the safety checkpoints of restores have are shown where there are no others, or with --all.
+/// Each version is shown with the first checkpoint that has it, the time of that checkpoint, and the number of added
+/// and removed lines. Versions that are only in safety checkpoints are shown with --all, or if there are no others.
 #[derive(Debug, Args)]
 pub(crate) struct HistoryArgs {
     /// The file
     #[arg(value_name = "PATH")]
     path: PathBuf,
-    /// Also what only safety checkpoints have: unsaved work that a restore set aside
+    /// Also show versions that are only in safety checkpoints: unsaved work that a restore set aside
     #[arg(long)]
     all: bool,
 }
@@ -58,18 +58,18 @@ pub(crate) fn run(args: &HistoryArgs, invocation: &Invocation) -> Result<ExitCod
     if let Some((which, version)) = worth_bringing_back(&versions, &on_disk, same.as_ref()) {
         let which = if is_saved { which } else { "it" };
         let id = version.checkpoint.short();
-        output.note(&format!("bring back {which} with: backtrail restore {id} {named}"));
+        output.note(&format!("restore {which} with: backtrail restore {id} {named}"));
     }
     let hidden = all.len() - versions.len();
     if hidden > 0 {
         let more = plural(hidden, "more version");
-        output.note(&format!("{more} in safety checkpoints; see with: backtrail history --all {named}"));
+        output.note(&format!("{more} in safety checkpoints; show with: backtrail history --all {named}"));
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// The version that somebody wants who looks for one: the newest before the one on disk, or the newest of all where what
-/// is on disk was never saved. None where there is no other than on disk.
+/// The version that somebody wants who looks for one: the newest before the one on disk, or the newest of all where
+/// what is on disk was never saved. None where there is no other than on disk.
 fn worth_bringing_back<'v>(
     versions: &'v [Version],
     on_disk: &OnDisk,
@@ -77,15 +77,15 @@ fn worth_bringing_back<'v>(
 ) -> Option<(&'static str, &'v Version)> {
     let is_there = |version: &&Version| version.status != ChangeStatus::Deleted;
     let OnDisk::As(ids) = on_disk else {
-        return versions.iter().find(is_there).map(|version| ("the last saved one", version));
+        return versions.iter().find(is_there).map(|version| ("the last saved version", version));
     };
     let position = versions.iter().position(|version| Some(version.checkpoint) == same.map(|same| same.id));
     let earlier = &versions[position.map_or(0, |position| position + 1)..];
     let other = earlier.iter().filter(is_there).find(|version| !ids.contains(&version.checkpoint))?;
     let which = match position {
-        None => "the last saved one",
-        Some(0) => "the one before the last change",
-        Some(_) => "the one before that",
+        None => "the last saved version",
+        Some(0) => "the version before the last change",
+        Some(_) => "the version before that",
     };
     Some((which, other))
 }

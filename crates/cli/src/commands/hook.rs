@@ -6,10 +6,10 @@ use clap::Args;
 
 use crate::{failure::Failure, hooks};
 
-/// Take in what an agent says; agents run this, set up by install
+/// Receive an event from an agent; agents run this, set up by install
 ///
-/// Reads the payload of an agent's hook on stdin. Ends with 0 whatever happens, so that it never stops an agent, and
-/// keeps what went wrong in a log that doctor reads.
+/// Reads the payload of an agent's hook on stdin. Always exits with 0, so that it never stops an agent. Problems are
+/// written to a log that doctor reads.
 #[derive(Debug, Args)]
 pub(crate) struct HookArgs {
     /// The agent

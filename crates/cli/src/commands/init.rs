@@ -10,12 +10,12 @@ use crate::{
     output::{InitJson, visible_path},
 };
 
-/// Make the store of the workspace, without a checkpoint
+/// Create the store of the workspace, without a checkpoint
 ///
-/// The first `save` does this by itself. Where there is a store already, nothing changes.
+/// The first `save` does this by itself. If there is a store already, nothing changes.
 #[derive(Debug, Args)]
 pub(crate) struct InitArgs {
-    /// Take a protected directory, such as the home directory, as workspace
+    /// Allow a protected directory, such as the home directory, as the workspace
     #[arg(long)]
     force: bool,
 }
@@ -29,9 +29,9 @@ pub(crate) fn run(args: &InitArgs, invocation: &Invocation) -> Result<ExitCode, 
     if output.is_json() {
         output.json(&InitJson::new(workspace.root(), store, created))?;
     } else if created {
-        output.done(&format!("made the store {shown}; take a checkpoint with: backtrail save"))?;
+        output.done(&format!("created the store {shown}; take a checkpoint with: backtrail save"))?;
     } else {
-        output.done(&format!("the store {shown} is already there"))?;
+        output.done(&format!("the store {shown} already exists"))?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -20,27 +20,27 @@ use crate::{
     process,
 };
 
-/// Let an agent take checkpoints by itself, at every prompt and around every tool call
+/// Set up an agent to take checkpoints, at every prompt and around every tool call
 ///
-/// Adds hooks and the MCP server to the agent's own configuration, and changes nothing else in it.
+/// Adds hooks and the MCP server to the agent's own configuration. Nothing else in it changes.
 #[derive(Debug, Args)]
 pub(crate) struct InstallArgs {
     /// The agent
     #[arg(value_parser = agent(), required_unless_present = "list")]
     agent: Option<Agent>,
-    /// List the agents, and where they are installed
+    /// List the agents, and the files that were changed for them
     #[arg(long, conflicts_with_all = ["agent", "user", "project", "shared", "dry_run"])]
     list: bool,
     #[command(flatten)]
     reach: ReachArgs,
-    /// Show the edit, and do nothing
+    /// Show the changes to the files, but make none
     #[arg(long)]
     dry_run: bool,
 }
 
-/// Take the hooks and the server out of an agent's configuration again
+/// Remove the hooks and the server from an agent's configuration
 ///
-/// Exactly what install added goes; a file that it made, and that nobody touched since, goes as well.
+/// Removes exactly what install added. A file that install created is removed if it was not changed since.
 #[derive(Debug, Args)]
 pub(crate) struct UninstallArgs {
     /// The agent
@@ -48,20 +48,20 @@ pub(crate) struct UninstallArgs {
     agent: Agent,
     #[command(flatten)]
     reach: ReachArgs,
-    /// Show the edit, and do nothing
+    /// Show the changes to the files, but make none
     #[arg(long)]
     dry_run: bool,
 }
 
 #[derive(Debug, Clone, Copy, Args)]
 struct ReachArgs {
-    /// In your own configuration, for every project; this is what happens without an option
+    /// Use your own configuration, for all projects; this is the default
     #[arg(long, conflicts_with_all = ["project", "shared"])]
     user: bool,
-    /// In this project's configuration that is not committed
+    /// Use this project's configuration that is not committed
     #[arg(long, conflicts_with = "shared")]
     project: bool,
-    /// In this project's configuration that is committed, for everybody
+    /// Use this project's configuration that is committed, for all its users
     #[arg(long)]
     shared: bool,
 }
@@ -88,7 +88,8 @@ pub(crate) fn install(args: &InstallArgs, invocation: &Invocation) -> Result<Exi
     let mut plan = setting.planner().install(&setting.wanted())?;
     if setting.reach == Reach::Project && !has_uncommitted_files(agent) {
         let title = agent.title();
-        plan.notes.push(format!("{title} has no uncommitted files of a project: these are for everybody"));
+        plan.notes
+            .push(format!("{title} has no uncommitted project files: these files are for all users of the project"));
     }
     if args.dry_run {
         tell(&setting, &plan, args.dry_run, None, invocation)?;
@@ -126,20 +127,20 @@ fn first_checkpoint(agent: Agent, invocation: &Invocation) -> Result<Option<Chec
 fn why_no_checkpoint(problem: &Failure) -> String {
     match problem {
         Failure::Operation(Error::FolderOfProjects { .. }) => format!("not protected: {}", problem.message()),
-        _ => format!("no first checkpoint here: {}", problem.message()),
+        _ => format!("the first checkpoint was not taken: {}", problem.message()),
     }
 }
 
 /// What the agent itself still has to be told.
 fn needs(agent: Agent) -> &'static str {
     match agent {
-        Agent::Claude => "sessions that run already take it up when they are started again",
-        Agent::Codex => "open /hooks in Codex and trust the hooks: until then it skips them without a word",
-        Agent::Gemini => "sessions that run already take it up when they are started again; /hooks shows them",
-        Agent::Qwen => "sessions that run already take it up when they are started again",
+        Agent::Claude => "restart running sessions to use the hooks",
+        Agent::Codex => "open /hooks in Codex and trust the hooks: until then, Codex skips them silently",
+        Agent::Gemini => "restart running sessions to use the hooks; /hooks lists them",
+        Agent::Qwen => "restart running sessions to use the hooks",
         Agent::Cursor => "restart Cursor; its settings show the hooks",
-        Agent::Copilot => "sessions that run already take it up when they are started again",
-        Agent::Cline => "switch hooks on in Cline's settings (hooks-enabled)",
+        Agent::Copilot => "restart running sessions to use the hooks",
+        Agent::Cline => "turn on hooks in Cline's settings (hooks-enabled)",
         Agent::Opencode => "restart opencode: plugins are loaded when it starts",
     }
 }
@@ -269,7 +270,7 @@ fn tell(
     }
     plan.notes.iter().for_each(|note| output.note(note));
     if let Some(Rehearsal { line, problem: Some(problem), .. }) = after.map(|after| &after.rehearsal) {
-        output.warn(&format!("a sample prompt through `{line}`: {problem}"));
+        output.warn(&format!("the test of `{line}` with a sample prompt failed: {problem}"));
     }
     Ok(())
 }

@@ -14,31 +14,31 @@ use crate::{
 
 /// List the checkpoints, newest first
 ///
-/// All lines of the timeline are listed, also those that a restore left; @ marks where the workspace stands.
+/// The list includes checkpoints that a restore left behind. @ marks the one that the workspace stands on.
 #[derive(Debug, Args)]
 pub(crate) struct ListArgs {
-    /// At most so many
+    /// Show at most this many checkpoints
     #[arg(long, short = 'n', value_name = "N", allow_negative_numbers = true)]
     limit: Option<usize>,
-    /// Of this kind
+    /// Only checkpoints of this kind
     #[arg(long, value_parser = kind())]
     kind: Option<Kind>,
-    /// Of this session of an agent
+    /// Only checkpoints of this session of an agent
     #[arg(long, value_name = "ID", value_parser = text())]
     session: Option<String>,
-    /// In which this file, or something in this directory, changed
+    /// Only checkpoints in which this file, or something in this directory, changed
     #[arg(long)]
     path: Option<PathBuf>,
-    /// With this text in message, name or prompt; a text without capitals is found in any case
+    /// Only checkpoints with this text in message, name or prompt; a text without capital letters matches any case
     #[arg(long, value_name = "TEXT", value_parser = text(), allow_hyphen_values = true)]
     grep: Option<String>,
-    /// Taken since then: a duration such as 20m, or a time such as 13:45 or 2026-11-15T14:30
+    /// Only checkpoints since then: a duration such as 20m, or a time such as 13:45 or 2026-11-15T14:30
     #[arg(long, value_name = "TIME", value_parser = text())]
     since: Option<String>,
-    /// Prompts, each with what was done for it
+    /// Group the checkpoints by prompt
     #[arg(long)]
     turns: bool,
-    /// Also the safety checkpoints that restores took
+    /// Also show the safety checkpoints that restores took
     #[arg(long)]
     all: bool,
 }
@@ -97,9 +97,9 @@ fn tell_hidden(
     if count > 0 {
         let path = args.path.as_ref().map(|path| format!(" --path {}", shell_path(path))).unwrap_or_default();
         let grep = args.grep.as_ref().map(|text| format!(" --grep {}", shell_words([text]))).unwrap_or_default();
-        let fit = if count == 1 { "fits" } else { "fit" };
+        let fit = if count == 1 { "matches" } else { "match" };
         let found = plural(count, "safety checkpoint");
-        invocation.output.note(&format!("{found} {fit}, too; see with: backtrail list --all{path}{grep}"));
+        invocation.output.note(&format!("{found} {fit}, too; show with: backtrail list --all{path}{grep}"));
     }
     Ok(())
 }
@@ -110,7 +110,7 @@ fn show_turns(workspace: &Workspace, filter: ListFilter, invocation: &Invocation
     if prompts.is_empty() {
         let every = ListFilter { turns: true, ..ListFilter::default() };
         if workspace.current()?.is_some() && workspace.list(&every)?.is_empty() {
-            let hint = "agents take them by hooks, see: backtrail install --list";
+            let hint = "an agent's hooks take them, see: backtrail install --list";
             invocation.output.note(&format!("no prompt has a checkpoint yet; {hint}"));
             return Ok(());
         }
@@ -127,7 +127,7 @@ fn show_turns(workspace: &Workspace, filter: ListFilter, invocation: &Invocation
 
 fn say_empty(workspace: &Workspace, invocation: &Invocation) -> Result<(), Failure> {
     let sentence = match workspace.current()? {
-        Some(_) => "no checkpoint fits; see all of them with: backtrail list",
+        Some(_) => "no checkpoint matches; list all with: backtrail list",
         None => NOTHING_SAVED,
     };
     invocation.output.note(sentence);

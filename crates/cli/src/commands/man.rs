@@ -40,7 +40,10 @@ pub(crate) fn run(args: &ManArgs, invocation: &Invocation) -> Result<ExitCode, F
         None => whole_page(&program),
         Some(word) => {
             let command = program.find_subcommand(word).ok_or_else(|| {
-                Failure::usage(format!("there is no command {word:?}"), Some("see them with: backtrail --help"))
+                Failure::usage(
+                    format!("there is no command {word:?}"),
+                    Some("list the commands with: backtrail --help"),
+                )
             })?;
             let mut page = Vec::new();
             Man::new(command.clone()).render(&mut page).map(|()| page)

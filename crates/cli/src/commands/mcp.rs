@@ -11,17 +11,18 @@ use crate::{failure::Failure, invocation::Invocation};
 /// What a shell shows for a program that Ctrl-C ended.
 const INTERRUPTED: u8 = 130;
 
-/// Serve the workspace to an agent, over MCP
+/// Serve the workspace to an agent over MCP
 ///
-/// Speaks the Model Context Protocol on stdin and stdout, until stdin ends; an agent that knows of it starts it by
-/// itself. The agent can take, list, show and compare checkpoints, and bring files back. It can't delete a checkpoint,
-/// leave the workspace, or see the contents of precious files such as .env.
+/// Speaks the Model Context Protocol on stdin and stdout until stdin ends. An agent that is set up for it starts it by
+/// itself. The agent can take, list, show and compare checkpoints, and restore files. It can't delete a checkpoint,
+/// access files outside the workspace, or see the contents of precious files such as .env.
 #[derive(Debug, Args)]
 pub(crate) struct McpArgs {
-    /// Serve over HTTP at this address of this machine, such as 127.0.0.1:7420, or just a port; 0 takes any that is free
+    /// Serve over HTTP at this local address, such as 127.0.0.1:7420, or at a port; 0 chooses a free port
     #[arg(long, value_name = "ADDR", value_parser = parse_address)]
     http: Option<SocketAddr>,
-    /// Take the token that clients must send from this file; without it BACKTRAIL_MCP_TOKEN, else a new one, told on stderr
+    /// Read the token that clients must send from this file [default: BACKTRAIL_MCP_TOKEN, else a new token, which is
+    /// printed on stderr]
     #[arg(long, value_name = "FILE", requires = "http")]
     token_file: Option<PathBuf>,
 }
@@ -63,7 +64,7 @@ fn token(args: &McpArgs, invocation: &Invocation) -> Result<(Token, bool), Failu
 }
 
 fn unfit(error: &backtrail_server::TokenError, place: &str) -> Failure {
-    Failure::usage(format!("{place}: {error}"), Some("make one with: openssl rand -hex 32"))
+    Failure::usage(format!("{place}: {error}"), Some("create one with: openssl rand -hex 32"))
 }
 
 fn tell_ready(address: SocketAddr, secret: Option<&str>, invocation: &Invocation) {
@@ -71,6 +72,6 @@ fn tell_ready(address: SocketAddr, secret: Option<&str>, invocation: &Invocation
     output.tell(&format!("serving at http://{address}/mcp"));
     match secret {
         Some(secret) => output.tell(&format!("clients must send: Authorization: Bearer {secret}")),
-        None => output.note("clients must send the token that you set, as: Authorization: Bearer TOKEN"),
+        None => output.note("clients must send your token as: Authorization: Bearer TOKEN"),
     }
 }

@@ -15,8 +15,8 @@ const NEWEST: usize = 10;
 
 pub(crate) fn run(invocation: &Invocation) -> Result<ExitCode, Failure> {
     if invocation.output.is_json() {
-        let hint = "for programs there are: backtrail status --json, backtrail list --json";
-        return Err(Failure::usage("the overview is for people", Some(hint)));
+        let hint = "use: backtrail status --json, or: backtrail list --json";
+        return Err(Failure::usage("the overview has no JSON form", Some(hint)));
     }
     let workspace = invocation.workspace_to_scan()?;
     let progress = invocation.output.progress(&workspace, "comparing");

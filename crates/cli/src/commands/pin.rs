@@ -13,7 +13,7 @@ use crate::{
     process_pins,
 };
 
-/// Keep a checkpoint until it is deleted by hand
+/// Keep a checkpoint until you delete it
 #[derive(Debug, Args)]
 pub(crate) struct PinArgs {
     /// The checkpoint
@@ -21,7 +21,7 @@ pub(crate) struct PinArgs {
     checkpoint: String,
 }
 
-/// Let retention take a pinned checkpoint again
+/// Let retention delete a pinned checkpoint again
 #[derive(Debug, Args)]
 pub(crate) struct UnpinArgs {
     /// The checkpoint
@@ -34,7 +34,7 @@ pub(crate) fn pin(args: &PinArgs, invocation: &Invocation) -> Result<ExitCode, F
     let id = invocation.checkpoint(&workspace, &args.checkpoint)?;
     let checkpoint = workspace.pin(&id, invocation.now.timestamp())?;
     process_pins::keep(&id, invocation);
-    tell(&checkpoint, &format!("pinned {}: it stays until it is deleted by hand", title(&checkpoint)), invocation)
+    tell(&checkpoint, &format!("pinned {}: it is kept until you delete it", title(&checkpoint)), invocation)
 }
 
 pub(crate) fn unpin(args: &UnpinArgs, invocation: &Invocation) -> Result<ExitCode, Failure> {

@@ -21,29 +21,29 @@ use crate::{
 /// The exit status where a step failed.
 const STEP_FAILED: u8 = 1;
 
-/// Run the steps of a pipeline file, with checkpoints around them
+/// Run the steps of a pipeline file, with checkpoints between them
 ///
-/// Each step runs a command by the shell, or gives a prompt to an agent, in the workspace. Before a step an automatic
-/// checkpoint is taken; a step with `checkpoint: true` that does well makes one that stays, named after it. Whatever is
-/// wrong with the file is said before the first step. See docs/pipelines.md for every key.
+/// Each step runs a shell command, or gives a prompt to an agent, in the workspace. An automatic checkpoint is taken
+/// before a step. After a step with `checkpoint: true`, if it succeeds, a manual checkpoint with the name of the step
+/// is taken. Errors in the file are reported before the first step runs. See docs/pipelines.md for all keys.
 #[derive(Debug, Args)]
 pub(crate) struct PipelineArgs {
-    /// The pipeline, in YAML
+    /// The pipeline file, in YAML
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// Begin with this step
+    /// Start with this step
     #[arg(long, value_name = "NAME", value_parser = text())]
     from_step: Option<String>,
     /// The value of a variable; can be given several times
     #[arg(long, value_name = "NAME=VALUE", value_parser = assignment::<OsString>())]
     var: Vec<Assignment<OsString>>,
-    /// The command that prompts go to, such as 'claude -p {prompt}', whatever the file says
+    /// The command that receives the prompts, such as 'claude -p {prompt}'; overrides the file
     #[arg(long, value_name = "TEMPLATE", value_parser = text())]
     agent: Option<String>,
     /// Check the file and show the steps, but run none
     #[arg(long)]
     dry_run: bool,
-    /// Take a protected directory, such as the home directory, as workspace
+    /// Allow a protected directory, such as the home directory, as the workspace
     #[arg(long)]
     force: bool,
 }
@@ -76,7 +76,7 @@ fn read(args: &PipelineArgs, root: &Path, invocation: &Invocation) -> Result<Pip
     let failed = |problem: Problem| Failure::pipeline(&args.file, problem);
     let unreadable = |message: &str| failed(Problem { line: None, message: message.into(), hint: None });
     let bytes = std::fs::read(&path).map_err(|source| match source.kind() {
-        std::io::ErrorKind::NotFound => unreadable("there is no such file"),
+        std::io::ErrorKind::NotFound => unreadable("no such file"),
         std::io::ErrorKind::IsADirectory => unreadable("it is a directory"),
         _ => Error::Io { action: "read the pipeline", path: path.clone(), source }.into(),
     })?;
@@ -127,7 +127,7 @@ fn tell(args: &PipelineArgs, pipeline: &Pipeline, finished: &Finished, invocatio
     let file = args.file.to_string_lossy();
     let again = shell_words(["backtrail", "pipeline", &*file, "--from-step", name]);
     let place = format!("step {} of {}, {name:?}", index + 1, pipeline.steps.len());
-    invocation.output.note(&format!("{how} at {place}; go on from there with: {again}"));
+    invocation.output.note(&format!("{how} at {place}; continue there with: {again}"));
 }
 
 fn exit_code(finished: &Finished) -> ExitCode {

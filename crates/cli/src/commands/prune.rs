@@ -12,17 +12,17 @@ use crate::{
     process_pins::let_go_of_abandoned,
 };
 
-/// Forget the checkpoints that need not be kept, and reclaim space
+/// Delete the checkpoints that need not be kept, and reclaim space
 ///
-/// How many of each kind are kept is set under [retention] in your own settings file; backtrail.toml can only raise it.
-/// Never taken: manual, feature and pinned ones, the one that the workspace stands on, and for 7 days safety checkpoints
-/// with contents that no other checkpoint has.
+/// The number to keep of each kind is set under [retention] in your own settings file; backtrail.toml can only raise
+/// it. Never deleted: manual, feature and pinned checkpoints, the one that the workspace stands on, and for 7 days
+/// safety checkpoints with contents that no other checkpoint has.
 #[derive(Debug, Args)]
 pub(crate) struct PruneArgs {
-    /// Show what would go and how much would stay, with the reasons, and do nothing
+    /// Show what would be deleted and kept, with the reasons, but delete nothing
     #[arg(long)]
     dry_run: bool,
-    /// With --dry-run: name also each one that would stay
+    /// With --dry-run: also list each checkpoint that would be kept
     #[arg(long, short, requires = "dry_run")]
     verbose: bool,
 }
@@ -47,10 +47,10 @@ fn preview(verbose: bool, invocation: &Invocation) -> Result<ExitCode, Failure> 
     }
     let gone = plan.verdicts.iter().filter(|verdict| !verdict.keep).count();
     let kept = plan.verdicts.len() - gone;
-    let each = if verbose || kept == 0 { "" } else { "; name each with --verbose" };
+    let each = if verbose || kept == 0 { "" } else { "; list them with --verbose" };
     loss_lines(&plan.losses).iter().for_each(|line| output.warn(&format!("would be lost: {line}")));
     plan.not_applied.iter().for_each(|limit| output.warn(&limit.to_string()));
-    output.note(&format!("would delete {gone} and keep {kept}; the store takes {}{each}", bytes(plan.bytes)));
+    output.note(&format!("would delete {gone} and keep {kept}; the store uses {}{each}", bytes(plan.bytes)));
     Ok(ExitCode::SUCCESS)
 }
 
@@ -66,7 +66,7 @@ fn prune(invocation: &Invocation) -> Result<ExitCode, Failure> {
         output.json(&PruneJson::from(&pruned))?;
     } else {
         output.done(&format!(
-            "deleted {}, kept {}; the store takes {}, before {}",
+            "deleted {}, kept {}; the store uses {} now, {} before",
             plural(pruned.deleted.len(), "checkpoint"),
             pruned.kept,
             bytes(pruned.bytes_after),

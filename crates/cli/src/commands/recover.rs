@@ -9,10 +9,10 @@ use crate::{failure::Failure, invocation::Invocation, output::RecoverJson};
 
 /// Finish a restore that was interrupted, or take it back
 ///
-/// Every command that writes finishes it by itself first; this is for those who want to look, or to go back.
+/// Every command that writes finishes it first. Use this command to finish it now, or to take it back.
 #[derive(Debug, Args)]
 pub(crate) struct RecoverArgs {
-    /// Take it back instead
+    /// Take the restore back instead of finishing it
     #[arg(long)]
     abort: bool,
 }
@@ -29,18 +29,18 @@ pub(crate) fn run(args: &RecoverArgs, invocation: &Invocation) -> Result<ExitCod
         output.json(&RecoverJson { recovered, outcome: outcome.as_str(), conflicts })?;
     } else {
         output.done(match outcome {
-            Recovery::Nothing => "no interrupted restore",
+            Recovery::Nothing => "no restore was interrupted",
             Recovery::Finished if !conflicts.is_empty() => {
-                "the interrupted restore is finished, but for what is named above; take it back with: backtrail undo"
+                "the interrupted restore is finished, except for the paths above; take it back with: backtrail undo"
             }
             Recovery::Finished => "the interrupted restore is finished; take it back with: backtrail undo",
             Recovery::TakenBack if !conflicts.is_empty() => {
-                "the interrupted restore is taken back, but for what is named above"
+                "the interrupted restore is taken back, except for the paths above"
             }
-            Recovery::TakenBack => "the interrupted restore is taken back: everything is as it was before it",
+            Recovery::TakenBack => "the interrupted restore is taken back: the files are as they were before it",
             Recovery::SetAside => {
-                "the interrupted restore can't be carried out here and is set aside: the files stay as they are; what was \
-                 there before it is in the latest safety checkpoint: backtrail list --kind safety"
+                "the interrupted restore can't be finished here and was set aside; the files stay as they are; the \
+                 files from before it are in the latest safety checkpoint: backtrail list --kind safety"
             }
         })?;
     }

@@ -23,10 +23,11 @@ use crate::{
     picker,
 };
 
-/// Make the workspace, or just some paths, equal to a checkpoint
+/// Make the workspace, or only some paths, equal to a checkpoint
 ///
-/// A safety checkpoint is taken first, so that nothing is lost and `backtrail undo` takes it back. What the checkpoint
-/// left out, and what is not captured, is never touched. Without an ID, on a terminal, you choose one.
+/// A safety checkpoint is taken first, so nothing is lost, and `backtrail undo` takes the restore back. Paths that the
+/// checkpoint skipped, and paths that are not captured, are never changed. Without an ID, on a terminal, you choose
+/// from a list.
 #[derive(Debug, Args)]
 pub(crate) struct RestoreArgs {
     /// The checkpoint
@@ -35,25 +36,25 @@ pub(crate) struct RestoreArgs {
     /// Only these files and directories
     #[arg(value_name = "PATH")]
     paths: Vec<PathBuf>,
-    /// Show what would happen, and do nothing
+    /// Show what would happen, but change nothing
     #[arg(long)]
     dry_run: bool,
-    /// Only files, or only the agent's own state files
+    /// Restore everything, only files, or only the agent's own state files
     #[arg(long, value_enum, default_value_t = OnlyWord::All)]
     only: OnlyWord,
-    /// Also remove what an incomplete checkpoint lacks
+    /// Also remove files that an incomplete checkpoint does not have
     #[arg(long)]
     exact: bool,
-    /// Leave out what something stands in the way of, rather than refuse
+    /// Skip paths that have something in the way, instead of refusing
     #[arg(long)]
     skip_conflicts: bool,
-    /// Also move the git repository's HEAD and branch back to where they were, and the index to that commit
+    /// Also restore HEAD and the branch of your git repository, and reset the index to that commit
     #[arg(long, conflicts_with = "paths")]
     git: bool,
-    /// Also bring back the agent's conversation, as a session of its own
+    /// Also restore the agent's conversation, as a new session
     #[arg(long)]
     conversation: bool,
-    /// Go on only where the plan is still the one that --dry-run showed
+    /// Restore only if the plan is still the one that --dry-run showed
     #[arg(long, value_name = "HASH")]
     plan: Option<String>,
 }
@@ -143,18 +144,18 @@ fn explain(error: Error, workspace: &Workspace, named: &[PathBuf], invocation: &
     let is_it = |named: &&PathBuf| invocation.path(workspace, named).is_ok_and(|found| found == *path);
     let word = named.iter().find(is_it).map_or_else(|| path.to_string(), |named| shell_path(named));
     let hint = match reason {
-        Reason::Git => "git's own files are never captured; HEAD, branch and index go back with --git".to_owned(),
+        Reason::Git => "git's own files are never captured; restore HEAD, branch and index with --git".to_owned(),
         _ if workspace.history(path).is_ok() => {
             format!("other checkpoints have it; see which with: backtrail history {word}")
         }
         Reason::Ignored | Reason::Rebuildable => {
             // Only the hint depends on it: a rule that can't be found is not named.
             let rule = workspace.ignored_by(path).ok().flatten();
-            let rule = rule.map(|rule| format!("{} in {} leaves it out; ", rule.pattern, rule.source));
+            let rule = rule.map(|rule| format!("the pattern {} in {} excludes it; ", rule.pattern, rule.source));
             let rule = rule.unwrap_or_default();
             format!("{rule}no checkpoint has it; capture it from now on with: backtrail save --include {word}")
         }
-        _ => "no checkpoint has it; see what is left out with: backtrail doctor".to_owned(),
+        _ => "no checkpoint has it; see what is skipped with: backtrail doctor".to_owned(),
     };
     Failure::Hinted { error, hint }
 }
@@ -174,11 +175,11 @@ pub(crate) fn preview(
         output.text(&plan_text(&plan, &lacking, &workspace.get(&request.target)?, output.paint))?;
         if let Some(path) = fork.and_then(|fork| fork.copy.as_ref()).map(|copy| &copy.path) {
             output.note(&format!(
-                "the conversation would come back in a session of its own, below {}",
+                "the conversation would be restored as a new session, below {}",
                 path.parent().unwrap_or(path).display()
             ));
         }
-        output.note(&format!("do just this with: --plan {}", plan.hash));
+        output.note(&format!("apply exactly this plan with: --plan {}", plan.hash));
     }
     lacking_warnings(&lacking).iter().for_each(|warning| output.warn(warning));
     Ok(ExitCode::SUCCESS)
@@ -225,7 +226,7 @@ impl<'f> Written<'f> {
             if is_new {
                 written.remove();
             }
-            failure.with_hint("nothing was restored; bring back the files alone without --conversation")
+            failure.with_hint("nothing was restored; to restore only the files, leave out --conversation")
         })?;
         Ok(written)
     }
@@ -249,7 +250,9 @@ impl<'f> Written<'f> {
         match std::fs::remove_file(&copy.path) {
             // Nothing came to be there: the directory is missing, or is none.
             Err(error) if copy.path.symlink_metadata().is_ok() => {
-                self.invocation.output.warn(&format!("the conversation stays in {}: {error}", copy.path.display()));
+                self.invocation
+                    .output
+                    .warn(&format!("the conversation can't be removed from {}: {error}", copy.path.display()));
             }
             _ => {}
         }

@@ -13,26 +13,26 @@ use crate::{
     output::plural,
 };
 
-/// Go back N checkpoints from where the workspace stands
+/// Go back N checkpoints from the one that the workspace stands on
 #[derive(Debug, Args)]
 pub(crate) struct RewindArgs {
-    /// How many
+    /// The number of checkpoints, or of prompts with --turn
     #[arg(value_name = "N", default_value_t = 1, allow_negative_numbers = true)]
     steps: u64,
     /// Go back to before the N-th last prompt instead
     #[arg(long)]
     turn: bool,
-    /// Show what would happen, and do nothing
+    /// Show what would happen, but change nothing
     #[arg(long)]
     dry_run: bool,
-    /// Also bring back the agent's conversation, as a session of its own
+    /// Also restore the agent's conversation, as a new session
     #[arg(long)]
     conversation: bool,
 }
 
 pub(crate) fn run(args: &RewindArgs, invocation: &Invocation) -> Result<ExitCode, Failure> {
     if args.turn && args.steps == 0 {
-        return Err(Failure::usage("there is no prompt 0 back: the last one is 1", Some("write: rewind --turn 1")));
+        return Err(Failure::usage("--turn 0 is not valid: 1 is the last prompt", Some("write: rewind --turn 1")));
     }
     let workspace = if args.dry_run { invocation.workspace()? } else { invocation.workspace_to_restore()? };
     let prompt = args.turn.then(|| turn(&workspace, args.steps)).transpose()?;
@@ -53,7 +53,7 @@ pub(crate) fn run(args: &RewindArgs, invocation: &Invocation) -> Result<ExitCode
     let lacking = lacking(&workspace, &request)?;
     let done = restore_with(&workspace, &request, fork.as_ref(), invocation)?;
     if let (Some(safety), true) = (done.safety, done.unsaved > 0) {
-        invocation.output.note(&format!("unsaved changes were set aside in {}", safety.short()));
+        invocation.output.note(&format!("unsaved changes are kept in {}", safety.short()));
     }
     let told = tell_with(&workspace, &done, &lacking, Direction::Forward, fork.as_ref(), invocation)?;
     if args.turn && done.changes.is_empty() && late.is_none() && lacking.is_empty() {
@@ -65,7 +65,9 @@ pub(crate) fn run(args: &RewindArgs, invocation: &Invocation) -> Result<ExitCode
 /// Says that the checkpoint of a prompt is not what was there before it, and where that is.
 fn note_late(prompt: &Checkpoint, invocation: &Invocation) {
     let meaning = hooks::MEANING_OF_LATE;
-    let way = prompt.parent.map(|before| format!("; to the one before it: backtrail restore {}", before.short()));
+    let way = prompt
+        .parent
+        .map(|before| format!("; to go to the checkpoint before it: backtrail restore {}", before.short()));
     invocation.output.note(&format!("the checkpoint of that prompt was {meaning}{}", way.unwrap_or_default()));
 }
 
@@ -75,7 +77,9 @@ fn note_way_further(workspace: &Workspace, steps: u64, stayed: bool, invocation:
     if turn(workspace, further).is_ok() {
         let number = if further == 1 { String::new() } else { format!(" {further}") };
         let way = format!("backtrail rewind --turn{number}");
-        invocation.output.note(&format!("nothing changed since that prompt; to before the one in front of it: {way}"));
+        invocation
+            .output
+            .note(&format!("nothing changed since that prompt; to go back to before the previous prompt: {way}"));
     }
 }
 
@@ -83,10 +87,10 @@ fn note_way_further(workspace: &Workspace, steps: u64, stayed: bool, invocation:
 fn turn(workspace: &Workspace, steps: u64) -> Result<Checkpoint, Failure> {
     let mut turns = workspace.turns_behind()?;
     let position = usize::try_from(steps).unwrap_or(usize::MAX).saturating_sub(1);
-    let unknown = || Error::UnknownCheckpoint { word: format!("the prompt {steps} back"), nearest: None };
+    let unknown = || Error::UnknownCheckpoint { word: format!("--turn {steps}"), nearest: None };
     let hint = match turns.len() {
-        0 => "no prompt has a checkpoint: they come from an agent's hooks, see: backtrail install --list".to_owned(),
-        count => format!("{} behind this checkpoint; see with: backtrail list --turns", plural(count, "prompt")),
+        0 => "no prompt has a checkpoint; an agent's hooks take them, see: backtrail install --list".to_owned(),
+        count => format!("only {} before this checkpoint; list with: backtrail list --turns", plural(count, "prompt")),
     };
     match turns.len() > position {
         true => Ok(turns.swap_remove(position)),

@@ -20,54 +20,54 @@ use crate::{
 
 /// Take a checkpoint of the workspace
 ///
-/// When this ends, the checkpoint survives a power cut. Where nothing changed since the one that the workspace stands
-/// on, and nothing but a message, the agent or its session with its numbers is given, no new one is made.
+/// The checkpoint survives a power cut once this command has ended. No new checkpoint is taken if nothing changed since
+/// the one that the workspace stands on, and only a message, --agent, --session, --session-number or --tokens is given.
 #[derive(Debug, Args)]
 pub(crate) struct SaveArgs {
-    /// What this checkpoint is; without a message, one is made of the changed paths
+    /// The message of the checkpoint; without one, it names the changed paths
     #[arg(value_parser = text())]
     message: Option<String>,
     /// The message, as an option
     #[arg(short, long = "message", value_name = "MESSAGE", conflicts_with = "message", value_parser = text())]
     #[arg(id = "message_option", allow_hyphen_values = true)]
     message_option: Option<String>,
-    /// A name to find it by
+    /// A name for the checkpoint
     #[arg(long, value_parser = text())]
     name: Option<String>,
-    /// More about it
+    /// A longer description
     #[arg(long, value_name = "TEXT", value_parser = text(), allow_hyphen_values = true)]
     description: Option<String>,
-    /// Why it is taken, which decides how long it is kept
+    /// The kind of the checkpoint, which decides how long it is kept
     #[arg(long, value_parser = kind_to_save(), default_value = "manual")]
     kind: Kind,
-    /// The agent's step
+    /// The number of the agent's step
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     step: Option<u64>,
-    /// The agent's session
+    /// The id of the agent's session
     #[arg(long, value_name = "ID", value_parser = text())]
     session: Option<String>,
-    /// Which session of the agent's this is
+    /// The number of the agent's session
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     session_number: Option<u64>,
-    /// Tokens that the agent has used
+    /// The number of tokens that the agent has used
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     tokens: Option<u64>,
-    /// The agent
+    /// The name of the agent
     #[arg(long, value_name = "NAME", value_parser = text())]
     agent: Option<String>,
-    /// Something to remember with it; can be given several times
+    /// A value to store with the checkpoint; can be given several times
     #[arg(long, value_name = "KEY=VALUE", value_parser = assignment::<std::ffi::OsString>())]
     meta: Vec<Assignment<std::ffi::OsString>>,
-    /// A file to keep beside the workspace's own, under a name; can be given several times
+    /// A file to store with the checkpoint, under a name; can be given several times
     #[arg(long, value_name = "NAME=FILE", value_parser = assignment::<PathBuf>())]
     attach: Vec<Assignment<PathBuf>>,
-    /// A path to capture although it is ignored, now and later; can be given several times
+    /// A path to capture although it is ignored, now and in later checkpoints; can be given several times
     #[arg(long, value_name = "PATH")]
     include: Vec<PathBuf>,
-    /// Take one even where nothing changed
+    /// Take a checkpoint even if nothing changed
     #[arg(long)]
     allow_empty: bool,
-    /// Take a protected directory, such as the home directory, as workspace
+    /// Allow a protected directory, such as the home directory, as the workspace
     #[arg(long)]
     force: bool,
 }
@@ -84,9 +84,10 @@ pub(crate) fn run(args: SaveArgs, invocation: &Invocation) -> Result<ExitCode, F
     report(&saved?, gave_message, &workspace, invocation)?;
     if let (Some(before), Some(name)) = (named, &request.name) {
         let what = first_line(&before.message);
-        invocation
-            .output
-            .note(&format!("{name:?} means this checkpoint now, no longer {} {what:?}", before.id.short()));
+        invocation.output.note(&format!(
+            "the name {name:?} belongs to this checkpoint now, and no longer to {} {what:?}",
+            before.id.short()
+        ));
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -128,7 +129,7 @@ fn refuse_doubles(attachments: &[Assignment<PathBuf>]) -> Result<(), Failure> {
     };
     match attachments.iter().enumerate().find_map(is_double) {
         Some(name) => {
-            let hint = "give each attachment a name of its own";
+            let hint = "give each attachment a different name";
             Err(Failure::usage(format!("the attachment {name:?} is given twice"), Some(hint)))
         }
         None => Ok(()),
@@ -144,8 +145,8 @@ fn read_attachment(attachment: &Assignment<PathBuf>, invocation: &Invocation) ->
     match read_at_once(&path) {
         Ok(Some(bytes)) => Ok((attachment.key.clone(), bytes)),
         Ok(None) => {
-            let hint = "write what is to be kept into a file, and attach that";
-            Err(Failure::usage(format!("the attachment {} is no regular file", path.display()), Some(hint)))
+            let hint = "write the content to a regular file, and attach that";
+            Err(Failure::usage(format!("the attachment {} is not a regular file", path.display()), Some(hint)))
         }
         Err(source) => Err(Error::Io { action: "read the attachment", path, source }.into()),
     }
@@ -171,7 +172,7 @@ fn report(saved: &Saved, gave_message: bool, workspace: &Workspace, invocation: 
     } else {
         output.done(&saved_sentence(saved, output.paint))?;
         if gave_message && !saved.created {
-            output.note("the message was not recorded; to record it anyway: backtrail save --allow-empty");
+            output.note("the message was not recorded; record it anyway with: backtrail save --allow-empty");
         }
     }
     saved_warnings(saved).iter().for_each(|warning| output.warn(warning));

@@ -7,7 +7,7 @@ use clap::Args;
 
 use crate::{cli::text, failure::Failure, invocation::Invocation, output::shown};
 
-/// Show one checkpoint with its changes
+/// Show one checkpoint and its changes
 #[derive(Debug, Args)]
 pub(crate) struct ShowArgs {
     /// The checkpoint

@@ -18,10 +18,10 @@ const MAX_NEW: usize = 20;
 /// Show what changed on disk since the checkpoint that the workspace stands on
 #[derive(Debug, Args)]
 pub(crate) struct StatusArgs {
-    /// Compare with this checkpoint
+    /// Compare with this checkpoint instead
     #[arg(long, value_name = "ID", value_parser = text())]
     since: Option<String>,
-    /// End with exit status 1 where something changed
+    /// Exit with status 1 if something changed
     #[arg(long)]
     exit_code: bool,
 }
@@ -53,7 +53,7 @@ fn show(status: &Status, invocation: &Invocation) -> Result<(), Failure> {
     }
     let changes = change_list(&status.changes, output.paint);
     output.text(&format!("{} {since}\n{changes}", plural(status.changes.len(), "change")))?;
-    output.note("see them with: backtrail diff; keep them with: backtrail save");
+    output.note("see them with: backtrail diff; save them with: backtrail save");
     Ok(())
 }
 

@@ -12,38 +12,38 @@ use crate::{
     output::{saved_warnings, stepped_sentence},
 };
 
-/// Say that an agent is about to take a step
+/// Report that an agent is about to take a step
 ///
-/// For hooks and scripts. Steps are counted for each session; every Nth, as `every_n_steps` in the settings says, takes
-/// a checkpoint of what changed. A PATH that the step is going to change is captured first, at once and even if it is
-/// ignored, unless the last checkpoint has it already.
+/// For hooks and scripts. Steps are counted for each session. Every Nth step takes a checkpoint if something changed; N
+/// is `every_n_steps` in the settings. A PATH that the step is going to change is captured at once, even if it is
+/// ignored, unless the last checkpoint already has it.
 #[derive(Debug, Args)]
 pub(crate) struct StepArgs {
-    /// What the step is going to change; nothing has to be there yet
+    /// Paths that the step is going to change; they need not exist yet
     #[arg(value_name = "PATH")]
     paths: Vec<PathBuf>,
-    /// The agent's session; steps are counted for each
+    /// The id of the agent's session; steps are counted for each session
     #[arg(long, value_name = "ID", value_parser = text())]
     session: Option<String>,
-    /// What the checkpoint is; without a message, one is made of the changed paths
+    /// The message of the checkpoint; without one, it names the changed paths
     #[arg(short, long, value_parser = text(), allow_hyphen_values = true)]
     message: Option<String>,
-    /// The agent
+    /// The name of the agent
     #[arg(long, value_name = "NAME", value_parser = text())]
     agent: Option<String>,
-    /// The number of the prompt in its session, from 1
+    /// The number of the prompt in its session, starting at 1
     #[arg(long, value_name = "N", value_parser = from_one, allow_negative_numbers = true)]
     turn: Option<u64>,
-    /// The prompt
+    /// The text of the prompt
     #[arg(long, value_name = "TEXT", value_parser = text(), allow_hyphen_values = true)]
     prompt: Option<String>,
-    /// The tool that is about to run
+    /// The name of the tool that is about to run
     #[arg(long, value_name = "NAME", value_parser = text())]
     tool: Option<String>,
-    /// Something to remember with the checkpoint; can be given several times
+    /// A value to store with the checkpoint; can be given several times
     #[arg(long, value_name = "KEY=VALUE", value_parser = assignment::<OsString>())]
     meta: Vec<Assignment<OsString>>,
-    /// Take a protected directory, such as the home directory, as workspace
+    /// Allow a protected directory, such as the home directory, as the workspace
     #[arg(long)]
     force: bool,
 }

@@ -17,32 +17,36 @@ use crate::{
 /// The exit status where the command did well and the check did not.
 const CHECK_FAILED: u8 = 1;
 
-/// Run a command, and take back what it did if it fails
+/// Run a command, and restore the workspace if it fails
 ///
-/// An automatic checkpoint is taken first. Where the command fails, takes too long, or the check afterwards fails, the
-/// workspace is restored to it; `backtrail undo` brings back what the command had done. The exit status is the
-/// command's own: 127 where it can't be started, 128+N where signal N ended it, 124 where it took too long, 1 where only
-/// the check failed. It stays so where the restore itself fails, which is said, and the checkpoint is kept. Should this
-/// process itself be killed, the checkpoint is there: its id is the first thing on stderr. It is pinned until the next
-/// try or prune. Skipped files that the command changed, such as ignored ones, are named and not taken back.
+/// An automatic checkpoint is taken first. If the command fails or takes too long, or if the check afterwards fails,
+/// the workspace is restored to that checkpoint; `backtrail undo` brings back the changes of the command. Skipped files
+/// that the command changed, such as ignored ones, are named and not restored.
+///
+/// The exit status is the command's own: 127 if it can't be started, 128+N if signal N ended it, 124 if it took too
+/// long, 1 if only the check failed. The exit status is the same if the restore fails: then the error is printed and
+/// the checkpoint is kept.
+///
+/// If this process itself is killed, the checkpoint still exists: its id is the first thing on stderr. The checkpoint
+/// is pinned until the next try or prune.
 #[derive(Debug, Args)]
 pub(crate) struct TryArgs {
-    /// What the checkpoint is; without a message, the command
+    /// The message of the checkpoint; without one, it names the command
     #[arg(short, long, value_parser = text(), allow_hyphen_values = true)]
     message: Option<String>,
-    /// Run this by the shell afterwards; where it fails, the command has failed
+    /// Run this shell command afterwards; if it fails, the command counts as failed
     #[arg(long, value_name = "COMMAND", allow_hyphen_values = true)]
     check: Option<OsString>,
-    /// End the command, with all that it started, after so long: 90, 90s, 5m
+    /// End the command, with all processes that it started, after this time: 90, 90s, 5m
     #[arg(long, value_name = "TIME", value_parser = seconds_or_duration, allow_negative_numbers = true)]
     timeout: Option<Duration>,
-    /// Leave everything as it is, also where the command fails
+    /// Keep all changes, even if the command fails
     #[arg(long)]
     keep_on_fail: bool,
-    /// Take a protected directory, such as the home directory, as workspace
+    /// Allow a protected directory, such as the home directory, as the workspace
     #[arg(long)]
     force: bool,
-    /// The command with its arguments, as they are
+    /// The command with its arguments
     #[arg(value_name = "CMD", last = true, required = true)]
     words: Vec<OsString>,
 }
@@ -53,7 +57,7 @@ pub(crate) fn run(args: &TryArgs, invocation: &Invocation) -> Result<ExitCode, F
     let signals = HeldSignals::hold()?;
     let way_back = WayBack::take(&workspace, invocation, message(args), Repeat::Yes)?;
     let (id, short) = (way_back.checkpoint.to_string(), way_back.checkpoint.short());
-    let note = format!("checkpoint {short}; should this be killed, go back with: backtrail restore {short}");
+    let note = format!("checkpoint {short}; if this process is killed, go back with: backtrail restore {short}");
     invocation.output.note(&note);
     let dropped = way_back.dropped.iter().map(SkippedJson::from).collect();
     let tried = Tried::run(args, &signals);

@@ -11,10 +11,10 @@ use crate::{
     invocation::{Invocation, NOTHING_SAVED},
 };
 
-/// Take back the last restore; again: the one before
+/// Take back the last restore; repeat to take back the one before it
 #[derive(Debug, Args)]
 pub(crate) struct UndoArgs {
-    /// Show what would happen, and do nothing
+    /// Show what would happen, but change nothing
     #[arg(long)]
     dry_run: bool,
 }
@@ -22,7 +22,7 @@ pub(crate) struct UndoArgs {
 /// Take back the last undo
 #[derive(Debug, Args)]
 pub(crate) struct RedoArgs {
-    /// Show what would happen, and do nothing
+    /// Show what would happen, but change nothing
     #[arg(long)]
     dry_run: bool,
 }
@@ -65,7 +65,9 @@ fn walk(direction: Direction, invocation: &Invocation) -> Result<ExitCode, Failu
         Some(done) => {
             if let (Direction::Undo, Some(safety), true) = (direction, done.safety, done.unsaved > 0) {
                 let id = safety.short();
-                invocation.output.note(&format!("unsaved changes were set aside in {id}; back with: backtrail redo"));
+                invocation
+                    .output
+                    .note(&format!("unsaved changes are kept in {id}; get them back with: backtrail redo"));
             }
             tell(&workspace, &done, direction, invocation)
         }

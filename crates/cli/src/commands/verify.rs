@@ -34,7 +34,7 @@ pub(crate) fn run(_: &VerifyArgs, invocation: &Invocation) -> Result<ExitCode, F
         return Ok(ExitCode::from(DAMAGED));
     }
     if !output.is_json() {
-        output.done(&format!("{}, all sound", plural(found.checkpoints, "checkpoint")))?;
+        output.done(&format!("{}, no damage found", plural(found.checkpoints, "checkpoint")))?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -18,32 +18,34 @@ use crate::{
 /// List every workspace that has a store
 #[derive(Debug, Args)]
 pub(crate) struct WorkspacesArgs {
-    /// Remove the stores of workspaces that are gone for good; one on a disk that is not mounted is not gone
+    /// Remove the stores of workspaces that are gone for good; a workspace on a disk that is not mounted is not gone
     #[arg(long, conflicts_with_all = ["forget", "adopt"])]
     prune: bool,
-    /// Remove the store of this workspace, or this store, with all its checkpoints, which takes --yes; the workspace itself is not touched
+    /// Remove the store of this workspace, or this store, with all its checkpoints; needs --yes; the files of the
+    /// workspace are not changed
     #[arg(long, value_name = "DIR")]
     forget: Option<PathBuf>,
-    /// Bind this store to the current directory, or to that of -w: for a workspace that was moved to another disk or made anew
+    /// Use this store for the current directory, or for that of -w: for a workspace that was moved to another disk or
+    /// created again
     ///
-    /// Its history goes on there. Refused while the directory that it belongs to is still there; a store that the directory
-    /// has already is kept.
+    /// The history continues there. Refused while the directory that the store belongs to still exists. If the
+    /// directory has a store already, that one is kept.
     #[arg(long, value_name = "STORE", conflicts_with = "forget")]
     adopt: Option<PathBuf>,
-    /// Yes, remove it: --forget does so only with this, --prune does not ask then
+    /// Confirm the removal: --forget needs this, and --prune does not ask
     #[arg(long)]
     yes: bool,
 }
 
 /// Remove the store of a workspace, with all its checkpoints
 ///
-/// An older word for `workspaces --forget DIR`. The workspace itself is not touched.
+/// The older form of `workspaces --forget DIR`. The files of the workspace are not changed.
 #[derive(Debug, Args)]
 pub(crate) struct ForgetArgs {
     /// The workspace
     #[arg(value_name = "DIR")]
     directory: PathBuf,
-    /// Yes, remove it
+    /// Confirm the removal
     #[arg(long)]
     yes: bool,
 }
@@ -56,7 +58,7 @@ pub(crate) fn run(args: &WorkspacesArgs, invocation: &Invocation) -> Result<Exit
         return adopt(store, invocation);
     }
     if args.yes && !args.prune {
-        return Err(Failure::usage("--yes says yes to nothing here", Some("it goes with --prune or --forget DIR")));
+        return Err(Failure::usage("--yes has no effect here", Some("use it with --prune or --forget DIR")));
     }
     let mut found = backtrail::workspaces(&invocation.stores()?)?;
     note_where_one_stands(&mut found, invocation);
@@ -72,8 +74,8 @@ pub(crate) fn run(args: &WorkspacesArgs, invocation: &Invocation) -> Result<Exit
     if found.is_empty() {
         output.note("no workspace has a store yet; take a checkpoint with: backtrail save");
     } else if found.iter().any(|entry| entry.is_gone) {
-        output.note("one that was deleted comes back: make its directory again, and there: backtrail restore @");
-        output.note("remove the stores of those that are gone for good with: backtrail workspaces --prune");
+        output.note("to bring back a deleted workspace, create its directory again and run there: backtrail restore @");
+        output.note("remove the stores of workspaces that are gone for good with: backtrail workspaces --prune");
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -96,11 +98,11 @@ fn adopt(store: &Path, invocation: &Invocation) -> Result<ExitCode, Failure> {
         output.json(&AdoptedJson::new(workspace.root(), &adopted.store))?;
     } else {
         let (root, store) = (visible_path(workspace.root()), visible_path(&adopted.store));
-        output.done(&format!("{root} has the history in {store} now; see it with: backtrail list"))?;
+        output.done(&format!("{root} now uses the store {store}; see its history with: backtrail list"))?;
     }
     if let Some(kept) = adopted.kept {
         let adopt = format!("backtrail workspaces --adopt {}", shell_path(&kept));
-        output.tell(&format!("the store that it had before is kept: {}; go back to it with: {adopt}", kept.display()));
+        output.tell(&format!("its previous store is kept: {}; go back to it with: {adopt}", kept.display()));
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -124,9 +126,9 @@ fn may_forget_gone(found: &[WorkspaceEntry], yes: bool, invocation: &Invocation)
     }
     let listed = gone.iter().map(|entry| format!("  {}: {}\n", visible_path(&entry.path), extent(entry)));
     let what = plural(gone.len(), "store");
-    let text = format!("their workspaces are gone:\n{}", listed.collect::<String>());
+    let text = format!("these workspaces are gone:\n{}", listed.collect::<String>());
     invocation.output.text(&text)?;
-    let answer = ask(&format!("remove {what}, with all checkpoints? (y/n) "), invocation)?;
+    let answer = ask(&format!("remove {what} with all checkpoints? (y/n) "), invocation)?;
     if is_yes(answer.as_deref()) {
         return Ok(true);
     }
@@ -145,7 +147,7 @@ fn forget_gone(found: &mut Vec<WorkspaceEntry>, invocation: &Invocation) -> Resu
 fn forget_one(directory: &Path, yes: bool, invocation: &Invocation) -> Result<ExitCode, Failure> {
     let entry = find(directory, invocation)?;
     if !yes {
-        let hint = format!("go on with: backtrail workspaces --forget {} --yes", shell_path(&entry.path));
+        let hint = format!("confirm with: backtrail workspaces --forget {} --yes", shell_path(&entry.path));
         let message = format!("this removes the store of {} for good: {}", entry.path.display(), extent(&entry));
         return Err(Failure::usage(message, Some(&hint)));
     }
@@ -177,8 +179,8 @@ fn find(directory: &Path, invocation: &Invocation) -> Result<WorkspaceEntry, Fai
     let is_named = |entry: &&WorkspaceEntry| one_spelling(&entry.store) == path || Some(&entry.store) == store.as_ref();
     let found = entries.iter().find(is_named).or_else(by_path);
     found.cloned().ok_or_else(|| {
-        let message = format!("{} is no workspace that has a store", path.display());
-        Failure::usage(message, Some("see them with: backtrail workspaces"))
+        let message = format!("{} is not a workspace with a store", path.display());
+        Failure::usage(message, Some("list the workspaces with: backtrail workspaces"))
     })
 }
 

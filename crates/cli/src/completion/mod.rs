@@ -73,7 +73,7 @@ pub(crate) fn script(shell: Shell) -> io::Result<Vec<u8>> {
 fn adapter(shell: &str) -> io::Result<&'static dyn EnvCompleter> {
     const KNOWN: Shells<'static> = Shells::builtins();
     let known = KNOWN.0.iter().copied().find(|known| known.is(shell));
-    known.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, format!("{shell} is no shell that is known here")))
+    known.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, format!("unknown shell {shell}")))
 }
 
 /// Returns the completions for the shell. `words` are the arguments from its script.

@@ -21,7 +21,7 @@ pub(crate) struct UnknownAgent(pub(crate) String);
 
 impl fmt::Display for UnknownAgent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?} is no agent that is known; agents are {}", self.0, Agent::ALL.map(Agent::name).join(", "))
+        write!(f, "unknown agent {:?}; the agents are {}", self.0, Agent::ALL.map(Agent::name).join(", "))
     }
 }
 

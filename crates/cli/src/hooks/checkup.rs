@@ -38,19 +38,19 @@ impl Checkup<'_> {
             lines.push(line);
         }
         if self.installed.is_empty() {
-            lines.push("none is installed; see them with: backtrail install --list".to_owned());
+            lines.push("no agent is set up; list the agents with: backtrail install --list".to_owned());
         }
         let here: Vec<&SessionState> = sessions.iter().filter(|state| state.root == self.root).collect();
         if let Some(newest) = here.first() {
             let prompts = plural(usize::try_from(newest.turn).unwrap_or(usize::MAX), "prompt");
             lines.push(format!(
-                "last heard of here: {} {}, {prompts} in its session",
+                "last event here: {} {}, {prompts} in its session",
                 newest.agent,
                 when(newest.heard, self.now)
             ));
             if let Some(problem) = newest.why_unprotected() {
                 is_well = false;
-                lines.push(format!("not protected: its last event got no checkpoint: {problem}"));
+                lines.push(format!("not protected: no checkpoint was taken for its last event: {problem}"));
             }
         }
         let log = self.log.lines();
@@ -81,12 +81,12 @@ impl Checkup<'_> {
     fn about(&self, agent: Agent, files: &[PathBuf], heard: Option<&SessionState>) -> (bool, String) {
         let files = files.iter().map(|file| file.display().to_string()).collect::<Vec<_>>().join(", ");
         match heard {
-            Some(state) => (true, format!("{agent}: {files}; last heard of {}", when(state.heard, self.now))),
+            Some(state) => (true, format!("{agent}: {files}; last event {}", when(state.heard, self.now))),
             // Codex silently skips hooks until the user trusts them.
             None if agent == Agent::Codex => {
-                (false, format!("{agent}: {files}; not heard of yet: trust them with /hooks in Codex"))
+                (false, format!("{agent}: {files}; no event yet: trust the hooks with /hooks in Codex"))
             }
-            None => (true, format!("{agent}: {files}; not heard of yet")),
+            None => (true, format!("{agent}: {files}; no event yet")),
         }
     }
 }

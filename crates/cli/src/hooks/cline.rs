@@ -53,7 +53,7 @@ fn tool(payload: &Payload<'_>, keys: &[&str]) -> Result<ToolCall, PayloadProblem
     let name = inner.first_text(&["toolName", "tool", "name"]);
     let input = ["parameters", "input"].iter().map(|key| inner.value(key)).find(|value| !value.is_null());
     Ok(ToolCall {
-        name: name.ok_or_else(|| PayloadProblem("it has no tool's name".into()))?,
+        name: name.ok_or_else(|| PayloadProblem("it has no tool name".into()))?,
         id: inner.first_text(&["id", "toolUseId"]),
         input: input.unwrap_or_default(),
     })

@@ -82,7 +82,9 @@ impl Front {
     /// Reads the payload and waits for the worker. Returns the answer for the agent.
     fn pass_on(&self, agent: Agent) -> Option<String> {
         if std::io::stdin().is_terminal() {
-            output::talk_of_hook("backtrail hook reads what an agent says on stdin; set it up with: backtrail install");
+            output::talk_of_hook(
+                "backtrail hook reads an agent's event on stdin; set up an agent with: backtrail install",
+            );
             return None;
         }
         let payload = match payload_of_agent() {
@@ -95,14 +97,18 @@ impl Front {
         let event = match event::read(agent, &payload) {
             Ok(event) => event.filter(is_of_interest)?,
             Err(problem) => {
-                self.problem("", None, &format!("a payload of {} bytes means nothing: {}", payload.len(), problem.0));
+                self.problem(
+                    "",
+                    None,
+                    &format!("a payload of {} bytes can't be understood: {}", payload.len(), problem.0),
+                );
                 return None;
             }
         };
         let mut worker = match self.start_worker(agent) {
             Ok(worker) => worker,
             Err(error) => {
-                let message = format!("no checkpoint was taken: no process can be started: {error}");
+                let message = format!("no checkpoint was taken: the process for it can't be started: {error}");
                 self.report_unprotected(None, &message, &event);
                 return None;
             }
@@ -142,8 +148,7 @@ impl Front {
             talk.lines().for_each(output::talk_of_hook);
             return match worker.wait() {
                 Ok(status) if !status.success() => {
-                    let message =
-                        format!("no checkpoint was taken: the process that was to take it ended with {status}");
+                    let message = format!("no checkpoint was taken: the process for it ended with {status}");
                     self.report_unprotected(Some(worker.id()), &message, event);
                     None
                 }
@@ -151,7 +156,7 @@ impl Front {
             };
         }
         let process = Some(worker.id());
-        let message = "the agent goes on; not protected yet: the checkpoint is still being taken";
+        let message = "the agent continues; not protected yet: the checkpoint is still being taken";
         self.add(Sort::Late, event.moment.word(), Some(event), message, process);
         output::talk_of_hook(&format!("backtrail: {message}"));
         None
@@ -202,7 +207,7 @@ impl Front {
             Ok(_) if output::is_hook_heard() => {}
             Ok(has_taken_one) => {
                 let is_late = has_taken_one && late_checkpoint::may_be_late(&event.moment);
-                let message = if is_late { late_checkpoint::MEANING } else { "done without the agent" };
+                let message = if is_late { late_checkpoint::MEANING } else { "done after the agent continued" };
                 self.add(Sort::Done, event.moment.word(), Some(&event), message, Some(std::process::id()));
             }
         }

@@ -136,8 +136,8 @@ fn parse(bytes: &[u8]) -> serde_json::Result<Value> {
 
 /// Parses an agent's payload. Returns `None` for an event that does not matter to checkpoints.
 pub(crate) fn read(agent: Agent, bytes: &[u8]) -> Result<Option<HookEvent>, PayloadProblem> {
-    let value = parse(bytes).map_err(|error| PayloadProblem(format!("it is no JSON: {error}")))?;
-    let object = value.as_object().ok_or_else(|| PayloadProblem("it is no object".into()))?;
+    let value = parse(bytes).map_err(|error| PayloadProblem(format!("it is not JSON: {error}")))?;
+    let object = value.as_object().ok_or_else(|| PayloadProblem("it is not an object".into()))?;
     let payload = Payload(object);
     // Some agents also run the hooks that are installed for other agents: the format shows which one sent the payload.
     if payload.0.contains_key("cursor_version") {

@@ -7,7 +7,8 @@ use super::event::Moment;
 use crate::output;
 
 /// The message about a late checkpoint.
-pub(crate) const MEANING: &str = "taken late, after the agent had gone on: what it did meanwhile may be in it";
+pub(crate) const MEANING: &str =
+    "taken late, after the agent continued: it may contain changes that the agent made meanwhile";
 
 /// The key in a checkpoint's metadata.
 const LATE: &str = "late";

@@ -60,7 +60,7 @@ impl SessionState {
 }
 
 fn problem_of(abandoned: &InQueue) -> String {
-    format!("the process that was to take it ended without a word ({})", abandoned.event)
+    format!("the process for it ended unexpectedly ({})", abandoned.event)
 }
 
 #[cfg(test)]

@@ -127,7 +127,7 @@ fn dropped_text(dropped: &[Skipped]) -> Option<String> {
         words.push(format!("and {} more", dropped.len() - MAX_NAMED));
     }
     Some(format!(
-        "These files of this workspace are not in checkpoints any more, so that a change to them can't be taken back: {}. \
+        "These files of this workspace are not in checkpoints any more, so a change to them can't be taken back: {}. \
          Tell the user before you change or delete them.",
         words.join(", ")
     ))
@@ -150,8 +150,8 @@ fn restored_text(workspace: &Workspace, restores: &[(CheckpointId, CheckpointId)
         return None;
     }
     Some(format!(
-        "Files of this workspace were restored to checkpoint {} since your last turn, so that what is on disk is not what \
-         you left: {}. Read a file again before you rely on it or edit it.",
+        "Files of this workspace were restored to checkpoint {} since your last turn, so these files on disk may not \
+         be as you left them: {}. Read a file again before you rely on it or edit it.",
         target.short(),
         in_words(&paths, all_named)
     ))
@@ -163,7 +163,7 @@ fn in_words(paths: &[String], all_named: bool) -> String {
         words.push(format!("and {} more", paths.len() - MAX_NAMED));
     }
     if !all_named {
-        words.push("and others, of which no list is kept".to_owned());
+        words.push("and others that are not listed".to_owned());
     }
     words.join(", ")
 }

@@ -162,7 +162,7 @@ impl Worker<'_> {
     /// Reports why the workspace's own settings are ignored, if they are.
     fn tell_of_spoilt_settings(&self, root: &Path) -> Result<(), Failure> {
         for problem in self.invocation(root).survey()?.problems {
-            let message = format!("{}; the file counts for nothing until that is mended", problem.message());
+            let message = format!("{}; the file is ignored until this is fixed", problem.message());
             self.report(&message);
         }
         Ok(())
@@ -188,7 +188,7 @@ impl Worker<'_> {
                 Some(workspace.save(&SaveRequest { turn: None, prompt: None, ..request }, clock)?)
             }
             Moment::Prompt(text) => {
-                let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or("a prompt without words");
+                let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or("an empty prompt");
                 let request = self.request(event, assignment, Kind::Turn, cut_at(first, 200));
                 let conversation = conversation(event).unwrap_or_else(|problem| {
                     (self.problem)(&problem);
@@ -283,7 +283,7 @@ fn metadata(event: &HookEvent) -> Map<String, Value> {
 /// can't be stored.
 fn conversation(event: &HookEvent) -> Result<Option<(String, Vec<u8>)>, String> {
     let Some(path) = &event.transcript else { return Ok(None) };
-    let not_kept = |why: String| format!("the conversation is not kept: {} {why}", path.display());
+    let not_kept = |why: String| format!("the conversation is not saved: {} {why}", path.display());
     let mut bytes = match read_transcript(path) {
         // Agents name the file before they write the first line.
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -300,7 +300,7 @@ fn conversation(event: &HookEvent) -> Result<Option<(String, Vec<u8>)>, String> 
 fn read_transcript(path: &Path) -> io::Result<Option<Vec<u8>>> {
     let metadata = fs::metadata(path)?;
     if !metadata.is_file() {
-        return Err(io::Error::other("it is no file"));
+        return Err(io::Error::other("it is not a file"));
     }
     if metadata.len() > MAX_TRANSCRIPT_BYTES {
         return Ok(None);

@@ -129,7 +129,7 @@ impl ConfigFile {
         if present == self.bytes {
             return Ok(());
         }
-        Err(io::Error::other("somebody else wrote to it at the same time; try again"))
+        Err(io::Error::other("another process wrote to it at the same time; try again"))
     }
 }
 
@@ -142,7 +142,7 @@ fn behind_links(path: &Path) -> io::Result<PathBuf> {
             Err(_) => return Ok(path),
         }
     }
-    Err(io::Error::other("too many links"))
+    Err(io::Error::other("too many symbolic links"))
 }
 
 /// Creates a directory with its parents. Returns the ones that were missing, outermost first.

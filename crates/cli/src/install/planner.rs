@@ -74,14 +74,16 @@ impl Planner<'_> {
                         text == ours || self.receipt(&file).is_some_and(|receipt| receipt.is_whole(text));
                     if !is_untouched && text.contains(OWN_MARK) {
                         let path = file.path.display();
-                        plan.notes.push(format!("{path} was changed by hand and stays; remove it yourself"));
+                        plan.notes.push(format!(
+                            "{path} was changed after the installation, so it stays; remove it yourself"
+                        ));
                     }
                     if is_untouched { String::new() } else { text.to_owned() }
                 }
             };
             if self.has_own(&file, &wanted.content)? {
                 let path = file.path.display();
-                plan.notes.push(format!("{path} has an entry of your own, which was there before and stays"));
+                plan.notes.push(format!("{path} has an entry of your own from before the installation, which stays"));
             }
             if cleaned != text {
                 plan.files.push(self.cleaned(file.clone(), cleaned));
@@ -163,11 +165,11 @@ impl Planner<'_> {
     ) -> Result<FilePlan, Error> {
         let present = text_of(&file)?;
         if file.exists() && !present.contains(OWN_MARK) {
-            let problem = format!("it is a file of your own; call `{}` from it", self.program.hook(self.agent));
+            let problem = format!("it is your own file; call `{}` from it", self.program.hook(self.agent));
             return Err(spoilt(&file.path, Problem(problem)));
         }
         if file.exists() && present != text && self.receipt(&file).is_some_and(|receipt| !receipt.is_all(present)) {
-            notes.push(format!("{} was changed by hand and stays", file.path.display()));
+            notes.push(format!("{} was changed after the installation, so it stays", file.path.display()));
             return Ok(self.unchanged(file, Vec::new()));
         }
         let mut draft = Draft::of("");
@@ -192,7 +194,7 @@ impl Planner<'_> {
                 Found::Nothing | Found::Outdated(_) => true,
                 Found::Adapted => self.look().at(&base_value, wish) == Found::Nothing,
                 Found::Foreign => {
-                    notes.push(format!("{} has an entry of that name, which stays", file.path.display()));
+                    notes.push(format!("{} already has an entry of that name, which stays", file.path.display()));
                     false
                 }
             }
@@ -285,7 +287,7 @@ impl Planner<'_> {
                 return Ok(self.unchanged(file, own));
             }
             Present::Server { command, args, .. } if !self.is_our_server(command, args) => {
-                notes.push(format!("{} has a server of that name, which stays", file.path.display()));
+                notes.push(format!("{} already has a server of that name, which stays", file.path.display()));
                 return Ok(self.unchanged(file, Vec::new()));
             }
             Present::SomethingElse => {

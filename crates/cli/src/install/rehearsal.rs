@@ -32,7 +32,7 @@ pub(crate) struct Rehearsal {
 /// Runs the command line with a sample prompt.
 pub(crate) fn rehearse(agent: Agent, line: &str, invocation: &Invocation) -> Result<Rehearsal, Failure> {
     let temporary = std::env::temp_dir();
-    let failed = |source: io::Error| Error::Io { action: "rehearse in", path: std::env::temp_dir(), source };
+    let failed = |source: io::Error| Error::Io { action: "test the hook in", path: std::env::temp_dir(), source };
     let scratch = temporary.canonicalize().and_then(|place| TempDir::with_prefix_in("backtrail-install-", place));
     let scratch = scratch.map_err(failed)?;
     let project = scratch.path().join("project");
@@ -63,11 +63,11 @@ pub(crate) fn rehearse(agent: Agent, line: &str, invocation: &Invocation) -> Res
     let filter = ListFilter { kind: Some(Kind::Turn), session: Some(sample::SESSION.into()), ..ListFilter::default() };
     let has_checkpoint = !there.list(&filter)?.is_empty();
     let said = String::from_utf8_lossy(&done.stderr);
-    let said = said.lines().next().unwrap_or("it says nothing").to_owned();
+    let said = said.lines().next().unwrap_or("it printed nothing").to_owned();
     let problem = match done.status.code() {
         Some(0) if has_checkpoint => None,
-        Some(0) => Some(format!("it made no checkpoint ({said})")),
-        Some(code) => Some(format!("it ended with {code} ({said})")),
+        Some(0) => Some(format!("it took no checkpoint ({said})")),
+        Some(code) => Some(format!("it exited with {code} ({said})")),
         None => Some(format!("it was killed ({said})")),
     };
     let place = scratch.path().to_owned();

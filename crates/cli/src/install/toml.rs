@@ -128,7 +128,7 @@ pub(crate) fn add(draft: &mut Draft, server: &Server) -> Result<(), Problem> {
         return Ok(());
     }
     // The top-level table is an inline table, which can't be extended elsewhere: the server is inserted before its end.
-    let no_room = || Problem(format!("{:?} has no room for a server", server.table));
+    let no_room = || Problem(format!("a server can't be added to {:?}", server.table));
     let document = Document::parse(text).map_err(|_| no_room())?;
     let table = document.get(server.table).and_then(Item::as_inline_table).ok_or_else(no_room)?;
     let end = table.span().ok_or_else(no_room)?.end;

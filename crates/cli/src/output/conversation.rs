@@ -40,16 +40,20 @@ impl<'a, A> WithConversation<'a, A> {
 pub(crate) fn conversation_text(fork: &Fork) -> String {
     let title = fork.agent.title();
     let prompt = first_line(&fork.before);
-    let exit = if fork.is_live { format!("exit {title}, which still runs, then run") } else { "go on with".to_owned() };
+    let exit = if fork.is_live {
+        format!("exit {title}, which is still running, then run")
+    } else {
+        "continue with".to_owned()
+    };
     match &fork.copy {
         Some(copy) => format!(
-            "the conversation up to \"{prompt}\" is a session of its own now, in {}\n{exit}: {}\n",
+            "the conversation up to \"{prompt}\" is now a new session, in {}\n{exit}: {}\n",
             visible_path(&copy.path),
             fork.command
         ),
         None if fork.command.starts_with("backtrail") => {
-            format!("{title} can't go on from a file; the conversation can be read with: {}\n", fork.command)
+            format!("{title} can't continue from a file; read the conversation with: {}\n", fork.command)
         }
-        None => format!("nothing had been said before \"{prompt}\"; start anew with: {}\n", fork.command),
+        None => format!("the conversation was empty before \"{prompt}\"; start a new one with: {}\n", fork.command),
     }
 }

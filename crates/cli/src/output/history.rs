@@ -56,9 +56,9 @@ impl HistoryTable<'_> {
         let said = match (on_disk, same) {
             (OnDisk::As(_), Some(checkpoint)) => format!("the version of {}", title(checkpoint)),
             (OnDisk::As(_), None) => "a saved version".to_owned(),
-            (OnDisk::Unsaved, _) => "a version that is not saved".to_owned(),
+            (OnDisk::Unsaved, _) => "an unsaved version".to_owned(),
             (OnDisk::Gone, _) => "nothing".to_owned(),
-            (OnDisk::LeftOut, _) => "something that checkpoints leave out".to_owned(),
+            (OnDisk::LeftOut, _) => "something that checkpoints skip".to_owned(),
         };
         let line = cut(&format!("on disk now: {said}"), self.width);
         let id = same.map(|checkpoint| checkpoint.id.short()).unwrap_or_default();

@@ -90,7 +90,7 @@ pub(crate) fn after_install_text(after: &AfterInstall) -> String {
     }
     if after.rehearsal.problem.is_none() {
         let (line, took) = (visible(&after.rehearsal.line), after.rehearsal.took.as_millis());
-        out.push_str(&format!("a sample prompt through `{line}` made a checkpoint, in {took} ms\n"));
+        out.push_str(&format!("tested `{line}` with a sample prompt: it took a checkpoint in {took} ms\n"));
     }
     out.push_str(&format!("next: {}\n", after.needs));
     out
@@ -136,8 +136,8 @@ pub(crate) fn agents_text(agents: &[AgentListed], paint: Paint) -> String {
     let mut out = String::new();
     for listed in agents {
         let run = match listed.agent.version_run() {
-            Some(version) => format!("run with {version}"),
-            None => "by its documentation".to_owned(),
+            Some(version) => format!("tested with {version}"),
+            None => "made from its documentation".to_owned(),
         };
         let state = if listed.installed.is_empty() { "" } else { ", installed" };
         let name = paint.heading(pad(listed.agent.name(), names));

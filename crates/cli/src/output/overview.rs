@@ -59,15 +59,15 @@ fn unsaved(status: &Status, now: &Zoned, paint: Paint) -> String {
 }
 
 fn next_commands(found: &Overview<'_>, paint: Paint) -> String {
-    let save = ("save \"what this is\"", "take a checkpoint");
+    let save = ("save \"a message\"", "take a checkpoint");
     let list = ("list", "see all checkpoints");
     let mut commands = match (found.newest, found.status.changes.as_slice()) {
-        ([], _) => vec![save, ("demo", "watch a save and an accident in a scratch directory")],
-        (_, []) => vec![list, ("show @", "see what the last one changed")],
+        ([], _) => vec![save, ("demo", "see a save, an accident and a restore in a temporary directory")],
+        (_, []) => vec![list, ("show @", "see what the last checkpoint changed")],
         _ => vec![
-            ("diff", "see what is unsaved, line by line"),
+            ("diff", "see the unsaved changes line by line"),
             save,
-            ("restore @", "set what is unsaved aside, and go back to the last checkpoint"),
+            ("restore @", "go back to the last checkpoint; unsaved changes are kept"),
             list,
         ],
     };

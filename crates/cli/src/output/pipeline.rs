@@ -52,7 +52,7 @@ impl From<&[Outcome]> for PipelineJson {
 pub(crate) fn pipeline_plan_text(pipeline: &Pipeline) -> String {
     let mut text = format!("{}\n", visible(&pipeline.name));
     for (index, step) in pipeline.steps.iter().enumerate() {
-        let passed_over = if index < pipeline.first { " (passed over)" } else { "" };
+        let passed_over = if index < pipeline.first { " (not run)" } else { "" };
         text.push_str(&format!("{:>3}. {}{passed_over}\n", index + 1, visible(&step.name)));
         details(step).iter().for_each(|detail| text.push_str(&format!("     {detail}\n")));
     }
@@ -77,8 +77,8 @@ fn details(step: &Step) -> Vec<String> {
     }
     match step.on_failure {
         OnFailure::Stop => {}
-        OnFailure::Continue => details.push("go on if it fails".into()),
-        OnFailure::Rollback => details.push("take it back if it fails".into()),
+        OnFailure::Continue => details.push("continue if it fails".into()),
+        OnFailure::Rollback => details.push("roll back if it fails".into()),
     }
     details
 }

@@ -53,7 +53,7 @@ fn draw(progress: &Progress, doing: &'static str, stopped: &mpsc::Receiver<()>) 
         line.set_message(match progress.entries() {
             // It waits for another process.
             0 => format!("{doing}…"),
-            entries => format!("{doing}: {entries} entries, {} read", bytes(progress.bytes())),
+            entries => format!("{doing}: entries {entries}, read {}", bytes(progress.bytes())),
         });
         line.tick();
     }

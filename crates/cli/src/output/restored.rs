@@ -62,7 +62,7 @@ fn lines(word: &str, conflicts: &[Conflict]) -> String {
 
 /// What would happen.
 pub(crate) fn plan_text(plan: &RestorePlan, lacking: &[Dropped], target: &Checkpoint, paint: Paint) -> String {
-    let git = plan.git().map(|git| format!("git would stand on {}\n", standing(git))).unwrap_or_default();
+    let git = plan.git().map(|git| format!("git would be on {}\n", standing(git))).unwrap_or_default();
     if plan.changes.is_empty() && plan.conflicts.is_empty() {
         if !git.is_empty() {
             return git + &staying(plan);
@@ -71,12 +71,12 @@ pub(crate) fn plan_text(plan: &RestorePlan, lacking: &[Dropped], target: &Checkp
             return format!("restoring {} would change no file\n{}", title(target), staying(plan));
         }
         if !target.complete {
-            return format!("nothing to bring back; {}\n", removes_nothing(target, "would be"));
+            return format!("nothing to restore; {}\n", removes_nothing(target, "would be"));
         }
         if !lacking.is_empty() {
-            return format!("nothing that {} holds would change\n", title(target));
+            return format!("no file of {} would change\n", title(target));
         }
-        return format!("nothing to do: the files are those of {}\n", title(target));
+        return format!("nothing to do: the files are already those of {}\n", title(target));
     }
     let mut text = format!("restoring {} would change:\n{}", title(target), change_list(&plan.changes, paint));
     text.push_str(&git);
@@ -90,7 +90,7 @@ pub(crate) fn plan_text(plan: &RestorePlan, lacking: &[Dropped], target: &Checkp
 
 /// Why what is new stays where an incomplete checkpoint is restored.
 fn removes_nothing(target: &Checkpoint, is: &str) -> String {
-    format!("{} is incomplete, so nothing {is} removed (--exact would)", title(target))
+    format!("{} is incomplete, so nothing {is} removed (use --exact to remove files)", title(target))
 }
 
 fn removed(changes: &[Change]) -> usize {
@@ -109,7 +109,7 @@ pub(crate) fn restored_text(
     let named = title(target);
     let said = taken_back.unwrap_or_else(|| "the last restore".to_owned());
     if let (true, Some(git)) = (done.changes.is_empty(), &done.git) {
-        return format!("no file had to change; git stands on {}", standing(git));
+        return format!("no file had to change; git is on {}", standing(git));
     }
     if done.changes.is_empty() {
         return match direction {
@@ -117,10 +117,10 @@ pub(crate) fn restored_text(
                 format!("no file was changed; not all of {named} could be restored")
             }
             Direction::Forward if !target.complete => {
-                format!("nothing to bring back; {}", removes_nothing(target, "was"))
+                format!("nothing to restore; {}", removes_nothing(target, "was"))
             }
-            Direction::Forward if !lacking.is_empty() => format!("nothing that {named} holds had to change"),
-            Direction::Forward => format!("nothing to do: the files are those of {named}"),
+            Direction::Forward if !lacking.is_empty() => format!("no file of {named} had to change"),
+            Direction::Forward => format!("nothing to do: the files are already those of {named}"),
             Direction::Undo => format!("took back {said}: no file had to change"),
             Direction::Redo => format!("took back the undo of {said}: no file had to change"),
         };
@@ -138,7 +138,7 @@ pub(crate) fn restored_text(
         text.push_str(&format!("\n  and {} more", done.changes.len() - named));
     }
     if let Some(git) = &done.git {
-        text.push_str(&format!("\ngit stands on {}", standing(git)));
+        text.push_str(&format!("\ngit is on {}", standing(git)));
     }
     if direction == Direction::Forward && !target.complete && removed(&done.changes) == 0 {
         text.push_str(&format!("\n{}", removes_nothing(target, "was")));
@@ -173,10 +173,10 @@ pub(crate) fn restored_warnings(done: &RestoreOutcome) -> Vec<String> {
 pub(crate) fn lacking_warnings(lacking: &[Dropped]) -> Vec<String> {
     let line = |dropped: &Dropped| {
         let (path, reason) = (visible(dropped.path.as_bytes()), dropped.reason.as_str());
-        format!("can't come back: {path} ({reason}); the last checkpoint with it is {}", dropped.held_by.short())
+        format!("can't be restored: {path} ({reason}); the last checkpoint with it is {}", dropped.held_by.short())
     };
     let more = lacking.len().saturating_sub(FIRST_NAMED);
-    let rest = (more > 0).then(|| format!("and {more} more can't come back (all of them with --json)"));
+    let rest = (more > 0).then(|| format!("and {more} more can't be restored (list all with --json)"));
     lacking.iter().take(FIRST_NAMED).map(line).chain(rest).collect()
 }
 
@@ -239,7 +239,7 @@ mod tests {
 
     #[test]
     fn an_incomplete_checkpoint_says_that_it_removes_nothing() {
-        let why = "is incomplete, so nothing was removed (--exact would)";
+        let why = "is incomplete, so nothing was removed (use --exact to remove files)";
         assert!(said(false, Vec::new(), Vec::new()).contains(why));
         assert!(said(false, vec![change(ChangeStatus::Modified)], Vec::new()).contains(why));
         assert!(!said(false, vec![change(ChangeStatus::Deleted)], Vec::new()).contains(why));
@@ -249,7 +249,7 @@ mod tests {
     #[test]
     fn what_could_not_be_restored_is_not_called_done() {
         let conflict = Conflict { path: WorkspacePath::new("f").unwrap(), reason: "a special file".into(), kept: None };
-        assert!(said(true, Vec::new(), Vec::new()).starts_with("nothing to do: the files are those of"));
+        assert!(said(true, Vec::new(), Vec::new()).starts_with("nothing to do: the files are already those of"));
         assert!(said(true, Vec::new(), vec![conflict]).starts_with("no file was changed; not all of"));
     }
 }

@@ -54,11 +54,13 @@ pub(crate) fn saved_warnings(saved: &Saved) -> Vec<String> {
     warnings.extend(still_captured(saved));
     if !saved.checkpoint.complete {
         let id = saved.checkpoint.id.short();
-        warnings.push(format!("{id} is incomplete: it lacks what could not be read"));
+        warnings.push(format!("{id} is incomplete: some files could not be read"));
     }
     if saved.created && saved.is_first && saved.bytes > MUCH_BYTES {
-        warnings
-            .push(format!("this first checkpoint holds {}; what need not be kept can be left out", bytes(saved.bytes)));
+        warnings.push(format!(
+            "this first checkpoint holds {}; you can exclude directories that need no protection",
+            bytes(saved.bytes)
+        ));
     }
     warnings.extend(saved.not_applied.iter().map(ToString::to_string));
     warnings
@@ -74,7 +76,7 @@ pub(crate) fn dropped_warnings(saved: &Saved) -> Vec<String> {
     let named = saved.dropped.iter().take(MAX_DROPPED).map(line);
     let more = saved.dropped.len().saturating_sub(MAX_DROPPED);
     named
-        .chain((more > 0).then(|| format!("and {more} more are not protected any more (all of them with --json)")))
+        .chain((more > 0).then(|| format!("and {more} more are not protected any more (list all with --json)")))
         .collect()
 }
 
@@ -88,7 +90,7 @@ fn size_of(saved: &Saved, skipped: &Skipped) -> Option<String> {
 pub(crate) fn uncaptured_warnings(uncaptured: &[Skipped]) -> Vec<String> {
     let line = |skipped: &Skipped| {
         let path = visible(skipped.path.as_bytes());
-        format!("{path} was saved, and would be left out now: {}", skipped.reason.as_str())
+        format!("{path} was saved before, but would be skipped now: {}", skipped.reason.as_str())
     };
     uncaptured.iter().map(line).collect()
 }
@@ -107,7 +109,7 @@ pub(crate) fn exclude_commands(saved: &Saved) -> Vec<String> {
 fn unapplied_rules(saved: &Saved) -> Vec<String> {
     let line = |path: &PathBuf| {
         let path = visible(path.as_os_str().as_bytes());
-        format!("{path} is larger than 1 MiB and is not applied: what it names is captured")
+        format!("{path} is larger than 1 MiB and is not applied: the paths that it names are captured")
     };
     saved.unapplied_rules.iter().map(line).collect()
 }
@@ -125,7 +127,7 @@ fn still_captured(saved: &Saved) -> Option<String> {
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     (!named.is_empty()).then(|| {
         let named = named.join(", ");
-        format!("still captured although ignored now: {named}{more} (leave them out with: backtrail {command})")
+        format!("still captured although ignored now: {named}{more} (exclude them with: backtrail {command})")
     })
 }
 
@@ -163,10 +165,10 @@ fn left_out(saved: &Saved) -> Vec<String> {
         .map(|skipped| {
             let path = visible(skipped.path.as_bytes());
             let size = size_of(saved, skipped).map(|size| format!(" ({size})")).unwrap_or_default();
-            format!("left out {path}: {}{size}", skipped.reason.as_str())
+            format!("skipped {path}: {}{size}", skipped.reason.as_str())
         })
         .collect();
     let more = lines.len().saturating_sub(MAX_NAMED);
-    let rest = (more > 0).then(|| format!("and {more} more were left out"));
+    let rest = (more > 0).then(|| format!("and {more} more were skipped"));
     lines.into_iter().take(MAX_NAMED).chain(rest).collect()
 }

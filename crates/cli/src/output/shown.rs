@@ -34,8 +34,8 @@ pub(crate) fn shown(shown: &Shown, dropped: &[Skipped], now: &Zoned, paint: Pain
     out.push_str(&format!("\n{}\n{}", paint.heading(heading), change_list(&shown.changes, paint)));
     if let Some(done) = &shown.turn_changes {
         let heading = match done.len() {
-            0 => "nothing was done for this prompt, as far as checkpoints tell".to_owned(),
-            count => format!("done for this prompt: {}", plural(count, "change")),
+            0 => "no checkpoint has changes for this prompt".to_owned(),
+            count => format!("changed for this prompt: {}", plural(count, "change")),
         };
         out.push_str(&format!("\n{}\n{}", paint.heading(heading), change_list(done, paint)));
     }
@@ -71,7 +71,7 @@ fn facts(checkpoint: &Checkpoint, now: &Zoned) -> Vec<(&'static str, String)> {
         add("covers", Some(visible(path.as_bytes())));
     }
     add("pinned", checkpoint.pinned.then(|| "yes".to_owned()));
-    add("incomplete", (!checkpoint.complete).then(|| "something in it could not be read".to_owned()));
+    add("incomplete", (!checkpoint.complete).then(|| "some files could not be read".to_owned()));
     add("late", hooks::is_late(checkpoint).then(|| hooks::MEANING_OF_LATE.to_owned()));
     facts
 }

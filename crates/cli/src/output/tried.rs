@@ -14,7 +14,7 @@ pub(crate) fn rolled_back_sentence(done: &RestoreOutcome) -> String {
     if done.changes.is_empty() {
         return "rolled back: no file had to change".to_owned();
     }
-    format!("rolled back: {}; bring it back with: backtrail undo", summary(&done.changes))
+    format!("rolled back: {}; bring the changes back with: backtrail undo", summary(&done.changes))
 }
 
 /// No more paths than this are named one by one.
@@ -29,9 +29,9 @@ pub(crate) fn not_taken_back_sentence(paths: &[WorkspacePath]) -> Option<String>
     let named: Vec<String> = paths.iter().take(MAX_NAMED).map(name).collect();
     let more = match paths.len() - named.len() {
         0 => String::new(),
-        more => format!(", and {more} more (all of them with --json)"),
+        more => format!(", and {more} more (list all with --json)"),
     };
-    Some(format!("still as the command left it: {}{more}", named.join(", ")))
+    Some(format!("still changed by the command: {}{more}", named.join(", ")))
 }
 
 /// Tells that a command moved HEAD of the user's repository; `None` if it did not.
@@ -61,7 +61,7 @@ fn position_words(position: &GitPosition) -> String {
 
 /// The next step, where a failed command's work is still there.
 pub(crate) fn way_to_take_back(checkpoint: CheckpointId) -> String {
-    format!("take it back with: backtrail restore {}", checkpoint.short())
+    format!("restore the workspace with: backtrail restore {}", checkpoint.short())
 }
 
 /// Why a failed command's work is still there, and the next step, in a sentence.
@@ -73,7 +73,7 @@ pub(crate) fn not_rolled_back_sentence(failure: &Failure) -> String {
 /// What becomes of the way back meanwhile.
 pub(crate) fn stays_pinned_sentence(checkpoint: CheckpointId) -> String {
     let short = checkpoint.short();
-    format!("checkpoint {short} stays pinned until you let go of it: backtrail unpin {short}")
+    format!("checkpoint {short} stays pinned; unpin it with: backtrail unpin {short}")
 }
 
 /// Why what a command did could not be taken back.

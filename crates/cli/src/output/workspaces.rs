@@ -290,10 +290,12 @@ pub(crate) fn workspaces_text(entries: &[WorkspaceEntry], now: &Zoned, paint: Pa
     let line = |(entry, [size, count, newest]): (&WorkspaceEntry, &[String; 3])| {
         let state = match &entry.moved_to {
             _ if entry.exists => String::new(),
-            _ if entry.is_kept => format!("  {}", paint.warning(format!("(kept: {})", visible_path(&entry.store)))),
+            _ if entry.is_kept => {
+                format!("  {}", paint.warning(format!("(no longer in use: {})", visible_path(&entry.store))))
+            }
             Some(moved) => format!("  {}", paint.warning(format!("(moved to {})", visible_path(moved)))),
             None if entry.is_gone => format!("  {}", paint.removed("(gone)")),
-            None => format!("  {}", paint.warning("(not there now)")),
+            None => format!("  {}", paint.warning("(not available now)")),
         };
         let size = format!("{}{size}", " ".repeat(widths[0].saturating_sub(columns(size))));
         format!("{size}  {}  {}  {}{state}\n", pad(count, widths[1]), pad(newest, widths[2]), visible_path(&entry.path))

@@ -14,7 +14,8 @@ pub(crate) struct AgentCommand {
 impl AgentCommand {
     /// Parses a template. The error describes the problem.
     pub(crate) fn parse(template: &str) -> Result<Self, String> {
-        let words = shlex::split(template).ok_or_else(|| format!("the agent command `{template}` has open quotes"))?;
+        let words =
+            shlex::split(template).ok_or_else(|| format!("the agent command `{template}` has an unclosed quote"))?;
         if words.is_empty() {
             return Err("the agent command is empty".into());
         }

@@ -122,7 +122,7 @@ fn line<T>(written: &Spanned<T>) -> u64 {
 fn every_n_steps(file: &PipelineFile) -> Result<Option<u64>> {
     let every = file.checkpoints.every_n_steps.as_ref();
     if let Some(every) = every.filter(|every| !(1..=50).contains(&every.value)) {
-        let message = format!("every_n_steps is {}, but goes from 1 to 50", every.value);
+        let message = format!("every_n_steps is {}, but must be from 1 to 50", every.value);
         return Err(Problem::at(line(every), message));
     }
     let is_enabled = file.checkpoints.enabled.unwrap_or(true);
@@ -147,20 +147,19 @@ fn variables(file: &PipelineFile, request: &Request<'_>) -> Result<Variables> {
 }
 
 fn bad_variable(name: &str) -> String {
-    format!("{name:?} can't be the name of a variable: write letters, digits and _, with no digit first")
+    format!("{name:?} can't be the name of a variable: use letters, digits and _, and no digit at the start")
 }
 
 fn step_name(section: &Section, index: usize, before: &[(Step, &Section)]) -> Result<String> {
     let Some(name) = &section.value.name else { return Ok(format!("step-{}", index + 1)) };
     if name.value.trim().is_empty() || name.value.chars().any(char::is_control) {
-        return Err(Problem::at(line(name), "name has to be one line, and not empty"));
+        return Err(Problem::at(line(name), "name must be one line and not empty"));
     }
     if before.iter().any(|(step, _)| step.name == name.value) {
-        return Err(Problem::at(line(name), format!("name: there is another step {:?} before this one", name.value)));
+        return Err(Problem::at(line(name), format!("name: an earlier step is already called {:?}", name.value)));
     }
     if section.value.checkpoint && validate_name(&name.value).is_err() {
-        let message =
-            format!("name: a checkpoint can't be called {:?}: it would be read as something else", name.value);
+        let message = format!("name: a checkpoint can't be called {:?}: it has another meaning", name.value);
         return Err(Problem::at(line(name), message));
     }
     Ok(name.value.clone())
@@ -244,7 +243,7 @@ impl Planner<'_> {
             return AgentCommand::parse(template).map_err(|why| Problem::anywhere(format!("in your settings: {why}")));
         }
         let hint =
-            "name one with --agent 'claude -p {prompt}', as agent in the file, or under [pipelines] in your settings";
+            "set one with --agent 'claude -p {prompt}', as agent in the file, or under [pipelines] in your settings";
         Err(Problem::at(line(section), format!("step {name:?} has a prompt, but there is no agent for it"))
             .with_hint(hint))
     }
@@ -271,8 +270,8 @@ impl Planner<'_> {
             let Work::Prompt { agent, .. } = &step.work else { continue };
             if !(self.request.has_program)(agent.program()) {
                 let message =
-                    format!("step {:?}: there is no program {:?} to be its agent", step.name, agent.program());
-                let hint = "install it, or name another with --agent 'COMMAND {prompt}'";
+                    format!("step {:?}: its agent, the program {:?}, was not found", step.name, agent.program());
+                let hint = "install it, or choose another with --agent 'COMMAND {prompt}'";
                 return Err(Problem::at(line(*section), message).with_hint(hint));
             }
         }
@@ -284,7 +283,7 @@ fn timeout(written: &Spanned<String>) -> Result<Duration> {
     let parsed =
         seconds_or_duration(&written.value).map_err(|why| Problem::at(line(written), format!("timeout: {why}")))?;
     if parsed.is_zero() {
-        return Err(Problem::at(line(written), "timeout: a step needs more time than none"));
+        return Err(Problem::at(line(written), "timeout: it must be more than 0"));
     }
     Ok(parsed)
 }
@@ -313,9 +312,8 @@ fn uses<'s>(step: &'s Step, section: &Section) -> Vec<(&'static str, u64, &'s st
 fn unknown_variable(key: &str, at: u64, name: &str, not_run: &[(Step, &Section)], has_earlier: bool) -> Problem {
     let problem = Problem::at(at, format!("{key}: there is no variable {{{{{name}}}}}"));
     if let Some((step, _)) = not_run.iter().find(|(step, _)| step.output_var.as_deref() == Some(name)) {
-        return problem
-            .with_hint(format!("step {:?}, which is not run, would set it; give it with --var {name}=…", step.name));
+        return problem.with_hint(format!("step {:?} sets it, but is not run; set it with --var {name}=…", step.name));
     }
     let earlier = if has_earlier { ", or set it with output_var in an earlier step" } else { "" };
-    problem.with_hint(format!("put it under variables, give it with --var {name}=…{earlier}"))
+    problem.with_hint(format!("define it under variables, set it with --var {name}=…{earlier}"))
 }

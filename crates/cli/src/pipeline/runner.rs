@@ -142,7 +142,7 @@ impl Runner<'_> {
         match self.is_wanted(step, variables) {
             Ok(true) => {}
             Ok(false) => {
-                output.note("skipped: its condition does not hold");
+                output.note("skipped: its condition is false");
                 return Ok(Outcome::of_none(step, Status::Skipped));
             }
             Err(attempt) => return Ok(self.failed(step, &attempt, Before::default(), began)),
@@ -286,12 +286,12 @@ impl Runner<'_> {
 fn value_of(said: Vec<u8>) -> Result<String, Trouble> {
     if said.len() > MAX_OUTPUT_BYTES {
         return Err(Trouble::Output(format!(
-            "it said more than the {MAX_OUTPUT_BYTES} bytes that output_var can take"
+            "its output is longer than the {MAX_OUTPUT_BYTES} bytes that output_var can hold"
         )));
     }
-    let text = String::from_utf8(said).map_err(|_| Trouble::Output("it said what is not UTF-8".into()))?;
+    let text = String::from_utf8(said).map_err(|_| Trouble::Output("its output is not UTF-8".into()))?;
     if text.contains('\0') {
-        return Err(Trouble::Output("it said a NUL, which no variable can hold".into()));
+        return Err(Trouble::Output("its output contains a NUL character, which a variable can't hold".into()));
     }
     Ok(text.trim_end_matches(['\n', '\r']).to_owned())
 }
@@ -343,7 +343,7 @@ impl Attempt {
 
     fn describe(&self) -> String {
         match &self.problem {
-            None => format!("{} did well", self.what),
+            None => format!("{} succeeded", self.what),
             Some(Trouble::Ended(ended)) => format!("{} {}", self.what, ended.describe()),
             Some(Trouble::Check(command, ended)) => format!("{} {}: {command}", self.what, ended.describe()),
             Some(Trouble::Output(problem)) => problem.clone(),

@@ -70,7 +70,9 @@ impl Address {
                 Some(number) => number.parse().ok(),
                 None => None,
             };
-            return back.map(|back| Self::Current { back }).ok_or_else(|| invalid("write @, or @~N where N is a number"));
+            return back
+                .map(|back| Self::Current { back })
+                .ok_or_else(|| invalid("write @, or @~N where N is a number"));
         }
         if word == "latest" {
             return Ok(Self::Latest);

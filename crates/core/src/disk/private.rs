@@ -230,7 +230,11 @@ pub(crate) fn write_at(file: &File, bytes: &[u8], offset: u64) -> io::Result<()>
     file.write_all_at(bytes, offset)?;
     let mut written = vec![0; bytes.len()];
     file.read_exact_at(&mut written, offset)?;
-    if written == bytes { Ok(()) } else { Err(io::Error::other("the file does not contain the bytes that were written")) }
+    if written == bytes {
+        Ok(())
+    } else {
+        Err(io::Error::other("the file does not contain the bytes that were written"))
+    }
 }
 
 /// Returns an error if a file is not as long as it should be after a write. A system may report bytes as written that

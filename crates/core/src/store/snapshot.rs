@@ -461,7 +461,8 @@ impl Modes {
             match entry.filename.as_bytes() {
                 b"m" => {
                     let list = reader.read(entry.oid, ObjectKind::Blob)?;
-                    modes.exceptions = parse_exceptions(&list).ok_or_else(|| damaged("its list of permissions can't be parsed".into()))?;
+                    modes.exceptions = parse_exceptions(&list)
+                        .ok_or_else(|| damaged("its list of permissions can't be parsed".into()))?;
                 }
                 b"d" => {
                     let list = reader.read(entry.oid, ObjectKind::Tree)?;

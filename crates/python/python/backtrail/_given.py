@@ -35,7 +35,7 @@ def text(what: str, value: str) -> str:
     try:
         value.encode()
     except UnicodeEncodeError:
-        raise UsageError(f"{what} is {value!r}, which has half a character in it") from None
+        raise UsageError(f"{what} is {value!r}, which contains half a character (a lone surrogate)") from None
     return value
 
 
@@ -73,7 +73,7 @@ def _in_utc(name: str, moment: datetime) -> int:
     try:
         return milliseconds(moment)
     except (OverflowError, ValueError):
-        raise UsageError(f"{name} is {moment}, which can't be told in UTC") from None
+        raise UsageError(f"{name} is {moment}, which can't be converted to UTC") from None
 
 
 def age(older_than: datetime | timedelta) -> int:

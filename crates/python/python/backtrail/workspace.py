@@ -425,11 +425,11 @@ class Workspace:
         """
         if older_than is None:
             if kind is not None:
-                raise UsageError("kind says which of the older ones go: give older_than, too")
+                raise UsageError("kind works only with older_than; give older_than, too")
             words = [given.word(checkpoint) for checkpoint in checkpoints]
             return self._run(lambda ids: ids, self._native.delete, words, force)
         if checkpoints:
-            raise UsageError("name checkpoints or give older_than, not both")
+            raise UsageError("give checkpoints or older_than, not both")
         age = given.age(older_than)
         return self._run(lambda ids: ids, self._native.delete_older, age, {"kind": kind}, force)
 
@@ -462,7 +462,7 @@ class Workspace:
     def forget(self, *, yes: bool) -> None:
         """Removes the store with all its checkpoints. The workspace itself is not touched."""
         if yes is not True:
-            raise UsageError("this removes all checkpoints for good; go on with forget(yes=True)")
+            raise UsageError("this removes all checkpoints for good; confirm with forget(yes=True)")
         if self._run(bool, self._native.has_store):
             forget_store(self._native.store, self._options["wait"])
 
@@ -481,7 +481,7 @@ class Workspace:
         operation raises `CallbackError`, which has its result. What this returns removes the callback again.
         """
         if event not in EVENTS:
-            raise UsageError(f"there is no event {event!r}; events are {', '.join(EVENTS)}")
+            raise UsageError(f"there is no event {event!r}; the events are {', '.join(EVENTS)}")
         if not callable(callback):
             raise TypeError(f"a callback is a function, not {type(callback).__name__}")
         self._callbacks[event].append(callback)

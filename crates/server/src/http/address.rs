@@ -10,11 +10,11 @@ pub fn parse_address(text: &str) -> Result<SocketAddr, String> {
         return Ok(local(port));
     }
     let address: SocketAddr =
-        text.parse().map_err(|_| "it is no address; write it like 127.0.0.1:7420, or just a port".to_owned())?;
+        text.parse().map_err(|_| "it is not an address; write it like 127.0.0.1:7420, or only a port".to_owned())?;
     if address.ip().is_loopback() {
         Ok(address)
     } else {
-        Err("it can be reached from other machines; only loopback addresses, such as 127.0.0.1, are served".to_owned())
+        Err("it can be reached from other machines; only loopback addresses, such as 127.0.0.1, are allowed".to_owned())
     }
 }
 
@@ -34,7 +34,7 @@ mod tests {
             assert!(text(bad).is_err_and(|why| why.contains("other machines")), "{bad:?}");
         }
         for bad in ["", "localhost", "example.com:80", "127.0.0.1", "70000", "127.0.0.1:70000", ":7420", "-1"] {
-            assert!(text(bad).is_err_and(|why| why.contains("no address")), "{bad:?}");
+            assert!(text(bad).is_err_and(|why| why.contains("not an address")), "{bad:?}");
         }
     }
 }

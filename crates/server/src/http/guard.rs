@@ -36,9 +36,9 @@ impl Refused {
     pub(super) fn sentence(self) -> &'static str {
         match self {
             Self::Host => "the Host header names another machine or port",
-            Self::Origin => "the Origin header names a web page of another place",
+            Self::Origin => "the Origin header names a web page of another site",
             Self::Token => "send the token as: Authorization: Bearer TOKEN",
-            Self::Path => "there is only /mcp",
+            Self::Path => "the only path is /mcp",
         }
     }
 }

@@ -23,10 +23,10 @@ pub enum TokenError {
         length: usize,
     },
     /// It would not survive in a header.
-    #[error("the token may have letters, digits and - . _ ~ + / = alone")]
+    #[error("the token may contain only letters, digits and - . _ ~ + / =")]
     Characters,
     /// The system has no random bytes.
-    #[error("can't make a token: {0}")]
+    #[error("can't create a token: {0}")]
     NoRandomBytes(String),
 }
 

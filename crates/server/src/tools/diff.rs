@@ -16,8 +16,8 @@ use crate::{
 };
 
 pub(super) const ABOUT: &str = "Show the changed lines between two checkpoints, or between one and the files on disk, \
-as a unified patch. With neither `from` nor `to`: what changed on disk since the last checkpoint. With `from` alone: \
-from that to the files on disk. With `to` alone: what that checkpoint changed. Contents of precious files, such as \
+as a unified patch. With neither `from` nor `to`: what changed on disk since the last checkpoint. With only `from`: \
+from that to the files on disk. With only `to`: what that checkpoint changed. Contents of precious files, such as \
 .env, are not shown.";
 
 const USUAL_BYTES: usize = 50_000;
@@ -32,9 +32,9 @@ pub(super) struct DiffArgs {
     to: Option<String>,
     /// Only these files and directories, relative to the workspace.
     paths: Option<Vec<String>>,
-    /// End the patch before so many bytes, from 1 to 1000000; 50000 without it.
+    /// The maximum size of the patch in bytes, from 1 to 1000000; the default is 50000.
     max_bytes: Option<u64>,
-    /// Name at most so many changes, from 1 to 1000; 200 without it.
+    /// The maximum number of changes to list, from 1 to 1000; the default is 200.
     limit: Option<u64>,
 }
 
@@ -101,7 +101,7 @@ fn answer(diff: Diff, limit: usize, precious: &Precious) -> DiffAnswer {
     let changes = answers::changes(&diff.changes, limit, precious, &mut notes);
     let mut patch = diff.patch;
     if diff.is_cut {
-        notes.add("patch: it goes on; narrow it with paths, or raise max_bytes");
+        notes.add("patch: the rest is not shown; narrow it with paths, or raise max_bytes");
         patch.push_str(CUT_MARK);
     }
     DiffAnswer {

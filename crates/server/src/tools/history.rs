@@ -12,8 +12,8 @@ use crate::{
     running::Call,
 };
 
-pub(super) const ABOUT: &str = "List every version of one file or directory, newest first, deletions included: which \
-checkpoint has it first, and what happened to it there. Bring one back with restore_plan and that checkpoint.";
+pub(super) const ABOUT: &str = "List every version of one file or directory, newest first, including deletions: the \
+first checkpoint that has it, and what happened to it there. To restore one, call restore_plan with that checkpoint.";
 
 const USUAL_VERSIONS: usize = 50;
 const MAX_VERSIONS: usize = 500;
@@ -23,7 +23,7 @@ const MAX_VERSIONS: usize = 500;
 pub(super) struct HistoryArgs {
     /// The file, relative to the workspace.
     path: String,
-    /// At most so many versions, from 1 to 500; 50 without it.
+    /// The maximum number of versions, from 1 to 500; the default is 50.
     limit: Option<u64>,
 }
 

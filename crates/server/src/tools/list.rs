@@ -12,8 +12,8 @@ use crate::{
     running::Call,
 };
 
-pub(super) const ABOUT: &str = "List the checkpoints of the workspace, newest first, with who took each, why, and \
-which paths it changed. Long timelines come in pages: pass next_cursor on as cursor.";
+pub(super) const ABOUT: &str = "List the checkpoints of the workspace, newest first: who took each, why, and which \
+paths it changed. Long timelines come in pages: pass next_cursor as cursor to get the next one.";
 
 const USUAL_LIMIT: usize = 20;
 const MAX_LIMIT: usize = 100;
@@ -22,19 +22,19 @@ const MAX_TEXT_BYTES: usize = 1_000;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ListArgs {
-    /// At most so many, from 1 to 100; 20 without it.
+    /// The maximum number of checkpoints, from 1 to 100; the default is 20.
     limit: Option<u64>,
-    /// The next_cursor of the page before.
+    /// The next_cursor of the previous page.
     cursor: Option<String>,
-    /// Only of this kind.
+    /// Only checkpoints of this kind.
     kind: Option<Kind>,
-    /// Only of this session of an agent.
+    /// Only checkpoints of this session of an agent.
     session: Option<String>,
-    /// Only those in which this file, or something in this directory, changed.
+    /// Only checkpoints in which this file, or something in this directory, changed.
     path: Option<String>,
-    /// Only those with this text in message, name or prompt.
+    /// Only checkpoints with this text in message, name or prompt.
     grep: Option<String>,
-    /// Only those taken since then: a duration such as 20m, or a time such as 13:45 or 2026-11-15T14:30.
+    /// Only checkpoints since then: a duration such as 20m, or a time such as 13:45 or 2026-11-15T14:30.
     since: Option<String>,
 }
 
@@ -45,7 +45,7 @@ pub(crate) struct ListAnswer {
     checkpoints: Vec<BoundedCheckpoint>,
     /// The checkpoint that the workspace stands on; null before the first.
     current: Option<String>,
-    /// Pass it on as cursor to get the next page; null on the last.
+    /// Pass it as cursor to get the next page; null on the last page.
     next_cursor: Option<String>,
 }
 
@@ -88,6 +88,6 @@ fn page(workspace: &Workspace, filter: ListFilter, limit: usize) -> Result<ListA
 /// A cursor is a place in the order of the timeline.
 fn sequence(cursor: &str) -> Result<u64, Failure> {
     cursor.parse().map_err(|_| {
-        Failure::usage(format!("{cursor:?} is no cursor")).with_hint("pass on the next_cursor of the page before")
+        Failure::usage(format!("{cursor:?} is not a cursor")).with_hint("pass the next_cursor of the previous page")
     })
 }

@@ -118,8 +118,8 @@ where
         .with_annotations(annotations);
     let work = move |shared: &Shared, call: &Call, arguments: JsonObject| {
         let arguments = serde_json::from_value(Value::Object(arguments)).map_err(|error| {
-            Failure::usage(format!("the arguments don't fit {name}: {error}"))
-                .with_hint("see what it takes in its input schema")
+            Failure::usage(format!("invalid arguments for {name}: {error}"))
+                .with_hint("its input schema lists the arguments")
         })?;
         let answer = run(shared, call, arguments)?;
         serde_json::to_value(answer).map_err(|error| Failure::internal(error.to_string()))
@@ -132,7 +132,7 @@ fn count(name: &str, wanted: Option<u64>, usual: usize, most: usize) -> Result<u
     match wanted {
         None => Ok(usual),
         Some(wanted) if (1..=most as u64).contains(&wanted) => Ok(wanted as usize),
-        Some(wanted) => Err(Failure::usage(format!("{name} is {wanted}, and goes from 1 to {most}"))),
+        Some(wanted) => Err(Failure::usage(format!("{name} is {wanted}, but must be from 1 to {most}"))),
     }
 }
 

@@ -18,31 +18,31 @@ use crate::{
     running::Call,
 };
 
-pub(super) const ABOUT_PLAN: &str = "Show what a restore would do to the files on disk, and do nothing. `changes` says \
-what happens: a file that comes back is added, one that goes is deleted. Do it with restore_apply and the `plan` of \
-this answer. Only what the checkpoint holds is brought back; what no checkpoint captured is never touched.";
+pub(super) const ABOUT_PLAN: &str = "Show what a restore would do to the files on disk, but change nothing. `changes` \
+lists the effects: a file that comes back is added, a file that is removed is deleted. To do it, call restore_apply \
+with the `plan` of this answer. Only files that the checkpoint holds are restored. Files that it skipped never change.";
 
-pub(super) const ABOUT_APPLY: &str = "Do what restore_plan showed, if the files are still as they were then. A safety \
-checkpoint is taken first, so that nothing is lost, and `undo` takes it back. Takes the `plan` of restore_plan's \
-answer; ask the user before you take back work that is not yours.";
+pub(super) const ABOUT_APPLY: &str = "Do what restore_plan showed, if the files have not changed since. A safety \
+checkpoint is taken first, so nothing is lost, and `undo` takes the restore back. Needs the `plan` of \
+restore_plan's answer. Ask the user before you take back work that is not yours.";
 
 const MAX_PLAN_BYTES: usize = 200;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct PlanArgs {
-    /// The checkpoint: an id or its first 4 or more characters, a name, @ (where the workspace stands), @~N (N steps
-    /// back), latest, step:N, before:ID, ago:20m, at:14:30.
+    /// The checkpoint: an id or its first 4 or more characters, a name, @ (the one that the workspace stands on), @~N
+    /// (N steps back), latest, step:N, before:ID, ago:20m, at:14:30.
     checkpoint: String,
     /// Only these files and directories, relative to the workspace; without them, everything.
     paths: Option<Vec<String>>,
-    /// `all` (the default), `files` without the agent's own state files, or `state`, those alone.
+    /// `all` (the default), `files` (without the agent's own state files) or `state` (only those).
     only: Option<OnlyWord>,
-    /// Also remove what an incomplete checkpoint lacks.
+    /// Also remove files that an incomplete checkpoint does not have.
     exact: Option<bool>,
-    /// Leave out what something stands in the way of, rather than refuse.
+    /// Skip paths that have something in the way, instead of refusing.
     skip_conflicts: Option<bool>,
-    /// Name at most so many changes, from 1 to 1000; 200 without it.
+    /// The maximum number of changes to list, from 1 to 1000; the default is 200.
     limit: Option<u64>,
 }
 
@@ -123,8 +123,8 @@ pub(super) fn plan(shared: &Shared, call: &Call, args: PlanArgs) -> Result<Resto
 pub(super) fn apply(shared: &Shared, call: &Call, args: ApplyArgs) -> Result<RestoreAnswer, Failure> {
     limited("plan", &args.plan, MAX_PLAN_BYTES)?;
     let unknown = || {
-        let message = format!("this server has shown no plan {:?} of late", args.plan);
-        Failure::new(ErrorCode::PlanChanged, message).with_hint("look first with restore_plan, and pass on its plan")
+        let message = format!("this server has no recent plan {:?}", args.plan);
+        Failure::new(ErrorCode::PlanChanged, message).with_hint("call restore_plan first, and pass its plan")
     };
     let request = shared.plans.find(&args.plan).ok_or_else(unknown)?;
     let (workspace, precious) = shared.open(Purpose::Restore, call)?;

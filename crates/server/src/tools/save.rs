@@ -13,9 +13,9 @@ use crate::{
     running::Call,
 };
 
-pub(super) const ABOUT: &str = "Take a checkpoint of every file in the workspace, so that all of them can be brought \
-back as they are now. Do this before risky or far-reaching changes. Where nothing changed since the last one, and only \
-a message is given, no new one is made (created is false).";
+pub(super) const ABOUT: &str = "Take a checkpoint of every file in the workspace, so that all of them can be \
+restored as they are now. Do this before risky or far-reaching changes. If nothing changed since the last checkpoint, \
+and only a message is given, no new one is taken (created is false).";
 
 const MAX_MESSAGE_BYTES: usize = 4_000;
 const MAX_NAME_BYTES: usize = 200;
@@ -25,21 +25,21 @@ const MAX_METADATA_BYTES: usize = 16_000;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct SaveArgs {
-    /// What this checkpoint is; without one it is made of the changed paths.
+    /// The message of the checkpoint; without one, it names the changed paths.
     message: Option<String>,
-    /// A name to find it by later.
+    /// A name for the checkpoint.
     name: Option<String>,
-    /// More about it.
+    /// A longer description.
     description: Option<String>,
-    /// `manual` (the default), or `feature` where a feature is complete: the user can't delete that one by mistake.
+    /// `manual` (the default), or `feature` if a feature is complete: the user can't delete that one by mistake.
     kind: Option<SaveKind>,
     /// The number of your step.
     step: Option<u64>,
     /// The id of your session.
     session: Option<String>,
-    /// Who you are; without it, the name of the program that speaks to this server.
+    /// Your name; the default is the name of the program that is connected to this server.
     agent: Option<String>,
-    /// Anything to remember with it.
+    /// Values to store with the checkpoint.
     metadata: Option<Map<String, Value>>,
 }
 

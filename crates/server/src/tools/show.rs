@@ -11,7 +11,7 @@ use crate::{
     running::Call,
 };
 
-pub(super) const ABOUT: &str = "Show one checkpoint and what it changed against the one before it. For the changed \
+pub(super) const ABOUT: &str = "Show one checkpoint and its changes against the one before it. For the changed \
 lines, use checkpoint_diff with `to`.";
 
 pub(super) const USUAL_CHANGES: usize = 200;
@@ -20,10 +20,10 @@ pub(super) const MAX_CHANGES: usize = 1_000;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ShowArgs {
-    /// The checkpoint: an id or its first 4 or more characters, a name, @ (where the workspace stands), @~N (N steps
-    /// back), latest, step:N, before:ID, ago:20m, at:14:30.
+    /// The checkpoint: an id or its first 4 or more characters, a name, @ (the one that the workspace stands on), @~N
+    /// (N steps back), latest, step:N, before:ID, ago:20m, at:14:30.
     checkpoint: String,
-    /// Name at most so many changes, from 1 to 1000; 200 without it.
+    /// The maximum number of changes to list, from 1 to 1000; the default is 200.
     limit: Option<u64>,
 }
 

@@ -16,14 +16,14 @@ use crate::{
 };
 
 pub(super) const ABOUT: &str = "Show what changed on disk since the checkpoint that the workspace stands on, or since \
-another one: added, modified and deleted paths, also those that shell commands changed.";
+another one: added, modified and deleted paths, including those that shell commands changed.";
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct StatusArgs {
     /// Compare with this checkpoint: an id, a name, @~N, latest, step:N, before:ID, ago:20m, at:14:30.
     since: Option<String>,
-    /// Name at most so many changes, from 1 to 1000; 200 without it.
+    /// The maximum number of changes to list, from 1 to 1000; the default is 200.
     limit: Option<u64>,
 }
 

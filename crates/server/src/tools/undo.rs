@@ -6,9 +6,9 @@ use serde::Deserialize;
 use super::{Shared, restore::RestoreAnswer};
 use crate::{access::Purpose, failure::Failure, running::Call};
 
-pub(super) const ABOUT: &str = "Take back the last restore, whoever made it; called again, the one before. The files \
-become what they were before that restore, and a safety checkpoint of how they are now is taken first. Where there is \
-nothing to take back, applied is false.";
+pub(super) const ABOUT: &str = "Take back the last restore, even if the user made it; called again, the one before it. \
+The files become what they were before that restore. A safety checkpoint of the present files is taken first. If there \
+is nothing to take back, applied is false.";
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

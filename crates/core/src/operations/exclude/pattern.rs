@@ -16,7 +16,8 @@ pub(super) fn meant(workspace: &Workspace, current: &Path, pattern: &str) -> Res
         let Some(directory) = inside(workspace, current) else {
             return Err(format!("it is outside the workspace {}", workspace.root().display()));
         };
-        let directory = str::from_utf8(directory.as_bytes()).map_err(|_| "the path of the current directory is not UTF-8")?;
+        let directory =
+            str::from_utf8(directory.as_bytes()).map_err(|_| "the path of the current directory is not UTF-8")?;
         return anchored(negation, &escaped(directory), below);
     }
     if !rest.starts_with('/') {

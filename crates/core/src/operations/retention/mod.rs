@@ -86,7 +86,10 @@ impl fmt::Display for NotApplied {
         match self {
             Self::MaxAge(doubt @ ClockDoubt::Behind { checkpoint, .. }) => {
                 let id = checkpoint.short();
-                write!(f, "max_age is suspended: {doubt}; set the clock, or, if the time of that checkpoint is wrong, run: ")?;
+                write!(
+                    f,
+                    "max_age is suspended: {doubt}; set the clock, or, if the time of that checkpoint is wrong, run: "
+                )?;
                 write!(f, "backtrail delete {id}")
             }
             Self::MaxAge(doubt @ ClockDoubt::Ahead { .. }) => {

@@ -55,7 +55,7 @@ class CheckpointManager:
         if not isinstance(step, int) or isinstance(step, bool):
             raise TypeError(f"step is a number, not {type(step).__name__}")
         if step < 0:
-            raise UsageError(f"step is {step}, but is not negative")
+            raise UsageError(f"step is {step}, but must be 0 or more")
         label = f"{CHECKPOINT_PREFIX}:step-{step}" + (f" -- {message}" if message else "")
         saved = self._workspace().save(label, step=step, agent=_AGENT, if_changed=True)
         if not saved.created:

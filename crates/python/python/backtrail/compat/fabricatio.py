@@ -70,7 +70,7 @@ class CheckPointStore:
         """The id of the checkpoint that the directory stands on."""
         current = self._workspace.current()
         if current is None:
-            raise RuntimeError(f"nothing was saved of {self.workspace} yet")
+            raise RuntimeError(f"nothing of {self.workspace} is saved yet")
         return current.id
 
     @_as_released
