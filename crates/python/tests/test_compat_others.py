@@ -100,7 +100,7 @@ class TestFabricatio:
     def test_what_is_not_there(self, project: Project, tmp_path: Path) -> None:
         store = fabricatio.CheckpointService(str(tmp_path / "new/stores")).get_store(project)
         assert store.commits() == [] and "project" in repr(store)
-        with pytest.raises(RuntimeError, match="nothing was saved"):
+        with pytest.raises(RuntimeError, match="is saved yet"):
             store.head()
         project.write("a", "1")
         first = store.save()

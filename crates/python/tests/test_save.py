@@ -60,7 +60,7 @@ def test_changes_alone_are_wanted(workspace: Workspace, project: Project) -> Non
     assert not again.created and again.id == first.id and len(workspace.list()) == 1
     project.write("a", "1")
     assert workspace.save("changed", step=2, if_changed=True).checkpoint.step == 2
-    with pytest.raises(UsageError, match="both"):
+    with pytest.raises(UsageError, match="mutually exclusive"):
         workspace.save(allow_empty=True, if_changed=True)
 
 

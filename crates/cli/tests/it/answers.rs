@@ -272,7 +272,7 @@ fn interrupted(page: &Page, place: &Place) {
     kill_a_restore(place);
     place.write("many/7", "somebody's\n");
     let saved = place.run(["save", "--json", "goes on"]);
-    let told = "not restored: many/7: it holds neither what it was nor what it becomes";
+    let told = "not restored: many/7: it has neither its old nor its new content";
     assert!(
         saved.stderr.contains("an interrupted restore was finished") && saved.stderr.contains(told),
         "{}",

@@ -70,16 +70,16 @@ const ARGUMENTS: &[Row] = &[
     (&["pipeline", "../good.yaml", "--from-step", "nope"], 2, "pipeline", "nope"),
     (&["pipeline", "../good.yaml", "--var", "novalue"], 2, "usage", "novalue"),
     (&["list", "extra"], 2, "usage", "extra"),
-    (&["list", "--store", "a.txt"], 2, "usage", "ws/a.txt is neither a store nor empty"),
-    (&["list", "--store", "../full"], 2, "usage", "full is neither a store nor empty"),
-    (&["save", "--store", "a.txt"], 2, "usage", "ws/a.txt is neither a store nor empty"),
+    (&["list", "--store", "a.txt"], 2, "usage", "ws/a.txt is neither a store nor an empty directory"),
+    (&["list", "--store", "../full"], 2, "usage", "full is neither a store nor an empty directory"),
+    (&["save", "--store", "a.txt"], 2, "usage", "ws/a.txt is neither a store nor an empty directory"),
     (&["list", "-w", "/nonexistent"], 1, "io", "/nonexistent"),
     (&["list", "--limit", "x"], 2, "usage", "'x' for '--limit <N>'"),
     (&["list", "-n", "-1"], 2, "usage", "'-1' for '--limit <N>'"),
     (&["list", "--kind", "odd"], 2, "usage", "odd"),
     (&["list", "--since", "soon"], 2, "usage", "soon"),
-    (&["list", "--since", "40000d"], 2, "usage", "\"40000d\" is out of range: it reaches further back than 100 years"),
-    (&["show", "ago:1000000d"], 3, "unknown_checkpoint", "out of range: it reaches further back than 100 years"),
+    (&["list", "--since", "40000d"], 2, "usage", "\"40000d\" is out of range: the limit is 100 years"),
+    (&["show", "ago:1000000d"], 3, "unknown_checkpoint", "out of range: the limit is 100 years"),
     (&["delete", "--older-than", "1000000d"], 2, "usage", "out of range: no more than 100 years"),
     (&["list", "--path", "../out"], 6, "path_outside_workspace", "../out"),
     (&["list", "--path", ""], 2, "usage", "--path"),
@@ -130,7 +130,7 @@ const ARGUMENTS: &[Row] = &[
     (&["export"], 2, "usage", "<ID> <DIR>"),
     (&["export", "@"], 2, "usage", "<DIR>"),
     (&["export", "@", ""], 2, "usage", "<DIR>"),
-    (&["export", "@", "new"], 2, "usage", "ws/new lies inside the workspace"),
+    (&["export", "@", "new"], 2, "usage", "ws/new is inside the workspace"),
     (&["export", "@", "."], 2, "usage", "inside the workspace"),
     (&["export", "@", "../full"], 2, "usage", "full"),
     (&["export", "@", "../new", "b"], 2, "usage", "'b'"),
@@ -154,12 +154,12 @@ const ARGUMENTS: &[Row] = &[
         &["exclude", "dir/./b.txt"],
         2,
         "usage",
-        "\"dir/./b.txt\" leaves nothing out: no path in the workspace has . in it",
+        "\"dir/./b.txt\" can't match anything: a path in the workspace can't contain . as a part",
     ),
     (&["exclude", "./../x"], 2, "usage", "\"./../x\" leaves nothing out"),
-    (&["exclude", "."], 2, "usage", "\".\" leaves nothing out: it is the workspace itself"),
+    (&["exclude", "."], 2, "usage", "\".\" can't match anything: it is the workspace itself"),
     (&["exclude", "a\nb"], 2, "usage", "more than one line"),
-    (&["exclude", "/etc/passwd"], 2, "usage", "\"/etc/passwd\" leaves nothing out: it is outside the workspace"),
+    (&["exclude", "/etc/passwd"], 2, "usage", "\"/etc/passwd\" can't match anything: it is outside the workspace"),
     (&["exclude"], 2, "usage", "<PATTERN>"),
     (&["exclude", ""], 2, "usage", "empty pattern"),
     (&["verify", "extra"], 2, "usage", "extra"),
@@ -545,7 +545,7 @@ fn places_that_are_no_store() {
     let place = place();
     for words in [&["save"][..], &["init"], &["step"], &["try", "--", "true"]] {
         let words: Vec<_> = ["--store", "../full"].iter().chain(words).copied().collect();
-        assert_refused(&place, &words, 2, "usage", "full is neither a store nor empty");
+        assert_refused(&place, &words, 2, "usage", "full is neither a store nor an empty directory");
     }
 }
 

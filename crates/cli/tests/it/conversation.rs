@@ -142,7 +142,10 @@ fn conversations_that_are_not_there() {
     assert!(message.contains("conversation"), "{message}");
     prompt(&place, "claude", 1);
     let text = place.ok(["restore", "latest", "--conversation"]);
-    assert!(text.contains("nothing had been said") && text.contains("start anew with: claude"), "{text}");
+    assert!(
+        text.contains("the conversation was empty before") && text.contains("start a new one with: claude"),
+        "{text}"
+    );
 }
 
 /// The files were restored, and all that was said was that the conversation could not be written: no safety checkpoint,
@@ -213,12 +216,12 @@ fn a_session_that_still_runs_is_said_to() {
     // This test is the process that the hook is started by.
     (1..=2).for_each(|number| drop(prompt(&place, "claude", number)));
     let text = place.ok(["restore", "latest", "--conversation"]);
-    assert!(text.contains("exit Claude Code, which still runs, then run: claude --resume"), "{text}");
+    assert!(text.contains("exit Claude Code, which is still running, then run: claude --resume"), "{text}");
     let end =
         json!({ "session_id": SESSION, "hook_event_name": "SessionEnd", "cwd": place.path("ws"), "reason": "exit" });
     hook(&place, "claude", &end);
     let text = place.ok(["restore", "latest", "--conversation"]);
-    assert!(text.contains("go on with: claude --resume"), "{text}");
+    assert!(text.contains("continue with: claude --resume"), "{text}");
 }
 
 #[test]
@@ -350,6 +353,6 @@ fn prompts_are_listed_and_shown_with_what_was_done_for_them() {
     let shown = place.json(["show", &first]);
     assert_eq!(shown["turn_changes"][0]["path"], "b", "{shown}");
     let text = place.ok(["show", &first]);
-    assert!(text.contains("done for this prompt: 1 change"), "{text}");
+    assert!(text.contains("changed for this prompt: 1 change"), "{text}");
     assert!(place.ok([""; 0]).contains("backtrail rewind --turn"), "the overview knows the way back");
 }

@@ -59,8 +59,8 @@ fn feature_ones_need_force() {
         place.run(["delete", &ids[0]]),
         str![[r#"
 --- stderr
-error: [ID] is a feature checkpoint, which stays for ever
-hint: delete it all the same with --force
+error: [ID] is a feature checkpoint, which is kept forever
+hint: delete it anyway with --force
 --- exit 6
 
 "#]]
@@ -81,7 +81,7 @@ would delete 2 checkpoints
   [ID] "number 0"
   [ID] "number 2"
 --- stderr
-nothing was deleted; without --dry-run it is, and for good
+nothing was deleted; without --dry-run they are deleted, which can't be undone
 --- exit 0
 
 "#]]

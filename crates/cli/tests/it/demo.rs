@@ -17,7 +17,7 @@ A small project:
   wrote src/greet.py
   wrote src/config.toml
 
-Before an agent gets to work, one command keeps everything as it is:
+Before an agent starts to work, one command saves everything:
 $ backtrail save "before the agent"
 saved [ID] "before the agent" (3 files, +6)
 
@@ -57,7 +57,7 @@ restored 2 paths to [ID] "before the agent": 1 added, 1 modified
 $ backtrail cat @ src/config.toml
 language = "en"
 
-And should that have been a mistake, it can be taken back as well:
+If that was a mistake, it can be taken back as well:
 $ backtrail undo
 took back the restore to [ID] "before the agent" ([WHEN]): 1 modified, 1 deleted
   deleted   src/config.toml  −1
@@ -68,16 +68,16 @@ took back the undo of the restore to [ID] "before the agent" ([WHEN]): 1 added, 
   modified  src/greet.py  +2 −1
 $ backtrail list --all
 ◌     [ID]  [WHEN] safety  before redoing the restore to [ID]: before the…  2 files +1 −3
-│ ◌   [ID]  [WHEN] safety  before taking back the restore to [ID]: before…  0 files
+│ ◌   [ID]  [WHEN] safety  before undoing the restore to [ID]: before…  0 files
 │ │ ◌ [ID]  [WHEN] safety  before restoring [ID]: before the agent          2 files +1 −3
 ├─┴─╯
 @     [ID]  [WHEN] manual  before the agent                                     3 files +6
 --- stderr
-see them with: backtrail diff; keep them with: backtrail save
+see them with: backtrail diff; save them with: backtrail save
 take it back with: backtrail undo
 take that back with: backtrail redo
 take it back with: backtrail undo
-the scratch directory is gone; start with: backtrail save
+the temporary directory was removed; start with: backtrail save
 --- exit 0
 
 "#]]

@@ -177,9 +177,9 @@ fn what_would_be_left_out_by_now_is_told() {
     place.write("large", "much\n".repeat(100));
     place.write("backtrail.toml", "[scan]\nmax_file_bytes = 100\n");
     for (named, path, reason) in [("pipe", "pipe", "special file"), ("large", "large", "too large")] {
-        let told = format!("warning: {path} was saved, and would be left out now: {reason}\n");
+        let told = format!("warning: {path} was saved before, but would be skipped now: {reason}\n");
         let run = place.run(["diff", &saved, "--", named]);
-        assert_eq!(run.stderr, format!("no differences in what can be saved\n{told}"), "{}", run.shown());
+        assert_eq!(run.stderr, format!("no differences in files that can be saved\n{told}"), "{}", run.shown());
         let answer = place.json(["diff", &saved, "--", named]);
         assert_eq!(answer["skipped"], serde_json::json!([{ "path": path, "reason": reason }]), "{answer}");
     }
@@ -215,7 +215,7 @@ fn people_see_the_beginning_of_a_long_difference() {
     assert!((1_000_000..1_100_000).contains(&run.stdout.len()), "{}", run.stdout.len());
     assert_eq!(
         run.stderr,
-        "warning: the differences of long are not shown in full; see all of it with: backtrail diff --full\n"
+        "warning: the differences of long are not shown in full; see everything with: backtrail diff --full\n"
     );
     assert!(run.text().ends_with("the rest of this file is not shown\n"));
     assert!(!applies(&place, &run.stdout), "a part is not taken for the whole");
@@ -230,7 +230,7 @@ fn people_see_the_beginning_of_a_long_difference() {
     assert!((10 << 20) - 100 < run.stdout.len() && run.stdout.len() < (10 << 20) + 100, "{}", run.stdout.len());
     assert_eq!(
         run.stderr,
-        "warning: only the first 10 MiB of the differences are shown; see all of it with: backtrail diff --full\n"
+        "warning: only the first 10 MiB of the differences are shown; see everything with: backtrail diff --full\n"
     );
     assert!(run.text().ends_with("\n@@ -1 +1 @@ the rest is not shown\n"));
     assert!(!applies(&place, &run.stdout));

@@ -60,10 +60,10 @@ fn what_is_left_out_and_why() {
 #[test]
 fn where_the_repository_stands() {
     let place = Place::saved();
-    assert_eq!(check(&place, "git").1, "no repository around the workspace");
+    assert_eq!(check(&place, "git").1, "the workspace is not in a git repository");
     place.write(".git/HEAD", "ref: refs/heads/topic/x\n");
     let top = place.path("ws").display().to_string();
-    let rest = "; it is read, and written only by restore --git";
+    let rest = "; it is changed only by restore --git";
     assert_eq!(check(&place, "git").1, format!("{top}, on branch topic/x{rest}"));
     place.write(".git/HEAD", format!("{}\n", "1".repeat(40)));
     assert_eq!(check(&place, "git").1, format!("{top}, on no branch{rest}"));
@@ -100,9 +100,9 @@ fn limits_that_a_workspace_cannot_lower_are_named() {
     assert!(!ok);
     let file = place.path("ws/backtrail.toml").display().to_string();
     for line in [
-        "[retention] automatic = 1 has no effect; in force is 5",
-        "[retention] max_age = 1s has no effect; in force is none",
-        "[retention] max_bytes = 1024 has no effect; in force is none",
+        "[retention] automatic = 1 has no effect; the value in use is 5",
+        "[retention] max_age = 1s has no effect; the value in use is none",
+        "[retention] max_bytes = 1024 has no effect; the value in use is none",
     ] {
         assert!(detail.contains(&format!("{file}: {line}")), "{detail}");
     }
@@ -134,7 +134,7 @@ fn settings_behind_a_link_are_told_as_they_hold() {
     );
     std::fs::remove_file(place.path("shared.toml")).unwrap();
     let (ok, detail) = check(&place, "settings");
-    assert!(!ok && detail.contains("backtrail.toml: it is a link that leads nowhere"), "{detail}");
+    assert!(!ok && detail.contains("backtrail.toml: it is a symbolic link to a file that does not exist"), "{detail}");
 }
 
 #[test]

@@ -69,7 +69,7 @@ fn save_names_the_first_three() {
     let run = place.run(["save", "--json", "grown"]);
     let told: Vec<&str> = run.stderr.lines().filter(|line| line.contains("not protected any more")).collect();
     assert_eq!(told.len(), 4, "{}", run.stderr);
-    assert_eq!(told[3], "warning: and 2 more are not protected any more (all of them with --json)");
+    assert_eq!(told[3], "warning: and 2 more are not protected any more (list all with --json)");
     assert_eq!(dropped(&run.json()).as_array().unwrap().len(), 5);
 }
 
@@ -128,7 +128,7 @@ fn rewind_names_what_cannot_come_back() {
     place.write("grown.bin", [b'h'; 210_000]);
     for words in [&["rewind", "--turn"][..], &["rewind", "--turn", "--dry-run"], &["restore", "@"]] {
         let run = place.run(words);
-        let told = format!("can't come back: grown.bin (too large); the last checkpoint with it is {}", &first[..8]);
+        let told = format!("can't be restored: grown.bin (too large); the last checkpoint with it is {}", &first[..8]);
         assert!(run.stderr.contains(&told), "{}", run.shown());
         assert!(!run.text().contains("nothing to do") && !run.stderr.contains("nothing changed"), "{}", run.shown());
     }

@@ -15,8 +15,8 @@ fn without_a_home_only_what_needs_one_fails() {
         place.run(["list"]),
         str![[r#"
 --- stderr
-error: can't tell where the stores are: neither HOME nor BACKTRAIL_HOME is set
-hint: set BACKTRAIL_HOME, or name a store with --store DIR
+error: can't find the stores: neither HOME nor BACKTRAIL_HOME is set
+hint: set BACKTRAIL_HOME, or choose a store with --store DIR
 --- exit 2
 
 "#]]
@@ -145,7 +145,7 @@ fn a_current_directory_that_is_gone() {
     shell.envs(done.get_envs().filter_map(|(name, value)| Some((name, value?))));
     let done = shell.output().unwrap();
     let stderr = String::from_utf8(done.stderr).unwrap();
-    assert_eq!(stderr.lines().next(), Some("error: the current directory is gone"));
+    assert_eq!(stderr.lines().next(), Some("error: the current directory no longer exists"));
     assert!(done.status.success() && String::from_utf8(done.stdout).unwrap().contains("first"));
 }
 

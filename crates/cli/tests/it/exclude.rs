@@ -12,7 +12,7 @@ fn patterns_are_added_and_hold() {
         str![[r#"
 [ROOT]/ws/backtrail.toml has 2 exclude patterns now
 --- stderr
-checkpoints that hold such paths keep them; see what is left out with: backtrail doctor
+existing checkpoints keep these paths; see what is skipped with: backtrail doctor
 --- exit 0
 
 "#]]

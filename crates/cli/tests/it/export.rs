@@ -22,8 +22,8 @@ fn the_workspace_and_the_store_are_not_elsewhere() {
         place.run(["export", "@", "copy"]),
         str![[r#"
 --- stderr
-error: [ROOT]/ws/copy lies inside the workspace [ROOT]/ws
-hint: name a directory outside of it
+error: [ROOT]/ws/copy is inside the workspace [ROOT]/ws
+hint: choose a directory outside of it
 --- exit 2
 
 "#]]

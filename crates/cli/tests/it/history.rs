@@ -28,7 +28,7 @@ on disk now: the version of [ID] "spoilt"
 [CLOCK]  modified  +1     14 B  [ID] "good"
 [CLOCK]  added     +2      8 B  [ID] "first"
 --- stderr
-bring back the one before the last change with: backtrail restore [ID] a.txt
+bring back the version before the last change with: backtrail restore [ID] a.txt
 --- exit 0
 
 "#]])
@@ -115,7 +115,7 @@ fn what_is_on_disk_is_said_and_the_hint_leads_further_back() {
     place.ok(["restore", &first, "a.txt"]);
     assert_eq!(seen(&place), (as_in(&first, "first"), String::new()), "there is nothing further back");
     place.write("a.txt", "mine\n");
-    assert_eq!(seen(&place).0, "on disk now: a version that is not saved");
+    assert_eq!(seen(&place).0, "on disk now: an unsaved version");
     place.remove("a.txt");
     assert_eq!(seen(&place).0, "on disk now: nothing");
 }

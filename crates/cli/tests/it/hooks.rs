@@ -401,7 +401,7 @@ fn a_conversation_that_can_not_be_kept_is_told_of() {
     let mut next = prompt.clone();
     (next["prompt_id"], next["prompt"]) = (json!("2"), json!("a directory"));
     hook(&place, "claude", &next);
-    assert!(told().contains("it is no file"), "{}", told());
+    assert!(told().contains("it is not a file"), "{}", told());
 
     fs::remove_dir(&transcript).unwrap();
     fs::File::create(&transcript).unwrap().set_len((512 << 20) + 1).unwrap();

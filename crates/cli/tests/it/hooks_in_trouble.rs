@@ -134,7 +134,7 @@ fn a_worker_that_is_killed_is_told_of_until_a_checkpoint_is_taken() {
     assert!(said.contains("not protected") && said.contains("signal: 9"), "{said}");
     assert!(log(&place).iter().any(|line| line["sort"] == "problem" && line["event"] == "prompt"));
     let (is_well, told) = told_by_doctor(&place);
-    assert!(!is_well && told.contains("not protected: its last event got no checkpoint"), "{told}");
+    assert!(!is_well && told.contains("not protected: no checkpoint was taken for its last event"), "{told}");
 
     drop(lock);
     assert_eq!(said_of(&place, &events[1]), "");

@@ -8,7 +8,7 @@ fn makes_the_store_once() {
     assert_shown!(
         place.run(["init"]),
         str![[r#"
-made the store [ROOT]/home/backtrail/stores/ws-[HASH]; take a checkpoint with: backtrail save
+created the store [ROOT]/home/backtrail/stores/ws-[HASH]; take a checkpoint with: backtrail save
 --- exit 0
 
 "#]]
@@ -16,7 +16,7 @@ made the store [ROOT]/home/backtrail/stores/ws-[HASH]; take a checkpoint with: b
     assert_shown!(
         place.run(["init"]),
         str![[r#"
-the store [ROOT]/home/backtrail/stores/ws-[HASH] is already there
+the store [ROOT]/home/backtrail/stores/ws-[HASH] already exists
 --- exit 0
 
 "#]]
@@ -43,7 +43,7 @@ fn refuses_the_home_directory_unless_forced() {
         str![[r#"
 --- stderr
 error: [ROOT]/home is a protected directory
-hint: name a directory below it with -w DIR, or insist with --force
+hint: choose a directory inside it with -w DIR, or use --force
 --- exit 6
 
 "#]]

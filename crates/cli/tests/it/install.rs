@@ -493,7 +493,7 @@ fn install_takes_the_first_checkpoint_and_tries_the_command() {
     assert!(text.contains("made a checkpoint") && text.contains("trust the hooks"), "{text}");
 
     let shared = place.run(["install", "gemini", "--shared"]);
-    assert!(shared.stderr.contains("a sample prompt through `backtrail hook gemini`"), "{}", shared.shown());
+    assert!(shared.stderr.contains("the test of `backtrail hook gemini`"), "{}", shared.shown());
 }
 
 #[test]
@@ -501,7 +501,7 @@ fn installing_from_the_home_directory_takes_no_checkpoint_of_it() {
     let place = Place::new();
     let run = place.run_in(&place.path("home"), ["install", "claude"]);
     assert_eq!(run.code, 0);
-    assert!(run.stderr.contains("no first checkpoint here"), "{}", run.shown());
+    assert!(run.stderr.contains("the first checkpoint was not taken"), "{}", run.shown());
     assert!(!place.path("home/backtrail/stores").exists());
 }
 

@@ -69,7 +69,7 @@ fn aliases_and_filters_select() {
         place.run(["list", "--grep", "nothing of the sort"]),
         str![[r#"
 --- stderr
-no checkpoint fits; see all of them with: backtrail list
+no checkpoint matches; list all with: backtrail list
 --- exit 0
 
 "#]]
@@ -83,7 +83,7 @@ fn turns_are_those_of_prompts() {
         place.run(["list", "--turns"]),
         str![[r#"
 --- stderr
-no prompt has a checkpoint yet; agents take them by hooks, see: backtrail install --list
+no prompt has a checkpoint yet; an agent's hooks take them, see: backtrail install --list
 --- exit 0
 
 "#]]
@@ -148,7 +148,7 @@ fn a_moment_before_the_first_names_the_oldest() {
     for word in ["ago:1h", "at:2020-01-01"] {
         let (exit, code, message) = place.run(["show", word, "--json"]).error();
         assert_eq!((exit, code.as_str()), (3, "unknown_checkpoint"));
-        assert!(message.contains(word) && message.contains(&format!("the oldest is {}", &id[..8])), "{message}");
+        assert!(message.contains(word) && message.contains(&format!("{} was taken", &id[..8])), "{message}");
     }
     assert_eq!(Place::new().run(["show", "ago:1h", "--json"]).error().1, "unknown_checkpoint");
 }
@@ -172,7 +172,7 @@ fn a_word_behind_list_leads_to_its_option() {
     assert_eq!(hint("5"), "the last 5: backtrail list -n 5");
     assert_eq!(
         hint("a.txt"),
-        "those that changed a path: backtrail list --path a.txt; with a text: backtrail list --grep a.txt"
+        "for changes of a path: backtrail list --path a.txt; for a text: backtrail list --grep a.txt"
     );
     assert_eq!(hint("--gerp"), "a similar argument exists: '--grep'");
 }
@@ -190,9 +190,9 @@ fn what_is_not_there_leads_to_the_next_step() {
         assert_eq!(hint(&place, words), first, "{words:?}");
     }
     let place = Place::saved();
-    assert_eq!(hint(&place, &["restore", "13:00"]), "that is a time; perhaps: at:13:00");
-    assert_eq!(hint(&place, &["status", "--since", "20m"]), "that is a duration; perhaps: ago:20m");
-    assert_eq!(hint(&place, &["show", "nonsense"]), "see them with: backtrail list");
+    assert_eq!(hint(&place, &["restore", "13:00"]), "for a time, write: at:13:00");
+    assert_eq!(hint(&place, &["status", "--since", "20m"]), "for a duration, write: ago:20m");
+    assert_eq!(hint(&place, &["show", "nonsense"]), "list the checkpoints with: backtrail list");
     assert!(place.run(["list", "--turns"]).stderr.contains("backtrail install --list"));
     assert_eq!(place.json(["list", "--since", "yesterday"])["checkpoints"].as_array().unwrap().len(), 1);
 }

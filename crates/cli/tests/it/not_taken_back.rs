@@ -32,17 +32,17 @@ fn people_are_warned() {
         place.run(["try", "--", "sh", "-c", "echo 22 > changed.log; rm gone.log; echo n > made.log; false"]),
         str![[r#"
 --- stderr
-checkpoint [ID]; should this be killed, go back with: backtrail restore [ID]
+checkpoint [ID]; if this process is killed, go back with: backtrail restore [ID]
 warning: sh exited with 1
 rolled back: no file had to change
-warning: still as the command left it: changed.log, gone.log, made.log
+warning: still changed by the command: changed.log, gone.log, made.log
 --- exit 1
 
 "#]]
     );
     let many = "for name in 1 2 3 4 5 6 7; do echo n > $name.log; done; false";
     let run = place.run(["try", "--", "sh", "-c", many]);
-    assert!(run.stderr.contains("4.log, 5.log, and 2 more (all of them with --json)"), "{}", run.stderr);
+    assert!(run.stderr.contains("4.log, 5.log, and 2 more (list all with --json)"), "{}", run.stderr);
 }
 
 #[test]
@@ -104,5 +104,5 @@ fn each_step_of_a_pipeline_has_its_own() {
     let of = |step: usize| (&answer["steps"][step]["status"], &answer["steps"][step]["not_taken_back"]);
     assert_eq!(of(0), (&"success".into(), &json!([])));
     assert_eq!(of(1), (&"rolled_back".into(), &json!(["gone.log"])));
-    assert!(run.stderr.contains("still as the command left it: gone.log"), "{}", run.stderr);
+    assert!(run.stderr.contains("still changed by the command: gone.log"), "{}", run.stderr);
 }

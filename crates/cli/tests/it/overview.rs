@@ -17,8 +17,8 @@ unsaved    1 added
   added  a  +1
 
 next
-  backtrail save "what this is"   take a checkpoint
-  backtrail demo                  watch a save and an accident in a scratch directory
+  backtrail save "a message"   take a checkpoint
+  backtrail demo                  see a save, an accident and a restore in a temporary directory
 --- exit 0
 
 "#]]
@@ -70,9 +70,9 @@ checkpoints
 @ [ID]  [WHEN] manual  first  2 files +3
 
 next
-  backtrail diff                  see what is unsaved, line by line
-  backtrail save "what this is"   take a checkpoint
-  backtrail restore @             set what is unsaved aside, and go back to the last checkpoint
+  backtrail diff                  see the unsaved changes line by line
+  backtrail save "a message"   take a checkpoint
+  backtrail restore @             go back to the last checkpoint; unsaved changes are kept
   backtrail list                  see all checkpoints
 --- exit 0
 
@@ -107,7 +107,7 @@ checkpoints
 
 next
   backtrail list                  see all checkpoints
-  backtrail show @                see what the last one changed
+  backtrail show @                see what the last checkpoint changed
 --- exit 0
 
 "#]]

@@ -8,7 +8,7 @@ fn a_pinned_one_is_marked_until_it_is_unpinned() {
     assert_shown!(
         place.run(["pin", "@"]),
         str![[r#"
-pinned [ID] "first": it stays until it is deleted by hand
+pinned [ID] "first": it is kept until you delete it
 --- exit 0
 
 "#]]

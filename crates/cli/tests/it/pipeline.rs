@@ -72,7 +72,7 @@ step 1 of 3: good
 checkpoint [ID] "good"
 step 2 of 3: step-2
 warning: step "step-2": it exited with 9
-stopped at step 2 of 3, "step-2"; go on from there with: backtrail pipeline ../pipe.yaml --from-step step-2
+stopped at step 2 of 3, "step-2"; continue there with: backtrail pipeline ../pipe.yaml --from-step step-2
 --- exit 1
 
 "#]]
@@ -400,16 +400,16 @@ fn a_dry_run_shows_everything_and_does_nothing() {
         place.run(["run", "../pipe.yaml", "--dry-run", "--from-step", "two"]),
         str![[r#"
 show
-  1. one (passed over)
+  1. one (not run)
      run touch ran
      then take a checkpoint
   2. two
      if test -e a.txt
      ask sh -c "say 'hi' to {{w}}"
-     take it back if it fails
+     roll back if it fails
   3. three
      run false
-     go on if it fails
+     continue if it fails
 --- exit 0
 
 "#]]

@@ -32,9 +32,9 @@ fn a_dry_run_gives_the_reasons() {
     );
     let all = place.ok(["prune", "--dry-run", "--verbose"]);
     starting(&all, &["  keep    automatic  ", gone, gone, "  keep    manual  "]);
-    assert!(run.stderr.contains("name each with --verbose"), "{}", run.stderr);
+    assert!(run.stderr.contains("list them with --verbose"), "{}", run.stderr);
     assert_eq!(place.run(["prune", "--verbose", "--json"]).error().1, "usage");
-    assert!(run.stderr.starts_with("would delete 2 and keep 2; the store takes "), "{}", run.stderr);
+    assert!(run.stderr.starts_with("would delete 2 and keep 2; the store uses "), "{}", run.stderr);
     assert_eq!(place.json(["list"])["checkpoints"].as_array().unwrap().len(), 4);
 }
 
@@ -58,7 +58,7 @@ fn a_dry_run_for_programs() {
 fn what_need_not_be_kept_goes() {
     let place = place_to_prune();
     let run = place.run(["prune"]);
-    assert!(run.text().starts_with("deleted 2 checkpoints, kept 2; the store takes "), "{}", run.shown());
+    assert!(run.text().starts_with("deleted 2 checkpoints, kept 2; the store uses "), "{}", run.shown());
     let answer = place.json(["prune"]);
     let keys: Vec<_> = answer.as_object().unwrap().keys().cloned().collect();
     assert_eq!(keys, ["deleted", "kept", "bytes_before", "bytes_after", "not_applied"]);
@@ -72,7 +72,7 @@ fn before_the_first_checkpoint_nothing_is_made() {
     assert_shown!(
         place.run(["prune"]),
         str![[r#"
-deleted 0 checkpoints, kept 0; the store takes 0 B, before 0 B
+deleted 0 checkpoints, kept 0; the store uses 0 B, before 0 B
 --- exit 0
 
 "#]]
@@ -97,7 +97,7 @@ fn unsaved_work_stays_whatever_the_counts_say() {
     let (place, safety) = place_with_unsaved_work();
     place.user_settings("[retention]\nsafety = 0\nmax_age = \"0s\"\n[checkpoints]\nmax_checkpoints = 0\n");
     let shown = place.ok(["prune", "--dry-run"]);
-    assert!(shown.contains("no other checkpoint has all of its contents; it stays for 7d at least"), "{shown}");
+    assert!(shown.contains("no other checkpoint has all of its contents; it stays for at least 7d"), "{shown}");
     assert_eq!(place.json(["prune"])["deleted"], serde_json::json!([]));
     assert_eq!(place.ok(["cat", &safety, "work.txt"]), "unsaved work\n");
 }

@@ -52,15 +52,12 @@ fn a_path_in_the_place_of_an_id() {
         assert_eq!(run.code, 3, "{}", run.shown());
         run.stderr.lines().last().unwrap().to_owned()
     };
-    assert_eq!(
-        hint(&["restore", "a.txt", "dir/b.txt"]),
-        "hint: that is a path; perhaps: backtrail restore @ a.txt dir/b.txt"
-    );
-    assert_eq!(hint(&["diff", "a.txt"]), "hint: that is a path; perhaps: backtrail diff -- a.txt");
-    assert_eq!(hint(&["diff", "@", "a.txt"]), "hint: that is a path; perhaps: backtrail diff @ -- a.txt");
+    assert_eq!(hint(&["restore", "a.txt", "dir/b.txt"]), "hint: for a path, run: backtrail restore @ a.txt dir/b.txt");
+    assert_eq!(hint(&["diff", "a.txt"]), "hint: for a path, run: backtrail diff -- a.txt");
+    assert_eq!(hint(&["diff", "@", "a.txt"]), "hint: for a path, run: backtrail diff @ -- a.txt");
     place.remove("a.txt");
-    assert_eq!(hint(&["restore", "./a.txt"]), "hint: that is a path; perhaps: backtrail restore @ ./a.txt");
-    assert_eq!(hint(&["restore", "missing.txt"]), "hint: see them with: backtrail list");
+    assert_eq!(hint(&["restore", "./a.txt"]), "hint: for a path, run: backtrail restore @ ./a.txt");
+    assert_eq!(hint(&["restore", "missing.txt"]), "hint: list the checkpoints with: backtrail list");
     assert!(!place.path("ws/a.txt").exists(), "a hint restores nothing");
 }
 
@@ -106,7 +103,7 @@ fn an_interrupted_restore_is_told_of() {
 #[test]
 fn a_repository_that_came_since_is_told_of() {
     let place = Place::saved();
-    let why = "new/.git: it is git's own, so it stays, and its directory with it";
+    let why = "new/.git: it belongs to git, so it stays, and so does its directory";
     place.write("new/file", "1\n");
     place.write("new/.git/HEAD", "ref: refs/heads/main\n");
     let shown = place.ok(["restore", "@", "--dry-run"]);
@@ -133,9 +130,10 @@ fn a_path_that_lies_behind_a_link() {
     std::os::unix::fs::symlink("../dir", place.path("ws/links/link")).unwrap();
     place.ok(["save", "with a link"]);
     let at = place.id("@")[..8].to_owned();
-    let hint = "hint: links are not followed: name it by the path that it has without them\n";
+    let hint = "hint: symbolic links are not followed: give the path without them\n";
     let run = place.run(["restore", "@", "links/link/b.txt"]);
-    let message = format!("links/link/b.txt is not in checkpoint {at}, and its path leads through the link links/link");
+    let message =
+        format!("links/link/b.txt is not in checkpoint {at}, and its path goes through the symbolic link links/link");
     assert_eq!((run.code, run.stderr), (3, format!("error: {message}\n{hint}")));
     let run = place.run(["history", "links/link/b.txt"]);
     assert!(run.code == 3 && run.stderr.ends_with(hint), "{}", run.shown());
@@ -224,11 +222,11 @@ fn a_path_that_is_left_out_is_named_with_the_rule() {
     };
     assert_eq!(
         refused("ignored.log"),
-        "*.log in .gitignore leaves it out; no checkpoint has it; capture it from now on with: backtrail save \
+        "the pattern *.log in .gitignore excludes it; no checkpoint has it; capture it from now on with: backtrail save \
          --include ignored.log"
     );
-    assert!(refused("build").starts_with("/build/ in .gitignore leaves it out"));
-    assert!(refused("build/o").starts_with("/build/ in .gitignore leaves it out"));
+    assert!(refused("build").starts_with("the pattern /build/ in .gitignore excludes it"));
+    assert!(refused("build/o").starts_with("the pattern /build/ in .gitignore excludes it"));
     assert!(refused(".git/config").contains("--git"));
     assert!(refused("src/*.py").contains("not as patterns"));
     assert_eq!(place.run(["restore", "@", "build", "--dry-run", "--json"]).error().0, 3);
@@ -254,10 +252,10 @@ fn git_goes_back_with_the_files_where_asked() {
     git(&["commit", "-q", "-a", "-m", "second"]);
     let (exit, code, _) = place.run(["restore", "first", "a.txt", "--git", "--json"]).error();
     assert_eq!((exit, code.as_str()), (2, "usage"));
-    assert!(place.ok(["restore", "first", "--git", "--dry-run"]).contains("git would stand on main at"));
+    assert!(place.ok(["restore", "first", "--git", "--dry-run"]).contains("git would be on main at"));
     assert_eq!(git(&["log", "--format=%s"]), "second\nfirst\n");
     let restored = place.ok(["restore", "first", "--git"]);
-    assert!(restored.contains("git stands on main at"), "{restored}");
+    assert!(restored.contains("git is on main at"), "{restored}");
     assert_eq!(git(&["log", "--format=%s"]), "first\n");
     assert_eq!(git(&["status", "--porcelain"]), "");
     place.ok(["undo"]);

@@ -45,7 +45,7 @@ fn says_that_an_unneeded_message_was_not_recorded() {
         str![[r#"
 nothing changed since [ID] "first": no new checkpoint
 --- stderr
-the message was not recorded; to record it anyway: backtrail save --allow-empty
+the message was not recorded; record it anyway with: backtrail save --allow-empty
 --- exit 0
 
 "#]]
@@ -150,8 +150,8 @@ fn a_name_that_reads_as_something_else() {
         Place::new().run(["save", "--name", "step:1"]),
         str![[r#"
 --- stderr
-error: "step:1" can't be the name of a checkpoint: it would be read as something else
-hint: a name is not empty, not `latest`, not an id, and starts with none of @ - step: commit: before: ago: at:
+error: "step:1" can't be the name of a checkpoint: it has another meaning
+hint: a name can't be empty, `latest` or an id, and can't start with @ - step: commit: before: ago: or at:
 --- exit 2
 
 "#]]
@@ -175,7 +175,7 @@ warning: left out large1\n: too large (19 B)
 warning: left out large2\n: too large (19 B)
 warning: left out large3\n: too large (19 B)
 warning: left out large4\n: too large (19 B)
-warning: and 2 more were left out
+warning: and 2 more were skipped
 to capture larger files, raise max_file_bytes, now 10, under [scan] in backtrail.toml
 --- exit 0
 
@@ -209,7 +209,7 @@ fn a_large_first_checkpoint_names_its_largest_directories() {
         str![[r#"
 saved [ID] "large" (4 files)
 --- stderr
-warning: this first checkpoint holds 240 MB; what need not be kept can be left out
+warning: this first checkpoint holds 240 MB; you can exclude directories that need no protection
   160 MB: backtrail exclude /data/
    80 MB: backtrail exclude "/it's/"
   1.0 kB: backtrail exclude /small/
@@ -261,7 +261,7 @@ in [ROOT]/ws
 saved [ID] "x" (nothing changed)
 --- stderr
 in [ROOT]/ws
-warning: [ROOT]/ws/dir has a .git of its own, but belongs to the workspace [ROOT]/ws; to keep it apart, use -w . there
+warning: [ROOT]/ws/dir has its own .git, but belongs to the workspace [ROOT]/ws; to make it a separate workspace, use -w . there
 --- exit 0
 
 "#]]
@@ -312,7 +312,7 @@ fn a_name_that_moves_is_told_of() {
     let before = place.id("good");
     place.write("a", "2\n");
     let run = place.run(["save", "two", "--name", "good"]);
-    let said = format!("\"good\" means this checkpoint now, no longer {} \"one\"", &before[..8]);
+    let said = format!("the name \"good\" belongs to this checkpoint now, and no longer to {} \"one\"", &before[..8]);
     assert!(run.stderr.contains(&said), "{}", run.shown());
     assert_ne!(place.id("good"), before);
 }
@@ -370,6 +370,6 @@ fn an_attachment_that_is_no_regular_file_is_refused_at_once() {
         let done = command.output().unwrap();
         let said = String::from_utf8_lossy(&done.stdout);
         assert_eq!(done.status.code(), Some(2), "{file}: {said}");
-        assert!(said.contains(file.trim_start_matches("../")) && said.contains("is no regular file"), "{said}");
+        assert!(said.contains(file.trim_start_matches("../")) && said.contains("is not a regular file"), "{said}");
     }
 }

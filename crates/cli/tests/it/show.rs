@@ -9,11 +9,11 @@ fn nothing_before_the_first() {
     let place = Place::saved();
     let (code, word, message) = place.run(["show", "before:@", "--json"]).error();
     assert_eq!((code, word.as_str()), (3, "unknown_checkpoint"));
-    assert_eq!(message, "there is nothing before @: it is the first");
+    assert_eq!(message, "there is no checkpoint before @: it is the first one");
     place.write("a.txt", "changed\n");
     place.ok(["save"]);
     let (_, _, message) = place.run(["show", "before:before:@", "--json"]).error();
-    assert_eq!(message, "there is nothing before before:@: it is the first");
+    assert_eq!(message, "there is no checkpoint before before:@: it is the first one");
 }
 
 #[test]
@@ -89,8 +89,8 @@ fn words_that_fit_nothing() {
         place.run(["show", "nonsense"]),
         str![[r#"
 --- stderr
-error: no checkpoint fits "nonsense"
-hint: see them with: backtrail list
+error: no checkpoint matches "nonsense"
+hint: list the checkpoints with: backtrail list
 --- exit 3
 
 "#]]

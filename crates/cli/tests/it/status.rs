@@ -67,7 +67,7 @@ nothing changed since [ID] "first" ([WHEN])
   deleted   dir/b.txt  −1
   added     new  +1
 --- stderr
-see them with: backtrail diff; keep them with: backtrail save
+see them with: backtrail diff; save them with: backtrail save
 --- exit 0
 
 "#]]
@@ -127,7 +127,7 @@ fn what_would_be_left_out_by_now_is_told() {
     let run = place.run(["status", "--exit-code"]);
     assert_eq!(run.code, 1, "{}", run.shown());
     for (path, reason) in [("a", "special file"), ("large", "too large")] {
-        let line = format!("{path} was saved, and would be left out now: {reason}");
+        let line = format!("{path} was saved before, but would be skipped now: {reason}");
         assert!(run.stderr.contains(&line), "{}", run.shown());
     }
     let answer: serde_json::Value = serde_json::from_str(&place.ok(["status", "--json"])).unwrap();

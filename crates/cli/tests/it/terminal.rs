@@ -108,7 +108,7 @@ fn stores_are_removed_on_a_terminal_only_after_a_yes() {
     let count = || place.json(["workspaces"])["workspaces"].as_array().unwrap().len();
     remake();
     let shown = answer("n\n", &["workspaces", "--prune"]);
-    assert!(shown.contains("their workspaces are gone:\n  ") && shown.contains("gone: 1 checkpoint"), "{shown}");
+    assert!(shown.contains("these workspaces are gone:\n  ") && shown.contains("gone: 1 checkpoint"), "{shown}");
     assert!(
         shown.contains("remove 1 store, with all checkpoints? (y/n)") && shown.contains("nothing was removed"),
         "{shown}"

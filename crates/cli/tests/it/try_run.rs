@@ -64,9 +64,9 @@ fn people_are_told_on_stderr_and_the_command_has_stdout() {
         str![[r#"
 said
 --- stderr
-checkpoint [ID]; should this be killed, go back with: backtrail restore [ID]
+checkpoint [ID]; if this process is killed, go back with: backtrail restore [ID]
 warning: sh exited with 3
-rolled back: 1 modified, 1 deleted; bring it back with: backtrail undo
+rolled back: 1 modified, 1 deleted; bring the changes back with: backtrail undo
 --- exit 3
 
 "#]]
@@ -75,7 +75,7 @@ rolled back: 1 modified, 1 deleted; bring it back with: backtrail undo
         place.run(["try", "--", "sh", "-c", "echo more >> a.txt"]),
         str![[r#"
 --- stderr
-checkpoint [ID]; should this be killed, go back with: backtrail restore [ID]
+checkpoint [ID]; if this process is killed, go back with: backtrail restore [ID]
 --- exit 0
 
 "#]]
@@ -112,7 +112,7 @@ fn a_roll_back_that_fails_leaves_the_status_of_the_command_and_says_the_way_back
     assert_eq!((run.code, &answer["exit_code"], &answer["rolled_back"]), (5, &5.into(), &false.into()));
     let id = answer["checkpoint"].as_str().unwrap();
     let short = &id[..8];
-    let way = format!("take it back with: backtrail restore {short}");
+    let way = format!("restore the workspace with: backtrail restore {short}");
     assert_eq!(
         (&answer["rollback_error"]["code"], &answer["rollback_error"]["hint"]),
         (&"busy".into(), &way.clone().into())

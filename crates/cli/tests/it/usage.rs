@@ -90,8 +90,8 @@ fn a_workspace_that_is_not_there() {
         place.run(["save", "-w", "missing"]),
         str![[r#"
 --- stderr
-error: can't find the workspace [ROOT]/ws/missing: there is nothing there
-hint: if it was deleted, make the directory again and bring it back there with: backtrail restore @
+error: can't find the workspace [ROOT]/ws/missing: no such file or directory
+hint: if it was deleted, create the directory again and restore the files there with: backtrail restore @
 --- exit 1
 
 "#]]
@@ -138,6 +138,6 @@ fn three_characters_of_an_id_are_too_few() {
     let id = place.id("@");
     let (code, word, message) = place.run(["show", &id[..3], "--json"]).error();
     assert_eq!((code, word.as_str()), (3, "unknown_checkpoint"));
-    assert!(message.ends_with("write at least four characters of an id"), "{message}");
+    assert!(message.ends_with("write at least the first four characters of an id"), "{message}");
     assert_eq!(place.id(&id[..4]), id);
 }

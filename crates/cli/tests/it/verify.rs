@@ -10,7 +10,7 @@ fn a_sound_store() {
     assert_shown!(
         place.run(["verify"]),
         str![[r#"
-1 checkpoint, all sound
+1 checkpoint, no damage found
 --- exit 0
 
 "#]]

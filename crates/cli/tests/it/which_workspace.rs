@@ -112,7 +112,8 @@ fn an_event_in_an_inner_workspace_is_saved_there_and_where_the_session_began() {
 fn hooks_and_install_make_no_workspace_of_a_folder_of_projects() {
     let place = folder_of_projects();
     let folder = place.path("ws");
-    let reason = format!("{} holds several projects; `backtrail init` there makes it one workspace", folder.display());
+    let reason =
+        format!("{} contains several projects; to make it one workspace, run `backtrail init` there", folder.display());
     for said in [starts(&place, &folder, "s"), prompts(&place, &folder, "s", "go")] {
         assert_eq!(said, format!("backtrail: not protected: {reason}\n"));
     }
@@ -171,7 +172,7 @@ fn a_skipped_directory_without_a_repository_is_warned_of() {
     assert!(!run.stderr.contains("skipped"), "{}", run.shown());
     let run = well(place.run_in(&place.path("ws/out"), ["doctor", "--json"]));
     let detail = run.json()["checks"][0]["detail"].to_string();
-    assert!(detail.contains("is skipped, no checkpoint captures it"), "{detail}");
+    assert!(detail.contains("is skipped, so no checkpoint captures it"), "{detail}");
 }
 
 /// Deletes the workspace of [`Place::saved`].
@@ -227,7 +228,7 @@ fn a_store_is_adopted_by_path_or_by_name() {
         let run = well(place.run(["workspaces", "--json", "--adopt", named.to_str().unwrap()]));
         let (workspace, store) = (place.path("ws"), store.canonicalize().unwrap());
         assert_eq!(run.json(), json!({ "workspace": workspace, "store": store }));
-        assert!(run.stderr.contains("the store that it had before is kept: "), "{}", run.shown());
+        assert!(run.stderr.contains("its previous store is kept: "), "{}", run.shown());
         let listed = place.json(["list"]);
         assert_eq!(listed["checkpoints"][0]["message"], "first", "{listed}");
         place.ok(["restore", "@"]);

@@ -93,7 +93,7 @@ fn one_whose_parent_is_missing_too_is_not_gone() {
     fs::remove_dir(&inner).unwrap();
     fs::remove_dir(place.path("disk")).unwrap();
     let run = place.run(["workspaces", "--prune"]);
-    assert!(run.text().contains("inner  (not there now)"), "{}", run.shown());
+    assert!(run.text().contains("inner  (not available now)"), "{}", run.shown());
     assert_eq!(paths(&place).len(), 2);
 }
 

@@ -485,9 +485,9 @@ fn a_repository_that_was_cloned_since_leaves_its_git_and_that_is_told() {
         found.iter().map(|conflict| format!("{}: {}", conflict.path, conflict.reason)).collect()
     };
     let expected = [
-        "bare: what is git's own in it stays, and the directory with it",
-        "new/inner/.git: it is git's own, so it stays, and its directory with it",
-        "new/tree/.git: it is git's own, so it stays, and its directory with it",
+        "bare: git's own files in it stay, and so does the directory",
+        "new/inner/.git: it belongs to git, so it stays, and so does its directory",
+        "new/tree/.git: it belongs to git, so it stays, and so does its directory",
     ];
     let request = RestoreRequest::whole(saved.id);
     let plan = ws.open().plan_restore(&request).unwrap();

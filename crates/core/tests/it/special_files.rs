@@ -65,7 +65,7 @@ fn rules_and_settings_that_are_special_files_do_not_block() {
     fifo(&ws, "backtrail.toml");
     let refused = Settings::default().with_workspace(&ws.root()).unwrap_err();
     assert_eq!(refused.code(), ErrorCode::Settings);
-    assert!(refused.to_string().contains("it is no regular file"), "{refused}");
+    assert!(refused.to_string().contains("it is not a regular file"), "{refused}");
 }
 
 /// Rules that leave secrets out must not count for nothing because they are shared between workspaces by a link.
@@ -88,11 +88,11 @@ fn a_settings_link_that_leads_to_no_file_is_an_error_and_does_not_block() {
     ws.mkdir("d");
     fifo(&ws, "pipe");
     for (target, problem) in [
-        ("missing", "it is a link that leads nowhere"),
-        ("d", "it is a link to a directory"),
-        ("pipe", "it is a link to no regular file"),
-        ("/dev/zero", "it is a link to no regular file"),
-        ("backtrail.toml", "it is a link that leads nowhere"),
+        ("missing", "it is a symbolic link to a file that does not exist"),
+        ("d", "it is a symbolic link to a directory"),
+        ("pipe", "it is a symbolic link to something that is not a regular file"),
+        ("/dev/zero", "it is a symbolic link to something that is not a regular file"),
+        ("backtrail.toml", "it is a symbolic link to a file that does not exist"),
     ] {
         ws.symlink(target, "backtrail.toml");
         let refused = Settings::default().with_workspace(&ws.root()).unwrap_err();

@@ -435,7 +435,7 @@ class Guard:
     def checkpoint(self) -> Checkpoint:
         """The checkpoint at the beginning of the block."""
         if self._checkpoint is None:
-            raise UsageError("the guarded block has not begun")
+            raise UsageError("the guarded block has not started")
         return self._checkpoint
 
     @property

@@ -35,7 +35,7 @@ class InternalError(BacktrailError):
     """A bug."""
 
     code = "internal"
-    hint = "please report this, with what you did before"
+    hint = "please report this bug, with the calls that led to it"
 
 
 class IoError(BacktrailError, OSError):
@@ -71,7 +71,7 @@ class UnknownCheckpointError(NotFoundError):
     """No checkpoint fits."""
 
     code = "unknown_checkpoint"
-    hint = "see them with Workspace.list()"
+    hint = "list the checkpoints with Workspace.list()"
     nearest: str | None = None
     """A name that is nearly the same."""
 
@@ -101,7 +101,7 @@ class PlanChangedError(ConflictError):
     """The files are not those that the plan saw. Nothing was written."""
 
     code = "plan_changed"
-    hint = "look again with Workspace.plan()"
+    hint = "make a new plan with Workspace.plan()"
 
 
 class StoreError(BacktrailError):
@@ -119,7 +119,7 @@ class StoreTooNewError(StoreError):
     """The store was written by a newer version."""
 
     code = "store_too_new"
-    hint = "update backtrail to the version that wrote it"
+    hint = "update Backtrail to the version that wrote it"
 
 
 class RefusedError(BacktrailError):
@@ -130,14 +130,14 @@ class ProtectedDirectoryError(RefusedError):
     """The directory holds so much that nobody means it as a workspace."""
 
     code = "protected_directory"
-    hint = "name a directory below it, or insist with Workspace(path, force=True)"
+    hint = "choose a directory inside it, or use Workspace(path, force=True)"
 
 
 class FeatureCheckpointError(RefusedError):
     """A feature checkpoint stays for ever."""
 
     code = "feature_checkpoint"
-    hint = "delete it all the same with force=True"
+    hint = "delete it anyway with force=True"
 
 
 class PathOutsideWorkspaceError(RefusedError, ValueError):
