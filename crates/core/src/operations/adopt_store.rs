@@ -60,7 +60,7 @@ impl Workspace {
         if let FoundJournal::Journal(journal) = writer.journal()?
             && self.is_another_directory(&writer)?
         {
-            self.set_aside(&writer, &journal, now)?;
+            self.set_aside(&writer, journal.journal(), now)?;
         }
         // The stat cache describes the files of another directory.
         private::remove(&writer.layout().stat_cache()).or_fail("remove", writer.layout().stat_cache())?;

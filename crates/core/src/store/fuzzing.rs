@@ -45,14 +45,14 @@ pub(crate) fn journal(bytes: &[u8]) {
             assert_own(&area);
         }
         let Found::Journal(found) = journal::parse(bytes) else { continue };
-        found.areas.iter().for_each(assert_own);
-        for step in &found.steps {
+        found.journal().areas.iter().for_each(assert_own);
+        for step in &found.journal().steps {
             assert_inside(&step.path);
             assert!(!step.path.is_root(), "a restore does not replace the workspace");
             assert!(step.path.parts().all(is_plain_name), "{:?} is written by no restore", step.path);
             assert_eq!(step.reversed().reversed(), *step);
         }
-        let written = journal::to_bytes(&found).unwrap_or_else(|error| panic!("not written: {error}"));
+        let written = journal::to_bytes(found.journal()).unwrap_or_else(|error| panic!("not written: {error}"));
         match journal::parse(&written) {
             Found::Journal(again) => assert_eq!(again, found, "a journal is read as it was written"),
             other => panic!("what was written can't be read: {other:?}"),

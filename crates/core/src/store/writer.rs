@@ -9,7 +9,8 @@ use std::{
 };
 
 use super::{
-    Area, Journal, Operation, Record, RetentionNotes, State, Store, Timeline, confirmed_excludes, journal,
+    Area, Journal, OpenJournal, Operation, Record, RetentionNotes, SafetyCheckpoint, State, Store, Timeline,
+    confirmed_excludes, journal,
     objects::{ObjectKind, bytes_of, object_id},
     operations,
     packs::{
@@ -122,6 +123,11 @@ impl Writer {
         Ok(id)
     }
 
+    /// Publishes a checkpoint of the files that a restore is about to change.
+    pub(crate) fn publish_safety(&self, checkpoint: Unpublished) -> Result<SafetyCheckpoint> {
+        Ok(SafetyCheckpoint::published(self.publish(checkpoint)?))
+    }
+
     /// Returns all checkpoints. The timeline is cached, with the changes that this process made.
     pub(crate) fn timeline(&self) -> Result<Arc<Timeline>> {
         let mut kept = self.timeline.lock().unwrap_or_else(PoisonError::into_inner);
@@ -200,7 +206,7 @@ impl Writer {
     }
 
     /// Records that a restore is under way, durably.
-    pub(crate) fn open_journal(&self, journal: &Journal) -> Result<()> {
+    pub(crate) fn open_journal(&self, journal: Journal) -> Result<OpenJournal> {
         journal::write(self.layout(), journal).or_fail("write", self.layout().journal())
     }
 

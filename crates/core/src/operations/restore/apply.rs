@@ -18,7 +18,7 @@ use crate::{
     disk::{self, Dir, FileType, Rename, set_mode},
     error::{Error, Result, While},
     model::{Conflict, ContentId, ContentSink, Contents, Mode, Side, Stamp, WorkspacePath},
-    store::{HashOnly, Journal, Step, Writer},
+    store::{HashOnly, Journal, OpenJournal, Step, Writer},
     threads,
     workspace::Workspace,
 };
@@ -59,11 +59,12 @@ impl Workspace {
     pub(super) fn apply_journal(
         &self,
         writer: &Writer,
-        journal: &Journal,
+        journal: &OpenJournal,
         stage: &Stage,
         attempt: Attempt,
         now: Timestamp,
     ) -> Result<Vec<Conflict>> {
+        let journal = journal.journal();
         let root = Dir::open_resolved(self.root()).or_fail("open", self.root())?;
         let run = Run { workspace: self, writer, journal, stage, attempt, root, conflicts: Vec::new() };
         let mut conflicts = run.all()?;
@@ -138,7 +139,7 @@ impl Run<'_> {
         let kept = before.and_then(|side| side.content());
         let reason = match kept {
             Some(_) => {
-                format!("{why}; what it was before the restore is in checkpoint {}", self.journal.safety.short())
+                format!("{why}; what it was before the restore is in checkpoint {}", self.journal.safety.id().short())
             }
             None => why.to_owned(),
         };

@@ -14,7 +14,7 @@ use crate::{
         save::{Capture, SaveRequest},
     },
     scan::Scan,
-    store::{Direction, NewGitFile, PackWriter, Snapshot, Timeline, Writer},
+    store::{Direction, NewGitFile, PackWriter, SafetyCheckpoint, Snapshot, Timeline, Writer},
     threads,
     workspace::{Surroundings, Workspace},
 };
@@ -30,7 +30,7 @@ pub(super) struct Present {
 
 /// A safety checkpoint that was published.
 pub(super) struct Safety {
-    pub(super) id: CheckpointId,
+    pub(super) checkpoint: SafetyCheckpoint,
     /// The number of paths in it whose contents no other checkpoint holds.
     pub(super) unsaved: usize,
     /// The capture of the whole workspace, for the next scan. `None` if the restore concerns some paths only.
@@ -93,11 +93,15 @@ impl Workspace {
         record.scope = scope.clone();
         let sequence = record.sequence;
         let unpublished = writer.build(pack, &snapshot, &state, record)?;
-        let id = writer.publish(unpublished)?;
+        let checkpoint = writer.publish_safety(unpublished)?;
         let message = request.message.unwrap_or_default();
-        self.emit(writer, Event::CheckpointCreated { checkpoint: id, kind: "safety".into(), message }, now)?;
+        self.emit(
+            writer,
+            Event::CheckpointCreated { checkpoint: checkpoint.id(), kind: "safety".into(), message },
+            now,
+        )?;
         let seen = (*scope == Scope::Whole).then_some(capture);
-        Ok(Safety { id, sequence, unsaved, seen })
+        Ok(Safety { checkpoint, sequence, unsaved, seen })
     }
 
     /// Writes the stat cache for the next scan while `act` writes files, concurrently if there are many files. If the
