@@ -54,17 +54,18 @@ impl Workspace {
         let own = self.found()?;
         let lock = Store::lock(self.store_directory(), self.root(), self.patience())?;
         let (writer, _) = lock.open_or_create(&own.identity, None)?;
-        if let Some(owner) = IdentityFile::read(writer.layout()).and_then(|known| living_owner(&known, &own)) {
+        if let Some(owner) = IdentityFile::read(writer.store().layout()).and_then(|known| living_owner(&known, &own)) {
             return Err(Error::OwnerIsThere { store: self.store_directory().to_owned(), owner });
         }
-        if let FoundJournal::Journal(journal) = writer.journal()?
+        if let FoundJournal::Journal(journal) = writer.store().journal()?
             && self.is_another_directory(&writer)?
         {
             self.set_aside(&writer, journal.journal(), now)?;
         }
         // The stat cache describes the files of another directory.
-        private::remove(&writer.layout().stat_cache()).or_fail("remove", writer.layout().stat_cache())?;
-        own.identity.write(writer.layout())
+        private::remove(&writer.store().layout().stat_cache())
+            .or_fail("remove", writer.store().layout().stat_cache())?;
+        own.identity.write(writer.store().layout())
     }
 
     /// Keeps the store without a directory.

@@ -21,7 +21,7 @@ impl Workspace {
     /// Returns whether another directory has taken the path of the one that the store was last used for.
     pub(crate) fn is_another_directory(&self, writer: &Writer) -> Result<bool> {
         let own = self.found()?;
-        Ok(IdentityFile::read(writer.layout()).is_some_and(|known| known.likeness(&own) == Likeness::Another))
+        Ok(IdentityFile::read(writer.store().layout()).is_some_and(|known| known.likeness(&own) == Likeness::Another))
     }
 
     /// Returns the attribute by which the directory is recognised, if the numbers of its file system are not all

@@ -52,13 +52,13 @@ impl Workspace {
         let now = clock.now();
         let own = self.found()?;
         let (writer, created) = lock.open_or_create(&own.identity, self.options.open_stores.as_deref())?;
-        let known = IdentityFile::read(writer.layout()).filter(|_| !created);
+        let known = IdentityFile::read(writer.store().layout()).filter(|_| !created);
         if known.as_ref() != Some(&own.identity) {
             known.as_ref().map_or(Ok(()), |known| self.refuse_other_owner(known, &own))?;
-            let is_pending = matches!(writer.journal()?, FoundJournal::Journal(_));
+            let is_pending = matches!(writer.store().journal()?, FoundJournal::Journal(_));
             if !(is_pending && self.is_another_directory(&writer)?) {
                 // The directory was moved, or created again at the same path: the history is the same.
-                own.identity.write(writer.layout())?;
+                own.identity.write(writer.store().layout())?;
             }
         }
         if created {

@@ -334,8 +334,9 @@ impl Run<'_> {
             // It may be what an exchange moved out of the workspace: it is examined once all steps are done.
             area.rename(&slot(number), area, &free_old_slot(area, number)?, Rename::NoReplace)?;
         }
-        let mut reader = self.writer.reader();
-        let made = self.workspace.stage_one(self.writer, &mut reader, number, step, self.stage, Durability::Synced);
+        let mut reader = self.writer.store().reader();
+        let made =
+            self.workspace.stage_one(self.writer.store(), &mut reader, number, step, self.stage, Durability::Synced);
         made.map_err(|error| match error {
             // The error concerns the workspace, not the store.
             Error::Io { path, source, .. } if path == self.full_path(&step.path) => Obstacle::Refusal(source),

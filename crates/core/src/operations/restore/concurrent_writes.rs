@@ -149,7 +149,7 @@ impl Workspace {
             plant(&mut tree, &intruder.path, intruder.node);
         }
         let scope = Scope::of_paths(paths.clone());
-        let base = writer.snapshot(&journal.safety.id())?;
+        let base = writer.store().snapshot(&journal.safety.id())?;
         let snapshot = writer.graft(&pack, Some(&base), &mut tree, &scope)?;
         let message = format!("what was written while {} was being restored", journal.target.short());
         let mut record = Record::new(timeline.next_sequence(), Kind::Safety, now, message);

@@ -172,7 +172,8 @@ fn change(
 ) -> Result<Replaced> {
     let own = own_name(repository, journal, path);
     let file = GitFile { path, own: &own };
-    let content = |id: Option<ContentId>| id.map(|id| writer.content(&writer.reader(), &id)).transpose();
+    let content =
+        |id: Option<ContentId>| id.map(|id| writer.store().content(&writer.store().reader(), &id)).transpose();
     file.replace(content(step.old)?.as_deref(), content(step.new)?.as_deref()).or_fail("write", path)
 }
 

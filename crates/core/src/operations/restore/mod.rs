@@ -182,9 +182,9 @@ impl Workspace {
         let done = match self.restore_once(writer, intent, now) {
             // Removed files must be in the safety checkpoint, whatever else in the store is damaged.
             Err(Error::StoreDamaged { .. })
-                if !writer.is_distrusted() && matches!(writer.journal()?, FoundJournal::Nothing) =>
+                if !writer.store().is_distrusted() && matches!(writer.store().journal()?, FoundJournal::Nothing) =>
             {
-                writer.distrust();
+                writer.store().distrust();
                 self.clear_stage(writer, &writer.leftover_areas()?)?;
                 self.restore_once(writer, intent, now)
             }
@@ -228,7 +228,7 @@ impl Workspace {
         }
         Ok(RestoreOutcome {
             target: intent.request.target,
-            checkpoint: writer.summary(timeline.require(&intent.request.target)?)?,
+            checkpoint: writer.store().summary(timeline.require(&intent.request.target)?)?,
             stays: plan.left_to_git,
             plan: plan.hash,
             changes: Vec::new(),

@@ -36,8 +36,8 @@ impl<'a> Restore<'a> {
         let Self { workspace, writer, timeline, intent, .. } = self;
         let pack = writer.start_pack();
         let surroundings = workspace.surroundings();
-        let scan = workspace.scan_for_restore(writer, timeline, intent, &surroundings, &pack)?;
-        let plan = RestorePlan::between(workspace, writer, timeline, &scan, intent)?;
+        let scan = workspace.scan_for_restore(writer.store(), timeline, intent, &surroundings, &pack)?;
+        let plan = RestorePlan::between(workspace, writer.store(), timeline, &scan, intent)?;
         plan.refuse_if_changed(intent.request.plan.as_deref())?;
         plan.refuse_conflicts(intent.request.skip_conflicts)?;
         Ok(Planned { restore: self, plan, present: Present { scan, pack, surroundings, git: Vec::new() } })
@@ -69,11 +69,11 @@ impl<'a> Planned<'a> {
         if let Some(repository) = &present.surroundings.repository {
             repository.read_index_ahead();
         }
-        count_lines(&mut plan.changes, &LineSource::from_disk_to_store(writer, workspace.root()))?;
+        count_lines(&mut plan.changes, &LineSource::from_disk_to_store(writer.store(), workspace.root()))?;
         let (git_files, git) = plan.git.as_ref().map(git::files_and_steps).transpose()?.unwrap_or_default();
         present.git = git_files;
         workspace.check_present(writer, &present, &plan)?;
-        workspace.check_plan(writer, &mut plan)?;
+        workspace.check_plan(writer.store(), &mut plan)?;
         workspace.refuse_if_stopped()?;
         let stage = workspace.stage(writer, &mut plan, timeline.next_sequence())?;
         Ok(Staged { restore, plan, present, stage, git })
@@ -196,7 +196,7 @@ impl Applied<'_> {
         writer.tidy()?;
         Ok(RestoreOutcome {
             target,
-            checkpoint: writer.summary(timeline.require(&target)?)?,
+            checkpoint: writer.store().summary(timeline.require(&target)?)?,
             stays: plan.left_to_git,
             plan: plan.hash,
             changes: plan.changes,

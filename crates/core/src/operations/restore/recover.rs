@@ -90,7 +90,7 @@ impl Workspace {
     }
 
     pub(crate) fn recover_locked(&self, writer: &Writer, way: Way, now: Timestamp) -> Result<Recovered> {
-        let journal = match writer.journal()? {
+        let journal = match writer.store().journal()? {
             FoundJournal::Nothing => {
                 let leftovers = writer.leftover_areas()?;
                 // Beside a journal that could not be read, they may hold bytes that another process wrote during the
@@ -148,7 +148,7 @@ impl Workspace {
         }
         writer.close_journal()?;
         self.clear_stage(writer, &areas)?;
-        self.found()?.identity.write(writer.layout())?;
+        self.found()?.identity.write(writer.store().layout())?;
         Ok(conflicts)
     }
 
