@@ -6,7 +6,7 @@ use rayon::prelude::*;
 use super::{
     IgnoreRules, StatCache,
     directory_kind::DirectoryKind,
-    stat_cache::{CachedEntry, CachedNode, Record},
+    stat_cache::{CachedDirectory, CachedEntry, CachedNode},
     walk::{Failure, Pending, Subdirectory, Walker, join},
 };
 use crate::{
@@ -18,7 +18,7 @@ use crate::{
 const LONG: usize = 512;
 
 /// A name whose entry may differ from the cached one.
-struct Found {
+struct ChangedEntry {
     position: usize,
     /// `None` if the name no longer exists.
     entry: Option<Entry>,
@@ -26,13 +26,13 @@ struct Found {
 
 impl Walker<'_> {
     /// Returns the directory as it was recorded if nothing changed. Entries that changed are read again.
-    pub(super) fn known(
+    pub(super) fn read_cached(
         &self,
         directory: &Dir,
         path: &[u8],
         rules: &IgnoreRules,
         kind: DirectoryKind,
-        record: &Record<'_>,
+        record: &CachedDirectory<'_>,
     ) -> Result<Directory, Failure> {
         let Some(cache) = self.options.cache else { return Ok(Directory::default()) };
         self.options.progress.add_entries(record.names() as u64);
@@ -86,7 +86,7 @@ impl Walker<'_> {
         rules: &IgnoreRules,
         kind: DirectoryKind,
         (position, known): &(usize, CachedEntry<'_>),
-    ) -> Result<Option<Found>, Failure> {
+    ) -> Result<Option<ChangedEntry>, Failure> {
         let Ok(directory) = parent.open_dir(known.name.to_bytes()) else {
             return self.look_again(parent, path, rules, kind, *position, known);
         };
@@ -102,12 +102,12 @@ impl Walker<'_> {
         };
         let node = self.subdirectory(directory, &found, rules)?;
         if let (Some(Node::Directory(read)), CachedNode::Directory(place)) = (&node, known.node)
-            && read.place() == Some(place)
+            && read.cache_offset() == Some(place)
         {
             return Ok(None);
         }
         let entry = node.map(|node| Entry { name: name.into(), node, exception: None });
-        Ok(Some(Found { position: *position, entry }))
+        Ok(Some(ChangedEntry { position: *position, entry }))
     }
 
     /// Reads a name again. Returns `None` if it is skipped as before, or is an unchanged directory.
@@ -121,7 +121,7 @@ impl Walker<'_> {
         kind: DirectoryKind,
         position: usize,
         known: &CachedEntry<'_>,
-    ) -> Result<Option<Found>, Failure> {
+    ) -> Result<Option<ChangedEntry>, Failure> {
         let pending =
             Pending { name: known.name.to_bytes().into(), file_type: None, cached: Some(*known), is_judged: true };
         let entry = self.entry(directory, path, rules, kind, pending)?;
@@ -129,10 +129,10 @@ impl Walker<'_> {
             (Some(Node::Skipped(reason, stamp)), CachedNode::Skipped(before, size)) => {
                 (*reason, stamp.size) == (before, size)
             }
-            (Some(Node::Directory(read)), CachedNode::Directory(place)) => read.place() == Some(place),
+            (Some(Node::Directory(read)), CachedNode::Directory(place)) => read.cache_offset() == Some(place),
             _ => false,
         };
-        Ok((!is_same).then_some(Found { position, entry }))
+        Ok((!is_same).then_some(ChangedEntry { position, entry }))
     }
 }
 
@@ -152,7 +152,12 @@ fn is_as_it_was(directory: &Dir, kind: DirectoryKind, known: &CachedEntry<'_>) -
 /// Returns the known directory with the found entries in place of the recorded ones.
 #[cold]
 #[inline(never)]
-fn changed(known: Directory, found: Vec<Found>, record: &Record<'_>, cache: &std::sync::Arc<StatCache>) -> Directory {
+fn changed(
+    known: Directory,
+    found: Vec<ChangedEntry>,
+    record: &CachedDirectory<'_>,
+    cache: &std::sync::Arc<StatCache>,
+) -> Directory {
     let mut entries: Vec<Option<Entry>> = record.entries().map(|entry| Some(entry.to_entry(cache))).collect();
     for one in found {
         entries[one.position] = one.entry;
@@ -164,7 +169,7 @@ fn changed(known: Directory, found: Vec<Found>, record: &Record<'_>, cache: &std
 }
 
 /// Returns whether the entries produce the ids that were recorded.
-fn is_same_content(entries: &[Option<Entry>], record: &Record<'_>, cache: &StatCache) -> bool {
+fn is_same_content(entries: &[Option<Entry>], record: &CachedDirectory<'_>, cache: &StatCache) -> bool {
     let same_ids = |child: &Directory, place: u64| {
         let before: Option<(bool, Option<DirectoryIds>, Mode)> =
             cache.record(place).map(|record| (record.is_captured(), record.ids, Mode::from_raw(record.stamp.mode)));

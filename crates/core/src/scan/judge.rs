@@ -1,12 +1,12 @@
 //! Decides about one path: captured by the rules, captured as an exception, or skipped.
 
 use super::{
-    IgnoreRules, Verdict,
+    IgnoreRules, RuleVerdict,
     capture_policy::CachedVerdicts,
     directory_kind::DirectoryKind,
     git_directory::is_of_git,
     is_rule_file,
-    stat_cache::{CachedEntry, CachedNode, Record},
+    stat_cache::{CachedDirectory, CachedEntry, CachedNode},
     walk::{Walker, join},
 };
 use crate::{
@@ -22,7 +22,7 @@ pub(super) enum Judged {
 
 impl Walker<'_> {
     /// Returns whether every cached verdict in the directory is still valid.
-    pub(super) fn verdicts_stand(&self, path: &[u8], record: &Record<'_>) -> bool {
+    pub(super) fn verdicts_stand(&self, path: &[u8], record: &CachedDirectory<'_>) -> bool {
         if !record.has_verdicts() {
             return true;
         }
@@ -98,8 +98,8 @@ impl Walker<'_> {
                 return captured(DirectoryKind::Ordinary, None);
             }
             DirectoryKind::Ordinary | DirectoryKind::GitDirectory(_) => match rules.judge(path, is_directory) {
-                Verdict::Captured => return captured(DirectoryKind::Ordinary, None),
-                Verdict::Ignored => Reason::Ignored,
+                RuleVerdict::Captured => return captured(DirectoryKind::Ordinary, None),
+                RuleVerdict::Ignored => Reason::Ignored,
             },
         };
         if kind == DirectoryKind::Ordinary && !is_directory && rules.is_precious(path) {

@@ -20,7 +20,7 @@ use super::{
     judge::Judged,
     read,
     rebuildable::is_rebuildable,
-    stat_cache::{CachedEntry, CachedNode, Record},
+    stat_cache::{CachedDirectory, CachedEntry, CachedNode},
 };
 use crate::{
     disk::{self, Dir, FileType},
@@ -113,7 +113,7 @@ impl<'a> Walker<'a> {
         path: &[u8],
         above: &IgnoreRules,
         kind: DirectoryKind,
-        record: Option<Record<'_>>,
+        record: Option<CachedDirectory<'_>>,
     ) -> Result<Directory, Failure> {
         if self.options.progress.is_stopped() {
             return Err(Failure::new("go on reading", path, io::ErrorKind::Interrupted.into()));
@@ -134,15 +134,15 @@ impl<'a> Walker<'a> {
                 self.options.policy.meet_repository(path);
             }
             if self.verdicts_stand(path, &record) {
-                return self.known(directory, path, &rules, kind, &record);
+                return self.read_cached(directory, path, &rules, kind, &record);
             }
         }
         let known: Vec<CachedEntry<'_>> = record.map(|record| record.entries().collect()).unwrap_or_default();
         let pending: Vec<Pending<'_>> = match &within {
-            Within::Names(names) => names.iter().map(|name| Pending::named(name.clone(), None, &known)).collect(),
+            Within::Names(names) => names.iter().map(|name| Pending::with_cached(name.clone(), None, &known)).collect(),
             Within::All => {
                 let listed = directory.list().map_err(|source| Failure::new("list", path, source))?;
-                listed.into_iter().map(|listed| Pending::named(listed.name, listed.file_type, &known)).collect()
+                listed.into_iter().map(|listed| Pending::with_cached(listed.name, listed.file_type, &known)).collect()
             }
         };
         let is_listed = || pending.binary_search_by(|pending| pending.name.as_slice().cmp(b".git")).is_ok();
@@ -158,7 +158,7 @@ impl<'a> Walker<'a> {
     }
 
     /// Returns whether the names in the directory are certainly unchanged.
-    fn is_intact(&self, directory: &Dir, stamp: &Stamp, record: &Record<'_>) -> bool {
+    fn is_intact(&self, directory: &Dir, stamp: &Stamp, record: &CachedDirectory<'_>) -> bool {
         record.is_settled() && record.stamp == *stamp && self.times_are_reliable(directory, stamp.device)
     }
 
@@ -377,7 +377,7 @@ impl<'a> Walker<'a> {
     }
 
     /// Returns the cached record of a directory. Returns `None` if the name was not a directory when it was cached.
-    pub(super) fn record_of(&self, cached: Option<&CachedEntry<'_>>) -> Option<Record<'a>> {
+    pub(super) fn record_of(&self, cached: Option<&CachedEntry<'_>>) -> Option<CachedDirectory<'a>> {
         match (cached?.node, self.options.cache) {
             (CachedNode::Directory(kind), Some(cache)) => cache.record(kind),
             _ => None,
@@ -440,7 +440,7 @@ pub(super) struct Subdirectory<'a> {
     pub(super) path: &'a [u8],
     pub(super) kind: DirectoryKind,
     /// The directory's record in the stat cache.
-    pub(super) record: Option<Record<'a>>,
+    pub(super) record: Option<CachedDirectory<'a>>,
     /// Set if the stat cache proves that no checkpoint that counts holds the directory.
     pub(super) is_certainly_unheld: bool,
 }
@@ -453,7 +453,7 @@ enum Within {
 
 impl<'c> Pending<'c> {
     /// Creates a pending name with its cached entry, if there is one.
-    fn named(name: BString, file_type: Option<FileType>, known: &[CachedEntry<'c>]) -> Self {
+    fn with_cached(name: BString, file_type: Option<FileType>, known: &[CachedEntry<'c>]) -> Self {
         let position = known.binary_search_by(|entry| entry.name.to_bytes().cmp(&name)).ok();
         Self { cached: position.map(|position| known[position]), name, file_type, is_judged: false }
     }

@@ -169,31 +169,31 @@ impl SafetyCheckpoint {
 
 /// The result of reading the journal.
 #[derive(Debug)]
-pub(crate) enum Found {
+pub(crate) enum FoundJournal {
     Nothing,
     Journal(Box<OpenJournal>),
     /// The journal can't be read, for this reason.
     Damaged(String),
 }
 
-pub(super) fn read(layout: &Layout) -> io::Result<Found> {
-    Ok(private::read(&layout.journal())?.map_or(Found::Nothing, |bytes| parse(&bytes)))
+pub(super) fn read(layout: &Layout) -> io::Result<FoundJournal> {
+    Ok(private::read(&layout.journal())?.map_or(FoundJournal::Nothing, |bytes| parse(&bytes)))
 }
 
 /// Parses the bytes of a journal.
-pub(super) fn parse(bytes: &[u8]) -> Found {
+pub(super) fn parse(bytes: &[u8]) -> FoundJournal {
     let Some(line) = Lines::of(bytes).sound.first().copied() else {
-        return Found::Damaged("its checksum does not fit".into());
+        return FoundJournal::Damaged("its checksum does not fit".into());
     };
     match serde_json::from_str::<Journal>(line) {
         Ok(journal) if !journal.areas.iter().all(Area::is_ours) => {
-            Found::Damaged("it names a staging area that is none of ours".into())
+            FoundJournal::Damaged("it names a staging area that is none of ours".into())
         }
         Ok(journal) if !journal.steps.iter().all(Step::is_ours) => {
-            Found::Damaged("it names a path that no restore may write".into())
+            FoundJournal::Damaged("it names a path that no restore may write".into())
         }
-        Ok(journal) => Found::Journal(Box::new(OpenJournal(journal))),
-        Err(error) => Found::Damaged(error.to_string()),
+        Ok(journal) => FoundJournal::Journal(Box::new(OpenJournal(journal))),
+        Err(error) => FoundJournal::Damaged(error.to_string()),
     }
 }
 

@@ -30,7 +30,7 @@ impl<'a> SharedObjects<'a> {
     }
 
     fn find(&self) -> HashSet<(u64, u64)> {
-        let mut search = Search::default();
+        let mut search = SharedObjectsSearch::default();
         if let Some(around) = UserRepository::around(self.root) {
             search.repository(&around.common_dir);
         }
@@ -42,11 +42,11 @@ impl<'a> SharedObjects<'a> {
 }
 
 #[derive(Default)]
-struct Search {
+struct SharedObjectsSearch {
     shared: HashSet<(u64, u64)>,
 }
 
-impl Search {
+impl SharedObjectsSearch {
     /// Searches a directory for repositories. Directories that can't be read are skipped.
     fn directory(&mut self, directory: &Dir, path: &Path, depth: usize) {
         let Ok(listed) = directory.list() else { return };

@@ -12,7 +12,7 @@ use rustix::io::Errno;
 use super::{
     check::is_absence,
     retry_policy::{Attempt, refusal},
-    stage::{Durability, FEW, MANY, Stage, old_slots, own_identity, slot},
+    stage::{FEW, MANY, Stage, StageDurability, old_slots, own_identity, slot},
 };
 use crate::{
     disk::{self, Dir, FileType, Rename, set_mode},
@@ -335,8 +335,14 @@ impl Run<'_> {
             area.rename(&slot(number), area, &free_old_slot(area, number)?, Rename::NoReplace)?;
         }
         let mut reader = self.writer.store().reader();
-        let made =
-            self.workspace.stage_one(self.writer.store(), &mut reader, number, step, self.stage, Durability::Synced);
+        let made = self.workspace.stage_one(
+            self.writer.store(),
+            &mut reader,
+            number,
+            step,
+            self.stage,
+            StageDurability::Synced,
+        );
         made.map_err(|error| match error {
             // The error concerns the workspace, not the store.
             Error::Io { path, source, .. } if path == self.full_path(&step.path) => Obstacle::Refusal(source),

@@ -159,7 +159,7 @@ impl Workspace {
             let (writer, _) = self.writer(now)?;
             self.restore_locked(&writer, &Intent::restore(request), now)
         };
-        self.told(restore(), now)
+        self.report_failure(restore(), now)
     }
 
     /// Returns whether a request concerns any path. Returns `false` if it asks for state files alone and names no path

@@ -204,7 +204,7 @@ impl Applied<'_> {
             safety: safety_id,
             conflicts,
             unsaved: safety.unsaved,
-            git: plan.git.and_then(|_| workspace.standing()),
+            git: plan.git.and_then(|_| workspace.git_state_after()),
             taken_back: None,
         })
     }

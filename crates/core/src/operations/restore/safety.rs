@@ -64,7 +64,7 @@ impl Workspace {
         intent: &Intent,
         now: Timestamp,
     ) -> Result<Safety> {
-        let standing = writer.store().standing(timeline)?;
+        let standing = writer.store().current_snapshot(timeline)?;
         let Present { scan, pack, surroundings, git } = present;
         let mut capture = self.capture_of(writer, timeline, scan, surroundings, &[])?;
         let scope = &plan.recorded_scope;

@@ -43,7 +43,7 @@ enum IfThere {
 
 /// The moment at which a staged file becomes durable.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Durability {
+pub(super) enum StageDurability {
     /// As soon as it is written.
     Synced,
     /// Together with all other files.
@@ -270,7 +270,7 @@ impl Workspace {
 
     fn fill(&self, store: &Store, steps: &[Step], stage: &Stage) -> Result<()> {
         let staged = staged(steps);
-        let durability = if staged.len() <= FEW { Durability::Synced } else { Durability::Later };
+        let durability = if staged.len() <= FEW { StageDurability::Synced } else { StageDurability::Later };
         let fill_one = |reader: &mut ObjectReader, (number, step): &(usize, &Step)| {
             self.stage_one(store, reader, *number, step, stage, durability)
         };
@@ -318,7 +318,7 @@ impl Workspace {
         number: usize,
         step: &Step,
         stage: &Stage,
-        durability: Durability,
+        durability: StageDurability,
     ) -> Result<()> {
         let directory = stage.directory(step)?;
         let name = slot(number);
@@ -343,8 +343,8 @@ impl Workspace {
                 private::check_length(&file, length).or_fail("make ready", &path)?;
                 self.dress(step, &file, mode).or_fail("make ready", &path)?;
                 match durability {
-                    Durability::Synced => directory.sync_own(&file).or_fail("sync", &path),
-                    Durability::Later => Ok(()),
+                    StageDurability::Synced => directory.sync_own(&file).or_fail("sync", &path),
+                    StageDurability::Later => Ok(()),
                 }
             }
             _ => Ok(()),

@@ -107,7 +107,7 @@ impl Workspace {
     /// Deletes checkpoints. Feature checkpoints are deleted only by force. Returns the deleted checkpoints, in the
     /// order given.
     pub fn delete(&self, ids: &[CheckpointId], force: bool, now: Timestamp) -> Result<Vec<CheckpointId>> {
-        self.told(self.delete_now(ids, force, now), now)
+        self.report_failure(self.delete_now(ids, force, now), now)
     }
 
     fn delete_now(&self, ids: &[CheckpointId], force: bool, now: Timestamp) -> Result<Vec<CheckpointId>> {
@@ -157,12 +157,12 @@ impl Workspace {
 
     /// Protects a checkpoint from retention.
     pub fn pin(&self, id: &CheckpointId, now: Timestamp) -> Result<Checkpoint> {
-        self.told(self.change_pin(id, now, Writer::pin), now)
+        self.report_failure(self.change_pin(id, now, Writer::pin), now)
     }
 
     /// Makes a checkpoint subject to retention again.
     pub fn unpin(&self, id: &CheckpointId, now: Timestamp) -> Result<Checkpoint> {
-        self.told(self.change_pin(id, now, Writer::unpin), now)
+        self.report_failure(self.change_pin(id, now, Writer::unpin), now)
     }
 
     fn change_pin(
@@ -221,7 +221,7 @@ impl Workspace {
 
     /// Applies the retention policy, and reclaims the space of all deleted checkpoints.
     pub fn prune(&self, now: Timestamp) -> Result<Pruned> {
-        self.told(self.prune_now(now), now)
+        self.report_failure(self.prune_now(now), now)
     }
 
     fn prune_now(&self, now: Timestamp) -> Result<Pruned> {

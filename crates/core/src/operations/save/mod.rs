@@ -116,7 +116,7 @@ impl Workspace {
             let (writer, now) = self.writer_at(&clock)?;
             self.save_locked(&writer, request, Unchanged::AsRequested, now)
         };
-        self.told(save(), clock.now())
+        self.report_failure(save(), clock.now())
     }
 
     pub(crate) fn save_locked(
@@ -139,7 +139,7 @@ impl Workspace {
     fn save_once(&self, writer: &Writer, request: &SaveRequest, unchanged: Unchanged, now: Timestamp) -> Result<Saved> {
         let timeline = writer.timeline()?;
         let current = timeline.current();
-        let standing = writer.store().standing(&timeline)?;
+        let standing = writer.store().current_snapshot(&timeline)?;
         self.retire_excludes(writer)?;
 
         let pack = writer.start_pack();
