@@ -11,7 +11,7 @@ use clap::{
 use crate::{
     cli::{Cli, ColorWhen},
     output::{Output, OutputError, shell_path, shell_words},
-    pipeline::Problem,
+    pipeline::PipelineProblem,
 };
 
 /// The exit status that a shell shows for a program that SIGPIPE ended.
@@ -76,7 +76,7 @@ impl Failure {
     }
 
     /// Returns the failure for a pipeline file that can't be run.
-    pub(crate) fn pipeline(file: &Path, problem: Problem) -> Self {
+    pub(crate) fn pipeline(file: &Path, problem: PipelineProblem) -> Self {
         let line = problem.line.map(|line| format!("line {line}: ")).unwrap_or_default();
         Self::Pipeline { message: format!("{}: {line}{}", file.display(), problem.message), hint: problem.hint }
     }

@@ -7,7 +7,7 @@ use crate::{
     error::Error,
     json::CheckpointJson,
     model::{OutsideRules, WorkspacePath},
-    scan::{IgnoreRules, Verdict},
+    scan::{IgnoreRules, RuleVerdict},
     settings::{ScanSettings, Settings, parse_bytes, parse_duration, parse_text},
     store::fuzzing as store,
 };
@@ -128,14 +128,14 @@ impl IgnoreQuestion {
         let mut rules = outside.below(b"", &self.rules[0]);
         assert_ne!(rules.fingerprint(), outside.fingerprint(), "every source changes the fingerprint");
         for (depth, directory) in self.directories().enumerate() {
-            if rules.judge(directory, true) == Verdict::Ignored {
+            if rules.judge(directory, true) == RuleVerdict::Ignored {
                 return true;
             }
             if depth == 0 {
                 rules = rules.below(directory, &self.rules[1]);
             }
         }
-        rules.judge(&self.path, self.is_directory) == Verdict::Ignored
+        rules.judge(&self.path, self.is_directory) == RuleVerdict::Ignored
     }
 }
 

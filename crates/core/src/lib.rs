@@ -69,6 +69,7 @@ pub use model::{
     GitState, InvalidId, InvalidPath, Kind, Mode, Reason, Scope, Side, Skipped, UnknownKind, WorkspacePath,
 };
 pub use operations::{
+    adopt_store::Adopted,
     cat::StoredName,
     diff::{Diff, PatchLimits},
     history::{OnDisk, Version},
@@ -88,7 +89,6 @@ pub use user_git::{GitEnvironment, GitPosition};
 pub use workspace::{
     Options, Workspace,
     bindings::Former,
-    identity::Adopted,
     locate::{Location, OptionsOf, Start, locate},
     precious::Precious,
     skipped::IgnoringRule,

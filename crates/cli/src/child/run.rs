@@ -103,14 +103,14 @@ fn start(command: &mut Command) -> io::Result<(Child, Group)> {
 fn wait(group: Group, limit: Limit, signals: &HeldSignals, terminal: Option<&Terminal>) -> Ended {
     loop {
         match news_of(group.0) {
-            News::Ended(ended) => return ended,
-            News::Stopped => {
+            ChildEvent::Ended(ended) => return ended,
+            ChildEvent::Stopped => {
                 if let Some(terminal) = terminal {
                     terminal.stop_along(group.0);
                     group.send(Signal::CONT);
                 }
             }
-            News::None => {
+            ChildEvent::None => {
                 if limit.is_over() {
                     return end(group, signals);
                 }
@@ -136,12 +136,12 @@ fn pass_on(group: Group, signal: i32) {
 fn end(group: Group, signals: &HeldSignals) -> Ended {
     let deadline = Instant::now() + GRACE;
     group.ask_to_end();
-    while Instant::now() < deadline && !matches!(news_of(group.0), News::Ended(_)) {
+    while Instant::now() < deadline && !matches!(news_of(group.0), ChildEvent::Ended(_)) {
         pause(signals);
     }
     group.finish(deadline);
     // Ending the leader may have taken the kill signal.
-    while let News::None | News::Stopped = news_of(group.0) {
+    while let ChildEvent::None | ChildEvent::Stopped = news_of(group.0) {
         pause(signals);
     }
     Ended::TimedOut
@@ -153,24 +153,24 @@ fn pause(signals: &HeldSignals) {
     signals.asked_to_end();
 }
 
-enum News {
+enum ChildEvent {
     None,
     Stopped,
     Ended(Ended),
 }
 
-fn news_of(leader: Pid) -> News {
+fn news_of(leader: Pid) -> ChildEvent {
     match waitpid(Some(leader), WaitOptions::NOHANG | WaitOptions::UNTRACED) {
-        Ok(None) | Err(Errno::INTR) => News::None,
+        Ok(None) | Err(Errno::INTR) => ChildEvent::None,
         Ok(Some((_, status))) => news_in(status),
         // The parent of this process had set SIGCHLD to be ignored.
-        Err(error) => News::Ended(Ended::Lost(error.into())),
+        Err(error) => ChildEvent::Ended(Ended::Lost(error.into())),
     }
 }
 
-fn news_in(status: WaitStatus) -> News {
+fn news_in(status: WaitStatus) -> ChildEvent {
     if status.stopped() {
-        return News::Stopped;
+        return ChildEvent::Stopped;
     }
-    Ended::of(status).map_or(News::None, News::Ended)
+    Ended::of(status).map_or(ChildEvent::None, ChildEvent::Ended)
 }

@@ -25,7 +25,7 @@ pub(crate) struct DemoArgs {
 }
 
 /// One thing that happens on the stage.
-enum Step {
+enum DemoStep {
     /// Tells what is going on.
     Tell(&'static str),
     /// Puts a file in place.
@@ -45,45 +45,45 @@ enum Step {
 /// Enough files that a restore takes long enough to be hit in the middle.
 const MANY: usize = 3_000;
 
-const CRASH_STEPS: &[Step] = &[
-    Step::Tell("A project with many files, saved twice:"),
-    Step::WriteMany("first\n"),
-    Step::Run(&["save", "--name", "first"]),
-    Step::WriteMany("second\n"),
-    Step::Run(&["save", "--name", "second"]),
-    Step::Tell("A restore is killed half-way:"),
-    Step::KillRestore("first"),
-    Step::Count("first\n", "second\n"),
-    Step::Tell("The next command that writes finishes it. This command does only that:"),
-    Step::Run(&["recover"]),
-    Step::Count("first\n", "second\n"),
-    Step::Tell("The restore can be taken back like any other:"),
-    Step::Run(&["--quiet", "undo"]),
-    Step::Count("first\n", "second\n"),
-    Step::Run(&["verify"]),
+const CRASH_STEPS: &[DemoStep] = &[
+    DemoStep::Tell("A project with many files, saved twice:"),
+    DemoStep::WriteMany("first\n"),
+    DemoStep::Run(&["save", "--name", "first"]),
+    DemoStep::WriteMany("second\n"),
+    DemoStep::Run(&["save", "--name", "second"]),
+    DemoStep::Tell("A restore is killed half-way:"),
+    DemoStep::KillRestore("first"),
+    DemoStep::Count("first\n", "second\n"),
+    DemoStep::Tell("The next command that writes finishes it. This command does only that:"),
+    DemoStep::Run(&["recover"]),
+    DemoStep::Count("first\n", "second\n"),
+    DemoStep::Tell("The restore can be taken back like any other:"),
+    DemoStep::Run(&["--quiet", "undo"]),
+    DemoStep::Count("first\n", "second\n"),
+    DemoStep::Run(&["verify"]),
 ];
 
-const STEPS: &[Step] = &[
-    Step::Tell("A small project:"),
-    Step::Write("README.md", "# Greeter\n\nSays hello.\n"),
-    Step::Write("src/greet.py", "def greet(name):\n    return f\"Hello, {name}!\"\n"),
-    Step::Write("src/config.toml", "language = \"en\"\n"),
-    Step::Tell("Before an agent starts to work, one command saves everything:"),
-    Step::Run(&["save", "before the agent"]),
-    Step::Tell("The agent has an accident: it empties one file and deletes another."),
-    Step::Write("src/greet.py", "# TODO\n"),
-    Step::Delete("src/config.toml"),
-    Step::Tell("What happened?"),
-    Step::Run(&["status"]),
-    Step::Tell("Line by line:"),
-    Step::Run(&["diff"]),
-    Step::Tell("One command brings everything back:"),
-    Step::Run(&["restore", "@"]),
-    Step::Run(&["cat", "@", "src/config.toml"]),
-    Step::Tell("If that was a mistake, it can be taken back as well:"),
-    Step::Run(&["undo"]),
-    Step::Run(&["redo"]),
-    Step::Run(&["list", "--all"]),
+const STEPS: &[DemoStep] = &[
+    DemoStep::Tell("A small project:"),
+    DemoStep::Write("README.md", "# Greeter\n\nSays hello.\n"),
+    DemoStep::Write("src/greet.py", "def greet(name):\n    return f\"Hello, {name}!\"\n"),
+    DemoStep::Write("src/config.toml", "language = \"en\"\n"),
+    DemoStep::Tell("Before an agent starts to work, one command saves everything:"),
+    DemoStep::Run(&["save", "before the agent"]),
+    DemoStep::Tell("The agent has an accident: it empties one file and deletes another."),
+    DemoStep::Write("src/greet.py", "# TODO\n"),
+    DemoStep::Delete("src/config.toml"),
+    DemoStep::Tell("What happened?"),
+    DemoStep::Run(&["status"]),
+    DemoStep::Tell("Line by line:"),
+    DemoStep::Run(&["diff"]),
+    DemoStep::Tell("One command brings everything back:"),
+    DemoStep::Run(&["restore", "@"]),
+    DemoStep::Run(&["cat", "@", "src/config.toml"]),
+    DemoStep::Tell("If that was a mistake, it can be taken back as well:"),
+    DemoStep::Run(&["undo"]),
+    DemoStep::Run(&["redo"]),
+    DemoStep::Run(&["list", "--all"]),
 ];
 
 pub(crate) fn run(args: &DemoArgs, invocation: &Invocation) -> Result<ExitCode, Failure> {
@@ -108,28 +108,28 @@ struct Stage<'a> {
 }
 
 impl Stage<'_> {
-    fn play(&self, step: &Step) -> Result<(), Failure> {
+    fn play(&self, step: &DemoStep) -> Result<(), Failure> {
         let output = &self.invocation.output;
         match step {
-            Step::Tell(text) => output.text(&format!("\n{}\n", output.paint.heading(text)))?,
-            Step::Write(name, content) => {
+            DemoStep::Tell(text) => output.text(&format!("\n{}\n", output.paint.heading(text)))?,
+            DemoStep::Write(name, content) => {
                 self.write(name, content)?;
                 output.text(&format!("  wrote {name}\n"))?;
             }
-            Step::Delete(name) => {
+            DemoStep::Delete(name) => {
                 let path = self.project.join(name);
                 fs::remove_file(&path).map_err(|source| failed("delete", path, source))?;
                 output.text(&format!("  deleted {name}\n"))?;
             }
-            Step::Run(words) => self.run(words)?,
-            Step::WriteMany(content) => {
+            DemoStep::Run(words) => self.run(words)?,
+            DemoStep::WriteMany(content) => {
                 for number in 0..MANY {
                     self.write(&format!("src/{}/file{number}", number % 40), content)?;
                 }
                 output.text(&format!("  wrote {MANY} files\n"))?;
             }
-            Step::KillRestore(name) => self.kill_restore(name)?,
-            Step::Count(one, other) => {
+            DemoStep::KillRestore(name) => self.kill_restore(name)?,
+            DemoStep::Count(one, other) => {
                 let (ones, others) = (self.count(one)?, self.count(other)?);
                 output.text(&format!("  {ones} files contain {one:?}, {others} contain {other:?}\n"))?;
             }

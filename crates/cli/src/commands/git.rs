@@ -32,7 +32,7 @@ pub(crate) struct GitArgs {
 }
 
 /// A command of git that reads, with options of its own that do more than that.
-struct Reader {
+struct ReadingCommand {
     name: &'static str,
     long: &'static [&'static str],
     short: &'static [u8],
@@ -51,33 +51,33 @@ enum Default {
     Current,
 }
 
-const fn reader(name: &'static str) -> Reader {
-    Reader { name, long: &[], short: &[], with: &[], default: None }
+const fn reader(name: &'static str) -> ReadingCommand {
+    ReadingCommand { name, long: &[], short: &[], with: &[], default: None }
 }
 
 /// A command that shows differences.
-const fn differ(name: &'static str) -> Reader {
-    Reader { with: &["--no-ext-diff", "--no-textconv"], ..reader(name) }
+const fn differ(name: &'static str) -> ReadingCommand {
+    ReadingCommand { with: &["--no-ext-diff", "--no-textconv"], ..reader(name) }
 }
 
-const READERS: &[Reader] = &[
-    Reader { long: &["--remote"], short: b"o", ..reader("archive") },
+const READERS: &[ReadingCommand] = &[
+    ReadingCommand { long: &["--remote"], short: b"o", ..reader("archive") },
     reader("blame"),
-    Reader { long: &["--filters"], ..reader("cat-file") },
+    ReadingCommand { long: &["--filters"], ..reader("cat-file") },
     reader("count-objects"),
     reader("describe"),
     differ("diff"),
     differ("diff-tree"),
     reader("for-each-ref"),
-    Reader { long: &["--lost-found"], ..reader("fsck") },
-    Reader { long: &["--open-files-in-pager"], short: b"O", ..reader("grep") },
-    Reader { default: Some(Default::All), ..differ("log") },
+    ReadingCommand { long: &["--lost-found"], ..reader("fsck") },
+    ReadingCommand { long: &["--open-files-in-pager"], short: b"O", ..reader("grep") },
+    ReadingCommand { default: Some(Default::All), ..differ("log") },
     reader("ls-tree"),
     reader("name-rev"),
-    Reader { default: Some(Default::All), ..reader("rev-list") },
+    ReadingCommand { default: Some(Default::All), ..reader("rev-list") },
     reader("rev-parse"),
-    Reader { default: Some(Default::All), ..reader("shortlog") },
-    Reader { default: Some(Default::Current), ..differ("show") },
+    ReadingCommand { default: Some(Default::All), ..reader("shortlog") },
+    ReadingCommand { default: Some(Default::Current), ..differ("show") },
     reader("show-ref"),
     reader("verify-pack"),
 ];
@@ -135,7 +135,7 @@ fn own_address(bytes: &[u8]) -> Option<&str> {
 /// where there is no checkpoint to start from.
 fn default_revisions(
     store: &Path,
-    reader: &Reader,
+    reader: &ReadingCommand,
     words: &[OsString],
     workspace: &Workspace,
 ) -> Result<Option<Vec<OsString>>, Failure> {
@@ -159,7 +159,7 @@ fn default_revisions(
 
 /// Asks git itself which of the words are revisions; it has too many ways of writing them.
 fn names_revision(store: &Path, words: &[OsString]) -> bool {
-    let judge = Reader { with: &["--revs-only", "--no-flags"], ..reader("rev-parse") };
+    let judge = ReadingCommand { with: &["--revs-only", "--no-flags"], ..reader("rev-parse") };
     let mut command = command(store, &judge, words, None);
     command.stdin(Stdio::null()).stderr(Stdio::null());
     // Without git the command itself says so.
@@ -173,7 +173,7 @@ fn refused(words: &str) -> Failure {
 }
 
 /// Words behind `--` are judged, too: for git that may have been the value of an option.
-fn does_more_than_read(word: &OsStr, reader: &Reader) -> bool {
+fn does_more_than_read(word: &OsStr, reader: &ReadingCommand) -> bool {
     let bytes = word.as_bytes();
     let name = bytes.split(|byte| *byte == b'=').next().unwrap_or_default();
     if name == b"--" || HARMLESS.iter().any(|harmless| name == harmless.as_bytes()) {
@@ -188,7 +188,7 @@ fn does_more_than_read(word: &OsStr, reader: &Reader) -> bool {
     bytes.starts_with(b"-") && bytes.iter().any(|byte| reader.short.contains(byte))
 }
 
-fn command(store: &Path, reader: &Reader, rest: &[OsString], pager: Option<&OsStr>) -> Command {
+fn command(store: &Path, reader: &ReadingCommand, rest: &[OsString], pager: Option<&OsStr>) -> Command {
     let mut command = Command::new("git");
     hide_git_variables(&mut command);
     command

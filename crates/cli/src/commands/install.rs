@@ -12,8 +12,8 @@ use crate::{
     failure::Failure,
     hooks::Agent,
     install::{
-        FileChange, InstallLock, Plan, Planner, Program, Reach, Receipts, Rehearsal, has_uncommitted_files, rehearse,
-        wanted,
+        FileChange, InstallLock, InstallPlanner, Plan, Program, Reach, Receipts, Rehearsal, has_uncommitted_files,
+        rehearse, wanted,
     },
     invocation::{Invocation, Protection},
     output::{AfterInstall, AgentListed, AgentsJson, InstalledJson, after_install_text, agents_text, installed_text},
@@ -84,7 +84,7 @@ fn agent() -> impl TypedValueParser<Value = Agent> {
 pub(crate) fn install(args: &InstallArgs, invocation: &Invocation) -> Result<ExitCode, Failure> {
     let Some(agent) = args.agent else { return list(invocation) };
     let alone = if args.dry_run { None } else { Some(lock(invocation)?) };
-    let setting = Setting::new(agent, args.reach.reach(), invocation)?;
+    let setting = Installation::new(agent, args.reach.reach(), invocation)?;
     let mut plan = setting.planner().install(&setting.wanted())?;
     if setting.reach == Reach::Project && !has_uncommitted_files(agent) {
         let title = agent.title();
@@ -147,7 +147,7 @@ fn needs(agent: Agent) -> &'static str {
 
 pub(crate) fn uninstall(args: &UninstallArgs, invocation: &Invocation) -> Result<ExitCode, Failure> {
     let _alone = if args.dry_run { None } else { Some(lock(invocation)?) };
-    let setting = Setting::new(args.agent, args.reach.reach(), invocation)?;
+    let setting = Installation::new(args.agent, args.reach.reach(), invocation)?;
     let mut plan = setting.planner().uninstall(&setting.wanted())?;
     if !args.dry_run {
         plan.apply(&setting.receipts, &setting.receipts_file)?;
@@ -181,7 +181,7 @@ fn receipts_file(invocation: &Invocation) -> Result<PathBuf, Failure> {
 }
 
 /// What an installation goes by.
-struct Setting {
+struct Installation {
     agent: Agent,
     reach: Reach,
     program: Program,
@@ -190,7 +190,7 @@ struct Setting {
     receipts_file: PathBuf,
 }
 
-impl Setting {
+impl Installation {
     fn new(agent: Agent, reach: Reach, invocation: &Invocation) -> Result<Self, Failure> {
         let environment = invocation.environment();
         let root = invocation.survey()?.location.root;
@@ -204,8 +204,8 @@ impl Setting {
         wanted(self.agent, self.reach, &self.places, &self.program)
     }
 
-    fn planner(&self) -> Planner<'_> {
-        Planner { agent: self.agent, program: &self.program, receipts: &self.receipts }
+    fn planner(&self) -> InstallPlanner<'_> {
+        InstallPlanner { agent: self.agent, program: &self.program, receipts: &self.receipts }
     }
 }
 
@@ -250,7 +250,7 @@ fn list(invocation: &Invocation) -> Result<ExitCode, Failure> {
 }
 
 fn tell(
-    setting: &Setting,
+    setting: &Installation,
     plan: &Plan,
     dry_run: bool,
     after: Option<&AfterInstall>,

@@ -15,7 +15,7 @@ use crate::{
     failure::Failure,
     invocation::{Invocation, Protection},
     output::{PipelineJson, pipeline_plan_text, shell_words},
-    pipeline::{Finished, Outcome, Pipeline, Problem, Request, Runner, Status},
+    pipeline::{Finished, Outcome, Pipeline, PipelineProblem, Request, Runner, Status},
 };
 
 /// The exit status where a step failed.
@@ -73,8 +73,8 @@ pub(crate) fn run(args: &PipelineArgs, invocation: &Invocation) -> Result<ExitCo
 
 fn read(args: &PipelineArgs, root: &Path, invocation: &Invocation) -> Result<Pipeline, Failure> {
     let path = invocation.file(&args.file)?;
-    let failed = |problem: Problem| Failure::pipeline(&args.file, problem);
-    let unreadable = |message: &str| failed(Problem { line: None, message: message.into(), hint: None });
+    let failed = |problem: PipelineProblem| Failure::pipeline(&args.file, problem);
+    let unreadable = |message: &str| failed(PipelineProblem { line: None, message: message.into(), hint: None });
     let bytes = std::fs::read(&path).map_err(|source| match source.kind() {
         std::io::ErrorKind::NotFound => unreadable("no such file"),
         std::io::ErrorKind::IsADirectory => unreadable("it is a directory"),
@@ -83,7 +83,7 @@ fn read(args: &PipelineArgs, root: &Path, invocation: &Invocation) -> Result<Pip
     let text = String::from_utf8(bytes).map_err(|error| {
         let valid = &error.as_bytes()[..error.utf8_error().valid_up_to()];
         let line = valid.iter().filter(|byte| **byte == b'\n').count() as u64 + 1;
-        failed(Problem { line: Some(line), message: "not UTF-8".into(), hint: None })
+        failed(PipelineProblem { line: Some(line), message: "not UTF-8".into(), hint: None })
     })?;
     let settings = invocation.user_settings()?;
     let variables = args.var.iter().map(|var| variable(var, &failed)).collect::<Result<_, _>>()?;
@@ -98,9 +98,16 @@ fn read(args: &PipelineArgs, root: &Path, invocation: &Invocation) -> Result<Pip
     Pipeline::read(&text, &request).map_err(failed)
 }
 
-fn variable(var: &Assignment<OsString>, failed: &dyn Fn(Problem) -> Failure) -> Result<(String, String), Failure> {
+fn variable(
+    var: &Assignment<OsString>,
+    failed: &dyn Fn(PipelineProblem) -> Failure,
+) -> Result<(String, String), Failure> {
     let value = var.value.clone().into_string().map_err(|_| {
-        failed(Problem { line: None, message: format!("--var: the value of {:?} is not UTF-8", var.key), hint: None })
+        failed(PipelineProblem {
+            line: None,
+            message: format!("--var: the value of {:?} is not UTF-8", var.key),
+            hint: None,
+        })
     })?;
     Ok((var.key.clone(), value))
 }

@@ -20,7 +20,7 @@ use crate::{failure::Failure, invocation::Invocation};
 const LAST_RESORT: Duration = Duration::from_secs(60);
 
 /// The event that this process has claimed.
-pub(super) struct Assignment {
+pub(super) struct ClaimedEvent {
     /// The workspace in which the session started.
     pub(super) root: PathBuf,
     /// The nested workspace in which the event took place, if there is one.
@@ -40,7 +40,7 @@ pub(super) struct Assignment {
 /// The result of an attempt to claim an event.
 enum Claim {
     /// This process handles the event.
-    Taken(Assignment),
+    Taken(ClaimedEvent),
     /// The event was handled already.
     Known,
     /// Other processes are ahead in the queue.
@@ -49,7 +49,7 @@ enum Claim {
 
 impl Worker<'_> {
     /// Claims an event once all earlier events of its session are done. Returns `None` if it was handled already.
-    pub(super) fn take_on(&self, event: &HookEvent, session: &str, key: u64) -> Result<Option<Assignment>, Failure> {
+    pub(super) fn take_on(&self, event: &HookEvent, session: &str, key: u64) -> Result<Option<ClaimedEvent>, Failure> {
         loop {
             self.wait_for_turn(event, session);
             let known = self.sessions.get(session);
@@ -79,7 +79,7 @@ impl Worker<'_> {
             match claim {
                 Claim::Taken(assignment) => {
                     let inner = self.inner(event, &assignment.root);
-                    return Ok(Some(Assignment { inner, ..assignment }));
+                    return Ok(Some(ClaimedEvent { inner, ..assignment }));
                 }
                 Claim::Known => return Ok(None),
                 Claim::NotYet => {}
@@ -145,7 +145,7 @@ impl Worker<'_> {
                 state.unsaved_prompt = Some(key);
             }
         }
-        Claim::Taken(Assignment {
+        Claim::Taken(ClaimedEvent {
             root: root.to_owned(),
             inner: None,
             session: state.session.clone(),
@@ -202,7 +202,13 @@ impl Worker<'_> {
         newest.and_then(|checkpoint| checkpoint.turn).unwrap_or(0)
     }
 
-    pub(super) fn remember_success(&self, event: &HookEvent, assignment: &Assignment, done: &Done, has_arrived: bool) {
+    pub(super) fn remember_success(
+        &self,
+        event: &HookEvent,
+        assignment: &ClaimedEvent,
+        done: &Done,
+        has_arrived: bool,
+    ) {
         let change = |known: Option<SessionState>| {
             let changed = known.map(|mut state| {
                 self.own_process.into_iter().for_each(|own| state.leave_queue(own));

@@ -35,7 +35,7 @@ pub(super) struct Told {
 
 /// The message for an agent.
 #[derive(Debug, Default)]
-pub(super) struct News {
+pub(super) struct RestoreNotice {
     /// The message in the agent's format. `None` if there is nothing to say, or if the agent accepts no message.
     pub(super) text: Option<String>,
     /// The last event that was read.
@@ -43,24 +43,24 @@ pub(super) struct News {
 }
 
 /// Returns the message about restores and dropped paths that the agent was not informed about.
-pub(super) fn since(workspace: &Workspace, agent: Agent, moment: &Moment, told: &Told) -> News {
+pub(super) fn since(workspace: &Workspace, agent: Agent, moment: &Moment, told: &Told) -> RestoreNotice {
     let event = match agent {
         Agent::Claude | Agent::Codex | Agent::Qwen => "UserPromptSubmit",
         Agent::Gemini => "BeforeAgent",
         Agent::Cline => "",
-        Agent::Cursor | Agent::Copilot | Agent::Opencode => return News::default(),
+        Agent::Cursor | Agent::Copilot | Agent::Opencode => return RestoreNotice::default(),
     };
     let is_prompt = matches!(moment, Moment::Prompt(_));
     if !is_prompt && told.event.is_some() {
-        return News::default();
+        return RestoreNotice::default();
     }
-    let Ok(events) = workspace.events() else { return News::default() };
+    let Ok(events) = workspace.events() else { return RestoreNotice::default() };
     let last = Some(events.last().map_or(EventMark::START, |line| EventMark::of(line)));
     let unheard = Unheard::of(&events, told);
     if !is_prompt {
         // A new session knows everything that happened before it. Anything newer is sent with its first prompt.
         let has_news = !unheard.restores.is_empty() || !unheard.dropped(workspace).is_empty();
-        return News { text: None, last: last.filter(|_| !has_news) };
+        return RestoreNotice { text: None, last: last.filter(|_| !has_news) };
     }
     let is_to_be_told = workspace.settings().checkpoints.tell_agent;
     let text = is_to_be_told.then(|| unheard.text(workspace)).flatten().map(|text| {
@@ -70,7 +70,7 @@ pub(super) fn since(workspace: &Workspace, agent: Agent, moment: &Moment, told: 
         };
         format!("{answer}\n")
     });
-    News { text, last }
+    RestoreNotice { text, last }
 }
 
 /// Events since the last message to the agent, oldest first.

@@ -4,7 +4,7 @@ use std::{iter::Peekable, str::CharIndices};
 
 /// A part of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Piece {
+pub(super) enum WordPiece {
     /// A word, without its quotes.
     Word(String),
     /// A redirection to the next word.
@@ -14,8 +14,8 @@ pub(super) enum Piece {
 }
 
 /// Splits a line into commands, and each command into pieces.
-pub(super) fn commands(line: &str) -> Vec<Vec<Piece>> {
-    let mut reader = Reader { line, rest: line.char_indices().peekable(), word: None, commands: vec![Vec::new()] };
+pub(super) fn commands(line: &str) -> Vec<Vec<WordPiece>> {
+    let mut reader = WordReader { line, rest: line.char_indices().peekable(), word: None, commands: vec![Vec::new()] };
     while let Some((at, letter)) = reader.rest.next() {
         reader.take(at, letter);
     }
@@ -24,15 +24,15 @@ pub(super) fn commands(line: &str) -> Vec<Vec<Piece>> {
     reader.commands
 }
 
-struct Reader<'l> {
+struct WordReader<'l> {
     line: &'l str,
     rest: Peekable<CharIndices<'l>>,
     /// The current word. `Some("")` after a pair of empty quotes, which are a word as well.
     word: Option<String>,
-    commands: Vec<Vec<Piece>>,
+    commands: Vec<Vec<WordPiece>>,
 }
 
-impl Reader<'_> {
+impl WordReader<'_> {
     fn take(&mut self, at: usize, letter: char) {
         match letter {
             '\'' | '"' => self.take_quoted(at, letter),
@@ -76,9 +76,11 @@ impl Reader<'_> {
         self.end_word();
         while self.rest.next_if(|(_, next)| *next == arrow || *next == '|').is_some() {}
         let piece = match self.rest.next_if(|(_, next)| *next == '&') {
-            Some(_) if self.rest.peek().is_some_and(|(_, next)| next.is_ascii_digit() || *next == '-') => Piece::From,
-            _ if arrow == '>' => Piece::Into,
-            _ => Piece::From,
+            Some(_) if self.rest.peek().is_some_and(|(_, next)| next.is_ascii_digit() || *next == '-') => {
+                WordPiece::From
+            }
+            _ if arrow == '>' => WordPiece::Into,
+            _ => WordPiece::From,
         };
         self.put(piece);
     }
@@ -89,7 +91,7 @@ impl Reader<'_> {
 
     fn end_word(&mut self) {
         if let Some(word) = self.word.take() {
-            self.put(Piece::Word(word));
+            self.put(WordPiece::Word(word));
         }
     }
 
@@ -98,7 +100,7 @@ impl Reader<'_> {
         self.commands.push(Vec::new());
     }
 
-    fn put(&mut self, piece: Piece) {
+    fn put(&mut self, piece: WordPiece) {
         if let Some(command) = self.commands.last_mut() {
             command.push(piece);
         }
@@ -124,10 +126,10 @@ mod tests {
     use super::*;
 
     fn shown(line: &str) -> Vec<String> {
-        let show = |piece: &Piece| match piece {
-            Piece::Word(word) => format!("[{word}]"),
-            Piece::Into => ">".to_owned(),
-            Piece::From => "<".to_owned(),
+        let show = |piece: &WordPiece| match piece {
+            WordPiece::Word(word) => format!("[{word}]"),
+            WordPiece::Into => ">".to_owned(),
+            WordPiece::From => "<".to_owned(),
         };
         commands(line).iter().map(|command| command.iter().map(show).collect()).collect()
     }

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{
     event::ToolCall,
-    shell_words::{self, Piece},
+    shell_words::{self, WordPiece},
 };
 
 /// Tools of all agents that only read. The names are reduced to lower-case letters and digits. An unknown tool may
@@ -141,7 +141,8 @@ pub(crate) fn named_files(call: &ToolCall) -> Vec<PathBuf> {
                     // A shell that runs a script.
                     [_, "-c" | "-lc" | "-ic", script, ..] => found.extend(files_in_line(script)),
                     _ => {
-                        let command: Vec<Piece> = words.iter().map(|word| Piece::Word((*word).to_owned())).collect();
+                        let command: Vec<WordPiece> =
+                            words.iter().map(|word| WordPiece::Word((*word).to_owned())).collect();
                         found.extend(files_in_command(&command));
                     }
                 }
@@ -186,14 +187,14 @@ fn files_in_line(line: &str) -> Vec<PathBuf> {
     shell_words::commands(line).iter().flat_map(|command| files_in_command(command)).collect()
 }
 
-fn files_in_command(command: &[Piece]) -> Vec<PathBuf> {
+fn files_in_command(command: &[WordPiece]) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut words = Vec::new();
-    let mut before: Option<&Piece> = None;
+    let mut before: Option<&WordPiece> = None;
     for piece in command {
         match (piece, before) {
-            (Piece::Word(word), Some(Piece::Into)) => found.push(PathBuf::from(word)),
-            (Piece::Word(word), Some(Piece::Word(_)) | None) => words.push(word.as_str()),
+            (WordPiece::Word(word), Some(WordPiece::Into)) => found.push(PathBuf::from(word)),
+            (WordPiece::Word(word), Some(WordPiece::Word(_)) | None) => words.push(word.as_str()),
             _ => {}
         }
         before = Some(piece);

@@ -12,10 +12,10 @@ use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 use super::{
-    claim::{Assignment, event_key},
+    claim::{ClaimedEvent, event_key},
     event::{HookEvent, Moment, ToolCall},
     late_checkpoint,
-    restore_notice::{self, News},
+    restore_notice::{self, RestoreNotice},
     session::{ProcessMark, Sessions},
     tools,
 };
@@ -62,7 +62,7 @@ pub(super) struct Done {
     /// Set if a new checkpoint was created.
     pub(super) created: bool,
     /// The message for the agent.
-    pub(super) news: News,
+    pub(super) news: RestoreNotice,
 }
 
 impl Worker<'_> {
@@ -111,7 +111,7 @@ impl Worker<'_> {
     }
 
     /// Takes the checkpoint in the workspace in which the event took place, and in the session's workspace.
-    fn work(&self, event: &HookEvent, assignment: &Assignment) -> Result<Done, Failure> {
+    fn work(&self, event: &HookEvent, assignment: &ClaimedEvent) -> Result<Done, Failure> {
         let inner = assignment.inner.as_deref().map(|inner| self.work_in(inner, event, assignment));
         let outer = self.work_in(&assignment.root, event, assignment);
         let Some(inner) = inner else { return outer };
@@ -119,7 +119,7 @@ impl Worker<'_> {
             (Ok(outer), Ok(inner)) => Ok(Done { created: outer.created || inner.created, ..outer }),
             // Hooks don't create a workspace in the outer directory, and the project inside it has its checkpoint.
             (Err(outer), Ok(inner)) if outer.code() == ErrorCode::ProtectedDirectory => {
-                Ok(Done { news: News::default(), ..inner })
+                Ok(Done { news: RestoreNotice::default(), ..inner })
             }
             (Err(outer), Err(inner)) => {
                 self.report(&format!("not protected: {}", inner.message()));
@@ -129,7 +129,7 @@ impl Worker<'_> {
         }
     }
 
-    fn work_in(&self, root: &Path, event: &HookEvent, assignment: &Assignment) -> Result<Done, Failure> {
+    fn work_in(&self, root: &Path, event: &HookEvent, assignment: &ClaimedEvent) -> Result<Done, Failure> {
         let workspace = self.invocation(root).workspace_to_protect()?;
         if matches!(event.moment, Moment::SessionStart { .. } | Moment::Prompt(_)) {
             self.tell_of_spoilt_settings(root)?;
@@ -172,7 +172,7 @@ impl Worker<'_> {
     fn take(
         &self,
         event: &HookEvent,
-        assignment: &Assignment,
+        assignment: &ClaimedEvent,
         workspace: &Workspace,
     ) -> Result<Option<Saved>, Failure> {
         // The time is taken once this process holds the lock, no matter how long it waited.
@@ -218,7 +218,7 @@ impl Worker<'_> {
         })
     }
 
-    fn request(&self, event: &HookEvent, assignment: &Assignment, kind: Kind, message: String) -> SaveRequest {
+    fn request(&self, event: &HookEvent, assignment: &ClaimedEvent, kind: Kind, message: String) -> SaveRequest {
         SaveRequest {
             message: Some(message),
             kind: Some(kind),
@@ -234,7 +234,13 @@ impl Worker<'_> {
         }
     }
 
-    fn step(&self, event: &HookEvent, assignment: &Assignment, call: &ToolCall, workspace: &Workspace) -> StepRequest {
+    fn step(
+        &self,
+        event: &HookEvent,
+        assignment: &ClaimedEvent,
+        call: &ToolCall,
+        workspace: &Workspace,
+    ) -> StepRequest {
         StepRequest {
             session: Some(assignment.session.clone()),
             agent: Some(event.agent.name().to_owned()),

@@ -6,7 +6,7 @@
 use serde_json::Value;
 
 use super::{
-    json::{Step, Wish},
+    json::{JsonStep, Wish},
     manifest::{Program, call, is_ours},
 };
 use crate::hooks::Agent;
@@ -23,18 +23,18 @@ pub(crate) enum Found {
     /// The wanted call. The user changed the rest of the entry.
     Adapted,
     /// An outdated call of ours. These values have to be replaced.
-    Outdated(Vec<(Vec<Step>, Value)>),
+    Outdated(Vec<(Vec<JsonStep>, Value)>),
     Foreign,
 }
 
 /// Recognizes our entries.
 #[derive(Clone, Copy)]
-pub(crate) struct Look<'a> {
+pub(crate) struct EntryLookup<'a> {
     pub(crate) agent: Agent,
     pub(crate) program: &'a Program,
 }
 
-impl Look<'_> {
+impl EntryLookup<'_> {
     pub(crate) fn at(self, document: &Value, wish: &Wish) -> Found {
         let (path, wished) = match wish {
             Wish::Member { path, key, value } => {
@@ -68,20 +68,21 @@ impl Look<'_> {
     }
 
     /// Returns the objects with a call of ours, at the place of an entry.
-    fn calls<'v>(self, document: &'v Value, wish: &Wish) -> Vec<(Vec<Step>, &'v Value)> {
-        let place: Vec<Step> = place_of(wish).into_iter().map(Step::Key).collect();
+    fn calls<'v>(self, document: &'v Value, wish: &Wish) -> Vec<(Vec<JsonStep>, &'v Value)> {
+        let place: Vec<JsonStep> = place_of(wish).into_iter().map(JsonStep::Key).collect();
         let Some(present) = value_at(document, &place_of(wish)) else { return Vec::new() };
         let is_ours = |value: &Value| is_ours(value, self.agent, self.program);
         if let Wish::Member { .. } = wish {
             return if is_ours(present) { vec![(place, present)] } else { Vec::new() };
         }
-        let below = |steps: &[Step], more: Vec<Step>| [steps.to_vec(), more].concat();
+        let below = |steps: &[JsonStep], more: Vec<JsonStep>| [steps.to_vec(), more].concat();
         let mut found = Vec::new();
         for (number, element) in present.as_array().into_iter().flatten().enumerate() {
-            let steps = below(&place, vec![Step::Index(number)]);
+            let steps = below(&place, vec![JsonStep::Index(number)]);
             let hooks = element.get("hooks").and_then(Value::as_array).into_iter().flatten().enumerate();
-            let hooks =
-                hooks.map(|(number, hook)| (below(&steps, vec![Step::Key("hooks".into()), Step::Index(number)]), hook));
+            let hooks = hooks.map(|(number, hook)| {
+                (below(&steps, vec![JsonStep::Key("hooks".into()), JsonStep::Index(number)]), hook)
+            });
             found.extend(hooks.chain([(steps.clone(), element)]).filter(|(_, value)| is_ours(value)));
         }
         found
@@ -108,7 +109,7 @@ impl Look<'_> {
     }
 
     /// Returns the paths of the values that hold our calls.
-    pub(crate) fn written_at(self, document: &Value, wish: &Wish) -> Vec<Vec<Step>> {
+    pub(crate) fn written_at(self, document: &Value, wish: &Wish) -> Vec<Vec<JsonStep>> {
         let calls = self.calls(document, wish);
         let values = calls.iter().flat_map(|(steps, value)| {
             CALL_KEYS.into_iter().filter(|key| value.get(key).is_some()).map(|key| with_key(steps, key))
@@ -139,13 +140,13 @@ fn is_written_like(present: &Value, wished: &Value) -> bool {
     })
 }
 
-fn differences(steps: &[Step], present: &Value, wished: &Value) -> Vec<(Vec<Step>, Value)> {
+fn differences(steps: &[JsonStep], present: &Value, wished: &Value) -> Vec<(Vec<JsonStep>, Value)> {
     let keys = CALL_KEYS.into_iter().filter(|key| present.get(key) != wished.get(key));
     keys.filter_map(|key| Some((with_key(steps, key), wished.get(key)?.clone()))).collect()
 }
 
-fn with_key(steps: &[Step], key: &str) -> Vec<Step> {
-    steps.iter().cloned().chain([Step::Key(key.to_owned())]).collect()
+fn with_key(steps: &[JsonStep], key: &str) -> Vec<JsonStep> {
+    steps.iter().cloned().chain([JsonStep::Key(key.to_owned())]).collect()
 }
 
 /// Returns the value at a path.
@@ -153,16 +154,16 @@ pub(crate) fn value_at<'v>(document: &'v Value, path: &[String]) -> Option<&'v V
     path.iter().try_fold(document, |value, key| value.get(key))
 }
 
-fn value_by<'v>(document: &'v Value, steps: &[Step]) -> Option<&'v Value> {
+fn value_by<'v>(document: &'v Value, steps: &[JsonStep]) -> Option<&'v Value> {
     steps.iter().try_fold(document, |value, step| match step {
-        Step::Key(key) => value.get(key),
-        Step::Index(number) => value.get(number),
+        JsonStep::Key(key) => value.get(key),
+        JsonStep::Index(number) => value.get(number),
     })
 }
 
-fn value_by_mut<'v>(document: &'v mut Value, steps: &[Step]) -> Option<&'v mut Value> {
+fn value_by_mut<'v>(document: &'v mut Value, steps: &[JsonStep]) -> Option<&'v mut Value> {
     steps.iter().try_fold(document, |value, step| match step {
-        Step::Key(key) => value.get_mut(key),
-        Step::Index(number) => value.get_mut(number),
+        JsonStep::Key(key) => value.get_mut(key),
+        JsonStep::Index(number) => value.get_mut(number),
     })
 }

@@ -14,7 +14,7 @@ use super::text_edits::Draft;
 
 /// The reason why a text can't be edited.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Problem(pub(crate) String);
+pub(crate) struct EditProblem(pub(crate) String);
 
 /// Accepts comments and trailing commas, which occur in real files. The parser's other extensions count as syntax
 /// errors.
@@ -34,8 +34,8 @@ fn options() -> ParseOptions {
 }
 
 /// Parses a document. An empty document is null.
-pub(crate) fn parse(text: &str) -> Result<Value, Problem> {
-    parse_to_serde_value(text, &options()).map_err(|error| Problem(error.to_string()))
+pub(crate) fn parse(text: &str) -> Result<Value, EditProblem> {
+    parse_to_serde_value(text, &options()).map_err(|error| EditProblem(error.to_string()))
 }
 
 /// An entry that a document should contain.
@@ -60,10 +60,10 @@ pub(crate) enum Wish {
 }
 
 /// Adds an entry to a document. The caller has checked that it is not there yet.
-pub(crate) fn add(draft: &mut Draft, wish: &Wish) -> Result<(), Problem> {
+pub(crate) fn add(draft: &mut Draft, wish: &Wish) -> Result<(), EditProblem> {
     let text = draft.text().to_owned();
     let collect = CollectOptions { comments: CommentCollectionStrategy::AsTokens, tokens: true };
-    let parsed = parse_to_ast(&text, &collect, &options()).map_err(|error| Problem(error.to_string()))?;
+    let parsed = parse_to_ast(&text, &collect, &options()).map_err(|error| EditProblem(error.to_string()))?;
     let style = Style::of(&text);
     let insertions = match (&parsed.value, wish) {
         (None, _) => vec![(text.len(), style.document(&text, &from_top(wish)))],
@@ -85,19 +85,19 @@ pub(crate) fn add(draft: &mut Draft, wish: &Wish) -> Result<(), Problem> {
 
 /// One step from a value to a value inside it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Step {
+pub(crate) enum JsonStep {
     Key(String),
     Index(usize),
 }
 
 /// Returns the range of a value in a text.
-pub(crate) fn place_of(text: &str, steps: &[Step]) -> Option<std::ops::Range<usize>> {
+pub(crate) fn place_of(text: &str, steps: &[JsonStep]) -> Option<std::ops::Range<usize>> {
     let parsed = parse_to_ast(text, &CollectOptions::default(), &options()).ok()?;
     let mut here = parsed.value.as_ref()?;
     for step in steps {
         here = match (here, step) {
-            (Node::Object(object), Step::Key(key)) => find(object, key)?,
-            (Node::Array(array), Step::Index(number)) => array.elements.get(*number)?,
+            (Node::Object(object), JsonStep::Key(key)) => find(object, key)?,
+            (Node::Array(array), JsonStep::Index(number)) => array.elements.get(*number)?,
             _ => return None,
         };
     }
@@ -105,7 +105,7 @@ pub(crate) fn place_of(text: &str, steps: &[Step]) -> Option<std::ops::Range<usi
 }
 
 /// Replaces a value.
-pub(crate) fn replace(draft: &mut Draft, steps: &[Step], value: &Value) {
+pub(crate) fn replace(draft: &mut Draft, steps: &[JsonStep], value: &Value) {
     if let Some(range) = place_of(draft.text(), steps) {
         let value = Style::of(draft.text()).render(value, "");
         draft.replace(range, &value);
@@ -189,7 +189,7 @@ struct Editor<'t> {
 }
 
 impl Editor<'_> {
-    fn insertions(&self, top: &Node<'_>, wish: &Wish) -> Result<Insertions, Problem> {
+    fn insertions(&self, top: &Node<'_>, wish: &Wish) -> Result<Insertions, EditProblem> {
         let (Wish::Member { path, .. } | Wish::Element { path, .. }) = wish;
         let mut here = top;
         for (depth, key) in path.iter().enumerate() {
@@ -311,7 +311,7 @@ fn rest_of(wish: &Wish, depth: usize) -> Value {
     from_top(&shortened)
 }
 
-fn as_object<'n, 't>(node: &'n Node<'t>, path: &[String]) -> Result<&'n Object<'t>, Problem> {
+fn as_object<'n, 't>(node: &'n Node<'t>, path: &[String]) -> Result<&'n Object<'t>, EditProblem> {
     match node {
         Node::Object(object) => Ok(object),
         _ => Err(wrong_kind(path, "an object")),
@@ -323,10 +323,10 @@ fn find<'n, 't>(object: &'n Object<'t>, key: &str) -> Option<&'n Node<'t>> {
     object.properties.iter().rev().find(|property| property.name.as_str() == key).map(|property| &property.value)
 }
 
-fn wrong_kind(path: &[String], wanted: &str) -> Problem {
+fn wrong_kind(path: &[String], wanted: &str) -> EditProblem {
     match path {
-        [] => Problem(format!("it is not {wanted}")),
-        path => Problem(format!("{:?} is not {wanted}", path.join("."))),
+        [] => EditProblem(format!("it is not {wanted}")),
+        path => EditProblem(format!("{:?} is not {wanted}", path.join("."))),
     }
 }
 
@@ -340,8 +340,8 @@ pub(crate) struct Cut<'a> {
 }
 
 /// Removes our elements and members, with the containers that become empty.
-pub(crate) fn take_out(text: &str, cut: &Cut<'_>) -> Result<String, Problem> {
-    let root = CstRootNode::parse(text, &options()).map_err(|error| Problem(error.to_string()))?;
+pub(crate) fn take_out(text: &str, cut: &Cut<'_>) -> Result<String, EditProblem> {
+    let root = CstRootNode::parse(text, &options()).map_err(|error| EditProblem(error.to_string()))?;
     if let Some(top) = root.object_value() {
         cut.clean_object(&top, &mut Vec::new());
     }

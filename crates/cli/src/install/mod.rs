@@ -20,8 +20,8 @@ pub(crate) use {
     lock::InstallLock,
     manifest::{Places, Program, Reach, Wanted, has_uncommitted_files, wanted},
     plan::{FileChange, FilePlan, Plan},
-    planner::Planner,
+    planner::InstallPlanner,
     receipts::Receipts,
     rehearsal::{Rehearsal, rehearse},
-    text_edits::Piece,
+    text_edits::AddedText,
 };

@@ -7,7 +7,7 @@ use backtrail::Error;
 use super::{
     config_file::ConfigFile,
     receipts::{Receipt, Receipts},
-    text_edits::Piece,
+    text_edits::AddedText,
 };
 use crate::hooks::Agent;
 
@@ -40,7 +40,7 @@ pub(crate) struct FilePlan {
     pub(super) file: ConfigFile,
     pub(crate) change: FileChange,
     /// The text that is added or removed.
-    pub(crate) pieces: Vec<Piece>,
+    pub(crate) pieces: Vec<AddedText>,
     pub(super) text: String,
     pub(super) is_executable: bool,
     pub(super) receipt: Option<Receipt>,

@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use super::{
     config_file::ConfigFile,
-    existing_entry::{Found, Look, place_of, value_at},
-    json::{self, Cut, Problem, Wish},
+    existing_entry::{EntryLookup, Found, place_of, value_at},
+    json::{self, Cut, EditProblem, Wish},
     manifest::{Content, OWN_MARK, Program, Wanted, is_ours},
     plan::{FileChange, FilePlan, Plan},
     receipts::{Receipt, Receipts},
@@ -18,7 +18,7 @@ use super::{
 use crate::hooks::Agent;
 
 /// Makes plans for one agent.
-pub(crate) struct Planner<'a> {
+pub(crate) struct InstallPlanner<'a> {
     pub(crate) agent: Agent,
     pub(crate) program: &'a Program,
     pub(crate) receipts: &'a Receipts,
@@ -32,14 +32,14 @@ fn read(wanted: &Wanted) -> Result<ConfigFile, Error> {
 }
 
 fn text_of(file: &ConfigFile) -> Result<&str, Error> {
-    file.text().ok_or_else(|| spoilt(&file.path, Problem("it is not UTF-8".into())))
+    file.text().ok_or_else(|| spoilt(&file.path, EditProblem("it is not UTF-8".into())))
 }
 
-fn spoilt(path: &Path, problem: Problem) -> Error {
+fn spoilt(path: &Path, problem: EditProblem) -> Error {
     Error::Settings { file: path.to_owned(), problem: problem.0 }
 }
 
-impl Planner<'_> {
+impl InstallPlanner<'_> {
     /// Plans the addition of these entries.
     pub(crate) fn install(&self, wanted: &[Wanted]) -> Result<Plan, Error> {
         let mut plan = Plan { agent: self.agent, files: Vec::new(), notes: Vec::new() };
@@ -113,8 +113,8 @@ impl Planner<'_> {
         })
     }
 
-    fn look(&self) -> Look<'_> {
-        Look { agent: self.agent, program: self.program }
+    fn look(&self) -> EntryLookup<'_> {
+        EntryLookup { agent: self.agent, program: self.program }
     }
 
     fn cleaned(&self, file: ConfigFile, text: String) -> FilePlan {
@@ -166,7 +166,7 @@ impl Planner<'_> {
         let present = text_of(&file)?;
         if file.exists() && !present.contains(OWN_MARK) {
             let problem = format!("it is your own file; call `{}` from it", self.program.hook(self.agent));
-            return Err(spoilt(&file.path, Problem(problem)));
+            return Err(spoilt(&file.path, EditProblem(problem)));
         }
         if file.exists() && present != text && self.receipt(&file).is_some_and(|receipt| !receipt.is_all(present)) {
             notes.push(format!("{} was changed after the installation, so it stays", file.path.display()));
@@ -291,7 +291,7 @@ impl Planner<'_> {
                 return Ok(self.unchanged(file, Vec::new()));
             }
             Present::SomethingElse => {
-                return Err(fail(Problem(format!("\"{}.{}\" is not a table", server.table, server.key))));
+                return Err(fail(EditProblem(format!("\"{}.{}\" is not a table", server.table, server.key))));
             }
             Present::Server { .. } | Present::Nothing => {}
         }
@@ -439,9 +439,9 @@ mod tests {
             self.place.path().join("receipts")
         }
 
-        fn run(&self, plan: fn(&Planner<'_>, &[Wanted]) -> Result<Plan, Error>) -> Vec<FileChange> {
+        fn run(&self, plan: fn(&InstallPlanner<'_>, &[Wanted]) -> Result<Plan, Error>) -> Vec<FileChange> {
             let receipts = Receipts::read(&self.receipts()).unwrap();
-            let planner = Planner { agent: self.agent, program: &self.program, receipts: &receipts };
+            let planner = InstallPlanner { agent: self.agent, program: &self.program, receipts: &receipts };
             let plan = plan(&planner, &self.wanted()).unwrap();
             plan.apply(&receipts, &self.receipts()).unwrap();
             plan.files.iter().map(|file| file.change).collect()

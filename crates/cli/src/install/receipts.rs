@@ -10,7 +10,7 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use super::{config_file::ConfigFile, text_edits::Piece};
+use super::{config_file::ConfigFile, text_edits::AddedText};
 use crate::hooks::Agent;
 
 /// The additions to one file.
@@ -26,7 +26,7 @@ pub(crate) struct Receipt {
     /// The directories that were created for the file, outermost first.
     pub(crate) directories: Vec<PathBuf>,
     /// The added pieces, with their offsets.
-    pub(crate) pieces: Vec<Piece>,
+    pub(crate) pieces: Vec<AddedText>,
     /// Objects and arrays that entries were added to and that existed before.
     pub(crate) kept: Vec<Vec<String>>,
     /// Objects and arrays that were created for our entries.

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// A run of bytes that was added to a text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Piece {
+pub(crate) struct AddedText {
     /// The offset in the text that contains all pieces.
     pub(crate) at: usize,
     /// The added text.
@@ -55,14 +55,14 @@ impl Draft {
     }
 
     /// Returns the added pieces, in order.
-    pub(crate) fn pieces(&self) -> Vec<Piece> {
+    pub(crate) fn pieces(&self) -> Vec<AddedText> {
         let mut pieces = Vec::new();
         let mut at = 0;
         while at < self.is_new.len() {
             let length = self.is_new[at..].iter().take_while(|is_new| **is_new == self.is_new[at]).count();
             if self.is_new[at] {
                 let replaced = self.replaced.range(at..at + length).map(|(_, old)| old.as_str()).collect();
-                pieces.push(Piece { at, text: self.text[at..at + length].to_owned(), replaced });
+                pieces.push(AddedText { at, text: self.text[at..at + length].to_owned(), replaced });
             }
             at += length;
         }
@@ -71,7 +71,7 @@ impl Draft {
 }
 
 /// Undoes replacements in these ranges, if a piece of the receipt is still there.
-pub(crate) fn with_replaced(text: &str, mut places: Vec<Range<usize>>, pieces: &[Piece]) -> String {
+pub(crate) fn with_replaced(text: &str, mut places: Vec<Range<usize>>, pieces: &[AddedText]) -> String {
     let mut out = text.to_owned();
     places.sort_by_key(|range| range.start);
     for range in places.into_iter().rev() {
@@ -85,7 +85,7 @@ pub(crate) fn with_replaced(text: &str, mut places: Vec<Range<usize>>, pieces: &
 }
 
 /// Removes the pieces, each at the exact offset where it was added. Returns `None` if one is missing there.
-pub(crate) fn without_pieces(text: &str, pieces: &[Piece]) -> Option<String> {
+pub(crate) fn without_pieces(text: &str, pieces: &[AddedText]) -> Option<String> {
     let mut out = String::with_capacity(text.len());
     let mut done = 0;
     for piece in pieces {
@@ -102,7 +102,7 @@ pub(crate) fn without_pieces(text: &str, pieces: &[Piece]) -> Option<String> {
 }
 
 /// Removes the pieces at any offset. Returns `None` if one is missing or occurs twice.
-pub(crate) fn without_moved_pieces(text: &str, pieces: &[Piece]) -> Option<String> {
+pub(crate) fn without_moved_pieces(text: &str, pieces: &[AddedText]) -> Option<String> {
     let mut text = text.to_owned();
     let mut from = 0;
     for piece in pieces {

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use toml_edit::{Document, DocumentMut, Item, Value, value};
 
-use super::{json::Problem, text_edits::Draft};
+use super::{json::EditProblem, text_edits::Draft};
 
 /// A table that describes a program to start, at `[table.key]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,10 +21,10 @@ pub(crate) struct Server {
     pub(crate) env_vars: &'static [&'static str],
 }
 
-fn parse(text: &str) -> Result<DocumentMut, Problem> {
+fn parse(text: &str) -> Result<DocumentMut, EditProblem> {
     text.parse().map_err(|error: toml_edit::TomlError| {
         let message = error.to_string();
-        Problem(message.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join("; "))
+        EditProblem(message.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join("; "))
     })
 }
 
@@ -42,10 +42,10 @@ pub(crate) enum Present {
 }
 
 /// Looks for a server.
-pub(crate) fn look(text: &str, server: &Server) -> Result<Present, Problem> {
+pub(crate) fn look(text: &str, server: &Server) -> Result<Present, EditProblem> {
     let document = parse(text)?;
     let Some(table) = document.get(server.table) else { return Ok(Present::Nothing) };
-    let table = table.as_table_like().ok_or_else(|| Problem(format!("{:?} is not a table", server.table)))?;
+    let table = table.as_table_like().ok_or_else(|| EditProblem(format!("{:?} is not a table", server.table)))?;
     let Some(item) = table.get(server.key) else { return Ok(Present::Nothing) };
     let Some(found) = item.as_table_like() else { return Ok(Present::SomethingElse) };
     let command = found.get("command").and_then(Item::as_str);
@@ -84,7 +84,7 @@ pub(crate) fn places_of_call(text: &str, server: &Server) -> Vec<Range<usize>> {
 }
 
 /// Replaces the command and the arguments of an existing server. The rest of it stays.
-pub(crate) fn replace_call(draft: &mut Draft, server: &Server) -> Result<(), Problem> {
+pub(crate) fn replace_call(draft: &mut Draft, server: &Server) -> Result<(), EditProblem> {
     let wished = [Value::from(server.command.as_str()), server.args.iter().collect::<Value>()];
     let places = places_of_call(draft.text(), server);
     let mut edits: Vec<(Range<usize>, Value)> = places.into_iter().zip(wished).collect();
@@ -107,7 +107,7 @@ fn is_same(one: &Value, other: &Value) -> bool {
 }
 
 /// Adds the server, which must not exist yet.
-pub(crate) fn add(draft: &mut Draft, server: &Server) -> Result<(), Problem> {
+pub(crate) fn add(draft: &mut Draft, server: &Server) -> Result<(), EditProblem> {
     parse(draft.text())?;
     let text = draft.text();
     let newline = if text.contains("\r\n") { "\r\n" } else { "\n" };
@@ -128,7 +128,7 @@ pub(crate) fn add(draft: &mut Draft, server: &Server) -> Result<(), Problem> {
         return Ok(());
     }
     // The top-level table is an inline table, which can't be extended elsewhere: the server is inserted before its end.
-    let no_room = || Problem(format!("a server can't be added to {:?}", server.table));
+    let no_room = || EditProblem(format!("a server can't be added to {:?}", server.table));
     let document = Document::parse(text).map_err(|_| no_room())?;
     let table = document.get(server.table).and_then(Item::as_inline_table).ok_or_else(no_room)?;
     let end = table.span().ok_or_else(no_room)?.end;
@@ -146,7 +146,7 @@ pub(crate) fn add(draft: &mut Draft, server: &Server) -> Result<(), Problem> {
 }
 
 /// Removes the server. Also removes the table around it if that becomes empty and did not exist before.
-pub(crate) fn take_out(text: &str, server: &Server, table_was_there: bool) -> Result<String, Problem> {
+pub(crate) fn take_out(text: &str, server: &Server, table_was_there: bool) -> Result<String, EditProblem> {
     // The parser writes plain newlines. If the text had CRLF line endings, they are restored in every line.
     let with_returns = text.contains("\r\n");
     let mut document = parse(text)?;

@@ -51,52 +51,64 @@ pub(crate) fn checks_text(checks: &[Check], columns: usize, paint: Paint) -> Str
 }
 
 /// A setting as one writes it, with its value in these settings.
-struct Setting {
+struct SettingInForce {
     name: &'static str,
     value: fn(&Settings) -> String,
 }
 
-const SETTINGS: &[Setting] = &[
-    Setting { name: "checkpoints.auto", value: |settings| settings.checkpoints.auto.to_string() },
-    Setting { name: "checkpoints.every_n_steps", value: |settings| settings.checkpoints.every_n_steps.to_string() },
-    Setting { name: "checkpoints.max_checkpoints", value: |settings| settings.checkpoints.max_checkpoints.to_string() },
-    Setting { name: "checkpoints.tell_agent", value: |settings| settings.checkpoints.tell_agent.to_string() },
-    Setting { name: "retention.automatic", value: |settings| settings.retention.automatic.to_string() },
-    Setting { name: "retention.session", value: |settings| settings.retention.session.to_string() },
-    Setting { name: "retention.turn", value: |settings| settings.retention.turn.to_string() },
-    Setting { name: "retention.step", value: |settings| settings.retention.step.to_string() },
-    Setting { name: "retention.safety", value: |settings| settings.retention.safety.to_string() },
-    Setting { name: "retention.unsaved", value: |settings| duration_text(settings.retention.unsaved) },
-    Setting { name: "retention.max_age", value: |settings| or_none(settings.retention.max_age.map(duration_text)) },
-    Setting { name: "retention.max_bytes", value: |settings| or_none(settings.retention.max_bytes.map(set_bytes)) },
-    Setting { name: "scan.exclude", value: |settings| list(&settings.scan.exclude) },
-    Setting { name: "scan.include", value: |settings| list(&settings.scan.include) },
-    Setting { name: "scan.precious", value: |settings| list(&settings.scan.precious) },
-    Setting {
+const SETTINGS: &[SettingInForce] = &[
+    SettingInForce { name: "checkpoints.auto", value: |settings| settings.checkpoints.auto.to_string() },
+    SettingInForce {
+        name: "checkpoints.every_n_steps",
+        value: |settings| settings.checkpoints.every_n_steps.to_string(),
+    },
+    SettingInForce {
+        name: "checkpoints.max_checkpoints",
+        value: |settings| settings.checkpoints.max_checkpoints.to_string(),
+    },
+    SettingInForce { name: "checkpoints.tell_agent", value: |settings| settings.checkpoints.tell_agent.to_string() },
+    SettingInForce { name: "retention.automatic", value: |settings| settings.retention.automatic.to_string() },
+    SettingInForce { name: "retention.session", value: |settings| settings.retention.session.to_string() },
+    SettingInForce { name: "retention.turn", value: |settings| settings.retention.turn.to_string() },
+    SettingInForce { name: "retention.step", value: |settings| settings.retention.step.to_string() },
+    SettingInForce { name: "retention.safety", value: |settings| settings.retention.safety.to_string() },
+    SettingInForce { name: "retention.unsaved", value: |settings| duration_text(settings.retention.unsaved) },
+    SettingInForce {
+        name: "retention.max_age",
+        value: |settings| or_none(settings.retention.max_age.map(duration_text)),
+    },
+    SettingInForce {
+        name: "retention.max_bytes",
+        value: |settings| or_none(settings.retention.max_bytes.map(set_bytes)),
+    },
+    SettingInForce { name: "scan.exclude", value: |settings| list(&settings.scan.exclude) },
+    SettingInForce { name: "scan.include", value: |settings| list(&settings.scan.include) },
+    SettingInForce { name: "scan.precious", value: |settings| list(&settings.scan.precious) },
+    SettingInForce {
         name: "scan.rebuildable",
         value: |settings| if settings.scan.capture_rebuildable { "capture".into() } else { "skip".into() },
     },
-    Setting { name: "scan.max_file_bytes", value: |settings| set_bytes(settings.scan.max_file_bytes) },
-    Setting {
+    SettingInForce { name: "scan.max_file_bytes", value: |settings| set_bytes(settings.scan.max_file_bytes) },
+    SettingInForce {
         name: "state.features",
         value: |settings| or_none(settings.state.features.as_ref().map(|path| path.to_text().into_owned())),
     },
-    Setting {
+    SettingInForce {
         name: "state.progress",
         value: |settings| or_none(settings.state.progress.as_ref().map(|path| path.to_text().into_owned())),
     },
-    Setting {
+    SettingInForce {
         name: "stores.dir",
         value: |settings| or_none(settings.stores.dir.as_ref().map(|directory| directory.display().to_string())),
     },
-    Setting { name: "stores.cache_size", value: |settings| settings.stores.cache_size.to_string() },
-    Setting { name: "pipelines.agent", value: |settings| or_none(settings.pipelines.agent.clone()) },
+    SettingInForce { name: "stores.cache_size", value: |settings| settings.stores.cache_size.to_string() },
+    SettingInForce { name: "pipelines.agent", value: |settings| or_none(settings.pipelines.agent.clone()) },
 ];
 
 /// The settings in force, a line each, with where each comes from.
 pub(crate) fn settings_text(defaults: &Settings, user: &Settings, in_force: &Settings) -> String {
     let width = SETTINGS.iter().map(|setting| setting.name.len()).max().unwrap_or(0);
-    let line = |setting: &Setting| {
+    let line = |setting: &SettingInForce| {
         let [default, of_user, value] = [defaults, user, in_force].map(setting.value);
         let source = match () {
             () if value != of_user => "the workspace's file",

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     hooks::Agent,
-    install::{FileChange, FilePlan, Piece, Rehearsal},
+    install::{AddedText, FileChange, FilePlan, Rehearsal},
 };
 
 /// What `install` and `uninstall` answer.
@@ -170,7 +170,7 @@ fn pieces_text(file: &FilePlan, is_gain: bool, paint: Paint) -> String {
         let line = |line| if is_added { paint.added(format!("+{line}")) } else { paint.removed(format!("-{line}")) };
         lines.map(|text| format!("  {}\n", line(text))).collect::<String>()
     };
-    let piece = |piece: &Piece| {
+    let piece = |piece: &AddedText| {
         let (old, new) = if is_gain { (&piece.replaced, &piece.text) } else { (&piece.text, &piece.replaced) };
         lines(old, false) + &lines(new, true)
     };

@@ -8,7 +8,7 @@ use super::{
     visible::{first_line, visible},
     wording::shell_words,
 };
-use crate::pipeline::{OnFailure, Outcome, Pipeline, Step, Work};
+use crate::pipeline::{OnFailure, Outcome, Pipeline, PipelineStep, Work};
 
 /// What `pipeline` answers.
 #[derive(Serialize)]
@@ -59,7 +59,7 @@ pub(crate) fn pipeline_plan_text(pipeline: &Pipeline) -> String {
     text
 }
 
-fn details(step: &Step) -> Vec<String> {
+fn details(step: &PipelineStep) -> Vec<String> {
     let mut details = Vec::new();
     if let Some(condition) = &step.condition {
         details.push(format!("if {}", first_line(&condition.source())));

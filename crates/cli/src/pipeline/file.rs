@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Deserializer, de};
 use serde_saphyr::{Spanned, UserMessageFormatter};
 
-use super::problem::{Problem, Result};
+use super::problem::{PipelineProblem, Result};
 
 /// The whole file.
 #[derive(Debug, Deserialize)]
@@ -94,13 +94,13 @@ impl PipelineFile {
     }
 }
 
-fn problem_in(text: &str, error: &serde_saphyr::Error) -> Problem {
+fn problem_in(text: &str, error: &serde_saphyr::Error) -> PipelineProblem {
     let place = error.location().map(|location| (location.line(), location.column()));
     let said = error.without_snippet().render_with_formatter(&UserMessageFormatter);
-    let Some((line, column)) = place else { return Problem::anywhere(said) };
+    let Some((line, column)) = place else { return PipelineProblem::anywhere(said) };
     let said = said.strip_suffix(&format!(" at line {line}, column {column}")).unwrap_or(&said).to_owned();
     let written = text.lines().nth(line.saturating_sub(1) as usize).unwrap_or_default().trim();
-    let problem = Problem::at(line, if written.is_empty() { said } else { format!("{said} (in `{written}`)") });
+    let problem = PipelineProblem::at(line, if written.is_empty() { said } else { format!("{said} (in `{written}`)") });
     if written.split_once(": ").is_some_and(|(_, value)| value.starts_with("{{")) {
         return problem.with_hint("a value that begins with {{ needs quotes around it");
     }

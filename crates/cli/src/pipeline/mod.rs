@@ -12,6 +12,6 @@ mod runner;
 mod template;
 mod variables;
 
-pub(crate) use plan::{OnFailure, Pipeline, Request, Step, Work};
-pub(crate) use problem::Problem;
+pub(crate) use plan::{OnFailure, Pipeline, PipelineStep, Request, Work};
+pub(crate) use problem::PipelineProblem;
 pub(crate) use runner::{Finished, Outcome, Runner, Status};

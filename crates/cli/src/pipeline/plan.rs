@@ -9,7 +9,7 @@ use super::{
     agent::AgentCommand,
     condition::Condition,
     file::{OnFailureWord, PipelineFile, StepSection},
-    problem::{Problem, Result},
+    problem::{PipelineProblem, Result},
     template::Template,
     variables::{Variables, is_variable_name},
 };
@@ -35,7 +35,7 @@ pub(crate) struct Request<'r> {
 #[derive(Debug)]
 pub(crate) struct Pipeline {
     pub(crate) name: String,
-    pub(crate) steps: Vec<Step>,
+    pub(crate) steps: Vec<PipelineStep>,
     /// The index of the first step to run.
     pub(crate) first: usize,
     pub(super) variables: Variables,
@@ -47,7 +47,7 @@ pub(crate) struct Pipeline {
 
 /// A step of a pipeline.
 #[derive(Debug)]
-pub(crate) struct Step {
+pub(crate) struct PipelineStep {
     pub(crate) name: String,
     pub(crate) work: Work,
     pub(crate) condition: Option<Condition>,
@@ -92,12 +92,12 @@ impl Pipeline {
     pub(crate) fn read(text: &str, request: &Request<'_>) -> Result<Self> {
         let file = PipelineFile::parse(text)?;
         if file.steps.value.is_empty() {
-            return Err(Problem::at(file.steps.referenced.line(), "steps is empty: there is nothing to run"));
+            return Err(PipelineProblem::at(file.steps.referenced.line(), "steps is empty: there is nothing to run"));
         }
         let every_n_steps = every_n_steps(&file)?;
         let variables = variables(&file, request)?;
         let mut planner =
-            Planner { request, file_agent: file.agent.as_ref(), variables: &variables, warnings: Vec::new() };
+            PipelinePlanner { request, file_agent: file.agent.as_ref(), variables: &variables, warnings: Vec::new() };
         let mut steps = Vec::new();
         for (index, section) in file.steps.value.iter().enumerate() {
             let name = step_name(section, index, &steps)?;
@@ -123,7 +123,7 @@ fn every_n_steps(file: &PipelineFile) -> Result<Option<u64>> {
     let every = file.checkpoints.every_n_steps.as_ref();
     if let Some(every) = every.filter(|every| !(1..=50).contains(&every.value)) {
         let message = format!("every_n_steps is {}, but must be from 1 to 50", every.value);
-        return Err(Problem::at(line(every), message));
+        return Err(PipelineProblem::at(line(every), message));
     }
     let is_enabled = file.checkpoints.enabled.unwrap_or(true);
     Ok(is_enabled.then(|| every.map_or(1, |every| every.value)))
@@ -133,13 +133,13 @@ fn variables(file: &PipelineFile, request: &Request<'_>) -> Result<Variables> {
     let mut variables = Variables::default();
     for (name, value) in &file.variables {
         if !is_variable_name(name) {
-            return Err(Problem::at(line(value), bad_variable(name)));
+            return Err(PipelineProblem::at(line(value), bad_variable(name)));
         }
         variables.set(name, value.value.clone().unwrap_or_default());
     }
     for (name, value) in &request.variables {
         if !is_variable_name(name) {
-            return Err(Problem::anywhere(format!("--var: {}", bad_variable(name))));
+            return Err(PipelineProblem::anywhere(format!("--var: {}", bad_variable(name))));
         }
         variables.set(name, value);
     }
@@ -150,49 +150,52 @@ fn bad_variable(name: &str) -> String {
     format!("{name:?} can't be the name of a variable: use letters, digits and _, and no digit at the start")
 }
 
-fn step_name(section: &Section, index: usize, before: &[(Step, &Section)]) -> Result<String> {
+fn step_name(section: &Section, index: usize, before: &[(PipelineStep, &Section)]) -> Result<String> {
     let Some(name) = &section.value.name else { return Ok(format!("step-{}", index + 1)) };
     if name.value.trim().is_empty() || name.value.chars().any(char::is_control) {
-        return Err(Problem::at(line(name), "name must be one line and not empty"));
+        return Err(PipelineProblem::at(line(name), "name must be one line and not empty"));
     }
     if before.iter().any(|(step, _)| step.name == name.value) {
-        return Err(Problem::at(line(name), format!("name: an earlier step is already called {:?}", name.value)));
+        return Err(PipelineProblem::at(
+            line(name),
+            format!("name: an earlier step is already called {:?}", name.value),
+        ));
     }
     if section.value.checkpoint && validate_name(&name.value).is_err() {
         let message = format!("name: a checkpoint can't be called {:?}: it has another meaning", name.value);
-        return Err(Problem::at(line(name), message));
+        return Err(PipelineProblem::at(line(name), message));
     }
     Ok(name.value.clone())
 }
 
-fn first_step(steps: &[(Step, &Section)], request: &Request<'_>) -> Result<usize> {
+fn first_step(steps: &[(PipelineStep, &Section)], request: &Request<'_>) -> Result<usize> {
     let Some(wanted) = request.from_step else { return Ok(0) };
     steps.iter().position(|(step, _)| step.name == wanted).ok_or_else(|| {
         let names: Vec<&str> = steps.iter().map(|(step, _)| step.name.as_str()).collect();
-        Problem::anywhere(format!("--from-step: there is no step {wanted:?}"))
+        PipelineProblem::anywhere(format!("--from-step: there is no step {wanted:?}"))
             .with_hint(format!("the steps are: {}", names.join(", ")))
     })
 }
 
-struct Planner<'p> {
+struct PipelinePlanner<'p> {
     request: &'p Request<'p>,
     file_agent: Option<&'p Spanned<String>>,
     variables: &'p Variables,
     warnings: Vec<String>,
 }
 
-impl Planner<'_> {
-    fn shape(&mut self, section: &Section, name: String) -> Result<Step> {
+impl PipelinePlanner<'_> {
+    fn shape(&mut self, section: &Section, name: String) -> Result<PipelineStep> {
         let step = &section.value;
         let work = self.work(section, &name)?;
         if let Some(variable) = step.output_var.as_ref().filter(|variable| !is_variable_name(&variable.value)) {
-            return Err(Problem::at(line(variable), format!("output_var: {}", bad_variable(&variable.value))));
+            return Err(PipelineProblem::at(line(variable), format!("output_var: {}", bad_variable(&variable.value))));
         }
         let checks = step.checks.as_ref().map(|checks| &checks.value.0[..]).unwrap_or_default();
         if let (Some(written), true) = (&step.checks, checks.iter().any(|check| check.trim().is_empty())) {
-            return Err(Problem::at(line(written), "checks: a check is empty"));
+            return Err(PipelineProblem::at(line(written), "checks: a check is empty"));
         }
-        Ok(Step {
+        Ok(PipelineStep {
             work,
             condition: step.condition.as_ref().map(|text| Condition::parse(text.value.as_deref().unwrap_or_default())),
             checks: checks.iter().map(|check| Template::parse(check)).collect(),
@@ -206,18 +209,21 @@ impl Planner<'_> {
 
     fn work(&mut self, section: &Section, name: &str) -> Result<Work> {
         let step = &section.value;
-        let of_step = |message: &str| Problem::at(line(section), format!("step {name:?} {message}"));
+        let of_step = |message: &str| PipelineProblem::at(line(section), format!("step {name:?} {message}"));
         match (&step.run, &step.prompt) {
-            (Some(_), Some(prompt)) => {
-                Err(Problem::at(line(prompt), format!("step {name:?} has both run and prompt; split it into two")))
-            }
+            (Some(_), Some(prompt)) => Err(PipelineProblem::at(
+                line(prompt),
+                format!("step {name:?} has both run and prompt; split it into two"),
+            )),
             (None, None) => Err(of_step("has neither run nor prompt")),
-            (Some(run), None) if run.value.trim().is_empty() => Err(Problem::at(line(run), "run is empty")),
+            (Some(run), None) if run.value.trim().is_empty() => Err(PipelineProblem::at(line(run), "run is empty")),
             (Some(_), None) if step.agent.is_some() || step.model.is_some() => {
                 Err(of_step("has an agent or a model, but no prompt for it"))
             }
             (Some(run), None) => Ok(Work::Run(Template::parse(&run.value))),
-            (None, Some(prompt)) if prompt.value.trim().is_empty() => Err(Problem::at(line(prompt), "prompt is empty")),
+            (None, Some(prompt)) if prompt.value.trim().is_empty() => {
+                Err(PipelineProblem::at(line(prompt), "prompt is empty"))
+            }
             (None, Some(prompt)) => {
                 let agent = self.agent(section, name)?;
                 let model = step.model.as_ref().map(|model| model.value.clone());
@@ -234,22 +240,23 @@ impl Planner<'_> {
 
     fn agent(&self, section: &Section, name: &str) -> Result<AgentCommand> {
         if let Some(template) = self.request.agent {
-            return AgentCommand::parse(template).map_err(|why| Problem::anywhere(format!("--agent: {why}")));
+            return AgentCommand::parse(template).map_err(|why| PipelineProblem::anywhere(format!("--agent: {why}")));
         }
         if let Some(written) = section.value.agent.as_ref().or(self.file_agent) {
-            return AgentCommand::parse(&written.value).map_err(|why| Problem::at(line(written), why));
+            return AgentCommand::parse(&written.value).map_err(|why| PipelineProblem::at(line(written), why));
         }
         if let Some(template) = self.request.usual_agent {
-            return AgentCommand::parse(template).map_err(|why| Problem::anywhere(format!("in your settings: {why}")));
+            return AgentCommand::parse(template)
+                .map_err(|why| PipelineProblem::anywhere(format!("in your settings: {why}")));
         }
         let hint =
             "set one with --agent 'claude -p {prompt}', as agent in the file, or under [pipelines] in your settings";
-        Err(Problem::at(line(section), format!("step {name:?} has a prompt, but there is no agent for it"))
+        Err(PipelineProblem::at(line(section), format!("step {name:?} has a prompt, but there is no agent for it"))
             .with_hint(hint))
     }
 
     /// Checks that every variable is known at the step that uses it.
-    fn check_variables(&self, steps: &[(Step, &Section)], first: usize) -> Result<()> {
+    fn check_variables(&self, steps: &[(PipelineStep, &Section)], first: usize) -> Result<()> {
         let mut set_before: BTreeSet<&str> = BTreeSet::new();
         for (index, (step, section)) in steps.iter().enumerate() {
             if index >= first {
@@ -265,14 +272,14 @@ impl Planner<'_> {
     }
 
     /// Checks that the program of every agent that is used exists.
-    fn check_agents(&self, steps: &[(Step, &Section)]) -> Result<()> {
+    fn check_agents(&self, steps: &[(PipelineStep, &Section)]) -> Result<()> {
         for (step, section) in steps {
             let Work::Prompt { agent, .. } = &step.work else { continue };
             if !(self.request.has_program)(agent.program()) {
                 let message =
                     format!("step {:?}: its agent, the program {:?}, was not found", step.name, agent.program());
                 let hint = "install it, or choose another with --agent 'COMMAND {prompt}'";
-                return Err(Problem::at(line(*section), message).with_hint(hint));
+                return Err(PipelineProblem::at(line(*section), message).with_hint(hint));
             }
         }
         Ok(())
@@ -280,16 +287,16 @@ impl Planner<'_> {
 }
 
 fn timeout(written: &Spanned<String>) -> Result<Duration> {
-    let parsed =
-        seconds_or_duration(&written.value).map_err(|why| Problem::at(line(written), format!("timeout: {why}")))?;
+    let parsed = seconds_or_duration(&written.value)
+        .map_err(|why| PipelineProblem::at(line(written), format!("timeout: {why}")))?;
     if parsed.is_zero() {
-        return Err(Problem::at(line(written), "timeout: it must be more than 0"));
+        return Err(PipelineProblem::at(line(written), "timeout: it must be more than 0"));
     }
     Ok(parsed)
 }
 
 /// Returns the variables that a step uses: key, line and name of each.
-fn uses<'s>(step: &'s Step, section: &Section) -> Vec<(&'static str, u64, &'s str)> {
+fn uses<'s>(step: &'s PipelineStep, section: &Section) -> Vec<(&'static str, u64, &'s str)> {
     let written = &section.value;
     let mut found = Vec::new();
     if let (Some(condition), Some(at)) = (&step.condition, &written.condition) {
@@ -309,8 +316,14 @@ fn uses<'s>(step: &'s Step, section: &Section) -> Vec<(&'static str, u64, &'s st
     found
 }
 
-fn unknown_variable(key: &str, at: u64, name: &str, not_run: &[(Step, &Section)], has_earlier: bool) -> Problem {
-    let problem = Problem::at(at, format!("{key}: there is no variable {{{{{name}}}}}"));
+fn unknown_variable(
+    key: &str,
+    at: u64,
+    name: &str,
+    not_run: &[(PipelineStep, &Section)],
+    has_earlier: bool,
+) -> PipelineProblem {
+    let problem = PipelineProblem::at(at, format!("{key}: there is no variable {{{{{name}}}}}"));
     if let Some((step, _)) = not_run.iter().find(|(step, _)| step.output_var.as_deref() == Some(name)) {
         return problem.with_hint(format!("step {:?} sets it, but is not run; set it with --var {name}=…", step.name));
     }

@@ -2,7 +2,7 @@
 
 /// An error in a pipeline.
 #[derive(Debug)]
-pub(crate) struct Problem {
+pub(crate) struct PipelineProblem {
     /// The line of the file, counted from 1. `None` if the error is not in one line.
     pub(crate) line: Option<u64>,
     /// The message, with the key.
@@ -11,7 +11,7 @@ pub(crate) struct Problem {
     pub(crate) hint: Option<String>,
 }
 
-impl Problem {
+impl PipelineProblem {
     pub(super) fn at(line: u64, message: impl Into<String>) -> Self {
         Self { line: Some(line), message: message.into(), hint: None }
     }
@@ -25,4 +25,4 @@ impl Problem {
     }
 }
 
-pub(super) type Result<T> = std::result::Result<T, Problem>;
+pub(super) type Result<T> = std::result::Result<T, PipelineProblem>;

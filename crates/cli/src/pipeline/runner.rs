@@ -10,7 +10,7 @@ use jiff::Timestamp;
 
 use super::{
     condition::Verdict,
-    plan::{OnFailure, Pipeline, Step, Work},
+    plan::{OnFailure, Pipeline, PipelineStep, Work},
     template::Template,
     variables::Variables,
 };
@@ -71,7 +71,7 @@ pub(crate) struct Outcome {
 
 impl Outcome {
     /// Returns the result of a step that was not run.
-    pub(crate) fn of_none(step: &Step, status: Status) -> Self {
+    pub(crate) fn of_none(step: &PipelineStep, status: Status) -> Self {
         Self {
             name: step.name.clone(),
             status,
@@ -135,7 +135,7 @@ impl Runner<'_> {
         by_signal.or(is_interrupt.then_some(INTERRUPTED))
     }
 
-    fn step(&self, index: usize, step: &Step, variables: &mut Variables) -> Result<Outcome, Failure> {
+    fn step(&self, index: usize, step: &PipelineStep, variables: &mut Variables) -> Result<Outcome, Failure> {
         let output = &self.invocation.output;
         output.note(&format!("step {} of {}: {}", index + 1, self.pipeline.steps.len(), step.name));
         let began = Instant::now();
@@ -168,7 +168,7 @@ impl Runner<'_> {
         })
     }
 
-    fn failed(&self, step: &Step, attempt: &Attempt, before: Before<'_>, began: Instant) -> Outcome {
+    fn failed(&self, step: &PipelineStep, attempt: &Attempt, before: Before<'_>, began: Instant) -> Outcome {
         self.invocation.output.warn(&format!("step {:?}: {}", step.name, attempt.describe()));
         let mut outcome = Outcome {
             exit_code: Some(attempt.exit_code()),
@@ -189,7 +189,7 @@ impl Runner<'_> {
 
     /// Takes the automatic checkpoint if one is due. If the step may be rolled back, the checkpoint is kept as the way
     /// back.
-    fn checkpoint_before(&self, index: usize, step: &Step) -> Result<Before<'_>, Failure> {
+    fn checkpoint_before(&self, index: usize, step: &PipelineStep) -> Result<Before<'_>, Failure> {
         let message = format!("before step {:?} of {}", step.name, self.pipeline.name);
         if step.on_failure == OnFailure::Rollback {
             let way_back = WayBack::take(self.workspace, self.invocation, message, Repeat::No)?;
@@ -204,7 +204,7 @@ impl Runner<'_> {
     }
 
     /// Takes the checkpoint that a step asks for, after it has succeeded.
-    fn checkpoint_after(&self, step: &Step) -> Result<Saved, Failure> {
+    fn checkpoint_after(&self, step: &PipelineStep) -> Result<Saved, Failure> {
         let request = SaveRequest {
             message: Some(format!("{MESSAGE_PREFIX}{}", step.name)),
             name: Some(step.name.clone()),
@@ -222,7 +222,7 @@ impl Runner<'_> {
         Ok(saved)
     }
 
-    fn is_wanted(&self, step: &Step, variables: &Variables) -> Result<bool, Attempt> {
+    fn is_wanted(&self, step: &PipelineStep, variables: &Variables) -> Result<bool, Attempt> {
         let command = match step.condition.as_ref().map(|condition| condition.judge(variables)) {
             None => return Ok(true),
             Some(Verdict::Known(verdict)) => return Ok(verdict),
@@ -236,7 +236,7 @@ impl Runner<'_> {
     }
 
     /// Runs a step's work and its checks.
-    fn attempt(&self, step: &Step, variables: &mut Variables) -> Attempt {
+    fn attempt(&self, step: &PipelineStep, variables: &mut Variables) -> Attempt {
         let limit = Limit::after(step.timeout);
         if let Err(problem) = self.work(step, variables, limit) {
             return Attempt { what: "it", problem: Some(problem) };
@@ -250,7 +250,7 @@ impl Runner<'_> {
         Attempt { what: "it", problem: None }
     }
 
-    fn work(&self, step: &Step, variables: &mut Variables, limit: Limit) -> Result<(), Trouble> {
+    fn work(&self, step: &PipelineStep, variables: &mut Variables, limit: Limit) -> Result<(), Trouble> {
         let mut command = match &step.work {
             Work::Run(text) => self.shell(text, variables),
             Work::Prompt { text, agent, model } => {

@@ -4,10 +4,10 @@ use super::variables::{Variables, is_variable_name};
 
 /// A parsed text with `{{variable}}` placeholders.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Template(Vec<Piece>);
+pub(crate) struct Template(Vec<TemplatePiece>);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Piece {
+enum TemplatePiece {
     Text(String),
     Variable(String),
 }
@@ -38,8 +38,8 @@ impl Template {
             match name.filter(|(name, _)| is_variable_name(name)) {
                 Some((name, after)) => {
                     plain.push_str(&rest[..start]);
-                    pieces.push(Piece::Text(std::mem::take(&mut plain)));
-                    pieces.push(Piece::Variable(name.to_owned()));
+                    pieces.push(TemplatePiece::Text(std::mem::take(&mut plain)));
+                    pieces.push(TemplatePiece::Variable(name.to_owned()));
                     rest = after;
                 }
                 // Braces of another tool.
@@ -50,33 +50,33 @@ impl Template {
             }
         }
         plain.push_str(rest);
-        pieces.push(Piece::Text(plain));
-        pieces.retain(|piece| *piece != Piece::Text(String::new()));
+        pieces.push(TemplatePiece::Text(plain));
+        pieces.retain(|piece| *piece != TemplatePiece::Text(String::new()));
         Self(pieces)
     }
 
     /// Returns the names of the variables.
     pub(super) fn variables(&self) -> impl Iterator<Item = &str> {
         self.0.iter().filter_map(|piece| match piece {
-            Piece::Variable(name) => Some(name.as_str()),
-            Piece::Text(_) => None,
+            TemplatePiece::Variable(name) => Some(name.as_str()),
+            TemplatePiece::Text(_) => None,
         })
     }
 
     /// Returns the variable's name if the text is a single placeholder.
     pub(super) fn only_variable(&self) -> Option<&str> {
         match self.0.as_slice() {
-            [Piece::Variable(name)] => Some(name),
-            [Piece::Variable(name), Piece::Text(rest)] if rest.trim().is_empty() => Some(name),
+            [TemplatePiece::Variable(name)] => Some(name),
+            [TemplatePiece::Variable(name), TemplatePiece::Text(rest)] if rest.trim().is_empty() => Some(name),
             _ => None,
         }
     }
 
     /// Returns the text with the values filled in.
     pub(super) fn to_text(&self, variables: &Variables) -> String {
-        let piece = |piece: &Piece| match piece {
-            Piece::Text(text) => text.clone(),
-            Piece::Variable(name) => variables.get(name).to_owned(),
+        let piece = |piece: &TemplatePiece| match piece {
+            TemplatePiece::Text(text) => text.clone(),
+            TemplatePiece::Variable(name) => variables.get(name).to_owned(),
         };
         self.0.iter().map(piece).collect()
     }
@@ -90,11 +90,11 @@ impl Template {
         let mut position = Position { quotes: Quotes::None, before: ' ' };
         for piece in &self.0 {
             match piece {
-                Piece::Text(text) => {
+                TemplatePiece::Text(text) => {
                     position = position.after(text);
                     out.push_str(text);
                 }
-                Piece::Variable(name) => {
+                TemplatePiece::Variable(name) => {
                     let value = format!("${{{}}}", carrier(name));
                     out.push_str(&match position.quotes {
                         Quotes::None => format!("\"{value}\""),
@@ -111,9 +111,9 @@ impl Template {
 
     /// Returns the text with its placeholders.
     pub(crate) fn source(&self) -> String {
-        let piece = |piece: &Piece| match piece {
-            Piece::Text(text) => text.clone(),
-            Piece::Variable(name) => format!("{{{{{name}}}}}"),
+        let piece = |piece: &TemplatePiece| match piece {
+            TemplatePiece::Text(text) => text.clone(),
+            TemplatePiece::Variable(name) => format!("{{{{{name}}}}}"),
         };
         self.0.iter().map(piece).collect()
     }

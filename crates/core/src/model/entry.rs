@@ -284,7 +284,7 @@ impl Directory {
     }
 
     /// Returns the place where the directory is cached. Returns `None` if it or anything below it has changed.
-    pub(crate) fn place(&self) -> Option<u64> {
+    pub(crate) fn cache_offset(&self) -> Option<u64> {
         match &self.listing {
             Listing::Remembered { place, .. } => Some(*place),
             Listing::Read(_) => None,

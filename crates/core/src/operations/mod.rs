@@ -1,5 +1,6 @@
 //! The operations: one file or folder for each. All are methods of [`Workspace`](crate::Workspace).
 
+pub(crate) mod adopt_store;
 pub(crate) mod cat;
 pub(crate) mod diff;
 pub(crate) mod exclude;

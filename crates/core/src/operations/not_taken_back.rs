@@ -32,7 +32,7 @@ impl Workspace {
         let after = self.survey_since(Some(before))?;
         let store = self.existing_store()?;
         let reader = store.reader();
-        let held = Held::of(&store, &reader, Some(store.snapshot(checkpoint)?));
+        let held = HeldDirectory::of(&store, &reader, Some(store.snapshot(checkpoint)?));
         let mut found = BTreeSet::new();
         compare(&before.entries, &after.entries, &WorkspacePath::root(), &held, &mut found)?;
         Ok(found.into_iter().collect())
@@ -50,7 +50,7 @@ impl Workspace {
 }
 
 /// A directory of the checkpoint, listed when it is first needed.
-struct Held<'s> {
+struct HeldDirectory<'s> {
     store: &'s Store,
     reader: &'s ObjectReader,
     /// `None` if the checkpoint has no directory here.
@@ -58,7 +58,7 @@ struct Held<'s> {
     entries: OnceCell<HashMap<BString, StoredNode>>,
 }
 
-impl<'s> Held<'s> {
+impl<'s> HeldDirectory<'s> {
     fn of(store: &'s Store, reader: &'s ObjectReader, snapshot: Option<Snapshot>) -> Self {
         Self { store, reader, snapshot, entries: OnceCell::new() }
     }
@@ -92,7 +92,7 @@ fn compare(
     before: &[Seen],
     after: &[Seen],
     directory: &WorkspacePath,
-    held: &Held<'_>,
+    held: &HeldDirectory<'_>,
     found: &mut BTreeSet<WorkspacePath>,
 ) -> Result<()> {
     let (mut old, mut new) = (before.iter().peekable(), after.iter().peekable());
@@ -123,7 +123,7 @@ fn compare_one(
     was: &Seen,
     is: &Seen,
     path: &WorkspacePath,
-    held: &Held<'_>,
+    held: &HeldDirectory<'_>,
     found: &mut BTreeSet<WorkspacePath>,
 ) -> Result<()> {
     let is_as_before = match (&was.node, &is.node) {

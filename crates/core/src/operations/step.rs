@@ -99,9 +99,9 @@ impl Workspace {
         if present.is_empty() {
             return Ok(Uncaptured::default());
         }
-        let scan = self.scan_for_reading(Some(writer), &Scope::of_paths(present.clone()))?;
-        let standing = timeline.current().map(|entry| writer.snapshot(&entry.id)).transpose()?;
-        let held = standing.map(|snapshot| HeldPaths::of(writer, snapshot));
+        let scan = self.scan_for_reading(Some(writer.store()), &Scope::of_paths(present.clone()))?;
+        let standing = timeline.current().map(|entry| writer.store().snapshot(&entry.id)).transpose()?;
+        let held = standing.map(|snapshot| HeldPaths::of(writer.store(), snapshot));
         let is_held = |path: &WorkspacePath| held.as_ref().is_some_and(|held| held.contains(path.as_bytes()));
         let left_out: Vec<WorkspacePath> =
             present.iter().filter(|path| is_left_out_by_rule(&scan, path)).cloned().collect();

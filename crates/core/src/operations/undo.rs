@@ -16,12 +16,12 @@ use crate::{
 impl Workspace {
     /// Takes back the last restore. Returns `None` if there is nothing to take back.
     pub fn undo(&self, now: Timestamp) -> Result<Option<RestoreOutcome>> {
-        self.told(self.walk(Direction::Undo, now), now)
+        self.report_failure(self.walk(Direction::Undo, now), now)
     }
 
     /// Takes back the last undo. Returns `None` if there is nothing to take back.
     pub fn redo(&self, now: Timestamp) -> Result<Option<RestoreOutcome>> {
-        self.told(self.walk(Direction::Redo, now), now)
+        self.report_failure(self.walk(Direction::Redo, now), now)
     }
 
     /// Returns what [`Workspace::undo`] would do. Only reads.

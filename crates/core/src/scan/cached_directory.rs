@@ -5,8 +5,8 @@ use rayon::prelude::*;
 
 use super::{
     IgnoreRules, StatCache,
-    directory_kind::Place,
-    stat_cache::{CachedEntry, CachedNode, Record},
+    directory_kind::DirectoryKind,
+    stat_cache::{CachedDirectory, CachedEntry, CachedNode},
     walk::{Failure, Pending, Subdirectory, Walker, join},
 };
 use crate::{
@@ -18,7 +18,7 @@ use crate::{
 const LONG: usize = 512;
 
 /// A name whose entry may differ from the cached one.
-struct Found {
+struct ChangedEntry {
     position: usize,
     /// `None` if the name no longer exists.
     entry: Option<Entry>,
@@ -26,13 +26,13 @@ struct Found {
 
 impl Walker<'_> {
     /// Returns the directory as it was recorded if nothing changed. Entries that changed are read again.
-    pub(super) fn known(
+    pub(super) fn read_cached(
         &self,
         directory: &Dir,
         path: &[u8],
         rules: &IgnoreRules,
-        place: Place,
-        record: &Record<'_>,
+        kind: DirectoryKind,
+        record: &CachedDirectory<'_>,
     ) -> Result<Directory, Failure> {
         let Some(cache) = self.options.cache else { return Ok(Directory::default()) };
         self.options.progress.add_entries(record.names() as u64);
@@ -42,26 +42,26 @@ impl Walker<'_> {
             match entry.node {
                 CachedNode::Directory(_) if entry.exception.is_none() => below.push((position, entry)),
                 _ if record.names() > LONG => doubtful.push((position, entry)),
-                _ if is_as_it_was(directory, place, &entry) => {}
+                _ if is_as_it_was(directory, kind, &entry) => {}
                 _ => doubtful.push((position, entry)),
             }
         }
         if record.names() > LONG {
-            doubtful = doubtful.into_par_iter().filter(|(_, entry)| !is_as_it_was(directory, place, entry)).collect();
+            doubtful = doubtful.into_par_iter().filter(|(_, entry)| !is_as_it_was(directory, kind, entry)).collect();
         }
         let mut found = Vec::new();
         let look = |(position, entry): &(usize, CachedEntry<'_>)| {
-            self.look_again(directory, path, rules, place, *position, entry)
+            self.look_again(directory, path, rules, kind, *position, entry)
         };
         if below.len() > 1 {
             let all: Vec<_> =
-                below.par_iter().map(|known| self.look_below(directory, path, rules, place, known)).collect();
+                below.par_iter().map(|known| self.look_below(directory, path, rules, kind, known)).collect();
             for one in all {
                 found.extend(one?);
             }
         } else {
             for known in &below {
-                found.extend(self.look_below(directory, path, rules, place, known)?);
+                found.extend(self.look_below(directory, path, rules, kind, known)?);
             }
         }
         if doubtful.len() > 1 {
@@ -84,11 +84,11 @@ impl Walker<'_> {
         parent: &Dir,
         path: &[u8],
         rules: &IgnoreRules,
-        place: Place,
+        kind: DirectoryKind,
         (position, known): &(usize, CachedEntry<'_>),
-    ) -> Result<Option<Found>, Failure> {
+    ) -> Result<Option<ChangedEntry>, Failure> {
         let Ok(directory) = parent.open_dir(known.name.to_bytes()) else {
-            return self.look_again(parent, path, rules, place, *position, known);
+            return self.look_again(parent, path, rules, kind, *position, known);
         };
         let name = known.name.to_bytes();
         let path = join(path, name);
@@ -96,18 +96,18 @@ impl Walker<'_> {
             parent,
             name,
             path: &path,
-            place: place.below(),
+            kind: kind.below(),
             record: self.record_of(Some(known)),
             is_certainly_unheld: false,
         };
         let node = self.subdirectory(directory, &found, rules)?;
         if let (Some(Node::Directory(read)), CachedNode::Directory(place)) = (&node, known.node)
-            && read.place() == Some(place)
+            && read.cache_offset() == Some(place)
         {
             return Ok(None);
         }
         let entry = node.map(|node| Entry { name: name.into(), node, exception: None });
-        Ok(Some(Found { position: *position, entry }))
+        Ok(Some(ChangedEntry { position: *position, entry }))
     }
 
     /// Reads a name again. Returns `None` if it is skipped as before, or is an unchanged directory.
@@ -118,33 +118,33 @@ impl Walker<'_> {
         directory: &Dir,
         path: &[u8],
         rules: &IgnoreRules,
-        place: Place,
+        kind: DirectoryKind,
         position: usize,
         known: &CachedEntry<'_>,
-    ) -> Result<Option<Found>, Failure> {
+    ) -> Result<Option<ChangedEntry>, Failure> {
         let pending =
             Pending { name: known.name.to_bytes().into(), file_type: None, cached: Some(*known), is_judged: true };
-        let entry = self.entry(directory, path, rules, place, pending)?;
+        let entry = self.entry(directory, path, rules, kind, pending)?;
         let is_same = match (entry.as_ref().map(|entry| &entry.node), known.node) {
             (Some(Node::Skipped(reason, stamp)), CachedNode::Skipped(before, size)) => {
                 (*reason, stamp.size) == (before, size)
             }
-            (Some(Node::Directory(read)), CachedNode::Directory(place)) => read.place() == Some(place),
+            (Some(Node::Directory(read)), CachedNode::Directory(place)) => read.cache_offset() == Some(place),
             _ => false,
         };
-        Ok((!is_same).then_some(Found { position, entry }))
+        Ok((!is_same).then_some(ChangedEntry { position, entry }))
     }
 }
 
 /// Returns whether an entry is certainly as recorded, judged by its stamp or its name alone.
 #[inline(always)]
 #[expect(clippy::inline_always, reason = "as a call of its own it made a scan of 31,000 files 6 % slower")]
-fn is_as_it_was(directory: &Dir, place: Place, known: &CachedEntry<'_>) -> bool {
+fn is_as_it_was(directory: &Dir, kind: DirectoryKind, known: &CachedEntry<'_>) -> bool {
     match &known.node {
         CachedNode::File(file, true) | CachedNode::Symlink(file, true) => directory.has_stamp(known.name, &file.stamp),
         // These are skipped because of their names alone.
         CachedNode::Skipped(Reason::Ignored | Reason::Name, _) => true,
-        CachedNode::Skipped(Reason::Git, _) => matches!(place, Place::GitDirectory(_)) || known.name == c".git",
+        CachedNode::Skipped(Reason::Git, _) => matches!(kind, DirectoryKind::GitDirectory(_)) || known.name == c".git",
         _ => false,
     }
 }
@@ -152,7 +152,12 @@ fn is_as_it_was(directory: &Dir, place: Place, known: &CachedEntry<'_>) -> bool 
 /// Returns the known directory with the found entries in place of the recorded ones.
 #[cold]
 #[inline(never)]
-fn changed(known: Directory, found: Vec<Found>, record: &Record<'_>, cache: &std::sync::Arc<StatCache>) -> Directory {
+fn changed(
+    known: Directory,
+    found: Vec<ChangedEntry>,
+    record: &CachedDirectory<'_>,
+    cache: &std::sync::Arc<StatCache>,
+) -> Directory {
     let mut entries: Vec<Option<Entry>> = record.entries().map(|entry| Some(entry.to_entry(cache))).collect();
     for one in found {
         entries[one.position] = one.entry;
@@ -164,7 +169,7 @@ fn changed(known: Directory, found: Vec<Found>, record: &Record<'_>, cache: &std
 }
 
 /// Returns whether the entries produce the ids that were recorded.
-fn is_same_content(entries: &[Option<Entry>], record: &Record<'_>, cache: &StatCache) -> bool {
+fn is_same_content(entries: &[Option<Entry>], record: &CachedDirectory<'_>, cache: &StatCache) -> bool {
     let same_ids = |child: &Directory, place: u64| {
         let before: Option<(bool, Option<DirectoryIds>, Mode)> =
             cache.record(place).map(|record| (record.is_captured(), record.ids, Mode::from_raw(record.stamp.mode)));

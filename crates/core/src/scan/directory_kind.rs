@@ -4,7 +4,7 @@ use crate::model::Reason;
 
 /// The kind of a directory. It decides how the names in it are treated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum DirectoryKind {
     /// Names are captured unless a rule excludes them.
     Ordinary,
     /// Names are skipped unless an exception applies to them.
@@ -23,7 +23,7 @@ pub(super) enum Around {
     Named,
 }
 
-impl Place {
+impl DirectoryKind {
     /// Returns the kind of a subdirectory that no rule or exception concerns.
     pub(super) fn below(self) -> Self {
         match self {
@@ -34,7 +34,7 @@ impl Place {
         }
     }
 
-    /// Returns the kind of a git directory at this place.
+    /// Returns the kind of a git directory of this kind.
     pub(super) fn of_git(self) -> Self {
         Self::GitDirectory(match self {
             Self::Ordinary => Around::Ordinary,

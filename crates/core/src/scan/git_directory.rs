@@ -2,7 +2,7 @@
 
 use std::io::{self, Read};
 
-use super::stat_cache::Record;
+use super::stat_cache::CachedDirectory;
 use crate::disk::{Dir, FileType};
 
 /// Directories that git and its extensions create in a git directory. Any other directory there is the user's.
@@ -51,7 +51,7 @@ const FILES: [&[u8]; 15] = [
 
 /// Returns whether a directory is the git directory of a repository in use: one with an index, with linked worktrees,
 /// or not bare. A bare repository that nothing is checked out of counts as plain files.
-pub(super) fn is_git_directory(directory: &Dir, known: Option<Record<'_>>) -> bool {
+pub(super) fn is_git_directory(directory: &Dir, known: Option<CachedDirectory<'_>>) -> bool {
     let may_have_head = known.is_none_or(|record| record.has_name(b"HEAD"));
     may_have_head
         && is_repository(directory)

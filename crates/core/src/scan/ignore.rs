@@ -20,7 +20,7 @@ use crate::{
 
 /// The decision of the rules about one name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub(crate) enum RuleVerdict {
     /// No rule excludes it.
     Captured,
     /// A rule excludes it.
@@ -250,24 +250,24 @@ impl IgnoreRules {
 
     /// Returns the decision of git's rules and of `exclude` about a path in this directory. The caller has already
     /// judged the directories above it.
-    pub(crate) fn judge(&self, path: &[u8], is_directory: bool) -> Verdict {
+    pub(crate) fn judge(&self, path: &[u8], is_directory: bool) -> RuleVerdict {
         let path = self.full(path);
         match self.outside.exclude.decide(&path, is_directory) {
-            Some(true) => return Verdict::Ignored,
-            Some(false) => return Verdict::Captured,
+            Some(true) => return RuleVerdict::Ignored,
+            Some(false) => return RuleVerdict::Captured,
             None => {}
         }
         let mut frame = self.frame.as_deref();
         while let Some(present) = frame {
             match present.list.decide(&path, is_directory) {
-                Some(true) => return Verdict::Ignored,
-                Some(false) => return Verdict::Captured,
+                Some(true) => return RuleVerdict::Ignored,
+                Some(false) => return RuleVerdict::Captured,
                 None => frame = present.parent.as_deref(),
             }
         }
         match self.outside.lists.iter().rev().find_map(|list| list.decide(&path, is_directory)) {
-            Some(true) => Verdict::Ignored,
-            _ => Verdict::Captured,
+            Some(true) => RuleVerdict::Ignored,
+            _ => RuleVerdict::Captured,
         }
     }
 
@@ -349,24 +349,24 @@ mod tests {
     #[test]
     fn the_deepest_file_and_the_last_line_win() {
         let top = rules(&ScanSettings::default()).below(b"", b"*.log\n!keep.log\n/only-top\n");
-        assert_eq!(top.judge(b"a.log", false), Verdict::Ignored);
-        assert_eq!(top.judge(b"keep.log", false), Verdict::Captured);
-        assert_eq!(top.judge(b"only-top", false), Verdict::Ignored);
-        assert_eq!(top.judge(b"sub/only-top", false), Verdict::Captured);
+        assert_eq!(top.judge(b"a.log", false), RuleVerdict::Ignored);
+        assert_eq!(top.judge(b"keep.log", false), RuleVerdict::Captured);
+        assert_eq!(top.judge(b"only-top", false), RuleVerdict::Ignored);
+        assert_eq!(top.judge(b"sub/only-top", false), RuleVerdict::Captured);
         let below = top.below(b"sub", b"!a.log\n");
-        assert_eq!(below.judge(b"sub/a.log", false), Verdict::Captured);
+        assert_eq!(below.judge(b"sub/a.log", false), RuleVerdict::Captured);
     }
 
     #[test]
     fn stars_behind_plain_characters_mean_directories_as_in_git() {
         let top = rules(&ScanSettings::default()).below(b"", b"foo**/bar\n!a/keep**/x\n/top**/d/\n");
         for path in ["foo/bar", "foo/x/y/bar", "foox/y/bar", "foobar"] {
-            assert_eq!(top.judge(path.as_bytes(), false), Verdict::Ignored, "{path}");
+            assert_eq!(top.judge(path.as_bytes(), false), RuleVerdict::Ignored, "{path}");
         }
         for path in ["a/foo/q/bar", "fo/bar", "foo/x", "top/x/d"] {
-            assert_eq!(top.judge(path.as_bytes(), false), Verdict::Captured, "{path}");
+            assert_eq!(top.judge(path.as_bytes(), false), RuleVerdict::Captured, "{path}");
         }
-        assert_eq!(top.judge(b"top/x/d", true), Verdict::Ignored);
+        assert_eq!(top.judge(b"top/x/d", true), RuleVerdict::Ignored);
     }
 
     #[test]
@@ -393,7 +393,7 @@ mod tests {
             ..ScanSettings::default()
         };
         let rules = rules(&settings);
-        assert_eq!(rules.judge(b"dist", true), Verdict::Ignored);
+        assert_eq!(rules.judge(b"dist", true), RuleVerdict::Ignored);
         assert!(!rules.is_excluded_by_owner(b"dist", true));
         assert!(rules.is_excluded_by_owner(b"a.log", false));
     }
@@ -401,7 +401,7 @@ mod tests {
     #[test]
     fn an_ignore_file_that_is_too_large_is_not_applied() {
         let large = b"*.dat\n".repeat(1 << 20);
-        assert_eq!(rules(&ScanSettings::default()).below(b"", &large).judge(b"a.dat", false), Verdict::Captured);
+        assert_eq!(rules(&ScanSettings::default()).below(b"", &large).judge(b"a.dat", false), RuleVerdict::Captured);
     }
 
     #[test]

@@ -4,10 +4,12 @@
 //! Independent of the store: contents go to a [`ContentSink`](crate::model::ContentSink).
 
 mod cached_directory;
+mod capture_policy;
 mod directory_kind;
 mod git_directory;
 mod glob;
 mod ignore;
+mod judge;
 mod read;
 mod rebuildable;
 mod scanned;
@@ -16,11 +18,12 @@ mod stat_cache;
 mod survey;
 mod walk;
 
+pub(crate) use capture_policy::{CachedVerdicts, CapturePolicy};
 pub(crate) use git_directory::{is_of_git, is_repository};
-pub(crate) use ignore::{IgnoreRules, PatternSet, RuleSource, Verdict, is_rule_file};
+pub(crate) use ignore::{IgnoreRules, PatternSet, RuleSource, RuleVerdict, is_rule_file};
 pub(crate) use scanned::Scan;
 pub(crate) use staging_area::{is_mark, is_marked, mark, new_staging_area};
 pub(crate) use stat_cache::{CacheBase, StatCache};
 pub use survey::Survey;
 pub(crate) use survey::{Seen, SeenNode, SurveyOptions, survey};
-pub(crate) use walk::{CachedVerdicts, Exceptions, MAX_DEPTH, ScanOptions, scan};
+pub(crate) use walk::{MAX_DEPTH, ScanOptions, scan};

@@ -57,7 +57,7 @@ fn collect_held(
     named: Option<&WorkspacePath>,
     out: &mut Vec<(WorkspacePath, WorkspacePath)>,
 ) {
-    if directory.place().is_some() && !directory.summary().has_held {
+    if directory.cache_offset().is_some() && !directory.summary().has_held {
         return;
     }
     for entry in directory.entries() {
@@ -77,7 +77,7 @@ fn collect_held(
 }
 
 fn collect_skipped(directory: &Directory, path: &WorkspacePath, list_ignored: bool, out: &mut Vec<Skipped>) {
-    if directory.place().is_some() {
+    if directory.cache_offset().is_some() {
         let summary = directory.summary();
         if !(summary.has_skipped || summary.has_ignored && list_ignored) {
             return;

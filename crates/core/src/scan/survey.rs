@@ -76,7 +76,7 @@ pub(crate) struct SurveyOptions<'a> {
 
 /// Surveys a workspace.
 pub(crate) fn survey(root: &Path, options: &SurveyOptions<'_>) -> Result<Survey> {
-    let walker = Walker { options, newest: AtomicI64::new(i64::MIN) };
+    let walker = SurveyWalker { options, newest: AtomicI64::new(i64::MIN) };
     let walk = || {
         let directory = Dir::open_resolved(root)?;
         let before = options.before.map(|before| before.entries.as_slice());
@@ -102,13 +102,13 @@ fn wait_until_after(newest: i64) {
     }
 }
 
-struct Walker<'a> {
+struct SurveyWalker<'a> {
     options: &'a SurveyOptions<'a>,
     /// The newest change time of all entries.
     newest: AtomicI64,
 }
 
-impl Walker<'_> {
+impl SurveyWalker<'_> {
     fn entries(&self, directory: &Dir, path: &[u8], reach: Reach, before: Option<&[Seen]>) -> io::Result<Vec<Seen>> {
         if self.options.progress.is_stopped() {
             return Err(io::ErrorKind::Interrupted.into());

@@ -24,7 +24,7 @@ pub(super) enum Quotes {
 /// Parses a file. An error message names the line and the key.
 pub(super) fn parse(bytes: &[u8], quotes: Quotes) -> Result<SettingsFile, String> {
     let text = text(bytes)?;
-    let told = |place: Option<String>, error: toml::de::Error| {
+    let describe = |place: Option<String>, error: toml::de::Error| {
         let message = in_plain_words(&with_place(place, error.message()));
         let Some(span) = error.span() else { return message };
         let (number, line) = line_at(text, span.start);
@@ -33,10 +33,10 @@ pub(super) fn parse(bytes: &[u8], quotes: Quotes) -> Result<SettingsFile, String
             Quotes::Withheld => format!("line {number}: {message}"),
         }
     };
-    let tables = toml::Deserializer::parse(text).map_err(|error| told(None, error))?;
+    let tables = toml::Deserializer::parse(text).map_err(|error| describe(None, error))?;
     serde_path_to_error::deserialize(tables).map_err(|error| {
-        let place = place(error.path());
-        told(place, error.into_inner())
+        let place = position_of(error.path());
+        describe(place, error.into_inner())
     })
 }
 
@@ -57,7 +57,7 @@ pub(super) fn parse_in_workspace(bytes: &[u8], quotes: Quotes) -> Result<Setting
 /// Parses values from a caller that have the shape of a file.
 pub(super) fn from_values(values: serde_json::Value) -> Result<SettingsFile, String> {
     serde_path_to_error::deserialize(values).map_err(|error| {
-        let place = place(error.path());
+        let place = position_of(error.path());
         in_plain_words(&with_place(place, &error.into_inner().to_string()))
     })
 }
@@ -77,7 +77,7 @@ fn line_at(text: &str, byte: usize) -> (usize, &str) {
 }
 
 /// Returns a key in the form `[scan] exclude`.
-fn place(path: &KeyPath) -> Option<String> {
+fn position_of(path: &KeyPath) -> Option<String> {
     let mut keys = path.iter().filter_map(|segment| match segment {
         Segment::Map { key } => Some(key.as_str()),
         _ => None,

@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// The contents of a settings file.
-pub(super) struct Found {
+pub(super) struct FoundFile {
     pub(super) bytes: Vec<u8>,
     /// Whether an error message may quote the contents.
     pub(super) quotes: Quotes,
@@ -31,13 +31,13 @@ pub(super) fn of_user(file: &Path) -> Result<Option<Vec<u8>>> {
 }
 
 /// Reads the workspace's own settings file. Returns `None` if it does not exist.
-pub(super) fn in_workspace(root: &Path) -> Result<Option<Found>> {
+pub(super) fn in_workspace(root: &Path) -> Result<Option<FoundFile>> {
     let file = root.join(WORKSPACE_FILE);
     let directory = Dir::open(root).or_fail("read the settings file", &file)?;
     in_directory(&directory, WORKSPACE_FILE.as_bytes(), &file)
 }
 
-fn in_directory(directory: &Dir, name: &[u8], file: &Path) -> Result<Option<Found>> {
+fn in_directory(directory: &Dir, name: &[u8], file: &Path) -> Result<Option<FoundFile>> {
     let stamp = directory.try_stamp_at(name).or_fail("read the settings file", file)?;
     let problem = match stamp.as_ref().map(FileType::of) {
         None => return Ok(None),
@@ -45,14 +45,14 @@ fn in_directory(directory: &Dir, name: &[u8], file: &Path) -> Result<Option<Foun
             let mut bytes = Vec::new();
             let read = directory.open_file(name).and_then(|file| file.take(MAX_RULE_BYTES + 1).read_to_end(&mut bytes));
             return match read {
-                Ok(_) => Ok(Some(Found { bytes, quotes: Quotes::Allowed })),
+                Ok(_) => Ok(Some(FoundFile { bytes, quotes: Quotes::Allowed })),
                 Err(error) => Err(unreadable(file, &error)),
             };
         }
         // Users share rules between workspaces with symlinks. In a workspace from a stranger, a symlink may lead to a
         // secret file, so its contents are never quoted.
         Some(FileType::Symlink) => match behind_link(file)? {
-            Ok(bytes) => return Ok(Some(Found { bytes, quotes: Quotes::Withheld })),
+            Ok(bytes) => return Ok(Some(FoundFile { bytes, quotes: Quotes::Withheld })),
             Err(problem) => problem,
         },
         Some(FileType::Directory) => "it is a directory",

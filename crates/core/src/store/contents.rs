@@ -23,12 +23,12 @@ use crate::model::{CheckpointId, WorkspacePath};
 const GIT: &[u8] = b".git";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Node {
+enum HeldNode {
     Tree(ObjectId),
     Blob(ObjectId),
 }
 
-type Names = HashMap<BString, Node>;
+type Names = HashMap<BString, HeldNode>;
 
 /// Reads directories, each only once.
 struct Trees {
@@ -51,13 +51,13 @@ impl Trees {
     }
 
     /// Returns the node at a path below `top`, or `None` if there is none.
-    fn find(&mut self, top: &Rc<Names>, path: &WorkspacePath) -> Result<Option<Node>, ObjectProblem> {
+    fn find(&mut self, top: &Rc<Names>, path: &WorkspacePath) -> Result<Option<HeldNode>, ObjectProblem> {
         let mut names = Rc::clone(top);
         let mut parts = path.parts().peekable();
         while let Some(part) = parts.next() {
             match names.get(part).copied() {
                 found if parts.peek().is_none() => return Ok(found),
-                Some(Node::Tree(tree)) => names = self.names(tree)?,
+                Some(HeldNode::Tree(tree)) => names = self.names(tree)?,
                 _ => break,
             }
         }
@@ -71,14 +71,14 @@ fn read_names(reader: &ObjectReader, tree: ObjectId) -> Result<Names, ObjectProb
     for entry in gix_object::TreeRefIter::from_bytes(&bytes, gix_hash::Kind::Sha1) {
         let entry = entry.map_err(|error| ObjectProblem::Damaged(tree, error.to_string()))?;
         let id = entry.oid.to_owned();
-        let node = if entry.mode.kind() == EntryKind::Tree { Node::Tree(id) } else { Node::Blob(id) };
+        let node = if entry.mode.kind() == EntryKind::Tree { HeldNode::Tree(id) } else { HeldNode::Blob(id) };
         names.insert(entry.filename.into(), node);
     }
     Ok(names)
 }
 
 /// Returns the entries of a directory with their paths.
-fn below(directory: &WorkspacePath, names: &Names) -> Vec<(WorkspacePath, Node)> {
+fn below(directory: &WorkspacePath, names: &Names) -> Vec<(WorkspacePath, HeldNode)> {
     names.iter().map(|(name, node)| (directory.join(name), *node)).collect()
 }
 
@@ -90,7 +90,7 @@ fn top(store: &Store, id: &CheckpointId) -> Result<Names, ObjectProblem> {
     if let Some(state) = state {
         let (state, _) = super::store::read_commit(&reader, &state)?;
         let git = reader.entry(&state, "git")?;
-        names.extend(git.map(|(_, git)| (BString::from(GIT), Node::Tree(git))));
+        names.extend(git.map(|(_, git)| (BString::from(GIT), HeldNode::Tree(git))));
     }
     Ok(names)
 }
@@ -112,14 +112,14 @@ impl<'s> HeldContents<'s> {
     /// Adds the contents of a checkpoint. Contents that can't be reached because of damage are not added.
     pub(crate) fn add(&mut self, id: &CheckpointId) {
         let Ok(top) = top(self.store, id) else { return };
-        let mut left: Vec<Node> = top.into_values().collect();
+        let mut left: Vec<HeldNode> = top.into_values().collect();
         let mut met = HashSet::new();
         let mut is_whole = true;
         while let Some(node) = left.pop() {
             match node {
-                Node::Blob(blob) => drop(self.held.insert(blob)),
-                Node::Tree(tree) if self.held.contains(&tree) || !met.insert(tree) => {}
-                Node::Tree(tree) => match read_names(&self.reader, tree) {
+                HeldNode::Blob(blob) => drop(self.held.insert(blob)),
+                HeldNode::Tree(tree) if self.held.contains(&tree) || !met.insert(tree) => {}
+                HeldNode::Tree(tree) => match read_names(&self.reader, tree) {
                     Ok(names) => left.extend(names.into_values()),
                     Err(_) => is_whole = false,
                 },
@@ -163,14 +163,14 @@ impl<'s> HeldContents<'s> {
         let mut left = below(&WorkspacePath::default(), &top(self.store, id)?);
         let mut met = HashSet::new();
         while let Some((path, node)) = left.pop() {
-            let (Node::Tree(object) | Node::Blob(object)) = node;
+            let (HeldNode::Tree(object) | HeldNode::Blob(object)) = node;
             if self.held.contains(&object) || !met.insert(object) {
                 continue;
             }
             match node {
-                Node::Tree(tree) => left.extend(below(&path, &read_names(&self.reader, tree)?)),
-                Node::Blob(_) if !visit(path) => return Ok(()),
-                Node::Blob(_) => {}
+                HeldNode::Tree(tree) => left.extend(below(&path, &read_names(&self.reader, tree)?)),
+                HeldNode::Blob(_) if !visit(path) => return Ok(()),
+                HeldNode::Blob(_) => {}
             }
         }
         Ok(())
@@ -201,14 +201,14 @@ pub(crate) fn is_held_nearby(store: &Store, id: &CheckpointId, others: &[Checkpo
 /// entry by entry.
 fn lacking_in(
     trees: &mut Trees,
-    mut left: Vec<(WorkspacePath, Node)>,
+    mut left: Vec<(WorkspacePath, HeldNode)>,
     other: &Rc<Names>,
-) -> Result<Vec<(WorkspacePath, Node)>, ObjectProblem> {
+) -> Result<Vec<(WorkspacePath, HeldNode)>, ObjectProblem> {
     let mut lacking = Vec::new();
     while let Some((path, node)) = left.pop() {
         match (node, trees.find(other, &path).unwrap_or_default()) {
             (node, Some(found)) if node == found => {}
-            (Node::Tree(tree), Some(Node::Tree(_))) => {
+            (HeldNode::Tree(tree), Some(HeldNode::Tree(_))) => {
                 left.extend(below(&path, &*trees.names(tree)?));
             }
             _ => lacking.push((path, node)),
@@ -218,12 +218,12 @@ fn lacking_in(
 }
 
 /// Returns whether there is a file or a symlink at these paths or below. Empty directories are not contents.
-fn has_contents(trees: &mut Trees, left: Vec<(WorkspacePath, Node)>) -> Result<bool, ObjectProblem> {
-    let mut left: Vec<Node> = left.into_iter().map(|(_, node)| node).collect();
+fn has_contents(trees: &mut Trees, left: Vec<(WorkspacePath, HeldNode)>) -> Result<bool, ObjectProblem> {
+    let mut left: Vec<HeldNode> = left.into_iter().map(|(_, node)| node).collect();
     while let Some(node) = left.pop() {
         match node {
-            Node::Blob(_) => return Ok(true),
-            Node::Tree(tree) => left.extend(trees.names(tree)?.values()),
+            HeldNode::Blob(_) => return Ok(true),
+            HeldNode::Tree(tree) => left.extend(trees.names(tree)?.values()),
         }
     }
     Ok(false)

@@ -12,7 +12,7 @@ use gix_hash::ObjectId;
 
 use super::{
     checksummed_lines,
-    journal::{self, Area, Found},
+    journal::{self, Area, FoundJournal},
     objects::{ObjectKind, hash_object, object_id},
     record::Record,
     snapshot::{self, Modes, Snapshot, StoredNode, TreeSink},
@@ -44,17 +44,17 @@ pub(crate) fn journal(bytes: &[u8]) {
         for area in journal::parse_areas(bytes) {
             assert_own(&area);
         }
-        let Found::Journal(found) = journal::parse(bytes) else { continue };
-        found.areas.iter().for_each(assert_own);
-        for step in &found.steps {
+        let FoundJournal::Journal(found) = journal::parse(bytes) else { continue };
+        found.journal().areas.iter().for_each(assert_own);
+        for step in &found.journal().steps {
             assert_inside(&step.path);
             assert!(!step.path.is_root(), "a restore does not replace the workspace");
             assert!(step.path.parts().all(is_plain_name), "{:?} is written by no restore", step.path);
             assert_eq!(step.reversed().reversed(), *step);
         }
-        let written = journal::to_bytes(&found).unwrap_or_else(|error| panic!("not written: {error}"));
+        let written = journal::to_bytes(found.journal()).unwrap_or_else(|error| panic!("not written: {error}"));
         match journal::parse(&written) {
-            Found::Journal(again) => assert_eq!(again, found, "a journal is read as it was written"),
+            FoundJournal::Journal(again) => assert_eq!(again, found, "a journal is read as it was written"),
             other => panic!("what was written can't be read: {other:?}"),
         }
     }
@@ -89,7 +89,7 @@ fn stored(tree: ObjectId) -> Snapshot {
 /// Checks that nodes are the same after they are written and read again. The modes below them are left out: a test has
 /// nowhere to keep them.
 fn write_and_read(nodes: &[(BString, StoredNode)]) {
-    let kept = Kept::default();
+    let kept = KeptTrees::default();
     let ids = snapshot::write_nodes(nodes, &ModeDefaults::default(), &kept);
     let ids = ids.unwrap_or_else(|error| panic!("not written: {error}"));
     let objects = kept.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -103,9 +103,9 @@ fn write_and_read(nodes: &[(BString, StoredNode)]) {
 }
 
 #[derive(Default)]
-struct Kept(Mutex<HashMap<ObjectId, (ObjectKind, Vec<u8>)>>);
+struct KeptTrees(Mutex<HashMap<ObjectId, (ObjectKind, Vec<u8>)>>);
 
-impl TreeSink for Kept {
+impl TreeSink for KeptTrees {
     fn put(&self, kind: ObjectKind, bytes: &[u8]) -> io::Result<ObjectId> {
         let id = hash_object(kind, bytes)?;
         self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(id, (kind, bytes.to_vec()));

@@ -119,7 +119,7 @@ pub(crate) struct Journal {
     pub(crate) version: u32,
     pub(crate) sequence: u64,
     pub(crate) target: CheckpointId,
-    pub(crate) safety: CheckpointId,
+    pub(crate) safety: SafetyCheckpoint,
     pub(crate) scope: Scope,
     /// The same as in the log of operations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -142,33 +142,58 @@ pub(crate) struct Journal {
     pub(crate) taken_back: bool,
 }
 
+/// A journal that is on disk: if this process dies, the next one carries it out. Only such a journal can be applied.
+#[derive(Debug, PartialEq)]
+pub(crate) struct OpenJournal(Journal);
+
+impl OpenJournal {
+    pub(crate) fn journal(&self) -> &Journal {
+        &self.0
+    }
+}
+
+/// A safety checkpoint that was published. A journal can't be made without one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub(crate) struct SafetyCheckpoint(CheckpointId);
+
+impl SafetyCheckpoint {
+    /// Creates the proof. Only [`Writer::publish_safety`](super::Writer::publish_safety) may call this.
+    pub(super) fn published(id: CheckpointId) -> Self {
+        Self(id)
+    }
+
+    pub(crate) fn id(self) -> CheckpointId {
+        self.0
+    }
+}
+
 /// The result of reading the journal.
 #[derive(Debug)]
-pub(crate) enum Found {
+pub(crate) enum FoundJournal {
     Nothing,
-    Journal(Box<Journal>),
+    Journal(Box<OpenJournal>),
     /// The journal can't be read, for this reason.
     Damaged(String),
 }
 
-pub(super) fn read(layout: &Layout) -> io::Result<Found> {
-    Ok(private::read(&layout.journal())?.map_or(Found::Nothing, |bytes| parse(&bytes)))
+pub(super) fn read(layout: &Layout) -> io::Result<FoundJournal> {
+    Ok(private::read(&layout.journal())?.map_or(FoundJournal::Nothing, |bytes| parse(&bytes)))
 }
 
 /// Parses the bytes of a journal.
-pub(super) fn parse(bytes: &[u8]) -> Found {
+pub(super) fn parse(bytes: &[u8]) -> FoundJournal {
     let Some(line) = Lines::of(bytes).sound.first().copied() else {
-        return Found::Damaged("its checksum does not match".into());
+        return FoundJournal::Damaged("its checksum does not match".into());
     };
     match serde_json::from_str::<Journal>(line) {
         Ok(journal) if !journal.areas.iter().all(Area::is_ours) => {
-            Found::Damaged("it names a staging area that Backtrail did not create".into())
+            FoundJournal::Damaged("it names a staging area that Backtrail did not create".into())
         }
         Ok(journal) if !journal.steps.iter().all(Step::is_ours) => {
-            Found::Damaged("it names a path that a restore must not write".into())
+            FoundJournal::Damaged("it names a path that a restore must not write".into())
         }
-        Ok(journal) => Found::Journal(Box::new(journal)),
-        Err(error) => Found::Damaged(error.to_string()),
+        Ok(journal) => FoundJournal::Journal(Box::new(OpenJournal(journal))),
+        Err(error) => FoundJournal::Damaged(error.to_string()),
     }
 }
 
@@ -178,8 +203,9 @@ pub(super) fn to_bytes(journal: &Journal) -> io::Result<Vec<u8>> {
     Ok(checksummed_lines::seal(&json).into_bytes())
 }
 
-pub(super) fn write(layout: &Layout, journal: &Journal) -> io::Result<()> {
-    private::replace(&layout.journal(), &to_bytes(journal)?, Durability::Synced)
+pub(super) fn write(layout: &Layout, journal: Journal) -> io::Result<OpenJournal> {
+    private::replace(&layout.journal(), &to_bytes(&journal)?, Durability::Synced)?;
+    Ok(OpenJournal(journal))
 }
 
 pub(super) fn close(layout: &Layout) -> io::Result<()> {

@@ -36,7 +36,7 @@ pub(crate) use attachments::{NewAttachment, Pieces};
 pub(crate) use contents::{HeldContents, is_held_nearby};
 pub(crate) use format::is_store;
 pub(crate) use identity::{FoundDirectory, IdentityFile, Likeness};
-pub(crate) use journal::{Area, Found as FoundJournal, GitStep, Journal, Step};
+pub(crate) use journal::{Area, FoundJournal, GitStep, Journal, OpenJournal, SafetyCheckpoint, Step};
 pub(crate) use json_bytes::ExactText;
 pub(crate) use layout::Layout;
 pub(crate) use objects::{HashOnly, ObjectReader, content_id};

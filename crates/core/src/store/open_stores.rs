@@ -18,12 +18,12 @@ use crate::{disk, model::Stamp};
 pub struct OpenStores {
     limit: usize,
     /// The store that was used last is at the end.
-    kept: Mutex<Vec<Kept>>,
+    kept: Mutex<Vec<OpenStore>>,
     opened: AtomicU64,
 }
 
 #[derive(Debug)]
-struct Kept {
+struct OpenStore {
     directory: PathBuf,
     /// The stamp of the directory of packs when the store was opened. After any change the store is opened again.
     packs: Option<Stamp>,
@@ -39,7 +39,7 @@ impl OpenStores {
 
     /// Returns the number of open stores.
     pub fn count(&self) -> usize {
-        self.kept().len()
+        self.lock().len()
     }
 
     /// Returns the number of times that a store had to be opened.
@@ -54,8 +54,8 @@ impl OpenStores {
         }
         let objects = Objects::at(&layout.objects())?;
         self.opened.fetch_add(1, Ordering::Relaxed);
-        let mut kept = self.kept();
-        kept.push(Kept { directory: layout.root().to_owned(), packs, objects: objects.clone() });
+        let mut kept = self.lock();
+        kept.push(OpenStore { directory: layout.root().to_owned(), packs, objects: objects.clone() });
         let surplus = kept.len().saturating_sub(self.limit);
         kept.drain(..surplus);
         Ok(objects)
@@ -64,7 +64,7 @@ impl OpenStores {
     /// Returns the objects of a cached store, and moves the store to the end. Drops a store that is out of date and
     /// returns `None`.
     fn take(&self, directory: &Path, packs: Option<Stamp>) -> Option<Objects> {
-        let mut kept = self.kept();
+        let mut kept = self.lock();
         let position = kept.iter().position(|kept| kept.directory == directory)?;
         let found = kept.remove(position);
         if packs.is_none() || found.packs != packs {
@@ -75,7 +75,7 @@ impl OpenStores {
         Some(objects)
     }
 
-    fn kept(&self) -> std::sync::MutexGuard<'_, Vec<Kept>> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<OpenStore>> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -29,7 +29,7 @@ pub(super) fn reachable(store: &Store, timeline: &Timeline) -> Result<Vec<Needed
     if let Some(id) = timeline.unreadable.first() {
         return Err(ObjectProblem::Missing(object_id(id.as_bytes())));
     }
-    let mut walk = Walk::new(store);
+    let mut walk = ReachableWalk::new(store);
     for entry in timeline.entries().iter().rev() {
         walk.commit(object_id(entry.id.as_bytes()), b"commit")?;
     }
@@ -37,14 +37,14 @@ pub(super) fn reachable(store: &Store, timeline: &Timeline) -> Result<Vec<Needed
 }
 
 /// Finds the objects that checkpoints need, each object once.
-pub(super) struct Walk {
+pub(super) struct ReachableWalk {
     reader: ObjectReader,
     seen: HashSet<ObjectId>,
     /// The objects found so far.
     pub(super) found: Vec<Needed>,
 }
 
-impl Walk {
+impl ReachableWalk {
     pub(super) fn new(store: &Store) -> Self {
         Self { reader: store.reader(), seen: HashSet::new(), found: Vec::new() }
     }

@@ -77,7 +77,7 @@ impl Store {
 
     /// Returns the snapshot that the workspace stands on. Returns `None` if there is none, or if damage was found in
     /// the store.
-    pub(crate) fn standing(&self, timeline: &Timeline) -> Result<Option<Snapshot>> {
+    pub(crate) fn current_snapshot(&self, timeline: &Timeline) -> Result<Option<Snapshot>> {
         if self.is_distrusted() {
             return Ok(None);
         }

@@ -23,15 +23,15 @@ use crate::{
 
 /// The result of a check.
 #[derive(Debug, Default)]
-pub(crate) struct Found {
+pub(crate) struct Findings {
     pub(crate) checkpoints: usize,
     /// Checkpoints or files, each with what is wrong with it.
     pub(crate) damaged: Vec<(String, String)>,
 }
 
 /// Checks everything.
-pub(crate) fn verify(store: &Store) -> io::Result<Found> {
-    let mut found = Found::default();
+pub(crate) fn verify(store: &Store) -> io::Result<Findings> {
+    let mut found = Findings::default();
     let timeline = store.timeline().map_err(|error| io::Error::other(error.to_string()))?;
     found.checkpoints = timeline.entries().len() + timeline.unreadable.len();
     let mut check = Check::of(store);
@@ -67,7 +67,7 @@ pub(super) fn is_whole(store: &Store, id: &CheckpointId) -> bool {
 }
 
 /// Reports a journal that can't be read. A readable journal is no damage: it says that a restore will be finished.
-fn check_journal(store: &Store, found: &mut Found) -> io::Result<()> {
+fn check_journal(store: &Store, found: &mut Findings) -> io::Result<()> {
     if let super::FoundJournal::Damaged(why) = super::journal::read(store.layout())? {
         found.damaged.push(("journal".into(), format!("the journal of an interrupted restore can't be read: {why}")));
     }
@@ -77,7 +77,7 @@ fn check_journal(store: &Store, found: &mut Found) -> io::Result<()> {
     Ok(())
 }
 
-fn check_log(store: &Store, found: &mut Found) -> io::Result<()> {
+fn check_log(store: &Store, found: &mut Findings) -> io::Result<()> {
     let path = store.layout().operations();
     let bytes = private::read(&path)?.unwrap_or_default();
     // A crash leaves a last line without its end. No completed operation is missing then.
@@ -90,7 +90,7 @@ fn check_log(store: &Store, found: &mut Found) -> io::Result<()> {
 }
 
 /// Checks all packs and indices. Damage in a pack that no checkpoint needs would still confuse plain git.
-fn check_packs(store: &Store, found: &mut Found) -> io::Result<()> {
+fn check_packs(store: &Store, found: &mut Findings) -> io::Result<()> {
     let directory = store.layout().packs();
     for name in private::names(&directory)? {
         let path = directory.join(&name);

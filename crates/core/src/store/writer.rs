@@ -4,12 +4,12 @@
 
 use std::{
     io,
-    ops::Deref,
     sync::{Arc, Mutex, PoisonError},
 };
 
 use super::{
-    Area, Journal, Operation, Record, RetentionNotes, State, Store, Timeline, confirmed_excludes, journal,
+    Area, Journal, OpenJournal, Operation, Record, RetentionNotes, SafetyCheckpoint, State, Store, Timeline,
+    confirmed_excludes, journal,
     objects::{ObjectKind, bytes_of, object_id},
     operations,
     packs::{
@@ -48,14 +48,6 @@ pub(crate) struct Writer {
     _lock: FileLock,
 }
 
-impl Deref for Writer {
-    type Target = Store;
-
-    fn deref(&self) -> &Store {
-        &self.store
-    }
-}
-
 /// A checkpoint that is built but does not exist yet.
 #[must_use = "a checkpoint exists only when it is published"]
 pub(crate) struct Unpublished {
@@ -69,9 +61,18 @@ impl Writer {
         Self { store, timeline: Mutex::default(), _lock: lock }
     }
 
+    /// Returns the store, for reading.
+    pub(crate) fn store(&self) -> &Store {
+        &self.store
+    }
+
     /// Starts a pack for the objects of one checkpoint.
     pub(crate) fn start_pack(&self) -> PackWriter {
-        if self.is_distrusted() { PackWriter::anew(self.layout()) } else { PackWriter::new(self.layout()) }
+        if self.store.is_distrusted() {
+            PackWriter::anew(self.store.layout())
+        } else {
+            PackWriter::new(self.store.layout())
+        }
     }
 
     /// Puts the trees of a scanned directory into the pack.
@@ -86,7 +87,7 @@ impl Writer {
         } else {
             snapshot::write(root, defaults, pack, Hands::One)
         };
-        let ids = ids.or_fail("write into", self.layout().objects())?;
+        let ids = ids.or_fail("write into", self.store.layout().objects())?;
         Ok(Snapshot::whole(ids, *defaults))
     }
 
@@ -106,20 +107,26 @@ impl Writer {
             let commit = encode_commit(&tree, state.as_ref(), record.time.div_euclid(1000), &message);
             Ok(CheckpointId(bytes_of(&pack.put_object(ObjectKind::Commit, &commit)?)))
         };
-        let id = build().or_fail("write into", self.layout().objects())?;
+        let id = build().or_fail("write into", self.store.layout().objects())?;
         Ok(Unpublished { pack, id, record })
     }
 
     /// Makes a checkpoint durable, then visible. When this returns, the checkpoint survives a power cut.
     pub(crate) fn publish(&self, checkpoint: Unpublished) -> Result<CheckpointId> {
         let Unpublished { pack, id, record } = checkpoint;
-        pack.finish().or_fail("write into", self.layout().packs())?;
+        pack.finish().or_fail("write into", self.store.layout().packs())?;
         let known = self.forget_timeline();
-        refs::publish(self.layout(), &id).or_fail("publish in", self.layout().checkpoint_refs())?;
+        refs::publish(self.store.layout(), &id).or_fail("publish in", self.store.layout().checkpoint_refs())?;
         // From here on the checkpoint exists. The timeline file is rebuilt from the commits if it is lost.
-        let entry = timeline::append(self.layout(), id, record).or_fail("append to", self.layout().timeline())?;
+        let entry =
+            timeline::append(self.store.layout(), id, record).or_fail("append to", self.store.layout().timeline())?;
         self.keep_timeline(known, |timeline| timeline.add(entry));
         Ok(id)
+    }
+
+    /// Publishes a checkpoint of the files that a restore is about to change.
+    pub(crate) fn publish_safety(&self, checkpoint: Unpublished) -> Result<SafetyCheckpoint> {
+        Ok(SafetyCheckpoint::published(self.publish(checkpoint)?))
     }
 
     /// Returns all checkpoints. The timeline is cached, with the changes that this process made.
@@ -153,31 +160,33 @@ impl Writer {
     /// Appends to the log of operations, durably.
     pub(crate) fn log(&self, operations: &[Operation]) -> Result<()> {
         let known = self.forget_timeline();
-        self.with_room(|| operations::append(self.layout(), operations))
-            .or_fail("append to", self.layout().operations())?;
+        self.with_room(|| operations::append(self.store.layout(), operations))
+            .or_fail("append to", self.store.layout().operations())?;
         self.keep_timeline(known, |timeline| timeline.operations.entries.extend_from_slice(operations));
         Ok(())
     }
 
     /// Records that the owner of the workspace excluded these patterns.
     pub(crate) fn confirm_excludes(&self, patterns: &[String]) -> Result<()> {
-        confirmed_excludes::add(self.layout(), patterns).or_fail("write", self.layout().confirmed_excludes())
+        confirmed_excludes::add(self.store.layout(), patterns)
+            .or_fail("write", self.store.layout().confirmed_excludes())
     }
 
     /// Forgets the excluded patterns that are not among these.
     pub(crate) fn retain_excludes(&self, present: &[String]) -> Result<()> {
-        confirmed_excludes::retain(self.layout(), present).or_fail("write", self.layout().confirmed_excludes())
+        confirmed_excludes::retain(self.store.layout(), present)
+            .or_fail("write", self.store.layout().confirmed_excludes())
     }
 
     /// Counts one more step of a session that took `at_least` steps or more before. Returns the number of the step,
     /// from 1.
     pub(crate) fn count_step(&self, session: Option<&str>, at_least: u64) -> Result<u64> {
-        step_counter::count(self.layout(), session, at_least).or_fail("write", self.layout().steps())
+        step_counter::count(self.store.layout(), session, at_least).or_fail("write", self.store.layout().steps())
     }
 
     /// Returns the number of steps that a session has taken, which is `at_least` or more.
     pub(crate) fn counted_steps(&self, session: Option<&str>, at_least: u64) -> Result<u64> {
-        step_counter::counted(self.layout(), session, at_least).or_fail("read", self.layout().steps())
+        step_counter::counted(self.store.layout(), session, at_least).or_fail("read", self.store.layout().steps())
     }
 
     /// Replaces the paths of a scope in a stored snapshot with the scanned ones.
@@ -189,49 +198,49 @@ impl Writer {
         scope: &Scope,
     ) -> Result<Snapshot> {
         let defaults = base.map(|base| base.defaults).unwrap_or_default();
-        let grafted = snapshot::graft(&self.reader(), base, partial, scope, &defaults, pack);
+        let grafted = snapshot::graft(&self.store.reader(), base, partial, scope, &defaults, pack);
         let ids = grafted.map_err(|problem| match problem {
-            snapshot::GraftProblem::Object(problem) => self.damaged(problem),
+            snapshot::GraftProblem::Object(problem) => self.store.damaged(problem),
             snapshot::GraftProblem::Io(source) => {
-                Error::Io { action: "write into", path: self.layout().objects(), source }
+                Error::Io { action: "write into", path: self.store.layout().objects(), source }
             }
         })?;
         Ok(Snapshot::whole(ids, defaults))
     }
 
     /// Records that a restore is under way, durably.
-    pub(crate) fn open_journal(&self, journal: &Journal) -> Result<()> {
-        journal::write(self.layout(), journal).or_fail("write", self.layout().journal())
+    pub(crate) fn open_journal(&self, journal: Journal) -> Result<OpenJournal> {
+        journal::write(self.store.layout(), journal).or_fail("write", self.store.layout().journal())
     }
 
     /// Records that the restore is done, durably.
     pub(crate) fn close_journal(&self) -> Result<()> {
-        journal::close(self.layout()).or_fail("remove", self.layout().journal())
+        journal::close(self.store.layout()).or_fail("remove", self.store.layout().journal())
     }
 
     /// Returns whether a journal that can't be read was set aside.
     pub(crate) fn has_damaged_journal(&self) -> bool {
-        private::exists(&self.layout().damaged_journal())
+        private::exists(&self.store.layout().damaged_journal())
     }
 
     /// Sets aside a journal that can't be read.
     pub(crate) fn set_journal_aside(&self) -> Result<()> {
-        let path = self.layout().journal();
-        private::rename(&path, &self.layout().damaged_journal()).or_fail("rename", path)
+        let path = self.store.layout().journal();
+        private::rename(&path, &self.store.layout().damaged_journal()).or_fail("rename", path)
     }
 
     /// Records staging areas before they are created.
     pub(crate) fn note_areas(&self, areas: &[Area]) -> Result<()> {
-        journal::note_areas(self.layout(), areas).or_fail("write", self.layout().staging_note())
+        journal::note_areas(self.store.layout(), areas).or_fail("write", self.store.layout().staging_note())
     }
 
     /// Returns the staging areas that were recorded and never cleared, including those in the store.
     pub(crate) fn leftover_areas(&self) -> Result<Vec<Area>> {
-        let path = self.layout().staging_note();
-        let mut areas = journal::noted_areas(self.layout()).or_fail("read", path)?;
-        let stage = self.layout().stage();
+        let path = self.store.layout().staging_note();
+        let mut areas = journal::noted_areas(self.store.layout()).or_fail("read", path)?;
+        let stage = self.store.layout().stage();
         let names = || private::names(&stage).or_fail("read", &stage);
-        for name in super::store::once_opened_up(self.layout().root(), names)? {
+        for name in super::store::once_opened_up(self.store.layout().root(), names)? {
             let area = Area::Store { name: name.to_string_lossy().into_owned() };
             if !areas.contains(&area) {
                 areas.push(area);
@@ -242,7 +251,7 @@ impl Writer {
 
     /// Removes the record of the staging areas. Called when they are cleared.
     pub(crate) fn forget_areas(&self) -> Result<()> {
-        journal::forget_areas(self.layout()).or_fail("remove", self.layout().staging_note())
+        journal::forget_areas(self.store.layout()).or_fail("remove", self.store.layout().staging_note())
     }
 
     /// Keeps the number of files in the store small.
@@ -255,19 +264,19 @@ impl Writer {
             self.forget_timeline();
         }
         if timeline.is_stale {
-            timeline::rewrite(self.layout(), &timeline, Durability::Unsynced)
-                .or_fail("write", self.layout().timeline())?;
+            timeline::rewrite(self.store.layout(), &timeline, Durability::Unsynced)
+                .or_fail("write", self.store.layout().timeline())?;
         }
         if timeline.operations.is_long() {
             self.shorten_log()?;
         }
         if timeline.loose_refs > MANY_REFS {
-            refs::pack(self.layout()).or_fail("pack the refs of", self.layout().root())?;
+            refs::pack(self.store.layout()).or_fail("pack the refs of", self.store.layout().root())?;
         }
-        if merge::are_many(self.layout()).or_fail("read", self.layout().packs())? {
+        if merge::are_many(self.store.layout()).or_fail("read", self.store.layout().packs())? {
             // Objects that no checkpoint needs should not be copied.
             self.compact()?;
-            merge::merge_packs(self.layout()).or_fail("merge the packs of", self.layout().packs())?;
+            merge::merge_packs(self.store.layout()).or_fail("merge the packs of", self.store.layout().packs())?;
         }
         Ok(())
     }
@@ -281,8 +290,9 @@ impl Writer {
         let Some(shortened) = operations::shortened(&timeline) else { return Ok(()) };
         // First, and durably: a line of the timeline whose deletion is no longer in the log would look like a lost
         // checkpoint.
-        timeline::rewrite(self.layout(), &timeline, Durability::Synced).or_fail("write", self.layout().timeline())?;
-        operations::replace(self.layout(), &shortened).or_fail("write", self.layout().operations())?;
+        timeline::rewrite(self.store.layout(), &timeline, Durability::Synced)
+            .or_fail("write", self.store.layout().timeline())?;
+        operations::replace(self.store.layout(), &shortened).or_fail("write", self.store.layout().operations())?;
         debug_assert!(
             operations::mean_the_same(&timeline, &self.store.timeline()?),
             "a shorter log says something else"
@@ -297,16 +307,16 @@ impl Writer {
             return Ok(());
         }
         self.forget_timeline();
-        for id in timeline.lost.iter().filter(|id| super::verify::is_whole(self, id)) {
-            refs::publish(self.layout(), id).or_fail("publish in", self.layout().checkpoint_refs())?;
+        for id in timeline.lost.iter().filter(|id| super::verify::is_whole(self.store(), id)) {
+            refs::publish(self.store.layout(), id).or_fail("publish in", self.store.layout().checkpoint_refs())?;
         }
-        let unpinned = refs::remove(self.layout(), &timeline.stray_pins, Removed::Pins);
-        unpinned.or_fail("unpin in", self.layout().pinned_refs())
+        let unpinned = refs::remove(self.store.layout(), &timeline.stray_pins, Removed::Pins);
+        unpinned.or_fail("unpin in", self.store.layout().pinned_refs())
     }
 
     /// Recreates the indices of packs if they are missing or damaged.
     pub(crate) fn mend_indices(&self) -> Result<()> {
-        reindex::mend(self.layout(), Which::Damaged).or_fail("index the packs of", self.layout().root())
+        reindex::mend(self.store.layout(), Which::Damaged).or_fail("index the packs of", self.store.layout().root())
     }
 
     /// Reclaims the space of objects that no checkpoint needs.
@@ -314,36 +324,36 @@ impl Writer {
         // A checkpoint that lost its ref needs its objects. The pin of a deleted checkpoint would lead nowhere without
         // them.
         self.mend_refs()?;
-        collect::compact(&self.store).or_fail("compact", self.layout().root())
+        collect::compact(&self.store).or_fail("compact", self.store.layout().root())
     }
 
     /// Repacks the store to be as small as possible.
     pub(crate) fn condense(&self) -> Result<()> {
-        deltify::condense(self).or_fail("compress", self.layout().packs())
+        deltify::condense(self.store()).or_fail("compress", self.store.layout().packs())
     }
 
     /// Pins a checkpoint, so that retention keeps it.
     pub(crate) fn pin(&self, id: &CheckpointId) -> Result<()> {
         self.forget_timeline();
-        refs::pin(self.layout(), id).or_fail("pin in", self.layout().pinned_refs())
+        refs::pin(self.store.layout(), id).or_fail("pin in", self.store.layout().pinned_refs())
     }
 
     /// Unpins a checkpoint, so that retention may delete it again.
     pub(crate) fn unpin(&self, id: &CheckpointId) -> Result<()> {
         self.forget_timeline();
-        refs::remove(self.layout(), &[*id], Removed::Pins).or_fail("unpin in", self.layout().pinned_refs())
+        refs::remove(self.store.layout(), &[*id], Removed::Pins).or_fail("unpin in", self.store.layout().pinned_refs())
     }
 
     /// Writes these notes for the next command. A failure only costs that command time: it finds them out again.
     pub(crate) fn keep_retention_notes(&self, notes: &RetentionNotes) {
-        drop(notes.write(self.layout()));
+        drop(notes.write(self.store.layout()));
     }
 
     /// Removes the refs of checkpoints, which then no longer exist. Their deletions are in the log by now.
     pub(crate) fn remove_refs(&self, ids: &[CheckpointId]) -> Result<()> {
         self.forget_timeline();
-        self.with_room(|| refs::remove(self.layout(), ids, Removed::Checkpoints))
-            .or_fail("remove from", self.layout().checkpoint_refs())
+        self.with_room(|| refs::remove(self.store.layout(), ids, Removed::Checkpoints))
+            .or_fail("remove from", self.store.layout().checkpoint_refs())
     }
 
     /// Runs `act`. If the disk is full, removes the stat cache to free its space, and retries. The next scan recreates
@@ -351,7 +361,7 @@ impl Writer {
     fn with_room<T>(&self, act: impl Fn() -> io::Result<T>) -> io::Result<T> {
         match act() {
             Err(error) if is_no_space(&error) => {
-                private::remove(&self.layout().stat_cache())?;
+                private::remove(&self.store.layout().stat_cache())?;
                 act()
             }
             done => done,

@@ -44,7 +44,7 @@ impl UserRepository {
     /// Returns the tracked files that differ from the index.
     fn unstaged_files(&self, scanned: &Directory) -> Vec<WorkspacePath> {
         let Some(index) = self.index() else { return Vec::new() };
-        let mut search = Search { index, skip: self.prefix.len(), dirty: Vec::new() };
+        let mut search = DirtySearch { index, skip: self.prefix.len(), dirty: Vec::new() };
         search.directory(scanned, index.with_prefix(0..index.len(), &self.prefix), self.prefix.len());
         search.dirty
     }
@@ -52,7 +52,7 @@ impl UserRepository {
     /// Returns the tracked files at or below these paths that differ from the index.
     fn unstaged_among(&self, paths: &[WorkspacePath], scanned: &Directory) -> Vec<WorkspacePath> {
         let Some(index) = self.index() else { return Vec::new() };
-        let mut search = Search { index, skip: self.prefix.len(), dirty: Vec::new() };
+        let mut search = DirtySearch { index, skip: self.prefix.len(), dirty: Vec::new() };
         for path in paths {
             let whole = [self.prefix.as_slice(), path.as_bytes()].concat();
             let below = index.with_prefix(0..index.len(), &[whole.as_slice(), b"/"].concat());
@@ -96,14 +96,14 @@ impl UserRepository {
 }
 
 /// Compares the index with a scan, walking both in the same order.
-struct Search<'a> {
+struct DirtySearch<'a> {
     index: &'a Index,
     /// The length of the part of an index path that is above the workspace.
     skip: usize,
     dirty: Vec<WorkspacePath>,
 }
 
-impl Search<'_> {
+impl DirtySearch<'_> {
     /// Compares one directory. `range` has its entries in the index, and `above` is the length of its path.
     fn directory(&mut self, scanned: &Directory, range: Range<usize>, above: usize) {
         let mut position = range.start;

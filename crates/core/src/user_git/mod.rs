@@ -19,4 +19,4 @@ pub(crate) use nested::NestedRepositories;
 pub(crate) use position::{Destination, GitMove, Position};
 pub use repository::{GitEnvironment, GitPosition};
 pub(crate) use repository::{RuleFiles, UserRepository, global_excludes};
-pub(crate) use shared_objects::LentObjects;
+pub(crate) use shared_objects::SharedObjects;

@@ -12,13 +12,13 @@ use crate::{
 };
 
 /// The objects of a repository.
-pub(super) struct Objects {
+pub(super) struct UserObjects {
     handle: gix_odb::Handle,
     path: PathBuf,
 }
 
 impl UserRepository {
-    pub(super) fn objects(&self) -> Result<Objects> {
+    pub(super) fn objects(&self) -> Result<UserObjects> {
         let path = self.common_dir.join("objects");
         let packs = path.join("pack");
         let packs = private::names(&packs).unwrap_or_default().into_iter().map(|name| packs.join(name));
@@ -27,7 +27,7 @@ impl UserRepository {
             return Err(Error::GitState { reason: format!("{} is not a regular file", special.display()) });
         }
         match gix_odb::at(path.clone(), gix_hash::Kind::Sha1) {
-            Ok(handle) => Ok(Objects { handle, path }),
+            Ok(handle) => Ok(UserObjects { handle, path }),
             Err(source) => Err(Error::Io { action: "open", path, source }),
         }
     }
@@ -38,7 +38,7 @@ fn is_waited_for(path: &Path) -> bool {
     disk::is_special(path).unwrap_or(false) && !disk::is_directory(path)
 }
 
-impl Find for Objects {
+impl Find for UserObjects {
     fn try_find<'a>(&self, id: &oid, buffer: &'a mut Vec<u8>) -> gix_error::Result<Option<Data<'a>>> {
         let hex = id.to_hex().to_string();
         let (directory, name) = hex.split_at(2);

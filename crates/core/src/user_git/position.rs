@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use gix_hash::ObjectId;
 use gix_index::entry::{Flags, Mode, Stage};
 
-use super::{objects::Objects, repository::UserRepository};
+use super::{objects::UserObjects, repository::UserRepository};
 use crate::{
     disk,
     error::{Error, Result, While},
@@ -221,7 +221,7 @@ impl UserRepository {
         Ok(Some(bytes))
     }
 
-    pub(super) fn tree_of(&self, objects: &Objects, commit: &str) -> Result<ObjectId> {
+    pub(super) fn tree_of(&self, objects: &UserObjects, commit: &str) -> Result<ObjectId> {
         let gone = || Error::GitState { reason: format!("commit {commit} is no longer in the repository") };
         let id = ObjectId::from_hex(commit.as_bytes()).map_err(|_| gone())?;
         let mut bytes = Vec::new();

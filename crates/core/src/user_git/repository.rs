@@ -17,7 +17,7 @@ use super::{
 use crate::{
     disk,
     model::{GitChanges, GitState, MAX_RULE_BYTES, OutsideRules, Stamp},
-    scan::{IgnoreRules, Verdict},
+    scan::{IgnoreRules, RuleVerdict},
     settings::ScanSettings,
 };
 
@@ -178,7 +178,7 @@ impl UserRepository {
         let judge = IgnoreRules::new(&from_top, &ScanSettings { precious: Vec::new(), ..ScanSettings::default() });
         let path = self.prefix.trim_end_with(|c| c == '/');
         let ends = path.find_iter("/").chain([path.len()]);
-        let is_ignored = ends.into_iter().any(|end| judge.judge(&path[..end], true) != Verdict::Captured);
+        let is_ignored = ends.into_iter().any(|end| judge.judge(&path[..end], true) != RuleVerdict::Captured);
         is_ignored && self.index().is_none_or(|index| index.with_prefix(0..index.len(), &self.prefix).is_empty())
     }
 

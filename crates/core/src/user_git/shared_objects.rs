@@ -13,13 +13,13 @@ use crate::{
 };
 
 /// The object directories that repositories in and around a workspace borrow from. They are searched for on first use.
-pub(crate) struct LentObjects<'a> {
+pub(crate) struct SharedObjects<'a> {
     root: &'a Path,
     /// Directories by device and inode.
     found: OnceLock<HashSet<(u64, u64)>>,
 }
 
-impl<'a> LentObjects<'a> {
+impl<'a> SharedObjects<'a> {
     pub(crate) fn below(root: &'a Path) -> Self {
         Self { root, found: OnceLock::new() }
     }
@@ -30,23 +30,23 @@ impl<'a> LentObjects<'a> {
     }
 
     fn find(&self) -> HashSet<(u64, u64)> {
-        let mut search = Search::default();
+        let mut search = SharedObjectsSearch::default();
         if let Some(around) = UserRepository::around(self.root) {
             search.repository(&around.common_dir);
         }
         if let Ok(root) = Dir::open_resolved(self.root) {
             search.directory(&root, self.root, 0);
         }
-        search.lent
+        search.shared
     }
 }
 
 #[derive(Default)]
-struct Search {
-    lent: HashSet<(u64, u64)>,
+struct SharedObjectsSearch {
+    shared: HashSet<(u64, u64)>,
 }
 
-impl Search {
+impl SharedObjectsSearch {
     /// Searches a directory for repositories. Directories that can't be read are skipped.
     fn directory(&mut self, directory: &Dir, path: &Path, depth: usize) {
         let Ok(listed) = directory.list() else { return };
@@ -73,15 +73,15 @@ impl Search {
         let own = git_directory.join("objects");
         let is_link = |directory: Dir| directory.stamp_at(b"objects").map(|stamp| FileType::of(&stamp));
         if Dir::open(git_directory).and_then(is_link).is_ok_and(|found| found == FileType::Symlink) {
-            self.lends(&own);
+            self.borrowed_from(&own);
         }
         self.alternates(&own);
     }
 
-    fn lends(&mut self, objects: &Path) {
+    fn borrowed_from(&mut self, objects: &Path) {
         let Ok(Some(stamp)) = disk::stamp_following(objects) else { return };
         // Two repositories may borrow from each other.
-        if self.lent.insert((stamp.device, stamp.inode)) {
+        if self.shared.insert((stamp.device, stamp.inode)) {
             self.alternates(objects);
         }
     }
@@ -89,7 +89,7 @@ impl Search {
     fn alternates(&mut self, objects: &Path) {
         let Ok(Some(lines)) = disk::read_following(&objects.join("info/alternates")) else { return };
         for line in lines.lines().filter(|line| !line.is_empty() && !line.starts_with(b"#")) {
-            self.lends(&objects.join(line.to_path_lossy()));
+            self.borrowed_from(&objects.join(line.to_path_lossy()));
         }
     }
 }

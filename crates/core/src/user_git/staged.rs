@@ -13,11 +13,11 @@ use gix_index::{
 };
 use gix_object::tree::EntryKind;
 
-use super::{UserRepository, objects::Objects};
+use super::{UserRepository, objects::UserObjects};
 use crate::{model::WorkspacePath, scan::MAX_DEPTH};
 
 /// The kind and the id of an entry in a tree of the commit.
-type Held = (EntryKind, ObjectId);
+type CommittedEntry = (EntryKind, ObjectId);
 
 impl UserRepository {
     /// Returns the first `limit` paths of the workspace that differ between the index and the commit.
@@ -29,21 +29,21 @@ impl UserRepository {
         let tree = commit.map(|commit| self.tree_of(&objects, commit)).transpose();
         // If the commit can't be read, nothing is known to be staged.
         let Ok(tree) = tree else { return Vec::new() };
-        let mut search = Search { index: &index, objects, prefix: &self.prefix, limit, found: Vec::new() };
+        let mut search = StagedSearch { index: &index, objects, prefix: &self.prefix, limit, found: Vec::new() };
         search.directory(Vec::new(), tree, index.tree());
         search.found
     }
 }
 
-struct Search<'a> {
+struct StagedSearch<'a> {
     index: &'a gix_index::State,
-    objects: Objects,
+    objects: UserObjects,
     prefix: &'a [u8],
     limit: usize,
     found: Vec<WorkspacePath>,
 }
 
-impl Search<'_> {
+impl StagedSearch<'_> {
     /// Compares one directory. `at` is its path with a trailing slash.
     fn directory(&mut self, at: Vec<u8>, tree: Option<ObjectId>, noted: Option<&Tree>) {
         let is_as_noted = noted.is_some_and(|noted| noted.num_entries.is_some() && Some(noted.id) == tree);
@@ -108,9 +108,9 @@ impl Search<'_> {
         }
     }
 
-    fn names_in(&self, tree: Option<ObjectId>) -> BTreeMap<Vec<u8>, Held> {
+    fn names_in(&self, tree: Option<ObjectId>) -> BTreeMap<Vec<u8>, CommittedEntry> {
         let mut bytes = Vec::new();
-        let read = |id: ObjectId| -> Option<BTreeMap<Vec<u8>, Held>> {
+        let read = |id: ObjectId| -> Option<BTreeMap<Vec<u8>, CommittedEntry>> {
             let found = gix_object::Find::try_find(&self.objects, &id, &mut bytes).ok()??;
             let entries = gix_object::TreeRefIter::from_bytes(found.data, gix_hash::Kind::Sha1);
             entries

@@ -42,7 +42,7 @@ impl Workspace {
 
     /// Reports and keeps the failure of an operation. An error that is not a failure, such as a usage error, is not an
     /// event.
-    pub(crate) fn told<T>(&self, done: Result<T>, now: Timestamp) -> Result<T> {
+    pub(crate) fn report_failure<T>(&self, done: Result<T>, now: Timestamp) -> Result<T> {
         if let Err(error) = &done
             && error.code().is_failure()
         {

@@ -10,7 +10,7 @@ use crate::{
     disk::{Dir, FileType},
     error::{Result, While},
     model::{CheckpointId, MAX_RULE_BYTES, Node, Reason, Scope, Skipped, WorkspacePath},
-    scan::{IgnoreRules, RuleSource, Verdict, is_of_git, is_rule_file},
+    scan::{IgnoreRules, RuleSource, RuleVerdict, is_of_git, is_rule_file},
     store::{ObjectReader, Snapshot, Store, StoredNode},
     workspace::Workspace,
 };
@@ -141,7 +141,7 @@ impl<'s> LeftOut<'s> {
             if is_last && is_rule_file(here.as_bytes(), is_directory) {
                 return Ok(false);
             }
-            if rules.judge(here.as_bytes(), is_directory) != Verdict::Captured
+            if rules.judge(here.as_bytes(), is_directory) != RuleVerdict::Captured
                 && !rules.is_included(here.as_bytes(), is_directory)
             {
                 return Ok(!(is_last && !is_directory && rules.is_precious(here.as_bytes())));

@@ -36,7 +36,7 @@ enum Binary {
 
 /// Tells whether the contents of a file were compared as far as possible.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Lines {
+enum PatchLines {
     Compared,
     /// It is text, and too large to compare its lines within the limits.
     TooMany,
@@ -62,7 +62,7 @@ pub(super) fn patch(changes: &[Change], source: &LineSource<'_>, limits: &PatchL
     };
     for change in shown {
         let start = patch.text.len();
-        if file(&mut patch.text, change, source, binary, most)? == Lines::TooMany {
+        if file(&mut patch.text, change, source, binary, most)? == PatchLines::TooMany {
             patch.cut_files.push(change.path.clone());
         }
         if let Some(max_bytes) = limits.max_file_bytes.filter(|max_bytes| patch.text.len() - start > *max_bytes) {
@@ -85,7 +85,7 @@ fn cut(text: &mut String, max_bytes: usize) {
     text.truncate(end);
 }
 
-fn file(out: &mut String, change: &Change, source: &LineSource<'_>, form: Binary, most: u64) -> Result<Lines> {
+fn file(out: &mut String, change: &Change, source: &LineSource<'_>, form: Binary, most: u64) -> Result<PatchLines> {
     let old = change.old.filter(|side| side.content().is_some());
     let new = change.new.filter(|side| side.content().is_some());
     let before = source.older(&change.path, old.as_ref(), most)?;
@@ -101,25 +101,25 @@ fn file(out: &mut String, change: &Change, source: &LineSource<'_>, form: Binary
         }
         _ => section(out, &change.path, (old.as_ref(), new.as_ref()), (&before, &after), form),
     }
-    Ok(Lines::Compared)
+    Ok(PatchLines::Compared)
 }
 
 /// Names a file that is too large to be held in memory.
-fn large_file(out: &mut String, change: &Change, source: &LineSource<'_>, form: Binary) -> Result<Lines> {
+fn large_file(out: &mut String, change: &Change, source: &LineSource<'_>, form: Binary) -> Result<PatchLines> {
     let (a, b) = (quote("a/", &change.path), quote("b/", &change.path));
     line(out, format_args!("diff --git {a} {b}"));
     if form == Binary::Written {
         line(out, format_args!("Binary files {a} and {b} differ"));
-        return Ok(Lines::Compared);
+        return Ok(PatchLines::Compared);
     }
     let (old, new) = (change.old.as_ref(), change.new.as_ref());
     let sizes = sizes(source.older_bytes(&change.path, old)?, source.newer_bytes(&change.path, new)?);
     if source.begins_binary(&change.path, old, new)? {
         line(out, format_args!("Binary files {a} and {b} differ{sizes}"));
-        return Ok(Lines::Compared);
+        return Ok(PatchLines::Compared);
     }
     line(out, format_args!("Files {a} and {b} differ, and are too large to compare line by line{sizes}"));
-    Ok(Lines::TooMany)
+    Ok(PatchLines::TooMany)
 }
 
 /// Returns the sizes of both sides in words, or that of the only one.

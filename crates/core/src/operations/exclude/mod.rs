@@ -23,7 +23,7 @@ impl Workspace {
     /// Forgets patterns that the owner excluded and that `backtrail.toml` no longer has. A pattern that
     /// is written there later may be an agent's.
     pub(crate) fn retire_excludes(&self, writer: &Writer) -> Result<()> {
-        if writer.confirmed_excludes()?.is_empty() {
+        if writer.store().confirmed_excludes()?.is_empty() {
             return Ok(());
         }
         let present = Settings::default().with_workspace(self.root()).map(|settings| settings.scan.exclude);

@@ -12,13 +12,13 @@ use rustix::io::Errno;
 use super::{
     check::is_absence,
     retry_policy::{Attempt, refusal},
-    stage::{Durability, FEW, MANY, Stage, old_slots, own_identity, slot},
+    stage::{FEW, MANY, Stage, StageDurability, old_slots, own_identity, slot},
 };
 use crate::{
     disk::{self, Dir, FileType, Rename, set_mode},
     error::{Error, Result, While},
     model::{Conflict, ContentId, ContentSink, Contents, Mode, Side, Stamp, WorkspacePath},
-    store::{HashOnly, Journal, Step, Writer},
+    store::{HashOnly, Journal, OpenJournal, Step, Writer},
     threads,
     workspace::Workspace,
 };
@@ -59,11 +59,12 @@ impl Workspace {
     pub(super) fn apply_journal(
         &self,
         writer: &Writer,
-        journal: &Journal,
+        journal: &OpenJournal,
         stage: &Stage,
         attempt: Attempt,
         now: Timestamp,
     ) -> Result<Vec<Conflict>> {
+        let journal = journal.journal();
         let root = Dir::open_resolved(self.root()).or_fail("open", self.root())?;
         let run = Run { workspace: self, writer, journal, stage, attempt, root, conflicts: Vec::new() };
         let mut conflicts = run.all()?;
@@ -138,7 +139,10 @@ impl Run<'_> {
         let kept = before.and_then(|side| side.content());
         let reason = match kept {
             Some(_) => {
-                format!("{why}; its content from before the restore is in checkpoint {}", self.journal.safety.short())
+                format!(
+                    "{why}; its content from before the restore is in checkpoint {}",
+                    self.journal.safety.id().short()
+                )
             }
             None => why.to_owned(),
         };
@@ -333,8 +337,15 @@ impl Run<'_> {
             // It may be what an exchange moved out of the workspace: it is examined once all steps are done.
             area.rename(&slot(number), area, &free_old_slot(area, number)?, Rename::NoReplace)?;
         }
-        let mut reader = self.writer.reader();
-        let made = self.workspace.stage_one(self.writer, &mut reader, number, step, self.stage, Durability::Synced);
+        let mut reader = self.writer.store().reader();
+        let made = self.workspace.stage_one(
+            self.writer.store(),
+            &mut reader,
+            number,
+            step,
+            self.stage,
+            StageDurability::Synced,
+        );
         made.map_err(|error| match error {
             // The error concerns the workspace, not the store.
             Error::Io { path, source, .. } if path == self.full_path(&step.path) => Obstacle::Refusal(source),

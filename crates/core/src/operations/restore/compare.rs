@@ -25,7 +25,7 @@ enum Stays {
 }
 
 /// A comparison of the present files with those of the target, with the steps found so far.
-pub(super) struct Comparison<'a> {
+pub(super) struct RestoreComparison<'a> {
     pub(super) store: &'a Store,
     pub(super) reader: ObjectReader,
     pub(super) present: &'a Scan,
@@ -54,7 +54,7 @@ pub(super) struct Comparison<'a> {
     pub(super) left_to_git: Vec<Conflict>,
 }
 
-impl Comparison<'_> {
+impl RestoreComparison<'_> {
     /// Returns an error for a path that exists nowhere. Paths that the target lacks and that checkpoints skip stay as
     /// they are: if all paths are such, no restore is possible. Among other paths, they are reported.
     pub(super) fn refuse_unknown_paths(

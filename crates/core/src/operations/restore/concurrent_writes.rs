@@ -149,11 +149,11 @@ impl Workspace {
             plant(&mut tree, &intruder.path, intruder.node);
         }
         let scope = Scope::of_paths(paths.clone());
-        let base = writer.snapshot(&journal.safety)?;
+        let base = writer.store().snapshot(&journal.safety.id())?;
         let snapshot = writer.graft(&pack, Some(&base), &mut tree, &scope)?;
         let message = format!("written by other processes while {} was being restored", journal.target.short());
         let mut record = Record::new(timeline.next_sequence(), Kind::Safety, now, message);
-        record.parent = Some(journal.safety);
+        record.parent = Some(journal.safety.id());
         record.scope = scope;
         record.changed = RecordedPaths::Here(paths);
         let unpublished = writer.build(pack, &snapshot, &State::default(), record)?;

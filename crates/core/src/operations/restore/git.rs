@@ -95,7 +95,7 @@ impl Workspace {
             found => Ok(found?),
         };
         for step in &journal.git {
-            let path = place(&step.path)?;
+            let path = path_of(&step.path)?;
             // Commits are kept before their branch leaves them, and the index follows HEAD. On the way back, a commit
             // is released once its branch has it again.
             let is_held_back = is_short && (!journal.taken_back || step.new.is_none());
@@ -139,7 +139,7 @@ impl Workspace {
 
     /// Returns the position of the repository after a move, which may not have happened. Returns `None` if the
     /// repository is gone.
-    pub(super) fn standing(&self) -> Option<GitState> {
+    pub(super) fn git_state_after(&self) -> Option<GitState> {
         let position = self.repository_to_move().ok().flatten()?.position();
         Some(GitState { commit: position.commit, branch: position.branch, dirty_files: Vec::new() })
     }
@@ -155,7 +155,9 @@ fn note_in_logs(repository: &UserRepository, journal: &Journal, now: Timestamp) 
     let what = if journal.taken_back { "taken back" } else { "restore" };
     for (path, old, new) in &journal.git_logs {
         let (old, new) = if journal.taken_back { (new, old) } else { (old, new) };
-        let Some(path) = place(path).ok().filter(|path| repository.may_change(path).unwrap_or(false)) else { continue };
+        let Some(path) = path_of(path).ok().filter(|path| repository.may_change(path).unwrap_or(false)) else {
+            continue;
+        };
         let seconds = now.as_second();
         let who = "Backtrail <backtrail@localhost>";
         let line = format!("{old} {new} {who} {seconds} +0000\tbacktrail: {what} {}\n", journal.target.short());
@@ -172,7 +174,8 @@ fn change(
 ) -> Result<Replaced> {
     let own = own_name(repository, journal, path);
     let file = GitFile { path, own: &own };
-    let content = |id: Option<ContentId>| id.map(|id| writer.content(&writer.reader(), &id)).transpose();
+    let content =
+        |id: Option<ContentId>| id.map(|id| writer.store().content(&writer.store().reader(), &id)).transpose();
     file.replace(content(step.old)?.as_deref(), content(step.new)?.as_deref()).or_fail("write", path)
 }
 
@@ -183,7 +186,7 @@ fn own_name(repository: &UserRepository, journal: &Journal, path: &Path) -> Path
     repository.git_dir().join(format!("backtrail-{}-{hash:016x}", journal.sequence))
 }
 
-fn place(path: &ExactText) -> Result<PathBuf> {
+fn path_of(path: &ExactText) -> Result<PathBuf> {
     path.to_path().ok_or_else(|| Error::Internal("a path in the journal can't be read".into()))
 }
 

@@ -10,6 +10,7 @@ mod compare;
 mod concurrent_writes;
 mod git;
 mod permissions;
+mod phases;
 mod plan;
 mod recover;
 mod retry_policy;
@@ -18,18 +19,16 @@ mod stage;
 
 use jiff::Timestamp;
 
+use phases::Restore;
 pub use plan::{Only, RestorePlan};
 pub use recover::{Recovered, Recovery, Way};
-use retry_policy::Attempt;
-use safety::{Present, Safety};
 
 use crate::{
     error::{Error, Result},
-    events::Event,
     model::{Change, Checkpoint, CheckpointId, Conflict, ContentSink, GitState, Scope},
     operations::diff::{LineSource, count_lines},
     scan::Scan,
-    store::{Direction, FoundJournal, HashOnly, Journal, Operation, Restored, Store, Timeline, Writer},
+    store::{Direction, FoundJournal, HashOnly, Operation, Restored, Store, Timeline, Writer},
     workspace::{StoreKnowledge, Surroundings, Workspace, held::HeldPaths},
 };
 
@@ -160,7 +159,7 @@ impl Workspace {
             let (writer, _) = self.writer(now)?;
             self.restore_locked(&writer, &Intent::restore(request), now)
         };
-        self.told(restore(), now)
+        self.report_failure(restore(), now)
     }
 
     /// Returns whether a request concerns any path. Returns `false` if it asks for state files alone and names no path
@@ -183,9 +182,9 @@ impl Workspace {
         let done = match self.restore_once(writer, intent, now) {
             // Removed files must be in the safety checkpoint, whatever else in the store is damaged.
             Err(Error::StoreDamaged { .. })
-                if !writer.is_distrusted() && matches!(writer.journal()?, FoundJournal::Nothing) =>
+                if !writer.store().is_distrusted() && matches!(writer.store().journal()?, FoundJournal::Nothing) =>
             {
-                writer.distrust();
+                writer.store().distrust();
                 self.clear_stage(writer, &writer.leftover_areas()?)?;
                 self.restore_once(writer, intent, now)
             }
@@ -197,80 +196,12 @@ impl Workspace {
 
     fn restore_once(&self, writer: &Writer, intent: &Intent, now: Timestamp) -> Result<RestoreOutcome> {
         let timeline = writer.timeline()?;
-        let pack = writer.start_pack();
-        let surroundings = self.surroundings();
-        let scan = self.scan_for_restore(writer, &timeline, intent, &surroundings, &pack)?;
-        let mut plan = RestorePlan::between(self, writer, &timeline, &scan, intent)?;
-        plan.refuse_if_changed(intent.request.plan.as_deref())?;
-        plan.refuse_conflicts(intent.request.skip_conflicts)?;
-        if plan.steps.is_empty() && plan.git.is_none() {
-            return self.nothing_to_restore(writer, &timeline, plan, intent);
+        let restore = Restore { workspace: self, writer, timeline: &timeline, intent, now };
+        let planned = restore.plan()?;
+        if planned.is_empty() {
+            return self.nothing_to_restore(writer, &timeline, planned.into_plan(), intent);
         }
-        if let Some(repository) = &surroundings.repository {
-            repository.read_index_ahead();
-        }
-        count_lines(&mut plan.changes, &LineSource::from_disk_to_store(writer, self.root()))?;
-        let (git_files, git) = plan.git.as_ref().map(git::files_and_steps).transpose()?.unwrap_or_default();
-        let present = Present { scan, pack, surroundings, git: git_files };
-        self.check_present(writer, &present, &plan)?;
-        self.check_plan(writer, &mut plan)?;
-        self.refuse_if_stopped()?;
-        let stage = self.stage(writer, &mut plan, timeline.next_sequence())?;
-
-        // Published before the first write: after a crash this is the only way back.
-        let Safety { id: safety, sequence, unsaved, seen } = self.sync_stage_during(writer, &plan, &stage, || {
-            self.publish_safety(writer, &timeline, present, &plan, intent, now)
-        })?;
-        let before = timeline.current().map(|entry| entry.id);
-        let journal = Journal {
-            version: 1,
-            sequence,
-            target: intent.request.target,
-            safety,
-            scope: plan.recorded_scope.clone(),
-            named: plan.recorded_named.clone(),
-            before,
-            after: intent.lands_on(&plan, before),
-            direction: intent.direction,
-            workspace: crate::store::ExactText::of_path(self.root()),
-            areas: stage.areas.clone(),
-            steps: plan.steps.clone(),
-            git,
-            git_logs: plan.git.as_ref().map(git::logs).unwrap_or_default(),
-            taken_back: false,
-        };
-        // The commit point: from here on the restore will be finished, by this process or the next.
-        if let Err(error) = writer.open_journal(&journal) {
-            // Nothing of it was done yet, so the restore can be given up.
-            return Err(match writer.close_journal() {
-                Ok(()) => self.give_up_stage(writer, &stage.areas, error),
-                Err(_) => Error::Unfinished { source: Box::new(error) },
-            });
-        }
-        let apply = || self.apply_journal(writer, &journal, &stage, Attempt::First, now);
-        let mut conflicts = match self.remember_during(writer, safety, seen, journal.steps.len(), apply) {
-            Ok(conflicts) => conflicts,
-            Err(error) => return Err(self.take_back_after(writer, journal, error, now)),
-        };
-        conflicts.extend(plan.conflicts.iter().chain(&plan.unmet).cloned());
-        conflicts.sort_by(|a, b| a.path.cmp(&b.path));
-        self.finish_journal(writer, &journal, &stage, &mut conflicts, now)?;
-        let target = intent.request.target;
-        self.emit(writer, Event::CheckpointRestored { checkpoint: target, safety: Some(safety) }, now)?;
-        writer.tidy()?;
-        Ok(RestoreOutcome {
-            target,
-            checkpoint: writer.summary(timeline.require(&target)?)?,
-            stays: plan.left_to_git,
-            plan: plan.hash,
-            changes: plan.changes,
-            applied: true,
-            safety: Some(safety),
-            conflicts,
-            unsaved,
-            git: plan.git.and_then(|_| self.standing()),
-            taken_back: None,
-        })
+        planned.stage()?.publish_safety()?.open_journal()?.apply()?.finish()
     }
 
     fn nothing_to_restore(
@@ -297,7 +228,7 @@ impl Workspace {
         }
         Ok(RestoreOutcome {
             target: intent.request.target,
-            checkpoint: writer.summary(timeline.require(&intent.request.target)?)?,
+            checkpoint: writer.store().summary(timeline.require(&intent.request.target)?)?,
             stays: plan.left_to_git,
             plan: plan.hash,
             changes: Vec::new(),

@@ -2,7 +2,7 @@
 
 use super::{
     Intent, RestoreRequest,
-    compare::{Comparison, is_ours},
+    compare::{RestoreComparison, is_ours},
     permissions::Permitted,
 };
 use crate::{
@@ -100,7 +100,7 @@ impl RestorePlan {
             Some(id) => Some(store.snapshot(&id)?),
             None => None,
         };
-        let mut comparison = Comparison {
+        let mut comparison = RestoreComparison {
             store,
             reader: store.reader(),
             present,
@@ -125,8 +125,9 @@ impl RestorePlan {
         }
         let git = workspace.plan_git(store, target, intent, &mut comparison.unmet)?;
         comparison.root(&snapshot)?;
-        let Comparison { mut steps, mut changes, mut conflicts, widened, replaced, unmet, mut left_to_git, .. } =
-            comparison;
+        let RestoreComparison {
+            mut steps, mut changes, mut conflicts, widened, replaced, unmet, mut left_to_git, ..
+        } = comparison;
         steps.sort_by(|a, b| a.path.cmp(&b.path));
         changes.sort_by(|a, b| a.path.cmp(&b.path));
         conflicts.sort_by(|a, b| a.path.cmp(&b.path));

@@ -7,7 +7,7 @@ use crate::{
     error::{Error, Result},
     events::Event,
     model::Conflict,
-    store::{FoundJournal, Journal, Operation, Restored, Writer},
+    store::{FoundJournal, Journal, OpenJournal, Operation, Restored, Writer},
     workspace::Workspace,
 };
 
@@ -90,7 +90,7 @@ impl Workspace {
     }
 
     pub(crate) fn recover_locked(&self, writer: &Writer, way: Way, now: Timestamp) -> Result<Recovered> {
-        let journal = match writer.journal()? {
+        let journal = match writer.store().journal()? {
             FoundJournal::Nothing => {
                 let leftovers = writer.leftover_areas()?;
                 // Beside a journal that could not be read, they may hold bytes that another process wrote during the
@@ -113,12 +113,12 @@ impl Workspace {
             }
         };
         if self.is_another_directory(writer)? {
-            return self.set_aside(writer, &journal, now);
+            return self.set_aside(writer, journal.journal(), now);
         }
         // Once it is in the log, only the cleanup is left: taking it back now would contradict the log.
-        let is_over = journal.taken_back || is_noted(writer, &journal)?;
-        let journal = if way == Way::Back && !is_over { self.turn_back(writer, journal)? } else { journal };
-        let outcome = if journal.taken_back { Recovery::TakenBack } else { Recovery::Finished };
+        let is_over = journal.journal().taken_back || is_noted(writer, journal.journal())?;
+        let journal = if way == Way::Back && !is_over { self.turn_back(writer, &journal)? } else { journal };
+        let outcome = if journal.journal().taken_back { Recovery::TakenBack } else { Recovery::Finished };
         let conflicts = self.run_again(writer, &journal, now)?;
         self.tell_recovery(writer, Recovered { outcome, conflicts }, now)
     }
@@ -148,22 +148,21 @@ impl Workspace {
         }
         writer.close_journal()?;
         self.clear_stage(writer, &areas)?;
-        self.found()?.identity.write(writer.layout())?;
+        self.found()?.identity.write(writer.store().layout())?;
         Ok(conflicts)
     }
 
     /// Replaces the journal that leads forward with one that leads back.
-    fn turn_back(&self, writer: &Writer, journal: Journal) -> Result<Journal> {
+    fn turn_back(&self, writer: &Writer, journal: &OpenJournal) -> Result<OpenJournal> {
+        let journal = journal.journal();
         let steps = journal.steps.iter().map(crate::store::Step::reversed).collect();
         // The last step of the repository is the first one on the way back.
         let git = journal.git.iter().rev().map(crate::store::GitStep::reversed).collect();
-        let back = Journal { steps, git, taken_back: true, ..journal };
-        writer.open_journal(&back)?;
-        Ok(back)
+        writer.open_journal(Journal { steps, git, taken_back: true, ..journal.clone() })
     }
 
-    fn run_again(&self, writer: &Writer, journal: &Journal, now: Timestamp) -> Result<Vec<Conflict>> {
-        let stage = self.open_stage_again(writer, &journal.areas)?;
+    fn run_again(&self, writer: &Writer, journal: &OpenJournal, now: Timestamp) -> Result<Vec<Conflict>> {
+        let stage = self.open_stage_again(writer, &journal.journal().areas)?;
         let mut conflicts = self.apply_journal(writer, journal, &stage, Attempt::Again, now)?;
         self.finish_journal(writer, journal, &stage, &mut conflicts, now)?;
         conflicts.sort_by(|a, b| a.path.cmp(&b.path));
@@ -172,7 +171,13 @@ impl Workspace {
 
     /// Puts everything back after a step failed, so that the failure changed nothing. What can't be put back now is
     /// left to the next command.
-    pub(super) fn take_back_after(&self, writer: &Writer, journal: Journal, error: Error, now: Timestamp) -> Error {
+    pub(super) fn take_back_after(
+        &self,
+        writer: &Writer,
+        journal: &OpenJournal,
+        error: Error,
+        now: Timestamp,
+    ) -> Error {
         let back = self.turn_back(writer, journal).and_then(|journal| self.run_again(writer, &journal, now));
         match back {
             Ok(conflicts) if conflicts.is_empty() => error,
@@ -189,17 +194,18 @@ impl Workspace {
     pub(super) fn finish_journal(
         &self,
         writer: &Writer,
-        journal: &Journal,
+        journal: &OpenJournal,
         stage: &Stage,
         conflicts: &mut Vec<Conflict>,
         now: Timestamp,
     ) -> Result<()> {
+        let journal = journal.journal();
         self.keep_intruders(writer, journal, stage, conflicts, now)?;
         if !journal.taken_back && !is_noted(writer, journal)? {
             writer.log(&[Operation::Restored(Restored {
                 sequence: journal.sequence,
                 target: journal.target,
-                safety: Some(journal.safety),
+                safety: Some(journal.safety.id()),
                 scope: journal.scope.clone(),
                 named: journal.named.clone(),
                 before: journal.before,

@@ -14,7 +14,7 @@ use crate::{
         save::{Capture, SaveRequest},
     },
     scan::Scan,
-    store::{Direction, NewGitFile, PackWriter, Snapshot, Timeline, Writer},
+    store::{Direction, NewGitFile, PackWriter, SafetyCheckpoint, Snapshot, Timeline, Writer},
     threads,
     workspace::{Surroundings, Workspace},
 };
@@ -30,7 +30,7 @@ pub(super) struct Present {
 
 /// A safety checkpoint that was published.
 pub(super) struct Safety {
-    pub(super) id: CheckpointId,
+    pub(super) checkpoint: SafetyCheckpoint,
     /// The number of paths in it whose contents no other checkpoint holds.
     pub(super) unsaved: usize,
     /// The capture of the whole workspace, for the next scan. `None` if the restore concerns some paths only.
@@ -46,9 +46,9 @@ impl Workspace {
         let contents = going.clone().filter_map(|step| step.old?.content()).map(|content| *content.as_bytes());
         let trees = going.flat_map(|step| trees_above(&present.scan.root, &step.path));
         for id in contents.chain(trees) {
-            if !present.pack.holds(&id).or_fail("read", writer.layout().objects())? {
+            if !present.pack.holds(&id).or_fail("read", writer.store().layout().objects())? {
                 let problem = "the stored copy of a file in the workspace is damaged".to_owned();
-                return Err(Error::StoreDamaged { store: writer.layout().root().to_owned(), problem });
+                return Err(Error::StoreDamaged { store: writer.store().layout().root().to_owned(), problem });
             }
         }
         Ok(())
@@ -64,7 +64,7 @@ impl Workspace {
         intent: &Intent,
         now: Timestamp,
     ) -> Result<Safety> {
-        let standing = writer.standing(timeline)?;
+        let standing = writer.store().current_snapshot(timeline)?;
         let Present { scan, pack, surroundings, git } = present;
         let mut capture = self.capture_of(writer, timeline, scan, surroundings, &[])?;
         let scope = &plan.recorded_scope;
@@ -73,11 +73,11 @@ impl Workspace {
             Scope::Paths(_) => writer.graft(&pack, standing.as_ref(), &mut capture.scan.root, scope)?,
         };
         let mut found = changes_in(writer, standing.as_ref(), &capture, scope)?;
-        count_what_goes(&mut found.changes, plan, &LineSource::in_pack(writer, &pack))?;
+        count_what_goes(&mut found.changes, plan, &LineSource::in_pack(writer.store(), &pack))?;
         let unsaved = match intent.made_by.filter(|id| timeline.get(id).is_some()) {
             // Files that the restore being taken back brought are in the checkpoint that they came from.
             Some(id) => {
-                let made = changes_in(writer, Some(&writer.snapshot(&id)?), &capture, scope)?;
+                let made = changes_in(writer, Some(&writer.store().snapshot(&id)?), &capture, scope)?;
                 let differing: HashSet<&WorkspacePath> = made.changes.iter().map(|change| &change.path).collect();
                 found.changes.iter().filter(|change| differing.contains(&change.path)).count()
             }
@@ -88,16 +88,20 @@ impl Workspace {
             kind: Some(Kind::Safety),
             ..SaveRequest::default()
         };
-        let (mut record, mut state) = self.describe(writer, &request, now, timeline, &capture, &found)?;
+        let (mut record, mut state) = self.describe(writer.store(), &request, now, timeline, &capture, &found)?;
         state.git = git;
         record.scope = scope.clone();
         let sequence = record.sequence;
         let unpublished = writer.build(pack, &snapshot, &state, record)?;
-        let id = writer.publish(unpublished)?;
+        let checkpoint = writer.publish_safety(unpublished)?;
         let message = request.message.unwrap_or_default();
-        self.emit(writer, Event::CheckpointCreated { checkpoint: id, kind: "safety".into(), message }, now)?;
+        self.emit(
+            writer,
+            Event::CheckpointCreated { checkpoint: checkpoint.id(), kind: "safety".into(), message },
+            now,
+        )?;
         let seen = (*scope == Scope::Whole).then_some(capture);
-        Ok(Safety { id, sequence, unsaved, seen })
+        Ok(Safety { checkpoint, sequence, unsaved, seen })
     }
 
     /// Writes the stat cache for the next scan while `act` writes files, concurrently if there are many files. If the
@@ -144,7 +148,7 @@ fn trees_above(root: &Directory, path: &WorkspacePath) -> Vec<[u8; 20]> {
 fn changes_in(writer: &Writer, standing: Option<&Snapshot>, capture: &Capture, scope: &Scope) -> Result<Comparison> {
     let old = standing.map_or(Tree::Empty, |snapshot| Tree::Stored(*snapshot));
     let new = Tree::Scanned(&capture.scan.root, capture.mode_defaults);
-    let mut found = compare_within(scope, Some(writer), old, new)?;
+    let mut found = compare_within(scope, Some(writer.store()), old, new)?;
     // A scan of some paths says nothing about other paths.
     found.changes.retain(|change| scope.contains(&change.path));
     found.left_out.retain(|path| scope.contains(path));
@@ -176,7 +180,8 @@ fn safety_message(writer: &Writer, timeline: &Timeline, intent: &Intent) -> Resu
     };
     let target = intent.origin.unwrap_or(intent.request.target);
     // The restore that an undo takes back may be of a checkpoint that was deleted.
-    let message = timeline.get(&target).map(|entry| writer.summary(entry)).transpose()?.map(|found| found.message);
+    let message =
+        timeline.get(&target).map(|entry| writer.store().summary(entry)).transpose()?.map(|found| found.message);
     let first = message.as_deref().and_then(|message| message.lines().next()).unwrap_or_default();
     let short: String = first.chars().take(60).collect();
     // Without quotes: the front ends add them.

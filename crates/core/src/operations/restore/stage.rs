@@ -43,7 +43,7 @@ enum IfThere {
 
 /// The moment at which a staged file becomes durable.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Durability {
+pub(super) enum StageDurability {
     /// As soon as it is written.
     Synced,
     /// Together with all other files.
@@ -115,10 +115,10 @@ impl Workspace {
 
     fn make_stage(&self, writer: &Writer, plan: &RestorePlan, areas: &[Area]) -> Result<Stage> {
         for area in areas {
-            self.make_area(writer.layout(), area, IfThere::Fail)?;
+            self.make_area(writer.store().layout(), area, IfThere::Fail)?;
         }
         let stage = self.open_stage(writer, areas.to_vec())?;
-        self.fill(writer, &plan.steps, &stage)?;
+        self.fill(writer.store(), &plan.steps, &stage)?;
         Ok(stage)
     }
 
@@ -149,7 +149,7 @@ impl Workspace {
     }
 
     fn open_stage(&self, writer: &Writer, areas: Vec<Area>) -> Result<Stage> {
-        let open = |area: &Area| self.open_area(writer.layout(), area).map(Some);
+        let open = |area: &Area| self.open_area(writer.store().layout(), area).map(Some);
         let directories = areas.iter().map(open).collect::<Result<_>>()?;
         Ok(Stage { areas, directories })
     }
@@ -158,8 +158,8 @@ impl Workspace {
     pub(super) fn open_stage_again(&self, writer: &Writer, areas: &[Area]) -> Result<Stage> {
         let open = |area: &Area| {
             let open = || {
-                let made = self.make_area(writer.layout(), area, IfThere::Use);
-                made.and_then(|()| self.open_area(writer.layout(), area))
+                let made = self.make_area(writer.store().layout(), area, IfThere::Use);
+                made.and_then(|()| self.open_area(writer.store().layout(), area))
             };
             match (Attempt::Again.insist(open, refusal_in), area) {
                 (Err(error), Area::Workspace { .. }) if refusal_in(&error).is_some() => Ok(None),
@@ -193,7 +193,7 @@ impl Workspace {
 
     /// Finds an area for each step from which its file can be renamed: in the store, or at the top of its mount.
     fn choose_areas(&self, writer: &Writer, steps: &mut [Step], sequence: u64) -> Result<Vec<Area>> {
-        let layout = writer.layout();
+        let layout = writer.store().layout();
         private::make_directories(&layout.stage()).or_fail("create", layout.stage())?;
         let store = Dir::open(&layout.stage()).or_fail("open", layout.stage())?;
         let mut areas = vec![Area::Store { name: format!("{sequence}") }];
@@ -270,7 +270,7 @@ impl Workspace {
 
     fn fill(&self, store: &Store, steps: &[Step], stage: &Stage) -> Result<()> {
         let staged = staged(steps);
-        let durability = if staged.len() <= FEW { Durability::Synced } else { Durability::Later };
+        let durability = if staged.len() <= FEW { StageDurability::Synced } else { StageDurability::Later };
         let fill_one = |reader: &mut ObjectReader, (number, step): &(usize, &Step)| {
             self.stage_one(store, reader, *number, step, stage, durability)
         };
@@ -318,7 +318,7 @@ impl Workspace {
         number: usize,
         step: &Step,
         stage: &Stage,
-        durability: Durability,
+        durability: StageDurability,
     ) -> Result<()> {
         let directory = stage.directory(step)?;
         let name = slot(number);
@@ -343,8 +343,8 @@ impl Workspace {
                 private::check_length(&file, length).or_fail("prepare", &path)?;
                 self.dress(step, &file, mode).or_fail("prepare", &path)?;
                 match durability {
-                    Durability::Synced => directory.sync_own(&file).or_fail("sync", &path),
-                    Durability::Later => Ok(()),
+                    StageDurability::Synced => directory.sync_own(&file).or_fail("sync", &path),
+                    StageDurability::Later => Ok(()),
                 }
             }
             _ => Ok(()),
@@ -422,9 +422,9 @@ impl Workspace {
     }
 
     fn clear_area(&self, writer: &Writer, area: &Area) -> Result<()> {
-        let path = self.area_path(writer.layout(), area);
+        let path = self.area_path(writer.store().layout(), area);
         let parent = match area {
-            Area::Store { .. } => open_if_there(&writer.layout().stage())?,
+            Area::Store { .. } => open_if_there(&writer.store().layout().stage())?,
             Area::Workspace { parent, .. } => self.open_existing(parent)?,
         };
         let Some(parent) = parent else { return Ok(()) };

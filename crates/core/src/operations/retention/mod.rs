@@ -110,7 +110,7 @@ impl Workspace {
     /// Deletes checkpoints. Feature checkpoints are deleted only by force. Returns the deleted checkpoints, in the
     /// order given.
     pub fn delete(&self, ids: &[CheckpointId], force: bool, now: Timestamp) -> Result<Vec<CheckpointId>> {
-        self.told(self.delete_now(ids, force, now), now)
+        self.report_failure(self.delete_now(ids, force, now), now)
     }
 
     fn delete_now(&self, ids: &[CheckpointId], force: bool, now: Timestamp) -> Result<Vec<CheckpointId>> {
@@ -160,12 +160,12 @@ impl Workspace {
 
     /// Protects a checkpoint from retention.
     pub fn pin(&self, id: &CheckpointId, now: Timestamp) -> Result<Checkpoint> {
-        self.told(self.change_pin(id, now, Writer::pin), now)
+        self.report_failure(self.change_pin(id, now, Writer::pin), now)
     }
 
     /// Makes a checkpoint subject to retention again.
     pub fn unpin(&self, id: &CheckpointId, now: Timestamp) -> Result<Checkpoint> {
-        self.told(self.change_pin(id, now, Writer::unpin), now)
+        self.report_failure(self.change_pin(id, now, Writer::unpin), now)
     }
 
     fn change_pin(
@@ -224,7 +224,7 @@ impl Workspace {
 
     /// Applies the retention policy, and reclaims the space of all deleted checkpoints.
     pub fn prune(&self, now: Timestamp) -> Result<Pruned> {
-        self.told(self.prune_now(now), now)
+        self.report_failure(self.prune_now(now), now)
     }
 
     fn prune_now(&self, now: Timestamp) -> Result<Pruned> {
@@ -232,13 +232,13 @@ impl Workspace {
             return Ok(Pruned::default());
         }
         let (writer, _) = self.writer(now)?;
-        let bytes_before = writer.bytes()?;
-        let before = writer.retention_notes();
+        let bytes_before = writer.store().bytes()?;
+        let before = writer.store().retention_notes();
         let mut notes = before.clone();
         let timeline = writer.timeline()?;
         let when = self.when(&notes, &timeline, now);
         let mut verdicts = plan::plan(&timeline, self.settings(), &when);
-        unsaved::spare_by_contents(&writer, &timeline, &mut verdicts, &self.settings().retention, &when);
+        unsaved::spare_by_contents(writer.store(), &timeline, &mut verdicts, &self.settings().retention, &when);
         let mut deleted = self.forget_rejected(&writer, &timeline, &verdicts)?;
         let mut lack = lack_of_room(writer.compact())?;
         lack = lack.or(lack_of_room(writer.condense())?);
@@ -259,7 +259,7 @@ impl Workspace {
         let mut not_applied = self.suspended(&when);
         not_applied.extend(limit.map(NotApplied::from));
         let kept = writer.timeline()?.entries().len();
-        let bytes_after = writer.bytes()?;
+        let bytes_after = writer.store().bytes()?;
         match lack {
             // Nothing was reclaimed, and this is the reason.
             Some(error) if deleted.is_empty() && bytes_after >= bytes_before => Err(error),
@@ -270,17 +270,17 @@ impl Workspace {
     /// Applies the policy after a save. Deleted checkpoints are gone at once. Their space is reclaimed when packs are
     /// merged. Returns the limits that were not applied.
     pub(crate) fn retain(&self, writer: &Writer, now: Timestamp) -> Result<Vec<NotApplied>> {
-        let before = writer.retention_notes();
+        let before = writer.store().retention_notes();
         let mut notes = before.clone();
         let timeline = writer.timeline()?;
         let limits = &self.settings().retention;
         let when = self.when(&notes, &timeline, now);
         let mut verdicts = plan::plan(&timeline, self.settings(), &when);
-        unsaved::spare_by_neighbours(writer, &timeline, &mut verdicts, limits, &when, &mut notes.unsaved);
+        unsaved::spare_by_neighbours(writer.store(), &timeline, &mut verdicts, limits, &when, &mut notes.unsaved);
         let mut deleted = self.forget_rejected(writer, &timeline, &verdicts)?;
         let mut not_applied = self.suspended(&when);
         if let Some(max) = limits.max_bytes
-            && writer.bytes()? > max
+            && writer.store().bytes()? > max
         {
             if notes.limit.is_none_or(|limit| !limit.is_good_for(max, now)) {
                 let (removed, limit) = self.shrink_roughly(writer, &when, max)?;
@@ -353,10 +353,10 @@ impl Workspace {
     fn shrink(&self, writer: &Writer, when: &When) -> Result<(Vec<CheckpointId>, Option<LimitNote>)> {
         let mut deleted = Vec::new();
         let Some(max) = self.settings().retention.max_bytes else { return Ok((deleted, None)) };
-        while writer.bytes()? > max {
+        while writer.store().bytes()? > max {
             let timeline = writer.timeline()?;
-            let unexplained = limit::unexplained_bytes(writer, &timeline).unwrap_or(0);
-            match self.fit(writer, &timeline, when, max, unexplained)? {
+            let unexplained = limit::unexplained_bytes(writer.store(), &timeline).unwrap_or(0);
+            match self.fit(writer.store(), &timeline, when, max, unexplained)? {
                 Fit::Never { needed } => return Ok((deleted, Some(when.limit_note(max, needed)))),
                 Fit::Without(going) if going.is_empty() => break,
                 Fit::Without(going) => deleted.extend(self.forget_by_id(writer, &timeline, &going)?),
@@ -371,11 +371,11 @@ impl Workspace {
     /// quick.
     fn shrink_roughly(&self, writer: &Writer, when: &When, max: u64) -> Result<(Vec<CheckpointId>, Option<LimitNote>)> {
         writer.compact()?;
-        if writer.bytes()? <= max {
+        if writer.store().bytes()? <= max {
             return Ok((Vec::new(), None));
         }
         let timeline = writer.timeline()?;
-        match self.fit(writer, &timeline, when, max, 0)? {
+        match self.fit(writer.store(), &timeline, when, max, 0)? {
             Fit::Never { needed } => Ok((Vec::new(), Some(when.limit_note(max, needed)))),
             Fit::Without(going) => {
                 let deleted = self.forget_by_id(writer, &timeline, &going)?;
@@ -435,7 +435,7 @@ fn keep_notes(writer: &Writer, before: &RetentionNotes, notes: &RetentionNotes) 
 
 /// Discards the note that a limit could not be met: the set of checkpoints that must stay has changed.
 fn look_at_limit_again(writer: &Writer) {
-    let before = writer.retention_notes();
+    let before = writer.store().retention_notes();
     keep_notes(writer, &before, &RetentionNotes { limit: None, ..before.clone() });
 }
 

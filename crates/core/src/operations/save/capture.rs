@@ -138,12 +138,12 @@ impl Workspace {
             return Err(Error::UnknownPath { path: missing.clone(), place: "the workspace".into() });
         }
         let surroundings = self.surroundings();
-        let cache = self.stat_cache(writer, timeline);
+        let cache = self.stat_cache(writer.store(), timeline);
         let mut named = self.named_paths(timeline);
         named.extend(include.iter().cloned());
         named.sort();
         named.dedup();
-        let known = StoreKnowledge::of_current(writer, timeline)?;
+        let known = StoreKnowledge::of_current(writer.store(), timeline)?;
         let sources = known.sources(&surroundings, &named, &Scope::Whole, cache.as_ref());
         let scan = self.scan_into(&sources, pack)?;
         self.capture_of(writer, timeline, scan, surroundings, include)
@@ -162,7 +162,7 @@ impl Workspace {
         let standing = || timeline.current().and_then(TimelineEntry::record).map(|record| record.modes);
         let mode_defaults = scan.id_defaults().or_else(standing).unwrap_or_else(|| commonest_modes(&scan));
         let included = self.included_paths(timeline, include);
-        let is_anew = writer.is_distrusted();
+        let is_anew = writer.store().is_distrusted();
         Ok(Capture { scan, is_anew, mode_defaults, surroundings, included, git_changes: OnceLock::new() })
     }
 
@@ -221,7 +221,7 @@ impl Workspace {
             index: capture.index(),
             git_changes: capture.known_git_changes().cloned(),
         };
-        let path = writer.layout().stat_cache();
+        let path = writer.store().layout().stat_cache();
         let scan = &capture.scan;
         StatCache::write(&path, &scan.root, base, scan.started, scan.cache.as_ref()).or_fail("write", path)
     }

@@ -116,7 +116,7 @@ impl Workspace {
             let (writer, now) = self.writer_at(&clock)?;
             self.save_locked(&writer, request, Unchanged::AsRequested, now)
         };
-        self.told(save(), clock.now())
+        self.report_failure(save(), clock.now())
     }
 
     pub(crate) fn save_locked(
@@ -128,8 +128,8 @@ impl Workspace {
     ) -> Result<Saved> {
         match self.save_once(writer, request, unchanged, now) {
             // Damage in earlier checkpoints must not prevent a save.
-            Err(Error::StoreDamaged { .. }) if !writer.is_distrusted() => {
-                writer.distrust();
+            Err(Error::StoreDamaged { .. }) if !writer.store().is_distrusted() => {
+                writer.store().distrust();
                 self.save_once(writer, request, unchanged, now)
             }
             done => done,
@@ -139,12 +139,12 @@ impl Workspace {
     fn save_once(&self, writer: &Writer, request: &SaveRequest, unchanged: Unchanged, now: Timestamp) -> Result<Saved> {
         let timeline = writer.timeline()?;
         let current = timeline.current();
-        let standing = writer.standing(&timeline)?;
+        let standing = writer.store().current_snapshot(&timeline)?;
         self.retire_excludes(writer)?;
 
         let pack = writer.start_pack();
         let mut capture = self.capture(writer, &timeline, &request.include, &pack)?;
-        let is_much = pack.settle().or_fail("write into", writer.layout().packs())?;
+        let is_much = pack.settle().or_fail("write into", writer.store().layout().packs())?;
         let snapshot = writer.write_snapshot(&pack, &mut capture.scan.root, &capture.mode_defaults)?;
         let is_unchanged = standing.as_ref() == Some(&snapshot);
         if let (true, Some(entry)) = (is_unchanged, current)
@@ -157,7 +157,7 @@ impl Workspace {
         let compare = || self.changes_against(writer, standing.as_ref(), &capture, &pack);
         // If much is new, comparing it with the user repository takes a while, too.
         let changes = if is_much { threads::beside(compare, || capture.git_state()).0 } else { compare() }?;
-        let (record, state) = self.describe(writer, request, now, &timeline, &capture, &changes)?;
+        let (record, state) = self.describe(writer.store(), request, now, &timeline, &capture, &changes)?;
         self.refuse_if_stopped()?;
         let unpublished = writer.build(pack, &snapshot, &state, record)?;
         let id = writer.publish(unpublished)?;
@@ -169,7 +169,7 @@ impl Workspace {
         let timeline = writer.timeline()?;
         let entry = timeline.get(&id).ok_or_else(|| Error::Internal("a published checkpoint is not there".into()))?;
         self.remember_scan(writer, &capture, entry)?;
-        let checkpoint = writer.new_checkpoint(entry, state)?;
+        let checkpoint = writer.store().new_checkpoint(entry, state)?;
         let created = Event::CheckpointCreated {
             checkpoint: id,
             kind: checkpoint.kind.to_string(),
@@ -198,7 +198,7 @@ impl Workspace {
         Ok(Saved {
             created: false,
             not_applied: Vec::new(),
-            checkpoint: writer.checkpoint(entry)?,
+            checkpoint: writer.store().checkpoint(entry)?,
             is_first: false,
             largest: Vec::new(),
             bytes: capture.bytes(),
@@ -220,8 +220,8 @@ impl Workspace {
     ) -> Result<Comparison> {
         let old = standing.map_or(Tree::Empty, |snapshot| Tree::Stored(*snapshot));
         let new = Tree::Scanned(&capture.scan.root, capture.mode_defaults);
-        let mut found = compare(Some(writer), old, new)?;
-        count_lines(&mut found.changes, &LineSource::in_pack(writer, pack))?;
+        let mut found = compare(Some(writer.store()), old, new)?;
+        count_lines(&mut found.changes, &LineSource::in_pack(writer.store(), pack))?;
         Ok(found)
     }
 }

@@ -2,14 +2,14 @@
 
 use std::cmp::Ordering;
 
-use super::{CachedEntry, CachedNode, Record, StatCache};
+use super::{CachedDirectory, CachedEntry, CachedNode, StatCache};
 use crate::model::{Directory, Entry, Node, WorkspacePath};
 
 impl StatCache {
     /// Returns the files and symlinks that were changed, added or removed since the cache was written, in order.
     /// Returns `None` if there are more than `most`.
     pub(crate) fn differences(&self, scanned: &Directory, most: usize) -> Option<Vec<WorkspacePath>> {
-        let mut search = Search { cache: self, most, found: Vec::new() };
+        let mut search = DifferenceSearch { cache: self, most, found: Vec::new() };
         search.directories(&WorkspacePath::root(), self.root(), Some(scanned))?;
         search.found.sort();
         search.found.dedup();
@@ -17,16 +17,21 @@ impl StatCache {
     }
 }
 
-struct Search<'c> {
+struct DifferenceSearch<'c> {
     cache: &'c StatCache,
     most: usize,
     found: Vec<WorkspacePath>,
 }
 
-impl<'c> Search<'c> {
-    fn directories(&mut self, path: &WorkspacePath, old: Option<Record<'c>>, new: Option<&Directory>) -> Option<()> {
+impl<'c> DifferenceSearch<'c> {
+    fn directories(
+        &mut self,
+        path: &WorkspacePath,
+        old: Option<CachedDirectory<'c>>,
+        new: Option<&Directory>,
+    ) -> Option<()> {
         if let (Some(old), Some(new)) = (&old, new)
-            && new.place() == Some(old.place)
+            && new.cache_offset() == Some(old.place)
         {
             return Some(());
         }

@@ -12,7 +12,7 @@ use std::{path::Path, sync::Arc};
 
 use xxhash_rust::xxh3::xxh3_64;
 
-pub(super) use record::{CachedEntry, CachedNode, Record};
+pub(super) use record::{CachedDirectory, CachedEntry, CachedNode};
 use record::{Reader, push_stamp};
 
 use crate::{
@@ -106,13 +106,13 @@ impl StatCache {
         &self.base
     }
 
-    pub(super) fn root(&self) -> Option<Record<'_>> {
+    pub(super) fn root(&self) -> Option<CachedDirectory<'_>> {
         self.record(self.header.root)
     }
 
     /// Returns the record at this offset.
-    pub(super) fn record(&self, place: u64) -> Option<Record<'_>> {
-        Record::parse(&self.bytes, place)
+    pub(super) fn record(&self, place: u64) -> Option<CachedDirectory<'_>> {
+        CachedDirectory::parse(&self.bytes, place)
     }
 }
 

@@ -9,7 +9,7 @@ use crate::model::{
 
 /// A record in the cache's bytes. Its entries are parsed only on request.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::scan) struct Record<'a> {
+pub(in crate::scan) struct CachedDirectory<'a> {
     pub(in crate::scan) place: u64,
     pub(in crate::scan) stamp: Stamp,
     pub(in crate::scan) fingerprint: u64,
@@ -62,7 +62,7 @@ const SYMLINK: u8 = 2;
 const DIRECTORY: u8 = 3;
 const SKIPPED: u8 = 4;
 
-impl<'a> Record<'a> {
+impl<'a> CachedDirectory<'a> {
     pub(super) fn parse(bytes: &'a [u8], place: u64) -> Option<Self> {
         let mut reader = Reader(bytes.get(usize::try_from(place).ok()?..)?);
         let length = reader.u32()? as usize;

@@ -101,7 +101,7 @@ impl Encoder {
     /// summary.
     fn directory(&mut self, directory: &Directory) -> (u64, Summary) {
         if self.keeps_places
-            && let Some(place) = directory.place()
+            && let Some(place) = directory.cache_offset()
         {
             return (place, directory.summary());
         }

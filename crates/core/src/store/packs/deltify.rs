@@ -84,7 +84,7 @@ fn is_condensed(packs: &[PathBuf], needed: usize) -> bool {
     }
 }
 
-struct Candidate {
+struct DeltaCandidate {
     id: ObjectId,
     kind: ObjectKind,
     bytes: Vec<u8>,
@@ -93,7 +93,7 @@ struct Candidate {
 
 fn put_share(store: &Store, share: &[Needed], packs: &[PathBuf], writer: &PackWriter) -> Result<(), Problem> {
     let reader = store.reader();
-    let mut window: Vec<Candidate> = Vec::new();
+    let mut window: Vec<DeltaCandidate> = Vec::new();
     for object in share {
         if object.kind == ObjectKind::Blob && reader.size(&object.id)? > LARGE && put_as_it_is(object, packs, writer)? {
             continue;
@@ -112,14 +112,18 @@ fn put_share(store: &Store, share: &[Needed], packs: &[PathBuf], writer: &PackWr
         if window.len() == WINDOW {
             window.remove(0);
         }
-        window.push(Candidate { id: object.id, kind: object.kind, bytes, depth });
+        window.push(DeltaCandidate { id: object.id, kind: object.kind, bytes, depth });
     }
     Ok(())
 }
 
 /// Returns the smallest delta that is worth it, with its base.
-fn best_delta<'a>(window: &'a [Candidate], kind: ObjectKind, bytes: &[u8]) -> Option<(&'a Candidate, Vec<u8>)> {
-    let mut best: Option<(&Candidate, Vec<u8>)> = None;
+fn best_delta<'a>(
+    window: &'a [DeltaCandidate],
+    kind: ObjectKind,
+    bytes: &[u8],
+) -> Option<(&'a DeltaCandidate, Vec<u8>)> {
+    let mut best: Option<(&DeltaCandidate, Vec<u8>)> = None;
     for base in window.iter().rev().filter(|base| base.kind == kind && base.depth < MAX_DEPTH) {
         let most = best.as_ref().map_or((bytes.len() / 2).saturating_sub(20), |(_, delta)| delta.len() - 1);
         // A base that is so much longer or shorter has too little in common.

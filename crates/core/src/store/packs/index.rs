@@ -88,21 +88,25 @@ impl KnownObjects {
 
 /// One object of a new pack.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::store) struct IndexEntry {
+pub(in crate::store) struct PackIndexEntry {
     pub(in crate::store) id: ObjectId,
     pub(super) crc32: u32,
     pub(in crate::store) offset: u64,
 }
 
 /// Sorts entries in the order of the index.
-pub(in crate::store) fn sort_entries(entries: &mut [IndexEntry]) {
+pub(in crate::store) fn sort_entries(entries: &mut [PackIndexEntry]) {
     // The first bytes nearly always decide the order.
-    let start = |entry: &IndexEntry| entry.id.as_slice().first_chunk().map_or(0, |start| u64::from_be_bytes(*start));
+    let start =
+        |entry: &PackIndexEntry| entry.id.as_slice().first_chunk().map_or(0, |start| u64::from_be_bytes(*start));
     entries.sort_unstable_by(|a, b| start(a).cmp(&start(b)).then_with(|| a.id.cmp(&b.id)));
 }
 
 /// Returns the index, version 2, of a pack with these objects.
-pub(in crate::store) fn encode_index(mut entries: Vec<IndexEntry>, pack_checksum: &ObjectId) -> io::Result<Vec<u8>> {
+pub(in crate::store) fn encode_index(
+    mut entries: Vec<PackIndexEntry>,
+    pack_checksum: &ObjectId,
+) -> io::Result<Vec<u8>> {
     sort_entries(&mut entries);
     let mut out = Vec::with_capacity(8 + 1024 + entries.len() * 28 + 40);
     out.extend_from_slice(b"\xfftOc\x00\x00\x00\x02");

@@ -11,7 +11,7 @@ use std::{
 use gix_hash::ObjectId;
 
 use super::{
-    index::{IndexEntry, encode_index},
+    index::{PackIndexEntry, encode_index},
     pack::PackWriter,
 };
 use crate::disk::private;
@@ -119,12 +119,12 @@ fn copy_needed(store: &Store, pack: &Path, needed: &HashSet<ObjectId>, writer: &
     Ok(true)
 }
 
-struct Candidate {
+struct MergeCandidate {
     pack: PathBuf,
     bytes: u64,
 }
 
-fn candidates(layout: &Layout) -> io::Result<Vec<Candidate>> {
+fn candidates(layout: &Layout) -> io::Result<Vec<MergeCandidate>> {
     let directory = layout.packs();
     let mut packs = Vec::new();
     for name in private::names(&directory)? {
@@ -135,7 +135,7 @@ fn candidates(layout: &Layout) -> io::Result<Vec<Candidate>> {
             && !private::exists(&pack.with_extension("keep"))
             && let Some(bytes) = private::size(&pack)?
         {
-            packs.push(Candidate { pack, bytes });
+            packs.push(MergeCandidate { pack, bytes });
         }
     }
     packs.sort_by_key(|candidate| candidate.bytes);
@@ -143,7 +143,7 @@ fn candidates(layout: &Layout) -> io::Result<Vec<Candidate>> {
 }
 
 /// Returns the smaller packs. A large pack is copied again only when as many bytes have accumulated beside it.
-fn choose(packs: Vec<Candidate>) -> Vec<PathBuf> {
+fn choose(packs: Vec<MergeCandidate>) -> Vec<PathBuf> {
     let mut chosen = Vec::new();
     let mut total = 0;
     for candidate in packs {
@@ -226,7 +226,7 @@ fn copy_entries(
     start: u64,
     needed: Option<&HashSet<ObjectId>>,
     seen: &mut HashSet<gix_hash::ObjectId>,
-    entries: &mut Vec<IndexEntry>,
+    entries: &mut Vec<PackIndexEntry>,
     body: &mut Vec<u8>,
 ) -> io::Result<Option<u64>> {
     let Some((data, index)) = open(pack) else { return Ok(None) };
@@ -248,7 +248,7 @@ fn copy_entries(
     let mut length = 0;
     for (id, crc32, bytes) in copies {
         if needed.is_none_or(|needed| needed.contains(&id)) && seen.insert(id) {
-            entries.push(IndexEntry { id, crc32, offset: start + length });
+            entries.push(PackIndexEntry { id, crc32, offset: start + length });
             body.extend_from_slice(bytes);
             length += bytes.len() as u64;
         }

@@ -19,7 +19,7 @@ use gix_hash::ObjectId;
 use gix_hashtable::{HashMap, HashSet};
 use gix_pack::data::entry::Header;
 
-use super::index::{IndexEntry, KnownObjects, encode_index, sort_entries};
+use super::index::{KnownObjects, PackIndexEntry, encode_index, sort_entries};
 use crate::store::{
     Layout,
     compress::{compress, compress_well, stream_level},
@@ -51,7 +51,7 @@ struct Body {
     memory: Vec<u8>,
     file: Option<(File, PathBuf)>,
     length: u64,
-    entries: Vec<IndexEntry>,
+    entries: Vec<PackIndexEntry>,
     positions: HashMap<ObjectId, usize>,
     /// The number of lines of each entry; `None` if they were not counted, because it is not text or too large.
     lines: Vec<Option<u64>>,
@@ -120,10 +120,10 @@ impl PackWriter {
 
     /// Returns whether an object is neither in this pack nor in an earlier one. Marks it as added.
     fn is_new(&self, id: ObjectId) -> io::Result<bool> {
-        Ok(!self.known()?.contains(&id) && self.seen.lock().unwrap_or_else(PoisonError::into_inner).insert(id))
+        Ok(!self.known_objects()?.contains(&id) && self.seen.lock().unwrap_or_else(PoisonError::into_inner).insert(id))
     }
 
-    fn known(&self) -> io::Result<&KnownObjects> {
+    fn known_objects(&self) -> io::Result<&KnownObjects> {
         match self.known.get() {
             Some(known) => Ok(known),
             None => {
@@ -138,7 +138,7 @@ impl PackWriter {
     pub(crate) fn holds(&self, id: &[u8; 20]) -> io::Result<bool> {
         let id = crate::store::objects::object_id(id);
         let is_here = self.seen.lock().unwrap_or_else(PoisonError::into_inner).contains(&id);
-        Ok(is_here || self.known()?.contains(&id))
+        Ok(is_here || self.known_objects()?.contains(&id))
     }
 
     fn put_stream(&self, file: &File, length: u64) -> io::Result<Option<ObjectId>> {
@@ -316,7 +316,7 @@ impl Body {
     fn push_entry(&mut self, id: ObjectId, crc32: u32, lines: Option<u64>) {
         self.lines.push(lines);
         self.positions.insert(id, self.entries.len());
-        self.entries.push(IndexEntry { id, crc32, offset: self.length });
+        self.entries.push(PackIndexEntry { id, crc32, offset: self.length });
     }
 
     fn push_bytes(&mut self, bytes: &[u8]) -> io::Result<()> {

@@ -10,7 +10,7 @@ use std::{
 
 use gix_hash::ObjectId;
 
-use super::index::{IndexEntry, encode_index};
+use super::index::{PackIndexEntry, encode_index};
 use crate::disk::private;
 use crate::store::{
     Layout,
@@ -83,7 +83,7 @@ impl<'a> EntryReader<'a> {
     }
 
     /// Returns the object at `offset` and the length of its entry. Returns `None` if it can't be read.
-    fn read(&mut self, offset: u64, end: u64) -> io::Result<Option<(IndexEntry, u64)>> {
+    fn read(&mut self, offset: u64, end: u64) -> io::Result<Option<(PackIndexEntry, u64)>> {
         use gix_pack::data::entry::Header;
         let Ok(entry) = self.data.entry(offset) else { return Ok(None) };
         match entry.header {
@@ -96,7 +96,7 @@ impl<'a> EntryReader<'a> {
     }
 
     /// Reads an object that is a delta of others in the same pack.
-    fn read_delta(&mut self, entry: gix_pack::data::Entry, offset: u64) -> io::Result<Option<(IndexEntry, u64)>> {
+    fn read_delta(&mut self, entry: gix_pack::data::Entry, offset: u64) -> io::Result<Option<(PackIndexEntry, u64)>> {
         let data_offset = entry.data_offset;
         let nothing_elsewhere = |_: &gix_hash::oid, _: &mut Vec<u8>| Ok(None);
         let cache = &mut gix_pack::cache::Never;
@@ -107,7 +107,7 @@ impl<'a> EntryReader<'a> {
         let Some(raw) = self.data.entry_slice(offset..offset + length) else { return Ok(None) };
         let mut hasher = start_hash(kind, self.bytes.len() as u64);
         hasher.update(&self.bytes);
-        Ok(Some((IndexEntry { id: finish_hash(hasher)?, crc32: crc32fast::hash(raw), offset }, length)))
+        Ok(Some((PackIndexEntry { id: finish_hash(hasher)?, crc32: crc32fast::hash(raw), offset }, length)))
     }
 }
 
@@ -117,7 +117,7 @@ fn read_plain(
     kind: ObjectKind,
     offset: u64,
     end: u64,
-) -> io::Result<Option<(IndexEntry, u64)>> {
+) -> io::Result<Option<(PackIndexEntry, u64)>> {
     let Some(compressed) = data.entry_slice(entry.data_offset..end) else { return Ok(None) };
     let mut decoder = flate2::bufread::ZlibDecoder::new(compressed);
     let mut hasher = start_hash(kind, entry.decompressed_size);
@@ -135,5 +135,5 @@ fn read_plain(
     let Some(raw) = data.entry_slice(offset..offset + length).filter(|_| total == entry.decompressed_size) else {
         return Ok(None);
     };
-    Ok(Some((IndexEntry { id: finish_hash(hasher)?, crc32: crc32fast::hash(raw), offset }, length)))
+    Ok(Some((PackIndexEntry { id: finish_hash(hasher)?, crc32: crc32fast::hash(raw), offset }, length)))
 }

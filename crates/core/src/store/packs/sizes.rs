@@ -9,7 +9,7 @@ use gix_hash::ObjectId;
 use gix_pack::data::entry::Header;
 
 use super::merge;
-use crate::store::{Store, objects::object_id, reachable::Walk};
+use crate::store::{Store, objects::object_id, reachable::ReachableWalk};
 use crate::{
     disk::private,
     error::{Result, While},
@@ -34,7 +34,7 @@ pub(crate) struct PackedSizes<'s> {
     /// Objects in packs that the user asked git to keep. They take their space in any case.
     kept: HashSet<ObjectId>,
     counted: HashSet<ObjectId>,
-    walk: Walk,
+    walk: ReachableWalk,
     bytes: u64,
 }
 
@@ -50,7 +50,7 @@ impl<'s> PackedSizes<'s> {
             }
             let bytes = private::bytes_below(store.layout().root())?.saturating_sub(of_checkpoints) + PACK_BYTES;
             let kept = merge::kept_objects(store.layout())?;
-            Ok(Self { store, packed, kept, counted: HashSet::new(), walk: Walk::new(store), bytes })
+            Ok(Self { store, packed, kept, counted: HashSet::new(), walk: ReachableWalk::new(store), bytes })
         };
         read().or_fail("measure", store.layout().root())
     }
