@@ -239,7 +239,7 @@ fn on_deleted_branch(wanted: &str, other: &str, is_packed: bool) -> (TestWorkspa
     (ws, saved)
 }
 
-/// A file and a directory of one name among the refs: git gave up on such a repository.
+/// Regression: a restore could leave a ref and a directory of refs with the same name, and git rejected the repository.
 #[test]
 fn a_branch_name_that_conflicts_with_another_branch_is_refused() {
     for (wanted, other) in [("x", "x/y"), ("x", "x/y/z"), ("x/y", "x"), ("x/y/z", "x")] {
