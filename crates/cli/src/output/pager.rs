@@ -26,8 +26,8 @@ fn input(text: &str) -> io::Result<std::fs::File> {
 }
 
 fn command(pager: &OsStr) -> Command {
-    // The shell survives Ctrl-C, so that only the pager reacts to it. The options of `less` are those that git uses: exit
-    // if the text fits on one screen, pass colours through, and leave the text on the screen.
+    // The shell survives Ctrl-C, so that only the pager reacts to it. The options of `less` are those that git uses:
+    // exit if the text fits on one screen, pass colours through, and leave the text on the screen.
     let mut script = OsString::from("trap : INT; : ${LESS=FRX}; export LESS\n");
     script.push(pager);
     // A shell returns 127 if it does not find the pager. Then nothing was read.
