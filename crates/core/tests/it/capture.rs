@@ -30,7 +30,7 @@ fn git_reads_exactly_what_is_on_disk() {
 }
 
 #[test]
-fn an_unchanged_workspace_makes_no_checkpoint() {
+fn a_save_without_changes_creates_no_checkpoint() {
     let ws = TestWorkspace::new();
     ws.write("a", "1\n");
     let first = ws.save();

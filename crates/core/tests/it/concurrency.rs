@@ -211,7 +211,7 @@ fn each_worktree_of_a_repository_has_its_own_history() {
     assert_ne!(other.store_directory(), ws.store());
 }
 
-/// A store that is removed while a save is about to lock it is made again.
+/// Another process removes the store right before the save locks it.
 #[test]
 fn a_save_recreates_a_store_that_another_process_removes() {
     let ws = TestWorkspace::new();

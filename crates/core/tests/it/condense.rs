@@ -116,7 +116,7 @@ fn prune_removes_no_pack_if_an_object_is_damaged() {
     bytes[middle] ^= 1;
     std::fs::set_permissions(pack, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
     std::fs::write(pack, bytes).unwrap();
-    // May fail or skip the pack: its sound objects must not be removed with the damaged one.
+    // The prune may fail or skip the pack: its sound objects must not be removed with the damaged one.
     drop(ws.open().prune(ws.now()));
     let after = ws.packs();
     assert!(first.iter().all(|pack| after.contains(pack)), "{first:?} {after:?}");

@@ -215,7 +215,7 @@ fn the_next_save_repairs_a_lost_file() {
 #[test]
 fn prune_after_a_lost_file_removes_nothing_needed() {
     save_after_each_lost_file("a prune and the next save", |ws| {
-        // May fail if the lost file is needed. It then removes nothing.
+        // The prune may fail if it needs the lost file. It then removes nothing.
         let _ = ws.open().prune(ws.now());
     });
 }

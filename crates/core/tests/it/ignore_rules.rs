@@ -294,7 +294,7 @@ fn the_size_limit_does_not_apply_to_rule_files() {
 }
 
 #[test]
-fn a_tracked_file_is_captured_although_it_is_ignored() {
+fn a_tracked_file_is_captured_even_if_ignored() {
     let ws = TestWorkspace::new();
     ws.write("out/tracked.log", "1");
     ws.write("out/other.log", "1");
@@ -309,7 +309,7 @@ fn a_tracked_file_is_captured_although_it_is_ignored() {
 }
 
 #[test]
-fn precious_files_are_captured_although_ignored_but_not_in_ignored_directories() {
+fn precious_files_are_captured_even_if_ignored_but_not_in_ignored_directories() {
     let ws = TestWorkspace::new();
     ws.write(".gitignore", ".env*\n.envrc\n/dist\n*.pem\n");
     for path in [".env", ".env.local", ".envrc", "sub/.env", "dist/.env", "key.pem"] {
@@ -318,7 +318,7 @@ fn precious_files_are_captured_although_ignored_but_not_in_ignored_directories()
     assert_eq!(captured_paths(&ws), [".env", ".env.local", ".envrc", ".gitignore", "sub/.env"]);
     ws.write("backtrail.toml", "[scan]\nprecious = [\"*.pem\"]\n");
     let all = [".env", ".env.local", ".envrc", ".gitignore", "backtrail.toml", "key.pem", "sub/.env"];
-    assert_eq!(captured_paths(&ws), all, "what was precious before stays captured");
+    assert_eq!(captured_paths(&ws), all, "a path that was precious before stays captured");
 }
 
 #[test]

@@ -19,7 +19,7 @@ fn a_directory_that_replaces_a_file_during_a_restore_is_moved_back() {
         assert_eq!(DRIVER.run(&ws.base(), "displaced file one", moves[1], Fault::Kill), Ended::Killed);
         assert!(!ws.exists("file"), "the directory is in the staging area");
         if is_path_taken {
-            ws.write("file", "somebody's\n");
+            ws.write("file", "of another process\n");
         }
         let recovered = ws.open().recover(Way::Forward, ws.now()).unwrap();
         let place = if is_path_taken { "file.kept-1/inside" } else { "file/inside" };

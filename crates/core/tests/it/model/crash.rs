@@ -216,7 +216,7 @@ impl Run {
             prop_assert_eq!(found.parent, self.timeline.standing_id(), "the parent is the previous checkpoint");
             self.record_checkpoint(&found, tree.clone(), None, BTreeMap::new());
             self.timeline.at = Some(id);
-            // The policy runs after each save. The save below removes from the model what it deleted.
+            // The policy runs after each save. The save below updates the model for all of them.
         }
         let saved = self.workspace.save(&request, self.ws.now()).map_err(|error| failed("the save after", error))?;
         self.check_saved(saved.created, &saved.checkpoint, &request)
