@@ -46,7 +46,7 @@ fn crowd_child() {
             "restore" => {
                 let list = workspace.list(&ListFilter::default()).unwrap();
                 let target = &list[round * 7 % list.len()];
-                // The restore may fail: another process may have deleted the checkpoint, or may be writing to the files.
+                // The restore may fail: another process may have deleted the checkpoint, or may write to the files.
                 let request = RestoreRequest { skip_conflicts: true, ..RestoreRequest::whole(target.id) };
                 drop(workspace.restore(&request, now()).inspect_err(|error| println!("{message}: {error}")));
             }
