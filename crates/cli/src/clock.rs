@@ -23,7 +23,7 @@ impl Now {
     }
 
     /// Returns the time for resolving an address of a checkpoint. Only addresses that contain a time depend on the
-    /// zone; all others get UTC.
+    /// zone. All other addresses get UTC.
     pub(crate) fn for_address(&self, word: &str) -> Zoned {
         if word.contains(':') { Zoned::clone(self) } else { self.timestamp.to_zoned(TimeZone::UTC) }
     }

@@ -185,7 +185,7 @@ fn meant_to_list(error: &clap::Error, usage: impl Fn() -> Option<String>) -> Str
     format!("those that changed a path: backtrail list --path {word}; with a text: backtrail list --grep {word}")
 }
 
-/// Replaces the standard library's messages about numbers. They speak of strings and types, not of what to write.
+/// Replaces the standard library's messages about numbers. They mention strings and types, not the expected input.
 fn in_plain_words(message: &str) -> String {
     let said = [
         ("invalid digit found in string", "write a whole number, 0 or more"),
