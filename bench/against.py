@@ -1,4 +1,4 @@
-"""An older program and a newer one, in turns on the same trees; the older one also against itself, which tells the noise."""
+"""Alternates an older and a newer program on the same trees. The older one also runs against itself, to measure the noise."""
 
 import shutil
 import statistics
@@ -10,7 +10,7 @@ OLD, AGAIN, NEW = "old", "old again", "new"
 
 
 class Contestant(tools.Backtrail):
-    """One program with a store of its own."""
+    """One program with its own store."""
 
     def __init__(self, name, scratch, tree, binary):
         self.name = name
@@ -34,7 +34,7 @@ def contestants(scratch, tree, old, new):
 
 
 def measure(contestants, edit, rounds):
-    """The milliseconds of each cell: for each contestant one number a round."""
+    """Returns the milliseconds of each cell: one number per round for each contestant."""
     for contestant in contestants:
         contestant.save()
     return {
@@ -51,7 +51,7 @@ def save_and_edit(contestant, edit):
 
 
 def turns(contestants, rounds, act, before_round=lambda: None, before_turn=lambda contestant: None):
-    """Lets everyone act once a round. Who begins changes, so that no place in the order is anyone's own."""
+    """Runs every contestant once per round. The first one changes from round to round, so that the order favours none."""
     times = {contestant.name: [] for contestant in contestants}
     for number in range(rounds):
         before_round()
@@ -63,9 +63,9 @@ def turns(contestants, rounds, act, before_round=lambda: None, before_turn=lambd
 
 
 def judge(times):
-    """Medians of one cell, how much slower the newer program is, and how far the older one is from itself, in percent.
+    """Returns the medians of one cell, the slowdown of the newer program, and the noise of the older one, in percent.
 
-    Each round is compared with itself, so that what slows the machine down for a while concerns all three.
+    Times are compared within a round, so that a temporary slowdown of the machine affects all three.
     """
     old, again, new = times[OLD], times[AGAIN], times[NEW]
     slower = statistics.median(late / ((first + second) / 2) for first, second, late in zip(old, again, new))
@@ -78,14 +78,14 @@ def judge(times):
 
 
 def noise(ratios):
-    """How far a median of such ratios is from 1 by chance: as far as it is, or twice its standard error."""
+    """Returns the distance of the median ratio from 1 that chance explains: the distance itself, or twice its standard error."""
     middle = statistics.median(ratios)
     deviation = 1.4826 * statistics.median(abs(ratio - middle) for ratio in ratios)
     return max(abs(middle - 1), 2 * 1.2533 * deviation / len(ratios) ** 0.5)
 
 
 def table(results):
-    """One line for each cell of each tree."""
+    """Formats one line for each cell of each tree."""
     lines = ["| tree | cell | old, ms | new, ms | new against old | old against itself |", "|---|---|---|---|---|---|"]
     for tree, cells in results.items():
         for name, cell in cells.items():
@@ -94,9 +94,9 @@ def table(results):
 
 
 def too_slow(results, max_slowdown):
-    """The cells that got slower by more than so many percent, beyond the noise."""
+    """Returns the cells that got slower by more than `max_slowdown` percent beyond the noise."""
     return [
-        f"{tree}: {name} is {cell['slower']:.1f} % slower ({max_slowdown:g} % are allowed, and {cell['noise']:.1f} % are noise)"
+        f"{tree}: {name} is {cell['slower']:.1f} % slower ({max_slowdown:g} % allowed, {cell['noise']:.1f} % noise)"
         for tree, cells in results.items()
         for name, cell in cells.items()
         if cell["slower"] > max_slowdown + cell["noise"]

@@ -1,4 +1,4 @@
-"""How cost grows: with the number of files, and with the number of checkpoints."""
+"""Measures how the cost grows with the number of files and with the number of checkpoints."""
 
 import statistics
 

@@ -1,7 +1,6 @@
-"""One checkpoint system on one tree, for `bench/python`: does the operations that it is told to, and says how long each took, on the
-clock and of the processors.
+"""Runs one checkpoint system on one tree, for `bench/python`, and prints the wall-clock and processor time of each operation.
 
-python_systems.py SYSTEM WORKSPACE STORAGE FILES; then a line with an operation's name on stdin for each line on stdout.
+python_systems.py SYSTEM WORKSPACE STORAGE FILES; each line on stdin names an operation, and is answered by a line on stdout.
 """
 
 from __future__ import annotations
@@ -148,14 +147,14 @@ SYSTEMS: dict[str, Callable[[], Any]] = {
 
 
 def processor_time() -> float:
-    """What this process and the programs that it ran have used."""
+    """Returns the processor time of this process and of the programs that it ran."""
     children = resource.getrusage(resource.RUSAGE_CHILDREN)
     return time.process_time() + children.ru_utime + children.ru_stime
 
 
 def made(id: str | None) -> str:
     if id is None:
-        raise RuntimeError("it made no checkpoint of a change")
+        raise RuntimeError("it took no checkpoint of a change")
     return id
 
 
@@ -192,7 +191,7 @@ def main() -> None:
         try:
             call()
         except Exception as problem:
-            # One that has failed once has nothing more to measure: the others go on.
+            # A system that failed once is not measured any more; the others continue.
             print(f"{sys.argv[1]}: {operation}: {problem}", file=sys.stderr)
             failed = True
         taken = [(time.perf_counter() - started) * 1000, (processor_time() - used) * 1000]

@@ -1,11 +1,11 @@
-"""What a comparison found: as a table, as JSON, as a picture."""
+"""Writes the results of a comparison as a table, as JSON, or as a chart."""
 
 import html
 import json
 
 
 def table(result):
-    """The table as people read it."""
+    """Formats the table for people."""
     tools = result["tools"]
     others = [tool for tool in tools if tool != "backtrail"]
     lines = [
@@ -31,7 +31,7 @@ def table(result):
 
 
 def megabytes(value, least):
-    """A process inherits the peak of the one that started it: less than that can't be told."""
+    """Formats a size. A process inherits the peak of its parent, so smaller values can't be measured."""
     return f"< {value:.0f}" if value <= least * 1.05 else f"{value:.0f}"
 
 
@@ -54,7 +54,7 @@ COLOURS = {"backtrail": "#2f6f4f", "git commit": "#b8bdb5", "git tree": "#cfd3cc
 
 
 def write_svg(path, result):
-    """Bars for each row, each row by its own scale, so that the short ones can be told apart."""
+    """Draws bars for each row. Each row has its own scale, so that short bars can be distinguished."""
     label, bar, step, gap, width = 190, 360, 18, 16, 680
     parts, y = [], 46
     for name, row in result["rows"].items():

@@ -1,4 +1,4 @@
-"""What many checkpoints cost: the time of a save early and late, and the room that they take beside git's own."""
+"""Measures the cost of many checkpoints: the time of early and late saves, and the disk space compared with git's."""
 
 import statistics
 
@@ -10,7 +10,7 @@ EARLY = 10
 
 
 def measure(scratch, tree, binary, checkpoints):
-    """The same edits saved by Backtrail and by git; then both make their stores as small as they can."""
+    """Saves the same edits with Backtrail and with git. Then both make their stores as small as they can."""
     files = trees.files_of(tree)
     ours, git = tools.Backtrail(scratch, tree, binary), tools.GitCommit(scratch, tree)
     rows = {tool.name: [] for tool in (ours, git)}
@@ -45,7 +45,7 @@ def measure(scratch, tree, binary, checkpoints):
 
 
 def kept(tool):
-    """How many checkpoints there are: all of them, or the room compared is not the same thing's."""
+    """Returns the number of checkpoints. If some are missing, the comparison of disk space is not valid."""
     return len(list((tool.store() / "stores").glob("*/backtrail/timeline"))[0].read_bytes().splitlines())
 
 

@@ -1,4 +1,4 @@
-"""The tools that are measured, all with the same verbs: forget, save, restore_file, restore_all, store."""
+"""The measured tools, all with the same methods: forget, save, restore_file, restore_all, store."""
 
 import os
 import shutil
@@ -7,11 +7,14 @@ import time
 
 
 class Failed(Exception):
-    """A command did not do what it was asked to."""
+    """A command failed."""
 
 
 class Tool:
-    """One tool with a store of its own. Each verb returns milliseconds; `peak` is the largest process so far, in megabytes."""
+    """One tool with its own store.
+
+    Each method that runs a command returns milliseconds. `peak` is the peak memory of the largest process, in megabytes.
+    """
 
     name = ""
     is_ours = False
@@ -26,7 +29,7 @@ class Tool:
         }
 
     def run(self, *words, cwd=None):
-        """Runs a command to its end."""
+        """Runs a command and waits for its end."""
         began = time.perf_counter()
         process = subprocess.Popen(
             words, cwd=cwd or self.tree, env=self.environment, stdin=subprocess.DEVNULL,
@@ -44,11 +47,11 @@ class Tool:
         return took
 
     def forget(self):
-        """Removes the store and makes an empty one."""
+        """Removes the store and creates an empty one."""
         shutil.rmtree(self.home, ignore_errors=True)
 
     def store(self):
-        """Where the store lies."""
+        """Returns the directory of the store."""
         return self.home
 
 
@@ -74,7 +77,7 @@ class Backtrail(Tool):
 
 
 class GitCommit(Tool):
-    """What Cline, Roo and PraisonAI do: a shadow repository with `git add -A` and `git commit`."""
+    """The method of Cline, Roo and PraisonAI: a shadow repository with `git add -A` and `git commit`."""
 
     name = "git commit"
 
@@ -96,7 +99,7 @@ class GitCommit(Tool):
 
 
 class GitTree(GitCommit):
-    """What opencode does: `git add -A` and `git write-tree`, the tree's id kept elsewhere."""
+    """The method of opencode: `git add -A` and `git write-tree`, with the id of the tree kept elsewhere."""
 
     name = "git tree"
 
@@ -149,7 +152,7 @@ class Restic(Tool):
 
 
 def installed(scratch, tree, binary, wanted):
-    """The tools that are there, ours first."""
+    """Returns the installed tools, Backtrail first."""
     tools = [Backtrail(scratch, tree, binary)]
     for kind, program in ((GitCommit, "git"), (GitTree, "git"), (Jujutsu, "jj"), (Restic, "restic")):
         if shutil.which(program) and (not wanted or kind.name in wanted):

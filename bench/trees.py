@@ -1,11 +1,11 @@
-"""Trees to measure on: the same bytes for the same size, with sizes, depths and compressibility as source trees have them."""
+"""Creates trees to measure: the same bytes for the same size, with file sizes, depths and compressibility of source trees."""
 
 import os
 import random
 import shutil
 from pathlib import Path
 
-# Files and megabytes of a small project, of a large one, and of a monorepo with its dependencies beside it.
+# Files and megabytes of a small project, a large one, and a monorepo with its dependencies.
 SIZES = {"S": (2_000, 25), "M": (31_000, 260), "L": (130_000, 960)}
 
 WORDS = [
@@ -18,7 +18,7 @@ ENDS = [";", " {", "}", ",", ");", ""]
 
 
 def make(top, files, megabytes):
-    """Fills a directory: text of words drawn unevenly, and some files that do not compress."""
+    """Fills a directory with text of unevenly drawn words, and with some files that do not compress."""
     chance = random.Random(files)
     text = source_text(chance, 4 << 20)
     noise = chance.randbytes(4 << 20)
@@ -31,13 +31,13 @@ def make(top, files, megabytes):
             is_noise = name.endswith((".png", ".woff"))
             stock = noise if is_noise else text
             start = chance.randrange(len(stock) - length)
-            # A number of its own keeps any two files apart.
+            # A random number makes any two files differ.
             head = b"" if is_noise else f"// {chance.getrandbits(64):x}\n".encode()
             (path / name).write_bytes(head + stock[start:start + length])
 
 
 def directories(chance, files):
-    """Directories with their names: some have many, most have few; nested where others are."""
+    """Yields directories with the names in them: some have many, most have few; new ones are nested in earlier ones."""
     known = ["."]
     left = files
     while left:
@@ -53,7 +53,7 @@ def directories(chance, files):
 
 
 def source_text(chance, length):
-    """Lines that look and compress like code."""
+    """Returns lines that look and compress like code."""
     lines, size = [], 0
     while size < length:
         words = [WORDS[int(chance.paretovariate(0.7)) % len(WORDS)] for _ in range(chance.randint(1, 9))]
@@ -64,7 +64,7 @@ def source_text(chance, length):
 
 
 def files_of(top):
-    """Every file, in an order that has nothing to do with where it lies."""
+    """Returns every file, in an order that is independent of its location."""
     found = [Path(base) / name for base, directories, names in os.walk(top) if ".git" not in Path(base).parts for name in names]
     found.sort()
     random.Random(7).shuffle(found)
@@ -72,12 +72,12 @@ def files_of(top):
 
 
 def copy(source, target):
-    """Copies somebody's tree, so that theirs stays as it is; their repositories stay behind."""
+    """Copies a tree without its git repositories, so that the original stays unchanged."""
     shutil.copytree(source, target, symlinks=True, ignore=shutil.ignore_patterns(".git"))
 
 
 def size_of(directory):
-    """Bytes on disk, in megabytes."""
+    """Returns the disk space in megabytes."""
     total = 0
     for base, _, names in os.walk(directory):
         total += sum(os.lstat(os.path.join(base, name)).st_blocks * 512 for name in names)

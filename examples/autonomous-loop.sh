@@ -1,6 +1,7 @@
 #!/bin/sh
-# An autonomous loop: works through a feature list. A checkpoint before each change, a test after it, back where the test
-# fails, and a feature checkpoint, which stays for ever, where it succeeds. Tokens are counted along.
+# An autonomous loop that works through a feature list. It takes a checkpoint before each change and runs a test after it.
+# If the test fails, the change is rolled back. If it succeeds, a feature checkpoint is taken, which is kept forever.
+# Each checkpoint records the tokens used so far.
 #
 #   examples/autonomous-loop.sh NEW-DIRECTORY
 set -eu
@@ -29,7 +30,7 @@ features='add subtract divide'
 completed=
 tokens=0
 
-write_list() { # the features, with what is done: Backtrail reads current and completed out of it
+write_list() { # writes the features with their status; Backtrail reads the current and completed ones from it
     separator='[' next=in_progress
     for each in $features; do
         case " $completed " in
@@ -42,7 +43,7 @@ write_list() { # the features, with what is done: Backtrail reads current and co
     echo ']' >>feature_list.json
 }
 
-attempt() { # feature, what else the model should know
+attempt() { # arguments: the feature, and more text for the prompt
     tokens=$((tokens + 1000))
     backtrail try -m "before $1" --timeout 5m --check "sh ./test.sh $completed $1" -- $model "implement $1$2"
 }

@@ -1,5 +1,5 @@
 #!/bin/sh
-# A coding agent: says which file it is about to change, so that every step can be taken back, one file or all of them.
+# A coding agent that names each file before it changes it. Every step can be taken back, for one file or for all.
 #
 #   examples/coding-agent.sh NEW-DIRECTORY
 set -eu
@@ -10,14 +10,14 @@ echo 'one' >b.txt
 echo 'secret/' >.gitignore
 mkdir -p secret && echo 'one' >secret/key
 
-edit() { # file, new content: what a tool call does
+edit() { # arguments: the file and its new content; stands for a tool call
     backtrail step --session "$session" --agent example --tool Edit -m "before editing $1" "$1"
     echo "$2" >"$1"
 }
 
 edit a.txt two
 edit b.txt two
-edit secret/key two # ignored by git, and captured all the same: the step named it
+edit secret/key two # captured although git ignores it, because the step named it
 edit a.txt three
 backtrail step --session "$session" -m 'the end'
 

@@ -1,6 +1,6 @@
 #!/bin/sh
-# A context tracker: keeps the conversation, the feature list, the progress file and the tokens with every checkpoint, and
-# brings them back with the files, or alone.
+# A context tracker. It stores the conversation, the feature list, the progress file and the tokens with every checkpoint,
+# and restores them with the files, or alone.
 #
 #   examples/context-tracker.sh NEW-DIRECTORY
 set -eu
@@ -13,7 +13,7 @@ END
 talk=${TMPDIR:-/tmp}/conversation.$$
 trap 'rm -f "$talk"' EXIT
 
-checkpoint() { # name, current feature, completed ones, tokens
+checkpoint() { # arguments: name, current feature, completed features, tokens
     printf '{"current": "%s", "completed": [%s]}\n' "$2" "$3" >feature_list.json
     echo "working on $2" >progress.md
     echo "{\"role\": \"user\", \"content\": \"now $2\"}" >>"$talk"
@@ -26,8 +26,8 @@ echo 'better' >app.txt
 checkpoint second auth-002 '"auth-001"' 45000
 
 backtrail show second
-backtrail cat first --attachment conversation | grep -c . # the conversation as it was back then
-backtrail restore first --only state                      # list and progress go back, the files stay
+backtrail cat first --attachment conversation | grep -c . # the conversation at that time
+backtrail restore first --only state                      # restores the list and the progress; the files stay
 [ "$(cat progress.md app.txt)" = "$(printf 'working on auth-001\nbetter')" ]
 backtrail undo
 backtrail restore first # everything

@@ -1,5 +1,5 @@
 #!/bin/sh
-# An error recoverer: whatever way a risky command fails, the files are as they were, and nothing is lost.
+# An error recoverer. However a risky command fails, the files are restored and nothing is lost.
 #
 #   examples/error-recoverer.sh NEW-DIRECTORY
 set -eu
@@ -7,7 +7,7 @@ mkdir -p "$1" && cd "$1"
 echo 'schema 1' >schema
 echo 'row' >data
 
-recover() { # what it is, then options for `try` with the command
+recover() { # arguments: a description, then the options and the command for `try`
     what=$1
     shift
     if backtrail try -m "before: $what" "$@"; then
@@ -23,5 +23,5 @@ recover 'a migration that loses rows' --check 'grep -q row data' -- sh -c 'echo 
 [ "$(cat schema data)" = "$(printf 'schema 1\nrow')" ] && [ ! -e half-done.tmp ]
 recover 'a good migration' --check 'grep -q row data' -- sh -c 'echo "schema 2" >schema'
 
-# What a failed one had done can still be looked at.
+# The changes of a failed command can still be inspected.
 backtrail list --all

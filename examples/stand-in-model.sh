@@ -1,11 +1,11 @@
 #!/bin/sh
-# A stand-in for a language model, so that the examples run without a network: it takes a prompt and edits files as a
-# model's tools would. Put a real one in its place with MODEL=…, for instance MODEL='claude -p'.
+# A stand-in for a language model, so that the examples run without a network. It takes a prompt and edits files like the
+# tools of a model. Use a real model with MODEL=…, for instance MODEL='claude -p'.
 set -eu
 prompt=$1
 case $prompt in
 *divide*failed*) echo 'divide() { [ "$2" -ne 0 ] && echo $(($1 / $2)); }' >>calc.sh ;;
-*divide*) # Wrong at the first attempt, and untidy.
+*divide*) # The first attempt is wrong and leaves a stray file.
     echo 'divide() { echo $(($1 * $2)); }' >>calc.sh
     echo 'left behind' >scratch.tmp
     ;;

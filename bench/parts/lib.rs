@@ -1,1 +1,1 @@
-//! Nothing by itself: see `benches/parts.rs`.
+//! An empty library; the benchmarks are in `benches/parts.rs`.

@@ -1,6 +1,6 @@
-"""An agent loop with checkpoints: each attempt is kept if the tests pass, and leaves no trace if they fail.
+"""An agent loop with checkpoints. An attempt is kept if the tests pass, and rolled back if they fail.
 
-Run it anywhere; it works in a directory of its own. `ask_model` stands in for a model: its first answer is wrong.
+Run it anywhere; it works in a temporary directory. `ask_model` stands in for a model: its first answer is wrong.
 """
 
 import subprocess

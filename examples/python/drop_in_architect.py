@@ -1,4 +1,4 @@
-"""Written for architect.features.checkpoints; only the import is ours."""
+"""A script for architect.features.checkpoints; only the import is changed to Backtrail."""
 
 import tempfile
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Written for the checkpoint-manager skill; only the import is ours."""
+"""A script for the checkpoint-manager skill; only the import is changed to Backtrail."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""Written for fabricatio_checkpoint; only the import is ours."""
+"""A script for fabricatio_checkpoint; only the import is changed to Backtrail."""
 
 import tempfile
 from pathlib import Path
@@ -18,7 +18,7 @@ def main(worktree: Path, stores: Path) -> None:
     store.rollback(first, "a.txt")
     print("one file:", (worktree / "a.txt").read_text().strip(), (worktree / "b.txt").read_text().strip())
     store.reset(first)
-    print("all of it:", (worktree / "a.txt").read_text().strip(), (worktree / "b.txt").read_text().strip())
+    print("all files:", (worktree / "a.txt").read_text().strip(), (worktree / "b.txt").read_text().strip())
 
 
 if __name__ == "__main__":

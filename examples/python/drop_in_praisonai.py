@@ -1,4 +1,4 @@
-"""Written for praisonaiagents.checkpoints; only the import is ours."""
+"""A script for praisonaiagents.checkpoints; only the import is changed to Backtrail."""
 
 import asyncio
 import tempfile
@@ -17,7 +17,7 @@ async def main(workspace: Path, storage: Path) -> None:
         (workspace / path).write_text(content)
         return "done"
 
-    # An agent gets the tool with a checkpoint in front of each call: Agent(tools=[tool])
+    # Takes a checkpoint before each call. Pass the tool to an agent: Agent(tools=[tool])
     tool = service.wrap_tool(write_file)
     tool("notes.md", "first\n")
     tool("notes.md", "second\n")
@@ -25,7 +25,7 @@ async def main(workspace: Path, storage: Path) -> None:
     diff = await service.diff()
     print("changed since the last but one:", diff.added_files + diff.modified_files)
     await service.rewind()
-    print("after rewinding:", sorted(path.name for path in workspace.iterdir()))
+    print("after the rewind:", sorted(path.name for path in workspace.iterdir()))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-//! The parts of the engine, within one process: `cargo bench --manifest-path bench/parts/Cargo.toml`.
+//! Benchmarks of the parts of the engine, in one process: `cargo bench --manifest-path bench/parts/Cargo.toml`.
 
 use std::{
     hint::black_box,
@@ -44,7 +44,7 @@ impl Tree {
         black_box(self.workspace.save(&request, Timestamp::now()).unwrap());
     }
 
-    /// Adds a line to so many files, to others each time.
+    /// Adds a line to a number of files, different ones each time.
     fn edit(&mut self, count: usize) -> Vec<PathBuf> {
         self.stamp += 1;
         let path = |number: usize| {

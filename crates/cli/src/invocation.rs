@@ -200,7 +200,7 @@ impl Invocation {
     fn open(&self, location: Location, settings: Settings, mistakes: Mistakes) -> Result<Workspace, Error> {
         let own = match settings.clone().with_workspace(&location.root) {
             Err(error @ Error::Settings { .. }) if mistakes == Mistakes::Told => {
-                self.output.warn(&format!("{error}; the file is ignored until this is fixed"));
+                self.output.warn(&format!("{error}; the file is ignored until that is corrected"));
                 settings.clone()
             }
             own => own?,

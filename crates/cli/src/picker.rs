@@ -1,4 +1,4 @@
-//! Lets the user choose a checkpoint on a terminal, and shows what restoring it would change.
+//! Lets the user choose a checkpoint on a terminal, and shows the changes that restoring it would make.
 
 use backtrail::{CheckpointId, ListFilter, RestoreRequest, Workspace};
 

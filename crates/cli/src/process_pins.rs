@@ -1,8 +1,8 @@
 //! Records which pins belong to a running process. A killed `try` can't unpin its checkpoint, so the next one does it.
 //!
 //! Each such pin has a file that its process keeps locked: the kernel releases the lock when the process ends for any
-//! reason. A pin without a file was set by the user, and stays. All this is a convenience: without it, the user has to
-//! unpin by hand.
+//! reason. A pin without a file was set by the user, and stays. These files are only a convenience: without them, the
+//! user has to unpin by hand.
 
 use std::{
     fs::{self, File},
@@ -71,7 +71,7 @@ pub(crate) fn keep(id: &CheckpointId, invocation: &Invocation) {
     }
 }
 
-/// Unpins the checkpoints of this workspace that processes pinned and that are gone now.
+/// Unpins the checkpoints of this workspace that were pinned by processes that have ended.
 pub(crate) fn let_go_of_abandoned(workspace: &Workspace, invocation: &Invocation) {
     let Ok(directory) = invocation.environment().own_file(DIRECTORY) else { return };
     // A missing directory means that there are no such pins.

@@ -125,7 +125,7 @@ impl<'w> WayBack<'w> {
                 self.let_go();
                 RolledBack::Done(remains)
             }
-            // The checkpoint may have the only copy of what could not be brought back.
+            // The checkpoint may have the only copy of files that could not be restored.
             Ok(remains) => {
                 self.stay_pinned();
                 RolledBack::Done(remains)

@@ -1,4 +1,4 @@
-//! The one workspace that is served, and what words and paths mean in it.
+//! Opens the served workspace, and resolves the addresses and paths that clients send.
 
 use std::{
     path::{Component, Path, PathBuf},
@@ -13,34 +13,34 @@ use jiff::{Timestamp, Zoned};
 
 use crate::failure::Failure;
 
-/// What a workspace is opened for.
+/// The purpose that a workspace is opened for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
-    /// To look at its checkpoints.
+    /// Reading its checkpoints.
     Look,
-    /// To look at all of its files.
+    /// Reading all of its files.
     Scan,
-    /// To take a checkpoint of it.
+    /// Taking a checkpoint.
     Save,
-    /// To bring files back into it.
+    /// Restoring files.
     Restore,
 }
 
-/// Opens the workspace, with the settings as they are now.
+/// Opens the workspace with the current settings.
 pub type Opener = Arc<dyn Fn(Purpose) -> backtrail::Result<Workspace> + Send + Sync>;
 
-/// No word that names a checkpoint is longer.
+/// The maximum length of a checkpoint's address.
 const MAX_WORD_BYTES: usize = 512;
-/// No path that a system takes is longer.
+/// The maximum length of a path, as on Linux.
 const MAX_PATH_BYTES: usize = 4_096;
-/// No more paths are taken at once.
+/// The maximum number of paths in one call.
 const MAX_PATHS: usize = 1_000;
 
 /// The workspace that is served.
 pub(crate) struct Access {
     open: Opener,
     root: PathBuf,
-    /// As they were when the server started: what was precious then stays so.
+    /// The scan settings from the start of the server. Paths that were precious then stay precious.
     scan_at_start: ScanSettings,
 }
 
@@ -59,21 +59,22 @@ impl Access {
         Ok(workspace)
     }
 
-    /// What must not be shown.
+    /// Returns the paths whose contents must not be shown.
     pub(crate) fn precious(&self, workspace: &Workspace) -> Precious {
         Precious::of([&self.scan_at_start, &workspace.settings().scan])
     }
 }
 
-/// The checkpoint that a word names.
+/// Resolves the address of a checkpoint.
 pub(crate) fn checkpoint(workspace: &Workspace, word: &str, now: &Zoned) -> Result<CheckpointId, Failure> {
     limited("checkpoint", word, MAX_WORD_BYTES)?;
     Ok(workspace.resolve(word, now)?)
 }
 
-/// A path as an agent writes it: relative to the workspace, or absolute inside it.
+/// Converts a path from an agent: relative to the workspace, or absolute inside it.
 ///
-/// One that goes up is refused even where it would come back: nobody needs it, and what it means depends on links.
+/// A path with `..` is refused even if it stays inside the workspace: agents do not need it, and its meaning depends on
+/// symlinks.
 pub(crate) fn path(workspace: &Workspace, named: &str) -> Result<WorkspacePath, Failure> {
     limited("path", named, MAX_PATH_BYTES)?;
     let outside = |why: &str| {
@@ -93,7 +94,7 @@ pub(crate) fn path(workspace: &Workspace, named: &str) -> Result<WorkspacePath, 
     Ok(workspace.path_from(workspace.root(), Path::new(named))?)
 }
 
-/// The part of the workspace that these paths name; all of it where there are none.
+/// Returns the scope of these paths, or the whole workspace if there are none.
 pub(crate) fn scope(workspace: &Workspace, named: &[String]) -> Result<Scope, Failure> {
     if named.is_empty() {
         return Ok(Scope::Whole);
@@ -106,13 +107,13 @@ pub(crate) fn scope(workspace: &Workspace, named: &[String]) -> Result<Scope, Fa
     Ok(Scope::of_paths(paths))
 }
 
-/// A moment given as a duration up to now, or as a time.
+/// Parses a duration before now, or a time.
 pub(crate) fn moment(text: &str, now: &Zoned) -> Result<Timestamp, Failure> {
     limited("since", text, MAX_WORD_BYTES)?;
     parse_since(text, now).ok_or_else(|| Failure::usage(problem_of_since(text)).with_hint(RULE_OF_SINCE))
 }
 
-/// Refuses a text that is longer than anybody means.
+/// Refuses a text that is longer than the limit.
 pub(crate) fn limited(name: &str, text: &str, max_bytes: usize) -> Result<(), Failure> {
     if text.len() <= max_bytes {
         return Ok(());

@@ -1,4 +1,4 @@
-//! How much an answer tells: the shapes of `docs/json.md`, cut where they are long, with a mark that says so, and without
+//! Limits the size of answers. The types are those of `docs/json.md`, with long parts truncated and marked, and without
 //! the contents of precious files.
 
 use backtrail::{
@@ -8,34 +8,34 @@ use backtrail::{
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// Lists of paths in a checkpoint are cut here, by how much is told of it.
+/// The maximum length of a checkpoint's lists, if it is one of many, and if it is shown in full.
 const MAX_PATHS_IN_LIST: usize = 20;
 const MAX_PATHS_IN_FULL: usize = 500;
-/// So many paths are named with a reason.
+/// The maximum number of paths that are listed with a reason.
 const MAX_REASONS: usize = 100;
-/// Texts that somebody wrote are cut here.
+/// The maximum length of a text from users or agents.
 const MAX_TEXT_BYTES: usize = 4_000;
-/// All paths of one list together.
+/// The maximum length of all paths of one list together.
 const MAX_PATH_LIST_BYTES: usize = 64_000;
-/// What an agent said about a checkpoint, as JSON.
+/// The maximum length of a checkpoint's metadata, as JSON.
 const MAX_METADATA_BYTES: usize = 16_000;
 
-/// How much is told of a checkpoint.
+/// The level of detail of a checkpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Detail {
-    /// As one of many.
+    /// The checkpoint is one of many.
     InList,
-    /// By itself.
+    /// The checkpoint is shown alone.
     Full,
 }
 
-/// `Checkpoint`, with a note for each part that was cut.
+/// `Checkpoint`, with a note for each truncated part.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "BoundedCheckpoint")]
 pub(crate) struct BoundedCheckpoint {
     #[serde(flatten)]
     checkpoint: CheckpointJson,
-    /// Which of its fields were cut, and by how much; empty where all is told.
+    /// The truncated fields, and how much each lost; empty if nothing was truncated.
     truncated: Vec<String>,
 }
 
@@ -82,7 +82,7 @@ impl BoundedCheckpoint {
 pub(crate) struct ShownChange {
     #[serde(flatten)]
     change: ChangeJson,
-    /// The path is precious: its contents, and what could tell of them, are not shown.
+    /// True if the path is precious. Then its contents and line counts are not shown.
     hidden: bool,
 }
 
@@ -97,7 +97,7 @@ impl ShownChange {
     }
 }
 
-/// The first of these changes.
+/// Returns the first changes.
 pub(crate) fn changes(changes: &[Change], most: usize, precious: &Precious, notes: &mut Notes) -> Vec<ShownChange> {
     let mut shown: Vec<_> = changes.iter().take(most).map(|change| ShownChange::new(change, precious)).collect();
     let before = shown.len();
@@ -108,21 +108,21 @@ pub(crate) fn changes(changes: &[Change], most: usize, precious: &Precious, note
     shown
 }
 
-/// Returns the first of the paths that are not in a checkpoint; `name` is what the answer calls them.
+/// Returns the first paths that are not in a checkpoint. `name` is the name of the list in the answer.
 pub(crate) fn skipped(name: &str, skipped: &[Skipped], notes: &mut Notes) -> Vec<SkippedJson> {
     let mut told: Vec<_> = skipped.iter().map(SkippedJson::from).collect();
     notes.cut_list(name, &mut told, MAX_REASONS, |skipped| skipped.path.len());
     told
 }
 
-/// The first of the paths that a restore leaves as they are; `name` is what the answer calls them.
+/// Returns the first paths that a restore leaves unchanged. `name` is the name of the list in the answer.
 pub(crate) fn conflicts(name: &str, conflicts: &[Conflict], notes: &mut Notes) -> Vec<ConflictJson> {
     let mut told: Vec<_> = conflicts.iter().map(ConflictJson::from).collect();
     notes.cut_list(name, &mut told, MAX_REASONS, |conflict| conflict.path.len());
     told
 }
 
-/// What an answer left out, for whoever reads it.
+/// Notes on the truncated parts of an answer, for the client.
 #[derive(Debug, Default)]
 pub(crate) struct Notes(Vec<String>);
 
@@ -135,7 +135,7 @@ impl Notes {
         self.0
     }
 
-    /// Ends a list after so many items, or where they are too long together.
+    /// Truncates a list after `most` items, or earlier if the items together are too long.
     pub(crate) fn cut_list<T>(&mut self, name: &str, list: &mut Vec<T>, most: usize, bytes: impl Fn(&T) -> usize) {
         let mut total = 0;
         let fitting = list.iter().take_while(|item| {

@@ -1,9 +1,9 @@
-//! How a call fails: the code of `docs/json.md`, a message, and the next step in the words of the tools.
+//! Failures of a call: a code from `docs/json.md`, a message, and a hint that names the next tool to use.
 
 use backtrail::{Error, ErrorCode};
 use serde::Serialize;
 
-/// Why a call failed.
+/// The reason why a call failed.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Failure {
     code: &'static str,
@@ -16,17 +16,17 @@ impl Failure {
         Self { code: code.as_str(), message: message.into(), hint: None }
     }
 
-    /// A call that makes no sense.
+    /// Returns the failure for invalid arguments.
     pub(crate) fn usage(message: impl Into<String>) -> Self {
         Self::new(ErrorCode::Usage, message)
     }
 
-    /// A bug.
+    /// Returns the failure for a bug.
     pub(crate) fn internal(message: impl Into<String>) -> Self {
         Self::new(ErrorCode::Internal, message)
     }
 
-    /// The client does not wait for it any more.
+    /// Returns the failure for a call that the client cancelled, or that the end of the server cut off.
     pub(crate) fn stopped() -> Self {
         Error::Stopped.into()
     }
@@ -44,7 +44,7 @@ impl Failure {
         &self.message
     }
 
-    /// As `docs/json.md` has it: `{"error": {"code", "message", "hint"}}`.
+    /// Returns the JSON of `docs/json.md`: `{"error": {"code", "message", "hint"}}`.
     pub(crate) fn to_json(&self) -> serde_json::Value {
         serde_json::json!({ "error": self })
     }

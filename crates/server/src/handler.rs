@@ -1,4 +1,4 @@
-//! The protocol's requests, handed to the tools and resources.
+//! Passes the protocol's requests to the tools and resources.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ files that a shell command deleted. Call checkpoint_save before risky changes. T
 checkpoint_list or file_history, preview the restore with restore_plan, then pass its plan to restore_apply. undo \
 takes a restore back. No tool deletes a checkpoint.";
 
-/// Serves one workspace to one client, or to several.
+/// Serves one workspace to one or more clients.
 #[derive(Clone)]
 pub(crate) struct Handler {
     shared: Arc<Shared>,
@@ -37,7 +37,7 @@ impl Handler {
         Self { shared: Arc::new(shared), tools: Arc::new(tools::all()), running: Running::new() }
     }
 
-    /// The operations under way.
+    /// Returns the running operations.
     pub(crate) fn running(&self) -> &Running {
         &self.running
     }
@@ -87,7 +87,7 @@ impl ServerHandler for Handler {
         };
         let arguments = request.arguments.unwrap_or_default();
         let outcome = self.run(&context, move |shared, call| tool.call(shared, call, arguments)).await;
-        // Failures have no structured content: clients hold that against the schema of the answer.
+        // A failure has no structured content, because clients validate that against the schema of the answer.
         let answer = match outcome {
             Ok(answer) => CallToolResult::structured(answer),
             Err(failure) => CallToolResult::error(vec![ContentBlock::text(failure.to_json().to_string())]),

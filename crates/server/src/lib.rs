@@ -1,8 +1,8 @@
 //! Backtrail for agents: an MCP server over one workspace.
 //!
-//! The only asynchronous part. The operations are the library's and run on threads of their own; here is what an agent
-//! may ask for, how much it is told, and how the protocol carries it. Which workspace it is, and with which settings,
-//! is decided by whoever starts the server. Deleting and pruning are not offered.
+//! The only asynchronous code. The library implements the operations, which run on separate threads. This crate defines
+//! the tools and resources, the limits of their answers, and the transport. The caller that starts the server chooses
+//! the workspace and its settings. Deleting and pruning are not offered.
 
 mod access;
 mod answers;

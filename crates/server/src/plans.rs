@@ -1,4 +1,4 @@
-//! The restore plans that were shown, by their hash: what was not shown is not applied.
+//! Remembers the restore plans that clients have seen, by their hash. Only these can be applied.
 
 use std::{
     collections::VecDeque,
@@ -7,15 +7,15 @@ use std::{
 
 use backtrail::RestoreRequest;
 
-/// An agent that looks at more plans before it applies one looks again.
+/// The maximum number of remembered plans. An agent that asks for more has to ask for an older one again.
 const MAX_PLANS: usize = 64;
 
-/// The plans that were shown last.
+/// The plans that were shown most recently.
 #[derive(Default)]
 pub(crate) struct Plans(Mutex<VecDeque<(String, RestoreRequest)>>);
 
 impl Plans {
-    /// Remembers what a plan was made of.
+    /// Remembers the request that a plan was made for.
     pub(crate) fn remember(&self, hash: &str, request: RestoreRequest) {
         let mut plans = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         plans.retain(|(known, _)| known != hash);
@@ -25,7 +25,7 @@ impl Plans {
         }
     }
 
-    /// What was to be restored, bound to the plan as it was shown.
+    /// Returns the request of a plan, bound to its hash. Returns `None` if the plan is not known.
     pub(crate) fn find(&self, hash: &str) -> Option<RestoreRequest> {
         let plans = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (_, request) = plans.iter().find(|(known, _)| known == hash)?;

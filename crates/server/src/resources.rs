@@ -1,4 +1,4 @@
-//! What can be read without a tool: the timeline, and what each checkpoint changed.
+//! The resources of the protocol: the timeline, and the changes of each checkpoint.
 
 use backtrail::{ErrorCode, PatchLimits, Scope};
 use percent_encoding::percent_decode_str;
@@ -18,14 +18,15 @@ const DIFF_TEMPLATE: &str = "backtrail://checkpoints/{checkpoint}/diff";
 const DIFF_TYPE: &str = "text/x-diff";
 const JSON_TYPE: &str = "application/json";
 
-/// The timeline has so many checkpoints, and the list of resources a difference for the first of them.
+/// The maximum number of checkpoints in the timeline.
 const MAX_CHECKPOINTS: usize = 100;
+/// The maximum number of checkpoints whose diffs are in the list of resources.
 const MAX_LISTED: usize = 20;
 const MAX_PATCH_BYTES: usize = 200_000;
 const MAX_TITLE_CHARS: usize = 80;
 const MAX_URI_BYTES: usize = 2_000;
 
-/// The timeline, and the differences of the newest checkpoints.
+/// Lists the timeline, and the diffs of the newest checkpoints.
 pub(crate) fn list(shared: &Shared, call: &Call) -> Result<Vec<Resource>, Failure> {
     let (workspace, _) = shared.open(Purpose::Look, call)?;
     let newest = workspace.list(&backtrail::ListFilter { limit: Some(MAX_LISTED), ..Default::default() })?;
@@ -44,7 +45,7 @@ pub(crate) fn list(shared: &Shared, call: &Call) -> Result<Vec<Resource>, Failur
     Ok([timeline].into_iter().chain(diffs).collect())
 }
 
-/// What there is for every checkpoint.
+/// Lists the resources that exist for every checkpoint.
 pub(crate) fn templates() -> Vec<ResourceTemplate> {
     let diff = ResourceTemplate::new(DIFF_TEMPLATE, "checkpoint-diff")
         .with_title("What a checkpoint changed")
@@ -55,7 +56,7 @@ pub(crate) fn templates() -> Vec<ResourceTemplate> {
     vec![diff]
 }
 
-/// The contents of one.
+/// Returns the contents of a resource.
 pub(crate) fn read(shared: &Shared, call: &Call, uri: &str) -> Result<ResourceContents, Failure> {
     access::limited("uri", uri, MAX_URI_BYTES)?;
     if uri == TIMELINE {
@@ -78,13 +79,13 @@ pub(crate) fn read(shared: &Shared, call: &Call, uri: &str) -> Result<ResourceCo
         text.push_str(CUT_MARK);
     }
     for path in diff.hidden {
-        // Lines outside of a hunk mean nothing to whoever applies the patch.
+        // Programs that apply the patch ignore lines outside of a hunk.
         text.push_str(&format!("# {:?} is precious: its contents are not shown\n", path.to_text()));
     }
     Ok(ResourceContents::text(text, uri).with_mime_type(DIFF_TYPE))
 }
 
-/// A failure as the protocol has it where there is no tool to answer.
+/// Converts a failure to an error of the protocol, for requests that are not tool calls.
 pub(crate) fn error(failure: &Failure) -> ErrorData {
     let message = failure.message().to_owned();
     let data = Some(failure.to_json());

@@ -1,4 +1,4 @@
-//! Runs the library's blocking operations for requests: how many at once, what is told meanwhile, and when to stop.
+//! Runs the library's blocking operations for requests. Limits their number, reports progress, and stops them.
 
 use std::{sync::Arc, time::Duration};
 
@@ -12,24 +12,24 @@ use tokio::sync::Semaphore;
 
 use crate::{failure::Failure, watch::Watch};
 
-/// Operations under way at once; further ones wait.
+/// The maximum number of simultaneous operations. Further ones wait.
 const MAX_AT_ONCE: u32 = 4;
-/// How often a client that wants to know is told.
+/// The interval of progress notifications.
 const TELL_EVERY: Duration = Duration::from_millis(250);
-/// The name of a client is cut here.
+/// The maximum length of a client's name.
 const MAX_CLIENT_CHARS: usize = 100;
 
-/// What an operation knows of the request that it serves.
+/// The facts about a request that its operation needs.
 pub(crate) struct Call {
-    /// When it began, and where that is.
+    /// The time when the operation started, with the time zone.
     pub(crate) now: Zoned,
-    /// The program that asks, by its own name.
+    /// The name that the client program gives itself.
     pub(crate) client: Option<String>,
-    /// Where the operation tells how far it is.
+    /// The progress of the operation, and the request to stop it.
     pub(crate) watch: Arc<Watch>,
 }
 
-/// The operations under way.
+/// The running operations.
 #[derive(Clone)]
 pub(crate) struct Running {
     places: Arc<Semaphore>,
@@ -40,7 +40,7 @@ impl Running {
         Self { places: Arc::new(Semaphore::new(MAX_AT_ONCE as usize)) }
     }
 
-    /// Runs `work` on a thread of its own. It is asked to stop when the request is cancelled or forgotten.
+    /// Runs `work` on a separate thread. Asks it to stop if the client cancels the request or this future is dropped.
     pub(crate) async fn run<T: Send + 'static>(
         &self,
         context: &RequestContext<RoleServer>,
@@ -53,7 +53,7 @@ impl Running {
         let watch = Arc::new(Watch::default());
         let call = Call { now: Zoned::now(), client: client_name(context), watch: Arc::clone(&watch) };
         let mut done = tokio::task::spawn_blocking(move || {
-            // Free again when the work is over, not when nobody waits for it any more.
+            // The permit is released when the work ends, even if the request was dropped before.
             let _place = place;
             work(&call)
         });
@@ -75,9 +75,9 @@ impl Running {
         outcome.unwrap_or_else(|_| Err(Failure::internal("the operation ended unexpectedly")))
     }
 
-    /// Waits until nothing is under way, and lets nothing begin any more.
+    /// Waits until no operation runs, and prevents new ones from starting.
     pub(crate) async fn finish(&self, patience: Duration) {
-        // Whatever is still under way then is finished or taken back by the next command, as after a crash.
+        // An operation that still runs after this time is finished or taken back by the next command, as after a crash.
         drop(tokio::time::timeout(patience, self.places.acquire_many(MAX_AT_ONCE)).await);
         self.places.close();
     }
@@ -96,11 +96,11 @@ impl Drop for StopWhenDropped {
     }
 }
 
-/// Tells a client that asked for it how far the work is.
+/// Sends progress notifications to a client that asked for them.
 struct Teller {
     to: Option<(Peer<RoleServer>, ProgressToken)>,
     watch: Arc<Watch>,
-    /// The number must grow with every notification.
+    /// The last number that was sent. The protocol requires it to increase with every notification.
     told: Option<u64>,
 }
 
@@ -121,7 +121,7 @@ impl Teller {
         }
     }
 
-    /// What happened at the end must not be lost.
+    /// Sends the events that happened since the last notification.
     async fn tell_rest(&mut self) {
         let (entries, _) = self.watch.counts();
         for sentence in self.watch.news() {
@@ -134,7 +134,7 @@ impl Teller {
         let number = self.told.map_or(entries, |told| entries.max(told + 1));
         self.told = Some(number);
         let told = ProgressNotificationParam::new(token.clone(), number as f64).with_message(sentence);
-        // A client that went away is told nothing, and is no reason to stop here: its request is cancelled elsewhere.
+        // Errors are ignored: if the client has disconnected, its request is cancelled elsewhere.
         drop(peer.notify_progress(told).await);
     }
 }

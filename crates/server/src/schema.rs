@@ -1,14 +1,14 @@
-//! The JSON schemas of what tools take and give.
+//! Generates the JSON schemas of the tools' arguments and answers.
 //!
-//! Clients and model services differ in what they make of schemas, so that these keep to what all of them take: one
-//! type at a place, words as an `enum`, no formats of Rust's numbers, and in what a tool takes no `null` and no
+//! Clients and model services support different parts of JSON Schema. These schemas only use what all of them support:
+//! one type in each place, words as an `enum`, no `format` for Rust's number types, and in arguments no `null` and no
 //! references.
 
 use rmcp::model::JsonObject;
 use schemars::{JsonSchema, Schema, generate::SchemaSettings, transform::transform_subschemas};
 use serde_json::{Value, json};
 
-/// What a tool takes.
+/// Returns the schema of a tool's arguments.
 pub(crate) fn of_input<T: JsonSchema>() -> JsonObject {
     let settings = SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
     let mut schema = settings.into_generator().into_root_schema_for::<T>();
@@ -21,7 +21,7 @@ pub(crate) fn of_input<T: JsonSchema>() -> JsonObject {
     root(schema)
 }
 
-/// What a tool gives.
+/// Returns the schema of a tool's answer.
 pub(crate) fn of_output<T: JsonSchema>() -> JsonObject {
     let settings = SchemaSettings::draft2020_12().for_serialize();
     let mut schema = settings.into_generator().into_root_schema_for::<T>();
@@ -48,7 +48,7 @@ fn each(schema: &mut Schema, change: &mut dyn FnMut(&mut JsonObject)) {
     transform_subschemas(&mut |schema: &mut Schema| each(schema, change), schema);
 }
 
-/// A field that may be left out need not say that it may be null, too.
+/// Removes `null` from the types of a field. An optional field can be omitted instead.
 fn without_null(object: &mut JsonObject) {
     if let Some(Value::Array(kinds)) = object.get_mut("type") {
         kinds.retain(|kind| kind != "null");
@@ -71,7 +71,7 @@ fn without_null(object: &mut JsonObject) {
     }
 }
 
-/// Words that are listed one by one, each with what it means, become a plain list.
+/// Converts a list of constants, each with a description, to a plain `enum`.
 fn words_as_enum(object: &mut JsonObject) {
     let Some(Value::Array(choices)) = object.get("oneOf") else { return };
     let words: Option<Vec<Value>> = choices.iter().map(|choice| choice.get("const").cloned()).collect();

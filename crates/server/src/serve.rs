@@ -1,4 +1,4 @@
-//! Starts the server, and ends it: when the client goes, or when the process is asked to.
+//! Starts the server, and ends it when the client disconnects or a signal arrives.
 
 use std::{future::Future, net::SocketAddr, path::PathBuf, time::Duration};
 
@@ -19,22 +19,22 @@ use crate::{
     tools::Shared,
 };
 
-/// How long an operation that is under way at the end may take. A restore that takes longer is finished by the next
-/// command, as after a crash.
+/// The maximum time for operations that still run when the server ends. A restore that takes longer is finished by the
+/// next command, as after a crash.
 const PATIENCE_AT_THE_END: Duration = Duration::from_secs(20);
-/// A line of a client that is longer is dropped.
+/// The maximum length of a line from a client. Longer lines are dropped.
 const MAX_LINE_BYTES: usize = 16 << 20;
 
-/// Why the server ended.
+/// The reason why the server ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
-    /// The client went, or the process was asked to end.
+    /// The client disconnected, or the process received SIGTERM.
     Done,
-    /// Somebody pressed Ctrl-C.
+    /// The process received SIGINT, such as from Ctrl-C.
     Interrupted,
 }
 
-/// Serves on stdin and stdout, until stdin ends.
+/// Serves on stdin and stdout until stdin ends.
 pub fn serve_stdio(open: Opener) -> Result<End> {
     let handler = handler(open)?;
     run(async move |ends: CancellationToken| {
@@ -42,7 +42,7 @@ pub fn serve_stdio(open: Opener) -> Result<End> {
         let transport = AsyncRwTransport::new_server(reader, writer).with_max_line_length(MAX_LINE_BYTES);
         let served = match handler.clone().serve_with_ct(transport, ends).await {
             Ok(running) => {
-                // How it ended is told by who asked for it.
+                // The reason of the end is known to `run`.
                 drop(running.waiting().await);
                 Ok(())
             }
@@ -56,7 +56,7 @@ pub fn serve_stdio(open: Opener) -> Result<End> {
     })
 }
 
-/// Serves over HTTP at a loopback address, to whoever has the token; `ready` is told where.
+/// Serves over HTTP at a loopback address to clients that have the token. Calls `ready` with the actual address.
 pub fn serve_http(open: Opener, address: SocketAddr, token: Token, ready: impl FnOnce(SocketAddr)) -> Result<End> {
     let handler = handler(open)?;
     run(async move |ends: CancellationToken| {
@@ -74,7 +74,7 @@ fn handler(open: Opener) -> Result<Handler> {
     Ok(Handler::new(Shared { access: Access::new(open)?, plans: Plans::default() }))
 }
 
-/// Runs a server until it is done or a signal comes.
+/// Runs a server until it is done or a signal arrives.
 fn run<F: Future<Output = Result<()>>>(serve: impl FnOnce(CancellationToken) -> F) -> Result<End> {
     let failed = |source| Error::Io { action: "start", path: PathBuf::from("the server"), source };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
@@ -91,12 +91,12 @@ fn run<F: Future<Output = Result<()>>>(serve: impl FnOnce(CancellationToken) -> 
         ends.cancel();
         served.await.map(|()| end)
     });
-    // A read of stdin that nobody waits for any more would be waited for otherwise.
+    // Otherwise the runtime would wait for a pending read of stdin.
     runtime.shutdown_background();
     ended
 }
 
-/// A client's message is no text for people: enough of it to tell what it was.
+/// Returns the start of a client's message: enough to recognize it, because the whole may be long.
 fn first_words(text: &str) -> String {
     text.chars().take(200).collect()
 }

@@ -1,4 +1,4 @@
-//! What a client sees of work under way, and how it stops it.
+//! Lets a request follow and stop its operation.
 
 use std::sync::{
     Arc, Mutex, PoisonError,
@@ -7,7 +7,7 @@ use std::sync::{
 
 use backtrail::{Event, Progress, Workspace};
 
-/// Work under way, seen from outside.
+/// The progress and the events of an operation, and the request to stop it.
 #[derive(Default)]
 pub(crate) struct Watch {
     progress: Mutex<Option<Arc<Progress>>>,
@@ -16,7 +16,7 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// Follows what happens in this workspace from now on.
+    /// Follows the progress and events of this workspace from now on.
     pub(crate) fn follow(self: &Arc<Self>, workspace: &mut Workspace) {
         let progress = workspace.progress();
         *self.progress.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&progress));
@@ -31,7 +31,7 @@ impl Watch {
         });
     }
 
-    /// Asks the work to stop, also where it has not begun.
+    /// Asks the operation to stop, even if it has not started yet.
     pub(crate) fn stop(&self) {
         self.is_stopped.store(true, Ordering::SeqCst);
         if let Some(progress) = &*self.progress.lock().unwrap_or_else(PoisonError::into_inner) {
@@ -39,13 +39,13 @@ impl Watch {
         }
     }
 
-    /// How many entries were looked at, and bytes read.
+    /// Returns the number of scanned entries, and of bytes read.
     pub(crate) fn counts(&self) -> (u64, u64) {
         let progress = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
         progress.as_ref().map_or((0, 0), |progress| (progress.entries(), progress.bytes()))
     }
 
-    /// What happened since somebody last asked.
+    /// Returns the events since the last call, as sentences.
     pub(crate) fn news(&self) -> Vec<String> {
         std::mem::take(&mut *self.news.lock().unwrap_or_else(PoisonError::into_inner))
     }

@@ -19,9 +19,9 @@ pub struct CheckIgnore {
     asked: usize,
 }
 
-#[expect(clippy::unwrap_used, reason = "a test stops where its judge fails")]
+#[expect(clippy::unwrap_used, reason = "a test stops if its reference fails")]
 #[expect(clippy::new_without_default, reason = "it starts a process")]
-#[expect(clippy::missing_panics_doc, reason = "a test stops where its judge fails")]
+#[expect(clippy::missing_panics_doc, reason = "a test stops if its reference fails")]
 impl CheckIgnore {
     /// Starts git in an empty repository.
     pub fn new() -> Self {
@@ -69,7 +69,7 @@ impl CheckIgnore {
 }
 
 #[expect(clippy::disallowed_methods, reason = "a test clears its own temporary tree")]
-#[expect(clippy::unwrap_used, reason = "a test stops where its judge fails")]
+#[expect(clippy::unwrap_used, reason = "a test stops if its reference fails")]
 fn clear(directory: &std::path::Path) {
     std::fs::remove_dir_all(directory).unwrap();
 }

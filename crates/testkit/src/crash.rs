@@ -43,7 +43,7 @@ pub struct Driver {
     pub child_test: &'static str,
 }
 
-#[expect(clippy::missing_panics_doc, reason = "a test stops where its driver fails")]
+#[expect(clippy::missing_panics_doc, reason = "a test stops if its driver fails")]
 impl Driver {
     /// Returns the names of the points that an operation passes, in order.
     pub fn points(&self, place: &Path, operation: &str) -> Vec<String> {

@@ -26,9 +26,9 @@ pub struct TestWorkspace {
 }
 
 /// Most methods panic on a system error, because a test can't continue then.
-#[expect(clippy::new_without_default, reason = "a temporary directory is no default")]
-#[expect(clippy::unwrap_used, reason = "a test stops where its own set-up fails")]
-#[expect(clippy::missing_panics_doc, reason = "said once for all of them")]
+#[expect(clippy::new_without_default, reason = "a temporary directory is not a default value")]
+#[expect(clippy::unwrap_used, reason = "a test stops if its own set-up fails")]
+#[expect(clippy::missing_panics_doc, reason = "stated once for all methods")]
 impl TestWorkspace {
     /// Creates an empty workspace.
     pub fn new() -> Self {

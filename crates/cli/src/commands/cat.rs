@@ -1,4 +1,4 @@
-//! `cat`: the bytes of one file, or attachment, at a checkpoint.
+//! `cat`: prints one file or attachment of a checkpoint.
 
 use std::{path::PathBuf, process::ExitCode};
 

@@ -1,4 +1,4 @@
-//! `completions`: what a shell needs to complete command lines of this program.
+//! `completions`: prints the script with which a shell completes command lines of this program.
 
 use std::process::ExitCode;
 

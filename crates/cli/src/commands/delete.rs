@@ -1,4 +1,4 @@
-//! `delete`: forget checkpoints.
+//! `delete`: deletes checkpoints.
 
 use std::{process::ExitCode, time::Duration};
 
@@ -43,7 +43,7 @@ pub(crate) fn run(args: &DeleteArgs, invocation: &Invocation) -> Result<ExitCode
     let workspace =
         if args.dry_run { invocation.workspace()? } else { invocation.workspace_to_write(Protection::Waived)? };
     let mut deleted = wanted(args, &workspace, invocation)?;
-    // Known before they are gone.
+    // Read before the deletion, because they are printed after it.
     let checkpoints = deleted.iter().map(|id| workspace.get(id)).collect::<Result<Vec<_>, _>>()?;
     if let Some(feature) = checkpoints.iter().find(|checkpoint| checkpoint.kind == Kind::Feature && !args.force) {
         return Err(Error::FeatureCheckpoint { id: feature.id }.into());
@@ -89,7 +89,7 @@ pub(crate) fn run(args: &DeleteArgs, invocation: &Invocation) -> Result<ExitCode
     Ok(ExitCode::SUCCESS)
 }
 
-/// Says what is lost for good, and whether ages are to be trusted.
+/// Warns about contents that are lost for good, and about ages that may be wrong.
 fn warn_of_age(workspace: &Workspace, going: &[CheckpointId], invocation: &Invocation) -> Result<(), Failure> {
     if going.is_empty() {
         return Ok(());

@@ -1,6 +1,6 @@
-//! `demo`: a save, an accident and a restore, in a scratch directory of its own.
+//! `demo`: shows a save, an accident and a restore in a scratch directory.
 //!
-//! The commands are run by the code that runs them anywhere else; only their environment is made up.
+//! The commands are run by the usual code. Only their environment is separate.
 
 use std::{
     fs, io,
@@ -24,25 +24,25 @@ pub(crate) struct DemoArgs {
     crash: bool,
 }
 
-/// One thing that happens on the stage.
+/// One step of the demo.
 enum DemoStep {
-    /// Tells what is going on.
+    /// Prints an explanation.
     Tell(&'static str),
-    /// Puts a file in place.
+    /// Writes a file.
     Write(&'static str, &'static str),
     /// Deletes a file.
     Delete(&'static str),
-    /// Runs a command of this program and shows what it prints.
+    /// Runs a command of this program and shows its output.
     Run(&'static [&'static str]),
-    /// Writes many files that all say this.
+    /// Writes many files with this content.
     WriteMany(&'static str),
-    /// Starts a restore in a process of its own and kills it half-way.
+    /// Starts a restore in a separate process and kills it half-way.
     KillRestore(&'static str),
-    /// Counts the files that say each of two things.
+    /// Counts the files with each of two contents.
     Count(&'static str, &'static str),
 }
 
-/// Enough files that a restore takes long enough to be hit in the middle.
+/// The number of files: enough that a restore can be killed half-way.
 const MANY: usize = 3_000;
 
 const CRASH_STEPS: &[DemoStep] = &[
@@ -137,7 +137,7 @@ impl Stage<'_> {
         Ok(())
     }
 
-    /// Waits for the journal, which says that files are being moved, and kills the process then.
+    /// Starts a restore, waits for its journal, and kills it. The journal shows that it has begun to move files.
     fn kill_restore(&self, name: &str) -> Result<(), Failure> {
         let output = &self.invocation.output;
         output.text(&format!("{}\n", output.paint.command(format!("$ backtrail restore {name} & kill -9 $!"))))?;
@@ -181,7 +181,7 @@ impl Stage<'_> {
         let output = &self.invocation.output;
         let line = format!("$ backtrail {}", shell_words(words.iter().copied()));
         output.text(&format!("{}\n", output.paint.command(line)))?;
-        // Named outright: something around the scratch directory may look like a workspace.
+        // `-w` is needed because a directory around the scratch directory may look like a workspace.
         let place = ["backtrail", "-w", "."];
         let cli = Cli::try_parse_from(place.iter().chain(words)).map_err(|error| Error::Internal(error.to_string()))?;
         let environment = Environment::scratch(self.scratch, self.project.clone());

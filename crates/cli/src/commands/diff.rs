@@ -1,4 +1,4 @@
-//! `diff`: what differs between two checkpoints, or one and the files on disk.
+//! `diff`: shows the differences between two checkpoints, or between one and the files on disk.
 
 use std::{path::PathBuf, process::ExitCode};
 
@@ -39,13 +39,13 @@ pub(crate) struct DiffArgs {
     full: bool,
 }
 
-/// The most that is shown to people.
+/// The maximum size of a patch that is shown to the user.
 const MAX_SHOWN_BYTES: usize = 10 << 20;
-/// The most that is shown of one file.
+/// The maximum size of one file's part in it.
 const MAX_SHOWN_FILE_BYTES: usize = 1 << 20;
 
-/// Ends what is shown of a difference that goes on. It looks like the beginning of a hunk that never comes, so that
-/// `git apply` does not take a part for the whole.
+/// The last line of a truncated patch. It looks like the start of a hunk without lines, so that `git apply` rejects the
+/// patch.
 const REST_LEFT_OUT: &str = "@@ -1 +1 @@ the rest is not shown\n";
 
 pub(crate) fn run(args: &DiffArgs, invocation: &Invocation) -> Result<ExitCode, Failure> {
@@ -73,10 +73,10 @@ pub(crate) fn run(args: &DiffArgs, invocation: &Invocation) -> Result<ExitCode, 
     Ok(ExitCode::SUCCESS)
 }
 
-/// A program gets everything; people get what they can read.
+/// Returns the limits of the patch. Programs get all of it, users a part that they can read.
 fn limits(args: &DiffArgs, invocation: &Invocation) -> PatchLimits<'static> {
     if args.stat || args.name_status {
-        // Who asks for JSON as well gets the patch with it.
+        // The JSON answer always contains the patch.
         return if invocation.output.is_json() { PatchLimits::default() } else { PatchLimits::NO_PATCH };
     }
     if args.full || invocation.output.is_json() {
@@ -89,7 +89,7 @@ fn limits(args: &DiffArgs, invocation: &Invocation) -> PatchLimits<'static> {
     }
 }
 
-/// Says what is not shown, and how to see it; none where all is shown.
+/// Returns a warning that names the part that is not shown, and how to see it. Returns `None` if everything is shown.
 fn cut_warning(diff: &Diff, args: &DiffArgs) -> Option<String> {
     if args.stat || args.name_status {
         return None;
@@ -132,7 +132,7 @@ fn show_patch(diff: Diff, invocation: &Invocation) -> Result<(), Failure> {
     if output.is_terminal() || output.paint.is_on() {
         output.paged(&shown_patch(&patch, output.paint))?;
     } else {
-        // Byte for byte, so that a program can apply it.
+        // Printed unchanged, so that a program can apply it.
         output.text(&patch)?;
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! `doctor`: explains the set-up. Only looks; before the first checkpoint, too.
+//! `doctor`: explains the set-up. Only reads, and also works before the first checkpoint.
 
 use std::{fs, path::Path, process::ExitCode};
 
@@ -17,10 +17,10 @@ use crate::{
     output::{Check, DoctorJson, bytes, checks_text, plural, set_bytes, settings_text, title, visible, when},
 };
 
-/// No more paths than this are named for one reason.
+/// The maximum number of paths that are named for one reason.
 const MAX_NAMED: usize = 5;
 
-/// No more unprotected paths than this are named.
+/// The maximum number of unprotected paths that are named.
 const MAX_UNPROTECTED: usize = 20;
 
 /// Explain the setup: where the store is, what is skipped and why, what is wrong
@@ -50,7 +50,8 @@ fn checks(survey: &Survey, invocation: &Invocation) -> Vec<Check> {
     checks.extend(places.map(|(name, path)| file_system(name, path)));
     checks.push(settings(survey, invocation));
     checks.extend(without_effect(workspace, invocation));
-    // Nobody means it, and reading all of it takes long.
+    // Reading all of a protected directory takes long, and the user does not mean it as a workspace before it has a
+    // checkpoint.
     if survey.protected.is_none() || workspace.has_store().unwrap_or(true) {
         checks.extend(files(workspace, invocation));
     }
@@ -60,7 +61,7 @@ fn checks(survey: &Survey, invocation: &Invocation) -> Vec<Check> {
     checks
 }
 
-/// What is captured and what is not.
+/// Returns the checks of which files are captured, protected and skipped.
 fn files(workspace: &Workspace, invocation: &Invocation) -> [Check; 3] {
     let progress = invocation.output.progress(workspace, "looking");
     let left_out = workspace.left_out();
@@ -74,7 +75,7 @@ fn files(workspace: &Workspace, invocation: &Invocation) -> [Check; 3] {
     [found("captured", changes), found("protected", unprotected), found("left out", left_out)]
 }
 
-/// Names the paths that checkpoints held once and can't hold now.
+/// Returns the paths that earlier checkpoints held and that can't be captured now, one per line.
 fn unprotected_text(unprotected: &[Skipped]) -> String {
     if unprotected.is_empty() {
         return "all files of the last checkpoint that are on disk".to_owned();
@@ -87,7 +88,7 @@ fn unprotected_text(unprotected: &[Skipped]) -> String {
     unprotected.iter().take(MAX_UNPROTECTED).map(line).chain(rest).collect::<Vec<_>>().join("\n")
 }
 
-/// What was found, or why it could not be.
+/// Returns the check for a result. An error is a check that failed.
 fn found(name: &'static str, outcome: Result<(bool, String), Error>) -> Check {
     match outcome {
         Ok((ok, detail)) => Check { name, ok, detail },
@@ -143,7 +144,7 @@ fn store(workspace: &Workspace) -> Check {
     found("store", look())
 }
 
-/// The file system below a path: what it is, what is free, and whether it has locks.
+/// Checks the file system of a path: its type, its free space, and whether locks work.
 fn file_system(name: &'static str, path: &Path) -> Check {
     let there = path.ancestors().find(|ancestor| ancestor.is_dir()).unwrap_or(path);
     let look = || -> std::io::Result<(bool, String)> {
@@ -201,7 +202,8 @@ fn settings(survey: &Survey, invocation: &Invocation) -> Check {
     Check { name: "settings", ok: survey.problems.is_empty(), detail: lines.join("\n") }
 }
 
-/// Keys of the workspace's own file that would keep less than the user's settings do; none where there are none.
+/// Names the keys of the workspace's own file that have no effect, because they would keep less than the user's
+/// settings. Returns `None` if there are none.
 fn without_effect(workspace: &Workspace, invocation: &Invocation) -> Option<Check> {
     let keys = &workspace.settings().without_effect;
     let file = workspace.root().join(WORKSPACE_FILE);
@@ -233,7 +235,7 @@ fn is_readable(left_out: &[Skipped]) -> bool {
     !left_out.iter().any(|skipped| skipped.reason.breaks_completeness())
 }
 
-/// What is left out, a line for each reason.
+/// Lists the skipped paths, one line per reason.
 fn by_reason(left_out: &[Skipped], max_file_bytes: u64) -> String {
     let mut reasons: Vec<Reason> = Vec::new();
     for skipped in left_out.iter().filter(|skipped| skipped.reason != Reason::Own) {
@@ -259,7 +261,7 @@ fn by_reason(left_out: &[Skipped], max_file_bytes: u64) -> String {
     if reasons.is_empty() { "nothing".into() } else { reasons.iter().map(line).collect::<Vec<_>>().join("\n") }
 }
 
-/// The user's own repository, as far as its files say.
+/// Describes the user's repository, as far as it can be read from its files.
 fn git(workspace: &Workspace) -> Check {
     let detail = match workspace.git_position() {
         None => "the workspace is not in a git repository".to_owned(),
@@ -276,7 +278,7 @@ fn git(workspace: &Workspace) -> Check {
     Check { name: "git", ok: true, detail }
 }
 
-/// The agents whose hooks are installed, and how they do; none where there is no place to look.
+/// Checks the agents whose hooks are installed. Returns `None` if this program has no directory for its own files.
 fn agents(workspace: &Workspace, invocation: &Invocation) -> Option<Check> {
     let own = |name| invocation.environment().own_file(name).ok();
     let receipts = read_receipts(&own("installed.json")?).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! `events`: what happened in a workspace, as a stream.
+//! `events`: prints the events of a workspace as a stream.
 
 use std::{process::ExitCode, time::Duration};
 
@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use crate::{cli::text, failure::Failure, invocation::Invocation};
 
-/// How often a follower looks.
+/// The interval at which `--follow` checks for new events.
 const POLL: Duration = Duration::from_millis(250);
 
 /// Print the events of the workspace, one JSON object per line, oldest first
@@ -42,7 +42,8 @@ pub(crate) fn run(args: &EventsArgs, invocation: &Invocation) -> Result<ExitCode
     }
 }
 
-/// How many lines of `found` were there before: the file grows at its end, and now and then loses its older half.
+/// Returns the number of lines at the start of `found` that are also in `seen`. The file grows at its end, and
+/// occasionally loses its older half.
 fn already_seen(seen: &[String], found: &[String]) -> usize {
     let lost = (0..seen.len()).find(|lost| found.starts_with(&seen[*lost..]));
     lost.map_or(0, |lost| seen.len() - lost)
@@ -53,7 +54,7 @@ fn is_since(line: &str, since: Timestamp) -> bool {
     struct Timed {
         time: Timestamp,
     }
-    // One without a time is shown rather than lost.
+    // An event without a time is shown, so that none is lost.
     serde_json::from_str::<Timed>(line).map_or(true, |event| event.time >= since)
 }
 
@@ -68,7 +69,7 @@ mod tests {
         assert_eq!(seen("", "abc"), 0);
         assert_eq!(seen("abc", "abc"), 3);
         assert_eq!(seen("abc", "abcd"), 3);
-        assert_eq!(seen("abcd", "cde"), 2, "the older half is gone");
+        assert_eq!(seen("abcd", "cde"), 2, "the older half was removed");
         assert_eq!(seen("abc", "xy"), 0, "another store");
         assert_eq!(seen("abc", ""), 0);
     }

@@ -1,4 +1,4 @@
-//! `exclude`: leave paths out of checkpoints.
+//! `exclude`: leaves paths out of future checkpoints.
 
 use std::{ffi::OsString, process::ExitCode};
 

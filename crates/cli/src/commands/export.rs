@@ -1,4 +1,4 @@
-//! `export`: write a checkpoint's files into a directory elsewhere.
+//! `export`: writes the files of a checkpoint into another directory.
 
 use std::{path::PathBuf, process::ExitCode};
 

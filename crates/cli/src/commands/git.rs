@@ -1,6 +1,6 @@
-//! `git`: plain git on the store, for reading.
+//! `git`: runs git on the store, read-only.
 //!
-//! What is not known to only read is refused: a command by name, an option that writes a file or runs a program too.
+//! Refuses commands that are not known to only read, and options that write a file or run a program.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -31,23 +31,23 @@ pub(crate) struct GitArgs {
     words: Vec<OsString>,
 }
 
-/// A command of git that reads, with options of its own that do more than that.
+/// A git command that only reads, with the options of this command that do more than that.
 struct ReadingCommand {
     name: &'static str,
     long: &'static [&'static str],
     short: &'static [u8],
-    /// Given to it in any case.
+    /// Arguments that are always passed.
     with: &'static [&'static str],
-    /// What it starts from where no revision is named.
+    /// The revisions that it starts from if the user names none.
     default: Option<Default>,
 }
 
-/// What a command starts from.
+/// The revisions that a command starts from by default.
 #[derive(Debug, Clone, Copy)]
 enum Default {
     /// Every checkpoint.
     All,
-    /// The one that the workspace stands on.
+    /// The checkpoint that the workspace stands on.
     Current,
 }
 
@@ -55,7 +55,7 @@ const fn reader(name: &'static str) -> ReadingCommand {
     ReadingCommand { name, long: &[], short: &[], with: &[], default: None }
 }
 
-/// A command that shows differences.
+/// Returns a command that shows differences.
 const fn differ(name: &'static str) -> ReadingCommand {
     ReadingCommand { with: &["--no-ext-diff", "--no-textconv"], ..reader(name) }
 }
@@ -82,10 +82,10 @@ const READERS: &[ReadingCommand] = &[
     reader("verify-pack"),
 ];
 
-/// Options that write a file or run a program, whatever the command.
+/// Options that write a file or run a program. They are refused for every command.
 const REFUSED: &[&str] = &["--output", "--ext-diff", "--textconv", "--exec", "--upload-pack", "--no-index", "--help"];
 
-/// Options that only read, although they begin like one that is refused.
+/// Options that only read, although they start like a refused one.
 const HARMLESS: &[&str] = &["--text"];
 
 pub(crate) fn run(args: &GitArgs, invocation: &Invocation) -> Result<ExitCode, Failure> {
@@ -113,8 +113,8 @@ pub(crate) fn run(args: &GitArgs, invocation: &Invocation) -> Result<ExitCode, F
     Err(Error::Io { action: "run", path: "git".into(), source }.into())
 }
 
-/// A word that starts with an address of this program, such as `@~2:path`, with the id in its place: for git itself `@`
-/// is a branch, which a store does not have.
+/// Replaces an address of this program at the start of a word, such as `@~2` in `@~2:path`, with the checkpoint's id.
+/// To git, `@` means the current branch, and a store has none.
 fn with_own_address(word: &OsStr, workspace: &Workspace, invocation: &Invocation) -> Result<OsString, Failure> {
     let bytes = word.as_bytes();
     let end = bytes.iter().position(|byte| *byte == b':').unwrap_or(bytes.len());
@@ -131,8 +131,8 @@ fn own_address(bytes: &[u8]) -> Option<&str> {
     (steps.is_empty() || steps.strip_prefix('~').is_some_and(is_steps)).then_some(address)
 }
 
-/// What a command starts from where no revision was named: git would take a branch, which a store does not have. None
-/// where there is no checkpoint to start from.
+/// Returns the revisions to add if the user named none. Git would use the current branch, and a store has none. Returns
+/// `None` if there is no checkpoint.
 fn default_revisions(
     store: &Path,
     reader: &ReadingCommand,
@@ -147,9 +147,10 @@ fn default_revisions(
     Ok(Some(match default {
         Default::All => {
             let ids = workspace.list(&ListFilter::default())?.into_iter().map(|checkpoint| checkpoint.id.to_string());
-            // Walking on would lead from a checkpoint to what it keeps beside its files; a graph can't do without.
+            // Without `--no-walk`, git would also list the commits that hold a checkpoint's state. `--graph` can't be
+            // combined with it.
             let has_graph = words.iter().any(|word| word.as_bytes().starts_with(b"--graph"));
-            // In the order of the timeline: git knows the second alone, and steps of an agent follow each other fast.
+            // Keeps the order of the timeline: git's times have whole seconds, and an agent's steps can be faster.
             let order = (!has_graph).then(|| "--no-walk=unsorted".to_owned());
             order.into_iter().chain(ids).map(OsString::from).collect()
         }
@@ -157,12 +158,12 @@ fn default_revisions(
     }))
 }
 
-/// Asks git itself which of the words are revisions; it has too many ways of writing them.
+/// Returns whether one of the words is a revision. Asks git itself, because revisions have too many forms.
 fn names_revision(store: &Path, words: &[OsString]) -> bool {
     let judge = ReadingCommand { with: &["--revs-only", "--no-flags"], ..reader("rev-parse") };
     let mut command = command(store, &judge, words, None);
     command.stdin(Stdio::null()).stderr(Stdio::null());
-    // Without git the command itself says so.
+    // If git can't be run, the command itself reports it.
     command.output().is_ok_and(|answer| !answer.stdout.is_empty())
 }
 
@@ -172,7 +173,8 @@ fn refused(words: &str) -> Failure {
     Failure::usage(format!("git {words} is refused: only commands that read the store are allowed"), Some(&hint))
 }
 
-/// Words behind `--` are judged, too: for git that may have been the value of an option.
+/// Returns whether a word is an option that does more than read. Words after `--` are checked as well, because git may
+/// take that `--` for the value of an option.
 fn does_more_than_read(word: &OsStr, reader: &ReadingCommand) -> bool {
     let bytes = word.as_bytes();
     let name = bytes.split(|byte| *byte == b'=').next().unwrap_or_default();
@@ -180,11 +182,11 @@ fn does_more_than_read(word: &OsStr, reader: &ReadingCommand) -> bool {
         return false;
     }
     if name.starts_with(b"--") {
-        // git takes the beginning of an option for the whole.
+        // git accepts abbreviated options.
         let mut refused = REFUSED.iter().chain(reader.long).map(|option| option.as_bytes());
         return refused.any(|option| option.starts_with(name) || name.starts_with(option));
     }
-    // Letters can stand together behind one dash.
+    // Several short options can share one dash.
     bytes.starts_with(b"-") && bytes.iter().any(|byte| reader.short.contains(byte))
 }
 
@@ -243,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn options_that_read_are_not() {
+    fn options_that_only_read_are_allowed() {
         for words in [
             ["log", "--oneline"],
             ["log", "--remotes"],

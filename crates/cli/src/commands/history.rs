@@ -1,4 +1,4 @@
-//! `history`: every version of one path.
+//! `history`: shows every version of one path.
 
 use std::{path::PathBuf, process::ExitCode};
 
@@ -30,7 +30,7 @@ pub(crate) fn run(args: &HistoryArgs, invocation: &Invocation) -> Result<ExitCod
     let path = invocation.path(&workspace, &args.path)?;
     let all = workspace.history_with_safety(&path).map_err(|error| {
         let failure = invocation.explain_path(error.into(), &args.path);
-        // Before the first checkpoint no path is at fault.
+        // Before the first checkpoint, the path is not the cause.
         if matches!(workspace.current(), Ok(None)) { failure.with_hint(NOTHING_SAVED) } else { failure }
     })?;
     let is_saved = all.iter().any(|version| !version.safety);
@@ -68,8 +68,8 @@ pub(crate) fn run(args: &HistoryArgs, invocation: &Invocation) -> Result<ExitCod
     Ok(ExitCode::SUCCESS)
 }
 
-/// The version that somebody wants who looks for one: the newest before the one on disk, or the newest of all where
-/// what is on disk was never saved. None where there is no other than on disk.
+/// Returns the version that the user probably wants back: the newest one before the version on disk, or the newest of
+/// all if the version on disk was never saved. Returns `None` if there is no version other than the one on disk.
 fn worth_bringing_back<'v>(
     versions: &'v [Version],
     on_disk: &OnDisk,

@@ -1,4 +1,5 @@
-//! `hook`: what an agent runs. Its words are read before anything else is parsed; this is its place in the help.
+//! `hook`: the command that an agent runs. Its arguments are handled before the command line is parsed; this definition
+//! is for the help.
 
 use std::{ffi::OsString, process::ExitCode};
 

@@ -1,4 +1,4 @@
-//! `init`: makes the store without a checkpoint.
+//! `init`: creates the store without a checkpoint.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! `install` and `uninstall`: an agent's own files gain the hooks and the server, and lose them again.
+//! `install` and `uninstall`: add the hooks and the MCP server to an agent's own files, and remove them.
 
 use std::{path::PathBuf, process::ExitCode};
 
@@ -76,7 +76,7 @@ impl ReachArgs {
     }
 }
 
-/// Takes the name of an agent.
+/// Parses the name of an agent.
 fn agent() -> impl TypedValueParser<Value = Agent> {
     PossibleValuesParser::new(Agent::ALL.map(Agent::name)).try_map(|word| word.parse::<Agent>())
 }
@@ -109,7 +109,7 @@ pub(crate) fn install(args: &InstallArgs, invocation: &Invocation) -> Result<Exi
     Ok(ExitCode::SUCCESS)
 }
 
-/// Takes a checkpoint where the workspace has none: what the agent does first can be taken back as well.
+/// Takes a checkpoint if the workspace has none, so that the agent's first changes can be undone as well.
 fn first_checkpoint(agent: Agent, invocation: &Invocation) -> Result<Option<CheckpointId>, Failure> {
     let workspace = invocation.workspace_to_make(Protection::Kept)?;
     workspace.refuse_folder_of_projects()?;
@@ -131,7 +131,7 @@ fn why_no_checkpoint(problem: &Failure) -> String {
     }
 }
 
-/// What the agent itself still has to be told.
+/// Returns what the user still has to do in the agent itself.
 fn needs(agent: Agent) -> &'static str {
     match agent {
         Agent::Claude => "restart running sessions to use the hooks",
@@ -166,7 +166,7 @@ pub(crate) fn uninstall(args: &UninstallArgs, invocation: &Invocation) -> Result
     Ok(ExitCode::SUCCESS)
 }
 
-/// Waits until no other installation is under way.
+/// Locks the receipts. Waits until no other process installs or uninstalls.
 fn lock(invocation: &Invocation) -> Result<InstallLock, Failure> {
     let (path, patience) = (receipts_file(invocation)?, invocation.patience());
     match InstallLock::acquire(&path, patience) {
@@ -180,7 +180,7 @@ fn receipts_file(invocation: &Invocation) -> Result<PathBuf, Failure> {
     invocation.environment().own_file("installed.json")
 }
 
-/// What an installation goes by.
+/// The inputs of an installation.
 struct Installation {
     agent: Agent,
     reach: Reach,
@@ -213,7 +213,8 @@ pub(crate) fn read_receipts(file: &std::path::Path) -> Result<Receipts, Failure>
     Receipts::read(file).map_err(|source| Error::Io { action: "read", path: file.to_owned(), source }.into())
 }
 
-/// The program as agents start it: by its path on this machine, by its name where others share the file.
+/// Returns the command with which agents start this program: its path, or only its name if the file is shared with
+/// other machines.
 fn program(reach: Reach, invocation: &Invocation) -> Result<Program, Failure> {
     if reach == Reach::Shared {
         return Ok(Program(vec!["backtrail".into()]));

@@ -1,4 +1,4 @@
-//! `list`: the checkpoints, newest first.
+//! `list`: shows the checkpoints, newest first.
 
 use std::{path::PathBuf, process::ExitCode};
 
@@ -82,7 +82,8 @@ fn show_timeline(workspace: &Workspace, filter: &ListFilter, invocation: &Invoca
     Ok(invocation.output.text(&timeline(workspace, invocation)?.draw(&checkpoints))?)
 }
 
-/// Says that safety checkpoints would fit as well, where somebody looks for what became of something.
+/// Tells the user about hidden safety checkpoints that match as well. Only for searches by path or text: then the user
+/// may be looking for lost work.
 fn tell_hidden(
     args: &ListArgs,
     workspace: &Workspace,
@@ -104,7 +105,7 @@ fn tell_hidden(
     Ok(())
 }
 
-/// Steps come with their prompt, so that what selects prompts must not leave them out.
+/// Shows the prompts with their steps. The filter only selects prompts, because each is shown with all its steps.
 fn show_turns(workspace: &Workspace, filter: ListFilter, invocation: &Invocation) -> Result<(), Failure> {
     let prompts = workspace.list(&filter)?;
     if prompts.is_empty() {
@@ -134,7 +135,7 @@ fn say_empty(workspace: &Workspace, invocation: &Invocation) -> Result<(), Failu
     Ok(())
 }
 
-/// How timelines of this workspace are drawn.
+/// Returns the parameters for drawing a timeline of this workspace.
 pub(crate) fn timeline<'a>(workspace: &Workspace, invocation: &'a Invocation) -> Result<Timeline<'a>, Failure> {
     Ok(Timeline {
         current: workspace.current()?,

@@ -1,4 +1,4 @@
-//! `man`: the manual page, made of the definitions of the command line.
+//! `man`: prints the manual page, generated from the definitions of the command line.
 
 use std::{
     io,
@@ -66,13 +66,13 @@ fn is_shown(command: &&Command) -> bool {
     command.get_name() != "help" && !command.is_hide_set()
 }
 
-/// The page of the program, with a section for each command.
+/// Returns the page of the program, with a section for each command.
 fn whole_page(program: &Command) -> io::Result<Vec<u8>> {
     let mut first = Vec::new();
     Man::new(program.clone()).render(&mut first)?;
     let mut page = String::from_utf8_lossy(&first).into_owned();
     for command in program.get_subcommands() {
-        // The list of commands refers to pages of their own; here they are sections.
+        // The list of commands refers to a separate page for each command. Here each command is a section.
         let name = command.get_name();
         page = page.replace(&format!("backtrail\\-{name}(1)"), &format!("backtrail {name}"));
     }
@@ -93,7 +93,7 @@ fn section(command: &Command) -> io::Result<String> {
     Ok(format!(".SH \"BACKTRAIL {}\"\n{body}", command.get_name().to_uppercase()))
 }
 
-/// The page of the program tells of them already.
+/// Hides the global options of a command, because the program's own part of the page describes them.
 fn without_global_options(command: &Command) -> Command {
     let global: Vec<_> =
         command.get_arguments().filter(|arg| arg.is_global_set()).map(|arg| arg.get_id().clone()).collect();

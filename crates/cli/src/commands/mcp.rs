@@ -1,4 +1,4 @@
-//! `mcp`: serve the workspace to agents.
+//! `mcp`: serves the workspace to agents.
 
 use std::{net::SocketAddr, path::PathBuf, process::ExitCode};
 
@@ -8,7 +8,7 @@ use clap::Args;
 
 use crate::{failure::Failure, invocation::Invocation};
 
-/// What a shell shows for a program that Ctrl-C ended.
+/// The exit status that a shell shows for a program that Ctrl-C ended.
 const INTERRUPTED: u8 = 130;
 
 /// Serve the workspace to an agent over MCP
@@ -43,7 +43,7 @@ pub(crate) fn run(args: &McpArgs, invocation: &Invocation) -> Result<ExitCode, F
     })
 }
 
-/// The token, and whether it was just made.
+/// Returns the token, and whether it was just generated.
 fn token(args: &McpArgs, invocation: &Invocation) -> Result<(Token, bool), Failure> {
     if let Some(named) = &args.token_file {
         let path = invocation.file(named)?;

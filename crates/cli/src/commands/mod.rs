@@ -1,4 +1,4 @@
-//! One file for each command: its arguments, and what it does.
+//! One file for each command: its arguments and its implementation.
 
 pub(crate) mod cat;
 pub(crate) mod completions;
@@ -37,7 +37,7 @@ use std::process::ExitCode;
 
 use crate::{cli::Command, failure::Failure, invocation::Invocation};
 
-/// Runs a command; without one, the overview.
+/// Runs a command. Shows the overview if there is none.
 pub(crate) fn run(command: Option<Command>, invocation: &Invocation) -> Result<ExitCode, Failure> {
     match command {
         None => overview::run(invocation),

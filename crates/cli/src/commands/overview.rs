@@ -1,4 +1,4 @@
-//! The overview that people get without a command.
+//! Shows the overview, if the program is run without a command.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! `pin` and `unpin`: keep a checkpoint from retention, and leave it to it again.
+//! `pin` and `unpin`: protect a checkpoint from retention, and end that.
 
 use std::process::ExitCode;
 

@@ -18,7 +18,7 @@ use crate::{
     pipeline::{Finished, Outcome, Pipeline, PipelineProblem, Request, Runner, Status},
 };
 
-/// The exit status where a step failed.
+/// The exit status if a step failed.
 const STEP_FAILED: u8 = 1;
 
 /// Run the steps of a pipeline file, with checkpoints between them
@@ -60,7 +60,7 @@ pub(crate) fn run(args: &PipelineArgs, invocation: &Invocation) -> Result<ExitCo
     if args.dry_run {
         return show(&pipeline, invocation);
     }
-    // Whoever asks to end from now on ends the step; what has to be done afterwards is done.
+    // From here on, a signal ends the current step but not this process, so that the work after the step is still done.
     let signals = HeldSignals::hold()?;
     let runner = Runner { workspace: &workspace, invocation, pipeline: &pipeline, signals: &signals };
     let finished = runner.run()?;
@@ -125,7 +125,7 @@ fn show(pipeline: &Pipeline, invocation: &Invocation) -> Result<ExitCode, Failur
     Ok(ExitCode::SUCCESS)
 }
 
-/// Says where it ended before its time, and how to go on.
+/// Tells the user at which step the pipeline stopped early, and how to continue.
 fn tell(args: &PipelineArgs, pipeline: &Pipeline, finished: &Finished, invocation: &Invocation) {
     let Some(index) = finished.stopped_at else { return };
     let Some(step) = pipeline.steps.get(index) else { return };

@@ -1,4 +1,4 @@
-//! `prune`: apply the retention policy now and reclaim space.
+//! `prune`: applies the retention policy now and reclaims space.
 
 use std::process::ExitCode;
 

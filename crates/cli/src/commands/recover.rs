@@ -1,4 +1,4 @@
-//! `recover`: finish a restore that was interrupted, or take it back.
+//! `recover`: finishes an interrupted restore, or takes it back.
 
 use std::process::ExitCode;
 
@@ -20,7 +20,7 @@ pub(crate) struct RecoverArgs {
 pub(crate) fn run(args: &RecoverArgs, invocation: &Invocation) -> Result<ExitCode, Failure> {
     let workspace = invocation.workspace_to_restore()?;
     let way = if args.abort { Way::Back } else { Way::Forward };
-    // What somebody else got in the way of is told by whoever listens to the workspace.
+    // Conflicts are printed by the listener of the workspace's events.
     let Recovered { outcome, conflicts } = workspace.recover(way, invocation.now.timestamp())?;
     let output = &invocation.output;
     if output.is_json() {

@@ -1,4 +1,4 @@
-//! `restore`: make the workspace, or some paths, equal to a checkpoint.
+//! `restore`: makes the workspace, or some paths, equal to a checkpoint.
 
 use std::{path::PathBuf, process::ExitCode};
 
@@ -117,7 +117,7 @@ pub(crate) fn run(args: &RestoreArgs, invocation: &Invocation) -> Result<ExitCod
     tell_with(&workspace, &done, &lacking, Direction::Forward, fork.as_ref(), invocation)
 }
 
-/// Why a request that concerns nothing does so.
+/// Returns the reason why a request concerns no path.
 fn nothing_concerned(args: &RestoreArgs) -> &'static str {
     match (args.only, args.paths.is_empty()) {
         (OnlyWord::State, true) => "nothing to do: there are no state files",
@@ -126,7 +126,7 @@ fn nothing_concerned(args: &RestoreArgs) -> &'static str {
     }
 }
 
-/// The conversation that belongs to a checkpoint, ready to be brought back.
+/// Plans how to bring back the conversation that belongs to a checkpoint.
 pub(crate) fn conversation(
     workspace: &Workspace,
     target: &CheckpointId,
@@ -136,7 +136,7 @@ pub(crate) fn conversation(
     conversation::plan(workspace, target, &sessions)
 }
 
-/// A failure with what more is known here about a path that can't be restored.
+/// Converts an error into a failure. Adds a hint if a path can't be restored.
 fn explain(error: Error, workspace: &Workspace, named: &[PathBuf], invocation: &Invocation) -> Failure {
     let Error::LeftOutPath { path, reason, .. } = &error else {
         return named.iter().fold(error.into(), |failure, named| invocation.explain_path(failure, named));
@@ -149,7 +149,7 @@ fn explain(error: Error, workspace: &Workspace, named: &[PathBuf], invocation: &
             format!("other checkpoints have it; see which with: backtrail history {word}")
         }
         Reason::Ignored | Reason::Rebuildable => {
-            // Only the hint depends on it: a rule that can't be found is not named.
+            // Only the hint depends on this: a rule that can't be found is not named.
             let rule = workspace.ignored_by(path).ok().flatten();
             let rule = rule.map(|rule| format!("the pattern {} in {} excludes it; ", rule.pattern, rule.source));
             let rule = rule.unwrap_or_default();
@@ -192,9 +192,9 @@ pub(crate) fn lacking(workspace: &Workspace, request: &RestoreRequest) -> Result
     Ok(lacking)
 }
 
-/// Restores, with the conversation where one was asked for.
+/// Restores the workspace, together with the conversation if the user asked for it.
 ///
-/// The conversation is written first: where that fails, no file has changed.
+/// The conversation is written first: if that fails, no file has changed.
 pub(crate) fn restore_with(
     workspace: &Workspace,
     request: &RestoreRequest,
@@ -211,7 +211,7 @@ pub(crate) fn restore_with(
     Ok(done?)
 }
 
-/// A conversation that lies in its place already.
+/// A conversation that has been written.
 struct Written<'f> {
     fork: &'f Fork,
     invocation: &'f Invocation,
@@ -231,8 +231,8 @@ impl<'f> Written<'f> {
         Ok(written)
     }
 
-    /// The restore failed. Where the files may be restored all the same, or still will be, the conversation belongs to
-    /// them.
+    /// Removes the conversation after a failed restore. If the files may have been restored anyway, or will be by
+    /// recovery, the conversation belongs to them and stays.
     fn take_back_after(&self, error: &Error) {
         let is_certain = match error.code() {
             ErrorCode::Io | ErrorCode::NoSpace | ErrorCode::Internal | ErrorCode::StoreDamaged => false,
@@ -248,7 +248,7 @@ impl<'f> Written<'f> {
     fn remove(&self) {
         let Some(copy) = &self.fork.copy else { return };
         match std::fs::remove_file(&copy.path) {
-            // Nothing came to be there: the directory is missing, or is none.
+            // If there is no file, it was never created: its directory is missing, or is not a directory.
             Err(error) if copy.path.symlink_metadata().is_ok() => {
                 self.invocation
                     .output
@@ -259,14 +259,14 @@ impl<'f> Written<'f> {
     }
 }
 
-/// The restore that is taken back, by its name; a checkpoint that is gone by now has only its id.
+/// Returns the title of the restore that is taken back. A deleted checkpoint has only its id.
 pub(crate) fn named(workspace: &Workspace, taken_back: TakenBack) -> Restore {
     let TakenBack { target, time } = taken_back;
     let target = workspace.get(&target).map_or_else(|_| target.short(), |checkpoint| title(&checkpoint));
     Restore { target, time }
 }
 
-/// Tells what a restore of any sort did.
+/// Reports the result of a restore, undo or redo.
 pub(crate) fn tell(
     workspace: &Workspace,
     done: &RestoreOutcome,
@@ -276,7 +276,7 @@ pub(crate) fn tell(
     tell_with(workspace, done, &[], direction, None, invocation)
 }
 
-/// Tells what a restore did, and how to go on with the conversation that came back with it.
+/// Reports the result of a restore, and how to continue the conversation that came back with it.
 pub(crate) fn tell_with(
     workspace: &Workspace,
     done: &RestoreOutcome,

@@ -1,4 +1,4 @@
-//! `rewind`: go back some checkpoints, or to before a prompt.
+//! `rewind`: goes back some checkpoints, or to before a prompt.
 
 use std::process::ExitCode;
 
@@ -62,7 +62,8 @@ pub(crate) fn run(args: &RewindArgs, invocation: &Invocation) -> Result<ExitCode
     Ok(told)
 }
 
-/// Says that the checkpoint of a prompt is not what was there before it, and where that is.
+/// Tells the user that the checkpoint of a prompt was taken too late to show the files before it, and names the one
+/// before.
 fn note_late(prompt: &Checkpoint, invocation: &Invocation) {
     let meaning = hooks::MEANING_OF_LATE;
     let way = prompt
@@ -71,7 +72,7 @@ fn note_late(prompt: &Checkpoint, invocation: &Invocation) {
     invocation.output.note(&format!("the checkpoint of that prompt was {meaning}{}", way.unwrap_or_default()));
 }
 
-/// Where no file was other than before that prompt, says how to get to before the one in front of it.
+/// Tells the user how to get to before the previous prompt. Called if no file has changed since this prompt.
 fn note_way_further(workspace: &Workspace, steps: u64, stayed: bool, invocation: &Invocation) {
     let further = if stayed { steps.saturating_add(1) } else { 1 };
     if turn(workspace, further).is_ok() {
@@ -83,7 +84,7 @@ fn note_way_further(workspace: &Workspace, steps: u64, stayed: bool, invocation:
     }
 }
 
-/// The checkpoint of the N-th last prompt.
+/// Returns the checkpoint of the N-th last prompt.
 fn turn(workspace: &Workspace, steps: u64) -> Result<Checkpoint, Failure> {
     let mut turns = workspace.turns_behind()?;
     let position = usize::try_from(steps).unwrap_or(usize::MAX).saturating_sub(1);

@@ -92,9 +92,9 @@ pub(crate) fn run(args: SaveArgs, invocation: &Invocation) -> Result<ExitCode, F
     Ok(ExitCode::SUCCESS)
 }
 
-/// The checkpoint that a name meant so far.
+/// Returns the checkpoint that has had this name until now. Returns `None` if there is none.
 fn named_before(name: &str, workspace: &Workspace, invocation: &Invocation) -> Option<Checkpoint> {
-    // Only a note depends on it: what can't be found is not told.
+    // Only a note depends on this: errors are ignored.
     let id = workspace.resolve(name, &invocation.now.for_address(name)).ok()?;
     workspace.get(&id).ok().filter(|checkpoint| checkpoint.name.as_deref() == Some(name))
 }
@@ -122,7 +122,7 @@ fn request(args: SaveArgs, workspace: &Workspace, invocation: &Invocation) -> Re
     })
 }
 
-/// Two files under one name: only one of them would be kept.
+/// Refuses two attachments of the same name, because only one of them would be kept.
 fn refuse_doubles(attachments: &[Assignment<PathBuf>]) -> Result<(), Failure> {
     let is_double = |(index, one): (usize, &Assignment<PathBuf>)| {
         attachments[..index].iter().any(|other| other.key == one.key).then(|| one.key.clone())
@@ -152,7 +152,7 @@ fn read_attachment(attachment: &Assignment<PathBuf>, invocation: &Invocation) ->
     }
 }
 
-/// The bytes of a file; none for a pipe or a device, which may keep a reader for ever.
+/// Reads a file. Returns `None` for a pipe or a device, because reading it may block forever.
 fn read_at_once(path: &Path) -> io::Result<Option<Vec<u8>>> {
     let flags = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
     let mut file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;

@@ -1,4 +1,4 @@
-//! `show`: one checkpoint with its changes.
+//! `show`: shows one checkpoint with its changes.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! `status`: what changed on disk since a checkpoint.
+//! `status`: shows the changes on disk since a checkpoint.
 
 use std::process::ExitCode;
 
@@ -12,7 +12,7 @@ use crate::{
     output::{change_list, plural, title, uncaptured_warnings, when},
 };
 
-/// Before the first checkpoint everything is new: no more of it than this is named.
+/// The maximum number of paths that are named before the first checkpoint, when everything is new.
 const MAX_NEW: usize = 20;
 
 /// Show what changed on disk since the checkpoint that the workspace stands on

@@ -1,4 +1,4 @@
-//! `step`: counts an agent's step, and takes a checkpoint where one is due.
+//! `step`: counts an agent's step, and takes a checkpoint if one is due.
 
 use std::{ffi::OsString, path::PathBuf, process::ExitCode};
 

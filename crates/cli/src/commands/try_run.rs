@@ -1,4 +1,4 @@
-//! `try`: runs a command, and takes back what it did where it fails.
+//! `try`: runs a command, and takes back its changes if it fails.
 
 use std::{ffi::OsString, process::Command, process::ExitCode, time::Duration};
 
@@ -14,7 +14,7 @@ use crate::{
     rollback_point::{Remains, Repeat, RolledBack, WayBack},
 };
 
-/// The exit status where the command did well and the check did not.
+/// The exit status if the command succeeded and the check failed.
 const CHECK_FAILED: u8 = 1;
 
 /// Run a command, and restore the workspace if it fails
@@ -53,7 +53,7 @@ pub(crate) struct TryArgs {
 
 pub(crate) fn run(args: &TryArgs, invocation: &Invocation) -> Result<ExitCode, Failure> {
     let workspace = invocation.workspace_to_write(Protection::unless(args.force))?;
-    // Whoever asks to end from now on is heard when the workspace is safe.
+    // From here on, a signal ends the command but not this process, so that the rollback is still done.
     let signals = HeldSignals::hold()?;
     let way_back = WayBack::take(&workspace, invocation, message(args), Repeat::Yes)?;
     let (id, short) = (way_back.checkpoint.to_string(), way_back.checkpoint.short());
@@ -81,7 +81,7 @@ pub(crate) fn run(args: &TryArgs, invocation: &Invocation) -> Result<ExitCode, F
             conflicts: remains.conflicts,
             rollback_error: failure.as_ref().map(RollbackErrorJson::from),
         };
-        // The command may have left its last line open.
+        // The command's output may end without a line break.
         invocation.output.text("\n")?;
         invocation.output.json(&answer)?;
     }
@@ -94,11 +94,11 @@ fn message(args: &TryArgs) -> String {
     args.message.clone().unwrap_or_else(|| format!("before: {}", command()))
 }
 
-/// How far it came, and how that ended.
+/// The last program that was run, and its result.
 enum Tried {
-    /// The command failed, or there is no check.
+    /// The command: it failed, or there is no check.
     Command(Ended),
-    /// The command did well, and the check ended so.
+    /// The check: the command succeeded.
     Check(Ended),
 }
 
@@ -124,7 +124,7 @@ impl Tried {
         self.ended().is_success()
     }
 
-    /// Says what went wrong, if anything did.
+    /// Reports the failure, if there was one.
     fn tell_problem(&self, args: &TryArgs, invocation: &Invocation) {
         let what = match self {
             Self::Command(_) => args.words[0].to_string_lossy(),
@@ -138,7 +138,7 @@ impl Tried {
         }
     }
 
-    /// Can there be something to take back?
+    /// Returns whether the command ran at all, so that there may be changes to take back.
     fn has_run(&self) -> bool {
         match self {
             Self::Command(ended) => ended.was_run(),

@@ -1,4 +1,4 @@
-//! `undo` and `redo`: take back a restore, and take that back.
+//! `undo` and `redo`: take back a restore, and take back an undo.
 
 use std::process::ExitCode;
 

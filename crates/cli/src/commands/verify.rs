@@ -1,4 +1,4 @@
-//! `verify`: checks everything that the store holds.
+//! `verify`: checks everything in the store.
 
 use std::process::ExitCode;
 

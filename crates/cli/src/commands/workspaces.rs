@@ -1,4 +1,4 @@
-//! `workspaces`: every workspace that has a store, and forgetting one.
+//! `workspaces`: lists every workspace that has a store, and forgets or adopts stores.
 
 use std::{
     path::{Path, PathBuf},
@@ -80,7 +80,8 @@ pub(crate) fn run(args: &WorkspacesArgs, invocation: &Invocation) -> Result<Exit
     Ok(ExitCode::SUCCESS)
 }
 
-/// A workspace that was moved far is not seen from its old place: but where one stands, it is.
+/// Marks the workspace of the current directory as moved if its old path is gone. A move to a distant place can't be
+/// seen from the old path.
 fn note_where_one_stands(found: &mut [WorkspaceEntry], invocation: &Invocation) {
     let Ok(location) = invocation.location() else { return };
     if let Some(entry) = found.iter_mut().find(|entry| entry.store == location.store && !entry.exists) {
@@ -107,7 +108,7 @@ fn adopt(store: &Path, invocation: &Invocation) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The store that a word names: a path, or the name of one where the stores are.
+/// Returns the store that the user named by its path, or by its name in the directory of the stores.
 fn store_named(store: &Path, invocation: &Invocation) -> Result<PathBuf, Failure> {
     let path = invocation.file(store)?;
     let is_name = store.components().count() == 1 && !path.exists();
@@ -118,7 +119,8 @@ pub(crate) fn forget(args: &ForgetArgs, invocation: &Invocation) -> Result<ExitC
     forget_one(&args.directory, args.yes, invocation)
 }
 
-/// On a terminal somebody is shown what goes and asked; a script that says `--prune` means it.
+/// Returns whether stores without a workspace may be removed. On a terminal, the user sees them and is asked. A script
+/// has consented with `--prune`.
 fn may_forget_gone(found: &[WorkspaceEntry], yes: bool, invocation: &Invocation) -> Result<bool, Failure> {
     let gone: Vec<&WorkspaceEntry> = found.iter().filter(|entry| entry.is_gone).collect();
     if yes || gone.is_empty() || !can_be_asked(invocation) {
@@ -165,17 +167,17 @@ fn extent(entry: &WorkspaceEntry) -> String {
     format!("{}, {}", plural(entry.checkpoints, "checkpoint"), bytes(entry.bytes))
 }
 
-/// The workspace that this directory is, or was.
+/// Returns the workspace that this directory is or was.
 fn find(directory: &Path, invocation: &Invocation) -> Result<WorkspaceEntry, Failure> {
     let stores = invocation.stores()?;
     let path = one_spelling(&invocation.file(directory)?);
-    // One that was moved is known to its store under the old path.
+    // The store of a moved workspace still records the old path.
     let store = locate(&Start::At(path.clone()), &stores, None).ok().map(|location| location.store);
     let entries = backtrail::workspaces(&stores)?;
-    // A path that another directory has by now names that one; a path that nobody has, whoever had it last.
+    // If a new directory has this path, the path means that one. Otherwise it means the workspace that had it last.
     let by_path =
         || entries.iter().filter(|entry| !path.is_dir() && entry.path == path).min_by_key(|entry| !entry.is_gone);
-    // The store itself may be named: nothing else tells apart those that one path had.
+    // The user can also name the store itself: this is the only way to distinguish stores with the same path.
     let is_named = |entry: &&WorkspaceEntry| one_spelling(&entry.store) == path || Some(&entry.store) == store.as_ref();
     let found = entries.iter().find(is_named).or_else(by_path);
     found.cloned().ok_or_else(|| {
@@ -184,7 +186,7 @@ fn find(directory: &Path, invocation: &Invocation) -> Result<WorkspaceEntry, Fai
     })
 }
 
-/// A path in the spelling that stores know; of one that is gone, as much as is there.
+/// Returns the canonical path, as stores record it. If the path is gone, only its existing part is resolved.
 fn one_spelling(path: &Path) -> PathBuf {
     if let Ok(canonical) = path.canonicalize() {
         return canonical;

@@ -162,7 +162,7 @@ impl Worker<'_> {
     /// Reports why the workspace's own settings are ignored, if they are.
     fn tell_of_spoilt_settings(&self, root: &Path) -> Result<(), Failure> {
         for problem in self.invocation(root).survey()?.problems {
-            let message = format!("{}; the file is ignored until this is fixed", problem.message());
+            let message = format!("{}; the file is ignored until that is corrected", problem.message());
             self.report(&message);
         }
         Ok(())

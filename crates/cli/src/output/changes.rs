@@ -1,4 +1,4 @@
-//! What changed, for people: lists of paths, sums, and patches.
+//! Formats changes for the user: lists of paths, sums, and patches.
 
 use backtrail::{Change, ChangeStatus};
 
@@ -8,7 +8,7 @@ use super::{
     wording::{lines, plural},
 };
 
-/// A path as people see it; a directory ends in `/`.
+/// Returns the path of a change for printing. A directory ends in `/`.
 pub(crate) fn shown_path(change: &Change) -> String {
     let mut path = visible(change.path.as_bytes());
     if change.is_directory() {
@@ -17,7 +17,7 @@ pub(crate) fn shown_path(change: &Change) -> String {
     path
 }
 
-/// One line for each change, indented: what happened, where, and how many lines.
+/// Returns an indented line for each change: the kind of change, the path, and the number of lines.
 pub(crate) fn change_list(changes: &[Change], paint: Paint) -> String {
     let word_width = changes.iter().map(|change| word(change.status).len()).max().unwrap_or(0);
     let line = |change: &Change| {
@@ -32,7 +32,7 @@ pub(crate) fn change_list(changes: &[Change], paint: Paint) -> String {
     changes.iter().map(line).collect()
 }
 
-/// How many changes of each sort: `1 added, 2 modified`.
+/// Returns the number of changes of each kind: `1 added, 2 modified`.
 pub(crate) fn summary(changes: &[Change]) -> String {
     let sorts = [
         ChangeStatus::Added,
@@ -46,12 +46,12 @@ pub(crate) fn summary(changes: &[Change]) -> String {
     parts.map(|(sort, count)| format!("{count} {}", word(sort))).collect::<Vec<_>>().join(", ")
 }
 
-/// The letter and the path of each change, apart by a tab.
+/// Returns the letter and the path of each change, separated by a tab.
 pub(crate) fn name_status(changes: &[Change]) -> String {
     changes.iter().map(|change| format!("{}\t{}\n", letter(change.status), shown_path(change))).collect()
 }
 
-/// The lines of each change, with a bar, and their sum.
+/// Returns the number of changed lines of each path, with a bar, and their sum.
 pub(crate) fn stat(changes: &[Change], paint: Paint) -> String {
     const BAR: u64 = 40;
     let paths: Vec<String> = changes.iter().map(shown_path).collect();
@@ -75,9 +75,9 @@ pub(crate) fn stat(changes: &[Change], paint: Paint) -> String {
     text
 }
 
-/// A patch for somebody who looks at it: in colours, and with nothing in it that a terminal would act upon.
+/// Formats a patch for a terminal: with colours, and with control characters escaped.
 pub(crate) fn shown_patch(patch: &str, paint: Paint) -> String {
-    // Not by `lines`, which hides a carriage return.
+    // `lines` would drop carriage returns.
     patch.split_terminator('\n').map(|line| format!("{}\n", patch_line(line, paint))).collect()
 }
 
@@ -104,7 +104,7 @@ fn word(status: ChangeStatus) -> &'static str {
     }
 }
 
-/// The letter that git has for it.
+/// Returns the letter that git uses for a kind of change.
 fn letter(status: ChangeStatus) -> char {
     match status {
         ChangeStatus::Added => 'A',

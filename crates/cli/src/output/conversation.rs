@@ -1,11 +1,11 @@
-//! What a conversation that comes back tells people and programs.
+//! Output about a conversation that is brought back, for users and programs.
 
 use serde::Serialize;
 
 use super::visible::{first_line, visible_path};
 use crate::hooks::conversation::Fork;
 
-/// An answer, with the conversation beside it where one was asked for.
+/// An answer, with the conversation if the user asked for it.
 #[derive(Serialize)]
 pub(crate) struct WithConversation<'a, A> {
     #[serde(flatten)]
@@ -36,7 +36,7 @@ impl<'a, A> WithConversation<'a, A> {
     }
 }
 
-/// How to go on with the conversation.
+/// Returns how to continue the conversation.
 pub(crate) fn conversation_text(fork: &Fork) -> String {
     let title = fork.agent.title();
     let prompt = first_line(&fork.before);

@@ -1,4 +1,4 @@
-//! What `doctor` tells people and programs.
+//! Output of `doctor`, for users and programs.
 
 use backtrail::{Settings, settings::duration_text};
 use serde::Serialize;
@@ -9,16 +9,16 @@ use super::{
     wording::set_bytes,
 };
 
-/// One thing that was looked at.
+/// One check and its result.
 #[derive(Debug, Serialize)]
 pub(crate) struct Check {
     pub(crate) name: &'static str,
     pub(crate) ok: bool,
-    /// What was found; may have several lines.
+    /// The result. May have several lines.
     pub(crate) detail: String,
 }
 
-/// What `doctor` answers.
+/// The JSON answer of `doctor`.
 #[derive(Serialize)]
 pub(crate) struct DoctorJson<'a> {
     checks: &'a [Check],
@@ -30,10 +30,10 @@ impl<'a> From<&'a [Check]> for DoctorJson<'a> {
     }
 }
 
-/// On a terminal with fewer columns, what was found stands below what was looked at.
+/// With fewer columns than this, the result of a check is printed below its name.
 const NARROW: usize = 90;
 
-/// Each check with what was found, further lines below it.
+/// Returns each check with its result. Further lines of a result are indented.
 pub(crate) fn checks_text(checks: &[Check], columns: usize, paint: Paint) -> String {
     let width = checks.iter().map(|check| check.name.len()).max().unwrap_or(0);
     let is_narrow = columns < NARROW;
@@ -50,7 +50,7 @@ pub(crate) fn checks_text(checks: &[Check], columns: usize, paint: Paint) -> Str
     checks.iter().map(text).collect()
 }
 
-/// A setting as one writes it, with its value in these settings.
+/// The name of a setting, and a function that returns its value as text.
 struct SettingInForce {
     name: &'static str,
     value: fn(&Settings) -> String,
@@ -105,7 +105,7 @@ const SETTINGS: &[SettingInForce] = &[
     SettingInForce { name: "pipelines.agent", value: |settings| or_none(settings.pipelines.agent.clone()) },
 ];
 
-/// The settings in force, a line each, with where each comes from.
+/// Returns the effective settings, one line each, with the source of each value.
 pub(crate) fn settings_text(defaults: &Settings, user: &Settings, in_force: &Settings) -> String {
     let width = SETTINGS.iter().map(|setting| setting.name.len()).max().unwrap_or(0);
     let line = |setting: &SettingInForce| {
@@ -135,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn settings_say_where_they_come_from() {
+    fn settings_are_listed_with_their_source() {
         let defaults = Settings::default();
         let mut user = defaults.clone();
         user.retention.max_age = Some(Duration::from_secs(30 * 86_400));

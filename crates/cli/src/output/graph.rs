@@ -1,18 +1,19 @@
-//! The lines in front of a timeline, which show where it forked.
+//! Draws the graph in front of a timeline, which shows its forks.
 
 use std::collections::HashSet;
 
 use backtrail::{Checkpoint, CheckpointId};
 
-/// More lines than this beside each other help nobody: further ones are drawn without their way to the fork.
+/// The maximum number of parallel lines, because more are unreadable. Further ones are drawn without the connection to
+/// their fork.
 const MAX_LANES: usize = 8;
 
-/// What stands in front of one checkpoint.
+/// The part of the graph in front of one checkpoint.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct GraphRow {
-    /// A line of its own above it, where several lines come together.
+    /// An additional row above the checkpoint, if several lines join here.
     pub(crate) fork: Option<String>,
-    /// In front of it.
+    /// The cells in the checkpoint's own row.
     pub(crate) cells: String,
 }
 
@@ -27,7 +28,7 @@ pub(crate) fn graph(checkpoints: &[Checkpoint], mark: impl Fn(&Checkpoint) -> ch
     checkpoints.iter().map(row).collect()
 }
 
-/// The lines that are open, each by the checkpoint that it leads to.
+/// The open lines. Each is identified by the checkpoint that it leads to. `None` is a free lane.
 #[derive(Default)]
 struct Lanes(Vec<Option<CheckpointId>>);
 
@@ -63,7 +64,7 @@ impl Lanes {
         (0..self.0.len().max(own + 1)).flat_map(|index| [lane(index), ' ']).collect()
     }
 
-    /// The line on which `joining` end in `own`.
+    /// Draws the row in which the lanes `joining` end in the lane `own`.
     fn fork(&self, own: usize, joining: &[usize]) -> String {
         let last = joining.last().copied().unwrap_or(own);
         let lane = |lane: usize| match self.0[lane] {
@@ -88,7 +89,7 @@ mod tests {
         CheckpointId([letter as u8; 20])
     }
 
-    /// Draws checkpoints given as `child parent`, newest first; a parent of `.` is none.
+    /// Draws checkpoints given as `child parent`, newest first. A parent of `.` means that there is none.
     fn draw(pairs: &[&str]) -> String {
         let listed: Vec<char> = pairs.iter().filter_map(|pair| pair.chars().next()).collect();
         let mut lanes = Lanes::default();
@@ -108,22 +109,22 @@ mod tests {
     }
 
     #[test]
-    fn lines_come_together_where_they_forked() {
+    fn lines_join_at_their_fork() {
         assert_eq!(draw(&["d a", "c b", "b a", "a ."]), "d\n│ c\n│ b\n├─╯\na");
     }
 
     #[test]
-    fn several_forks_at_one_checkpoint() {
+    fn several_lines_join_at_one_checkpoint() {
         assert_eq!(draw(&["d a", "c a", "b a", "a ."]), "d\n│ c\n│ │ b\n├─┴─╯\na");
     }
 
     #[test]
-    fn a_line_crosses_another_that_goes_on() {
+    fn a_join_crosses_a_line_that_continues() {
         assert_eq!(draw(&["e b", "d a", "c b", "b a", "a ."]), "e\n│ d\n│ │ c\n├─┼─╯\nb │\n├─╯\na");
     }
 
     #[test]
-    fn too_many_lines_are_not_drawn_to_their_fork() {
+    fn the_number_of_lanes_is_limited() {
         let pairs: Vec<String> = ('b'..='m').map(|own| format!("{own} a")).chain(["a .".into()]).collect();
         let drawn = draw(&pairs.iter().map(String::as_str).collect::<Vec<_>>());
         assert!(drawn.lines().all(|line| line.chars().count() <= 2 * MAX_LANES + 1), "{drawn}");

@@ -1,4 +1,4 @@
-//! Every version of one path, for people.
+//! Formats the versions of one path for the user.
 
 use backtrail::{Checkpoint, OnDisk, Version};
 use jiff::Zoned;
@@ -9,10 +9,10 @@ use super::{
     wording::{bytes, clock, lines, title},
 };
 
-/// So much of a checkpoint's title is shown, however narrow the terminal.
+/// The minimum width of a checkpoint's title, even on a narrow terminal.
 const NARROWEST_TITLE: usize = 20;
 
-/// How the versions of a path are drawn.
+/// The parameters for drawing the versions of a path.
 pub(crate) struct HistoryTable<'a> {
     pub(crate) now: &'a Zoned,
     pub(crate) width: usize,
@@ -20,8 +20,9 @@ pub(crate) struct HistoryTable<'a> {
 }
 
 impl HistoryTable<'_> {
-    /// One line for each version: when, what happened, how large it is, and in which checkpoint. What says least goes
-    /// first where there is no room: the size, then the lines.
+    /// Returns a line for each version: the time, the kind of change, the number of lines, the size, and the
+    /// checkpoint. If the terminal is too narrow, the least important columns are omitted: first the size, then the
+    /// number of lines.
     pub(crate) fn draw(&self, versions: &[Version], checkpoints: &[Checkpoint]) -> String {
         let rows: Vec<[String; 4]> =
             versions.iter().zip(checkpoints).map(|(version, checkpoint)| self.cells(version, checkpoint)).collect();
@@ -51,7 +52,7 @@ impl HistoryTable<'_> {
         rows.iter().zip(&titles).zip(checkpoints).map(line).collect()
     }
 
-    /// What is at the path now.
+    /// Returns a line that describes the version on disk.
     pub(crate) fn on_disk(&self, on_disk: &OnDisk, same: Option<&Checkpoint>) -> String {
         let said = match (on_disk, same) {
             (OnDisk::As(_), Some(checkpoint)) => format!("the version of {}", title(checkpoint)),
@@ -87,7 +88,7 @@ mod tests {
     use crate::output::timeline::sample;
 
     #[test]
-    fn narrow_terminals_show_what_says_most() {
+    fn narrow_terminals_omit_the_least_important_columns() {
         let checkpoints = [sample('a', "a message that is rather long"), sample('b', "b")];
         let version = |letter: char| Version {
             checkpoint: CheckpointId([letter as u8; 20]),

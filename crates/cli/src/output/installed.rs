@@ -1,4 +1,4 @@
-//! What `install` and `uninstall` tell people and programs.
+//! Output of `install` and `uninstall`, for users and programs.
 
 use std::path::PathBuf;
 
@@ -14,7 +14,7 @@ use crate::{
     install::{AddedText, FileChange, FilePlan, Rehearsal},
 };
 
-/// What `install` and `uninstall` answer.
+/// The JSON answer of `install` and `uninstall`.
 #[derive(Serialize)]
 pub(crate) struct InstalledJson<'a> {
     agent: &'static str,
@@ -40,13 +40,13 @@ struct RehearsalJson<'a> {
     problem: Option<&'a str>,
 }
 
-/// What was done once the files were written.
+/// The results of the steps after the files were written.
 pub(crate) struct AfterInstall {
-    /// The first checkpoint of the workspace, where it had none.
+    /// The first checkpoint of the workspace. `None` if it had one before, or if none could be taken.
     pub(crate) checkpoint: Option<CheckpointId>,
-    /// What a sample did.
+    /// The result of a sample prompt.
     pub(crate) rehearsal: Rehearsal,
-    /// What the agent itself still has to be told.
+    /// The steps that the user still has to take in the agent itself.
     pub(crate) needs: &'static str,
 }
 
@@ -82,7 +82,7 @@ impl<'a> InstalledJson<'a> {
     }
 }
 
-/// What was seen after the files were written, and what comes next.
+/// Returns the results of the steps after the files were written, and the next step for the user.
 pub(crate) fn after_install_text(after: &AfterInstall) -> String {
     let mut out = String::new();
     if let Some(checkpoint) = after.checkpoint {
@@ -96,14 +96,14 @@ pub(crate) fn after_install_text(after: &AfterInstall) -> String {
     out
 }
 
-/// An agent in the list.
+/// An agent in the answer of `install --list`.
 pub(crate) struct AgentListed {
     pub(crate) agent: Agent,
-    /// The files that something was installed into.
+    /// The files that `install` edited or created.
     pub(crate) installed: Vec<PathBuf>,
 }
 
-/// What `install --list` answers.
+/// The JSON answer of `install --list`.
 #[derive(Serialize)]
 pub(crate) struct AgentsJson {
     agents: Vec<AgentJson>,
@@ -129,7 +129,7 @@ impl From<&[AgentListed]> for AgentsJson {
     }
 }
 
-/// A line for each agent, the files below it.
+/// Returns a line for each agent, followed by its files.
 pub(crate) fn agents_text(agents: &[AgentListed], paint: Paint) -> String {
     let width = |column: fn(Agent) -> &'static str| agents.iter().map(|it| column(it.agent).len()).max().unwrap_or(0);
     let (names, titles) = (width(Agent::name), width(Agent::title));
@@ -149,7 +149,7 @@ pub(crate) fn agents_text(agents: &[AgentListed], paint: Paint) -> String {
     out
 }
 
-/// Every file with what happens to it, and in a preview with the lines that come or go.
+/// Returns each file with its change. A dry run also shows the lines that would be added or removed.
 pub(crate) fn installed_text(files: &[FilePlan], dry_run: bool, paint: Paint) -> String {
     let mut out = String::new();
     for file in files {

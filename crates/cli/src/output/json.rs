@@ -1,11 +1,11 @@
-//! Answers for programs that this program alone gives; the others are the library's.
+//! JSON answers that only this program gives. All others are in the library.
 
 use std::path::Path;
 
 use backtrail::{Damage, Verification};
 use serde::Serialize;
 
-/// What `init` answers.
+/// The JSON answer of `init`.
 #[derive(Serialize)]
 pub(crate) struct InitJson {
     workspace: String,
@@ -20,7 +20,7 @@ impl InitJson {
     }
 }
 
-/// What `verify` answers.
+/// The JSON answer of `verify`.
 #[derive(Serialize)]
 pub(crate) struct VerifyJson<'a> {
     ok: bool,

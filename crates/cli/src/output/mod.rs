@@ -1,4 +1,4 @@
-//! The only place that prints: data to stdout, talk to stderr.
+//! The only module that prints: data to stdout, messages to stderr.
 
 mod changes;
 mod conversation;

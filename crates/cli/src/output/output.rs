@@ -1,4 +1,4 @@
-//! How a run prints: what was asked for to stdout, everything else to stderr, in words or as JSON.
+//! Prints for one run: the requested data to stdout, everything else to stderr, as text or as JSON.
 
 use std::{
     ffi::OsString,
@@ -15,17 +15,17 @@ use crate::{
     failure::Failure,
 };
 
-/// What could not be printed to stdout.
+/// An error while printing to stdout.
 #[derive(Debug)]
 pub struct OutputError(io::Error);
 
 impl OutputError {
-    /// Did the reader go away?
+    /// Returns whether the reader closed the pipe.
     pub(crate) fn is_broken_pipe(&self) -> bool {
         self.0.kind() == io::ErrorKind::BrokenPipe
     }
 
-    /// Does stdout lie on a disk that is full, or may it not grow?
+    /// Returns whether stdout is a file on a full disk, or one that has reached its size limit.
     pub(crate) fn is_no_space(&self) -> bool {
         matches!(self.0.kind(), io::ErrorKind::StorageFull | io::ErrorKind::FileTooLarge)
     }
@@ -43,13 +43,13 @@ impl From<io::Error> for OutputError {
     }
 }
 
-/// Answers an agent that waits for its hook; false where it has gone away.
+/// Answers an agent that waits for its hook. Returns `false` if the agent has closed the pipe.
 pub(crate) fn answer_hook(answer: &str) -> bool {
     let mut stdout = io::stdout().lock();
     stdout.write_all(answer.as_bytes()).and_then(|()| stdout.flush()).is_ok()
 }
 
-/// Does anybody still read what a hook answers?
+/// Returns whether the agent still reads the answer of its hook.
 pub(crate) fn is_hook_heard() -> bool {
     let stdout = io::stdout();
     let mut answer = [PollFd::new(&stdout, PollFlags::empty())];
@@ -57,33 +57,33 @@ pub(crate) fn is_hook_heard() -> bool {
     polled.is_err() || !answer[0].revents().intersects(PollFlags::ERR | PollFlags::HUP)
 }
 
-/// Says something beside the answer to a hook, for whoever looks at an agent's own log.
+/// Prints a line to stderr in a hook. It is for users who read the agent's own log.
 pub(crate) fn talk_of_hook(line: &str) {
     drop(writeln!(io::stderr().lock(), "{line}"));
 }
 
-/// Prints what a shell is to offer.
+/// Prints the completions for a shell.
 pub(crate) fn offer(candidates: &[u8]) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
     stdout.write_all(candidates)?;
     stdout.flush()
 }
 
-/// Whom the answer is for.
+/// The reader of the answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Reader {
     Person,
     Program,
 }
 
-/// How much is said.
+/// The amount of messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Talk {
     Full,
     ErrorsAlone,
 }
 
-/// How this run prints.
+/// The output of this run.
 #[derive(Debug, Clone)]
 pub(crate) struct Output {
     reader: Reader,
@@ -105,7 +105,7 @@ impl Output {
         }
     }
 
-    /// For what has to be said before the words are understood.
+    /// Returns the output for messages about a command line that is not parsed yet.
     pub(crate) fn before_parsing(json: bool, color: ColorWhen) -> Self {
         Self {
             reader: if json { Reader::Program } else { Reader::Person },
@@ -116,22 +116,22 @@ impl Output {
         }
     }
 
-    /// The program that shows long output, where a person watches.
+    /// Returns the pager. Returns `None` if stdout is not a terminal, or if there is no pager.
     pub(crate) fn pager(&self) -> Option<&OsString> {
         self.pager.as_ref().filter(|_| self.is_terminal())
     }
 
-    /// Is the answer one JSON document?
+    /// Returns whether the answer is one JSON document.
     pub(crate) fn is_json(&self) -> bool {
         self.reader == Reader::Program
     }
 
-    /// Is stdout watched by a person?
+    /// Returns whether stdout is a terminal.
     pub(crate) fn is_terminal(&self) -> bool {
         io::stdout().is_terminal()
     }
 
-    /// How many columns a line of stdout may have.
+    /// Returns the number of columns for tables on stdout.
     pub(crate) fn width(&self) -> usize {
         const WITHOUT_TERMINAL: usize = 100;
         if !self.is_terminal() {
@@ -140,55 +140,56 @@ impl Output {
         terminal_size::terminal_size().map_or(WITHOUT_TERMINAL, |(width, _)| usize::from(width.0))
     }
 
-    /// After how many columns a line may be broken: on a terminal alone, since programs read line by line.
+    /// Returns the number of columns after which a line is wrapped. Lines are only wrapped on a terminal, because
+    /// programs read line by line.
     pub(crate) fn line_width(&self) -> usize {
         if self.is_terminal() { self.width() } else { usize::MAX }
     }
 
-    /// Prints the answer for programs.
+    /// Prints an answer as JSON.
     pub(crate) fn json(&self, answer: &impl Serialize) -> Result<(), OutputError> {
         let mut text = serde_json::to_vec(answer).map_err(io::Error::from)?;
         text.push(b'\n');
         self.bytes(&text)
     }
 
-    /// Prints what was asked for, as it is.
+    /// Prints the requested data unchanged.
     pub(crate) fn bytes(&self, bytes: &[u8]) -> Result<(), OutputError> {
         Ok(self.pass_on(bytes)?)
     }
 
-    /// Prints a piece of what was asked for.
+    /// Prints a part of the requested data.
     pub(crate) fn pass_on(&self, bytes: &[u8]) -> io::Result<()> {
         let mut stdout = io::stdout().lock();
         stdout.write_all(bytes)?;
         stdout.flush()
     }
 
-    /// Where what a child says goes: to stdout, unless that is to be one JSON document.
+    /// Returns the stdout for a child process: our stdout, or stderr if stdout must be one JSON document.
     pub(crate) fn child_stdout(&self) -> Stdio {
         if self.is_json() { Stdio::from(io::stderr()) } else { Stdio::inherit() }
     }
 
-    /// Prints a piece of what a child said, where [`Output::child_stdout`] would have put it.
+    /// Prints a part of a child's output to the same place as [`Output::child_stdout`].
     pub(crate) fn pass_on_from_child(&self, bytes: &[u8]) -> io::Result<()> {
         if self.is_json() { io::stderr().lock().write_all(bytes) } else { self.pass_on(bytes) }
     }
 
-    /// Prints what was asked for: lines that are already fit to be shown.
+    /// Prints the requested text. The caller has escaped control characters already.
     pub(crate) fn text(&self, text: &str) -> Result<(), OutputError> {
         self.bytes(text.as_bytes())
     }
 
-    /// As [`Output::text`], a screen at a time where a person watches; the last thing that a command does.
+    /// Like [`Output::text`], but uses the pager on a terminal. Must be the last action of a command.
     pub(crate) fn paged(&self, text: &str) -> Result<(), OutputError> {
         if let Some(pager) = self.pager() {
-            // Comes back only where there is no pager to be had.
+            // Returns only if the pager can't be started.
             pager::become_pager(pager, text);
         }
         self.text(text)
     }
 
-    /// Prints the sentence that says what a command did.
+    /// Prints the sentence that reports the result of a command.
     pub(crate) fn done(&self, sentence: &str) -> Result<(), OutputError> {
         match self.talk {
             Talk::Full => self.text(&format!("{sentence}\n")),
@@ -196,31 +197,31 @@ impl Output {
         }
     }
 
-    /// Says something beside the answer.
+    /// Prints a note to stderr. `--quiet` suppresses it.
     pub(crate) fn note(&self, sentence: &str) {
         if self.talk == Talk::Full {
             self.say(&visible(sentence));
         }
     }
 
-    /// Says what somebody needs to know to go on, however quiet it should be.
+    /// Prints a message that the user needs in order to continue, even with `--quiet`.
     pub(crate) fn tell(&self, sentence: &str) {
         self.say(&visible(sentence));
     }
 
-    /// Says that something is not as one would expect.
+    /// Prints a warning. `--quiet` suppresses it.
     pub(crate) fn warn(&self, sentence: &str) {
         if self.talk == Talk::Full {
             self.say(&format!("{} {}", self.talk_paint.warning("warning:"), visible(sentence)));
         }
     }
 
-    /// Says that something is wrong although the answer could be given.
+    /// Prints an error, even with `--quiet`.
     pub(crate) fn error(&self, sentence: &str) {
         self.say(&format!("{} {}", self.talk_paint.error("error:"), visible(sentence)));
     }
 
-    /// Says why the run failed; for programs on stdout, too.
+    /// Reports why the run failed. For programs, also as JSON on stdout.
     pub(crate) fn failure(&self, failure: &Failure) {
         self.error(&failure.message());
         let hint = failure.hint();
@@ -231,25 +232,26 @@ impl Output {
             let answer = serde_json::json!({
                 "error": { "code": failure.code().as_str(), "message": failure.message(), "hint": hint }
             });
-            // A failure to say so leaves the exit code.
+            // If this fails, the exit code still reports the failure.
             drop(self.json(&answer));
         }
     }
 
-    /// Prints the help or version that was asked for.
+    /// Prints the help or the version.
     pub(crate) fn help(&self, help: &clap::Error) -> Result<(), OutputError> {
         let text = help.render();
         if self.paint.is_on() { self.text(&text.ansi().to_string()) } else { self.text(&text.to_string()) }
     }
 
-    /// Shows how far the work is, while it lasts and where somebody watches.
+    /// Shows the progress of the work until the result is dropped. Returns `None` with `--quiet`, or if stderr is not a
+    /// terminal.
     pub(crate) fn progress(&self, workspace: &backtrail::Workspace, doing: &'static str) -> Option<ProgressLine> {
         let watched = self.talk == Talk::Full && io::stderr().is_terminal();
         watched.then(|| ProgressLine::start(workspace.progress(), doing))
     }
 
     fn say(&self, line: &str) {
-        // Without a stderr there is nobody to tell.
+        // If stderr is closed, messages are lost.
         drop(writeln!(io::stderr().lock(), "{line}"));
     }
 }

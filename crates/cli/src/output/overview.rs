@@ -1,4 +1,4 @@
-//! The overview that people get without a command.
+//! Formats the overview, which is shown if the program is run without a command.
 
 use std::path::Path;
 
@@ -12,20 +12,20 @@ use super::{
     wording::{title, when},
 };
 
-/// No more unsaved paths than this are named.
+/// The maximum number of unsaved paths that are named.
 const MAX_PATHS: usize = 10;
 
-/// What the overview is made of.
+/// The facts that the overview shows.
 pub(crate) struct Overview<'a> {
     pub(crate) workspace: &'a Path,
     pub(crate) store: &'a Path,
     pub(crate) status: &'a Status,
     pub(crate) newest: &'a [Checkpoint],
-    /// Was a restore the last thing that happened?
+    /// Set if the last operation was a restore.
     pub(crate) was_restored: bool,
 }
 
-/// Puts the overview into words.
+/// Returns the text of the overview.
 pub(crate) fn overview(found: &Overview<'_>, timeline: &Timeline<'_>) -> String {
     let paint = timeline.paint;
     let mut out = format!("{}  {}\n", paint.heading("workspace"), visible_path(found.workspace));

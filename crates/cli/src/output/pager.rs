@@ -1,4 +1,4 @@
-//! Long output, a screen at a time.
+//! Shows long output in a pager.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -7,10 +7,10 @@ use std::{
     process::Command,
 };
 
-/// Becomes the pager, with the text as its input; comes back only where that can't be done.
+/// Replaces this process with the pager, which reads the text. Returns only if that fails.
 ///
-/// A process that waited for the pager would be ended by the Ctrl-C that is meant for it, and leave it without a
-/// terminal.
+/// A process that waited for the pager would be ended by a Ctrl-C that is meant for the pager, and the pager would lose
+/// the terminal.
 pub(crate) fn become_pager(pager: &OsStr, text: &str) -> io::Error {
     match input(text) {
         Ok(input) => command(pager).stdin(input).exec(),
@@ -26,10 +26,11 @@ fn input(text: &str) -> io::Result<std::fs::File> {
 }
 
 fn command(pager: &OsStr) -> Command {
-    // A Ctrl-C is the pager's to handle. As git has it, less leaves when the text fits on a screen, passes colours on and keeps the text on the screen.
+    // The shell survives Ctrl-C, so that only the pager reacts to it. The options of `less` are those that git uses:
+    // exit if the text fits on one screen, pass colours through, and leave the text on the screen.
     let mut script = OsString::from("trap : INT; : ${LESS=FRX}; export LESS\n");
     script.push(pager);
-    // A shell gives 127 where it does not find the pager: nobody has read anything then.
+    // A shell returns 127 if it does not find the pager. Then nothing was read.
     script.push("\n[ $? -ne 127 ] || cat");
     let mut command = Command::new("sh");
     command.arg("-c").arg(script);

@@ -1,4 +1,4 @@
-//! What `pipeline` tells people and programs.
+//! Output of `pipeline`, for users and programs.
 
 use backtrail::json::{ConflictJson, SkippedJson};
 use serde::Serialize;
@@ -10,7 +10,7 @@ use super::{
 };
 use crate::pipeline::{OnFailure, Outcome, Pipeline, PipelineStep, Work};
 
-/// What `pipeline` answers.
+/// The JSON answer of `pipeline`.
 #[derive(Serialize)]
 pub(crate) struct PipelineJson {
     steps: Vec<StepJson>,
@@ -48,7 +48,7 @@ impl From<&[Outcome]> for PipelineJson {
     }
 }
 
-/// What a pipeline would do.
+/// Returns the steps that a pipeline would run.
 pub(crate) fn pipeline_plan_text(pipeline: &Pipeline) -> String {
     let mut text = format!("{}\n", visible(&pipeline.name));
     for (index, step) in pipeline.steps.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! A line that tells how far the work is, for those who have to wait.
+//! A line on the terminal that shows the progress of long work.
 
 use std::{
     sync::{Arc, mpsc},
@@ -11,22 +11,22 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::wording::bytes;
 
-/// Work that takes less time needs no line.
+/// The delay before the line appears. Shorter work needs none.
 const PATIENCE: Duration = Duration::from_millis(500);
 const REDRAW: Duration = Duration::from_millis(100);
 
-/// A line that stands while this lives.
+/// A progress line. It is removed when this is dropped.
 pub(crate) struct ProgressLine {
     stop: Option<mpsc::Sender<()>>,
     drawer: Option<JoinHandle<()>>,
 }
 
 impl ProgressLine {
-    /// Starts to watch.
+    /// Starts a thread that draws the progress.
     pub(crate) fn start(progress: Arc<Progress>, doing: &'static str) -> Self {
         let (stop, stopped) = mpsc::channel();
         let drawer = std::thread::Builder::new().spawn(move || draw(&progress, doing, &stopped));
-        // Without a thread there is no line.
+        // If the thread can't be started, there is no line.
         Self { stop: Some(stop), drawer: drawer.ok() }
     }
 }
@@ -35,7 +35,7 @@ impl Drop for ProgressLine {
     fn drop(&mut self) {
         self.stop.take();
         if let Some(drawer) = self.drawer.take() {
-            // A line that could not be drawn is no reason to fail.
+            // The work must not fail because the line could not be drawn.
             drop(drawer.join());
         }
     }
@@ -51,7 +51,7 @@ fn draw(progress: &Progress, doing: &'static str, stopped: &mpsc::Receiver<()>) 
     }
     while !is_over(stopped, REDRAW) {
         line.set_message(match progress.entries() {
-            // It waits for another process.
+            // The work is still waiting for another process.
             0 => format!("{doing}…"),
             entries => format!("{doing}: entries {entries}, read {}", bytes(progress.bytes())),
         });

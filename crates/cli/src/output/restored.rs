@@ -1,4 +1,4 @@
-//! What restores tell people and programs.
+//! Output of restores, for users and programs.
 
 use backtrail::{
     Change, ChangeStatus, Checkpoint, Conflict, Direction, Dropped, GitState, RestoreOutcome, RestorePlan,
@@ -14,16 +14,16 @@ use super::{
     wording::{plural, title, when},
 };
 
-/// No more changes than this are named one by one after the fact.
+/// The maximum number of changes that are all named after a restore.
 const MAX_NAMED: usize = 20;
-/// Of more than that, so many are.
+/// The number of changes that are named if there are more than [`MAX_NAMED`].
 const FIRST_NAMED: usize = 10;
 
-/// The restore that an undo or a redo is about, as people would say it.
+/// The restore that an undo takes back, or whose undo a redo takes back, as text for the user.
 pub(crate) struct Restore {
-    /// What it restored: `3f9c2a1b "before the agent"`.
+    /// The title of the restored checkpoint: `3f9c2a1b "before the agent"`.
     pub(crate) target: String,
-    /// When that was, where it is known.
+    /// The time of the restore, if it is known.
     pub(crate) time: Option<Timestamp>,
 }
 
@@ -33,7 +33,7 @@ impl Restore {
         format!("the restore to {}{when}", self.target)
     }
 
-    /// What taking it back would do, or doing it again.
+    /// Returns the changes that an undo or redo of this restore would make.
     pub(crate) fn plan_text(&self, plan: &RestorePlan, direction: Direction, now: &Zoned, paint: Paint) -> String {
         let doing = match direction {
             Direction::Redo => "taking back the undo of",
@@ -60,7 +60,7 @@ fn lines(word: &str, conflicts: &[Conflict]) -> String {
     conflicts.iter().map(|conflict| line(conflict.path.as_bytes(), &conflict.reason)).collect()
 }
 
-/// What would happen.
+/// Returns the changes that a restore would make.
 pub(crate) fn plan_text(plan: &RestorePlan, lacking: &[Dropped], target: &Checkpoint, paint: Paint) -> String {
     let git = plan.git().map(|git| format!("git would be on {}\n", standing(git))).unwrap_or_default();
     if plan.changes.is_empty() && plan.conflicts.is_empty() {
@@ -88,7 +88,7 @@ pub(crate) fn plan_text(plan: &RestorePlan, lacking: &[Dropped], target: &Checkp
     text
 }
 
-/// Why what is new stays where an incomplete checkpoint is restored.
+/// Explains why a restore of an incomplete checkpoint removes no new files.
 fn removes_nothing(target: &Checkpoint, is: &str) -> String {
     format!("{} is incomplete, so nothing {is} removed (use --exact to remove files)", title(target))
 }
@@ -97,7 +97,7 @@ fn removed(changes: &[Change]) -> usize {
     changes.iter().filter(|change| change.status == ChangeStatus::Deleted).count()
 }
 
-/// What was done, in a sentence, with the paths where they are few.
+/// Returns a sentence about the result of a restore, followed by the changed paths, or the first of them.
 pub(crate) fn restored_text(
     done: &RestoreOutcome,
     lacking: &[Dropped],
@@ -146,7 +146,7 @@ pub(crate) fn restored_text(
     text
 }
 
-/// A branch and a commit, for people.
+/// Returns a branch and a commit as text.
 fn standing(git: &GitState) -> String {
     let commit: String = git.commit.as_deref().unwrap_or("no commit").chars().take(12).collect();
     match &git.branch {
@@ -155,7 +155,7 @@ fn standing(git: &GitState) -> String {
     }
 }
 
-/// The command that takes it back.
+/// Returns the command that takes back a restore, undo or redo.
 pub(crate) fn way_back(direction: Direction) -> &'static str {
     match direction {
         Direction::Forward | Direction::Redo => "take it back with: backtrail undo",
@@ -163,13 +163,13 @@ pub(crate) fn way_back(direction: Direction) -> &'static str {
     }
 }
 
-/// What people should know beside that.
+/// Returns the warnings about a restore: conflicts, and paths that stayed.
 pub(crate) fn restored_warnings(done: &RestoreOutcome) -> Vec<String> {
     let stays = done.stays.iter().map(|stays| format!("{}: {}", visible(stays.path.as_bytes()), stays.reason));
     conflict_warnings(&done.conflicts).into_iter().chain(stays).collect()
 }
 
-/// Names the paths that a restore can't bring back, because the checkpoint could not hold them.
+/// Returns warnings about the paths that a restore can't bring back, because the checkpoint could not capture them.
 pub(crate) fn lacking_warnings(lacking: &[Dropped]) -> Vec<String> {
     let line = |dropped: &Dropped| {
         let (path, reason) = (visible(dropped.path.as_bytes()), dropped.reason.as_str());
@@ -180,7 +180,7 @@ pub(crate) fn lacking_warnings(lacking: &[Dropped]) -> Vec<String> {
     lacking.iter().take(FIRST_NAMED).map(line).chain(rest).collect()
 }
 
-/// What a restore did not do, or what somebody else did meanwhile.
+/// Returns a warning for each path that was not restored, or that another process changed meanwhile.
 pub(crate) fn conflict_warnings(conflicts: &[Conflict]) -> Vec<String> {
     conflicts
         .iter()
@@ -191,7 +191,7 @@ pub(crate) fn conflict_warnings(conflicts: &[Conflict]) -> Vec<String> {
         .collect()
 }
 
-/// What `recover` answers.
+/// The JSON answer of `recover`.
 #[derive(Serialize)]
 pub(crate) struct RecoverJson {
     pub(crate) recovered: bool,
@@ -200,7 +200,7 @@ pub(crate) struct RecoverJson {
     pub(crate) conflicts: Vec<ConflictJson>,
 }
 
-/// What `export` answers.
+/// The JSON answer of `export`.
 #[derive(Serialize)]
 pub(crate) struct ExportJson {
     pub(crate) directory: String,
@@ -218,8 +218,8 @@ mod tests {
         Change { status, ..Change::between(WorkspacePath::new("f").unwrap(), None, None) }
     }
 
-    /// What a restore to a checkpoint says that did this.
-    fn said(complete: bool, changes: Vec<Change>, conflicts: Vec<Conflict>) -> String {
+    /// Returns the text for a restore to a checkpoint with these changes and conflicts.
+    fn text_of(complete: bool, changes: Vec<Change>, conflicts: Vec<Conflict>) -> String {
         let target = Checkpoint { complete, ..sample('a', "one") };
         let done = RestoreOutcome {
             target: target.id,
@@ -238,18 +238,18 @@ mod tests {
     }
 
     #[test]
-    fn an_incomplete_checkpoint_says_that_it_removes_nothing() {
-        let why = "is incomplete, so nothing was removed (use --exact to remove files)";
-        assert!(said(false, Vec::new(), Vec::new()).contains(why));
-        assert!(said(false, vec![change(ChangeStatus::Modified)], Vec::new()).contains(why));
-        assert!(!said(false, vec![change(ChangeStatus::Deleted)], Vec::new()).contains(why));
-        assert!(!said(true, vec![change(ChangeStatus::Modified)], Vec::new()).contains(why));
+    fn the_text_says_that_an_incomplete_checkpoint_removes_nothing() {
+        let reason = "is incomplete, so nothing was removed (use --exact to remove files)";
+        assert!(text_of(false, Vec::new(), Vec::new()).contains(reason));
+        assert!(text_of(false, vec![change(ChangeStatus::Modified)], Vec::new()).contains(reason));
+        assert!(!text_of(false, vec![change(ChangeStatus::Deleted)], Vec::new()).contains(reason));
+        assert!(!text_of(true, vec![change(ChangeStatus::Modified)], Vec::new()).contains(reason));
     }
 
     #[test]
-    fn what_could_not_be_restored_is_not_called_done() {
+    fn a_restore_with_conflicts_is_not_called_done() {
         let conflict = Conflict { path: WorkspacePath::new("f").unwrap(), reason: "a special file".into(), kept: None };
-        assert!(said(true, Vec::new(), Vec::new()).starts_with("nothing to do: the files are already those of"));
-        assert!(said(true, Vec::new(), vec![conflict]).starts_with("no file was changed; not all of"));
+        assert!(text_of(true, Vec::new(), Vec::new()).starts_with("nothing to do: the files are already those of"));
+        assert!(text_of(true, Vec::new(), vec![conflict]).starts_with("no file was changed; not all of"));
     }
 }

@@ -1,4 +1,4 @@
-//! What `save` tells people.
+//! Output of `save` and `step` for the user.
 
 use std::{os::unix::ffi::OsStrExt, path::PathBuf};
 
@@ -10,16 +10,16 @@ use super::{
     wording::{bytes, ignore_pattern, lines, plural, set_bytes, shell_words, title},
 };
 
-/// A first checkpoint that holds more names its largest directories.
+/// If the first checkpoint is larger than this, its largest directories are named.
 const MUCH_BYTES: u64 = 200_000_000;
 
-/// No more paths than this are named one by one.
+/// The maximum number of paths that are named one by one.
 const MAX_NAMED: usize = 5;
 
-/// No more dropped paths than this are named one by one.
+/// The maximum number of dropped paths that are named one by one.
 const MAX_DROPPED: usize = 3;
 
-/// What was done, in a sentence.
+/// Returns a sentence about the result of a save.
 pub(crate) fn saved_sentence(saved: &Saved, paint: Paint) -> String {
     let checkpoint = &saved.checkpoint;
     let named = title(checkpoint).replacen(&checkpoint.id.short(), &paint.id(checkpoint.id.short()), 1);
@@ -38,7 +38,7 @@ pub(crate) fn saved_sentence(saved: &Saved, paint: Paint) -> String {
     format!("saved {named} ({})", facts.join(", "))
 }
 
-/// What a step did, in a sentence.
+/// Returns a sentence about the result of a step.
 pub(crate) fn stepped_sentence(stepped: &Stepped, paint: Paint) -> String {
     match &stepped.saved {
         Some(saved) => format!("step {}: {}", stepped.step, saved_sentence(saved, paint)),
@@ -46,7 +46,7 @@ pub(crate) fn stepped_sentence(stepped: &Stepped, paint: Paint) -> String {
     }
 }
 
-/// What people should know about it beside that.
+/// Returns the warnings about a save.
 pub(crate) fn saved_warnings(saved: &Saved) -> Vec<String> {
     let mut warnings = dropped_warnings(saved);
     warnings.extend(left_out(saved));
@@ -66,7 +66,8 @@ pub(crate) fn saved_warnings(saved: &Saved) -> Vec<String> {
     warnings
 }
 
-/// Names the paths that were captured so far, are still on disk, and could not be captured any more.
+/// Returns warnings about the paths that earlier checkpoints captured, that are still on disk, and that this one could
+/// not capture.
 pub(crate) fn dropped_warnings(saved: &Saved) -> Vec<String> {
     let line = |skipped: &Skipped| {
         let path = visible(skipped.path.as_bytes());
@@ -80,13 +81,13 @@ pub(crate) fn dropped_warnings(saved: &Saved) -> Vec<String> {
         .collect()
 }
 
-/// Returns the size of a file that is too large; `None` for other paths.
+/// Returns the size of a file that is too large. Returns `None` for other paths.
 fn size_of(saved: &Saved, skipped: &Skipped) -> Option<String> {
     let (_, size) = saved.oversized.iter().find(|(path, _)| *path == skipped.path)?;
     Some(bytes(*size))
 }
 
-/// What was saved and would be left out now, where it is compared with what is on disk.
+/// Returns warnings about the paths that the compared checkpoint holds and that a new one would leave out.
 pub(crate) fn uncaptured_warnings(uncaptured: &[Skipped]) -> Vec<String> {
     let line = |skipped: &Skipped| {
         let path = visible(skipped.path.as_bytes());
@@ -95,7 +96,7 @@ pub(crate) fn uncaptured_warnings(uncaptured: &[Skipped]) -> Vec<String> {
     uncaptured.iter().map(line).collect()
 }
 
-/// How to leave out the largest directories of a first checkpoint that holds much.
+/// Returns the commands that leave out the largest directories. Empty unless this is a large first checkpoint.
 pub(crate) fn exclude_commands(saved: &Saved) -> Vec<String> {
     if !saved.is_first || saved.bytes <= MUCH_BYTES {
         return Vec::new();
@@ -105,7 +106,7 @@ pub(crate) fn exclude_commands(saved: &Saved) -> Vec<String> {
     saved.largest.iter().map(command).collect()
 }
 
-/// Names rule files that are too large to be applied.
+/// Returns warnings about rule files that are too large to be applied.
 fn unapplied_rules(saved: &Saved) -> Vec<String> {
     let line = |path: &PathBuf| {
         let path = visible(path.as_os_str().as_bytes());
@@ -114,7 +115,8 @@ fn unapplied_rules(saved: &Saved) -> Vec<String> {
     saved.unapplied_rules.iter().map(line).collect()
 }
 
-/// Names what is captured although a rule names it by now, and the command that ends it.
+/// Returns a warning about paths that are still captured although a rule ignores them now, with the command that
+/// leaves them out.
 fn still_captured(saved: &Saved) -> Option<String> {
     let group = |group: &StillCaptured| {
         let path = visible(group.path.as_bytes());
@@ -131,10 +133,10 @@ fn still_captured(saved: &Saved) -> Option<String> {
     })
 }
 
-/// Returns the pattern for a path as a person would type it.
+/// Returns the pattern for a path as a user would type it.
 fn plain_pattern(path: &WorkspacePath) -> Vec<u8> {
     let pattern = ignore_pattern(path.as_bytes());
-    // At the start of a pattern these have a meaning of their own.
+    // At the start of a pattern, these characters have a special meaning.
     if path.as_bytes().starts_with(b"#") || path.as_bytes().starts_with(b"!") {
         return pattern.strip_suffix(b"/").unwrap_or(&pattern).to_vec();
     }
@@ -145,7 +147,7 @@ fn exclude_command(path: &WorkspacePath) -> String {
     shell_words([&b"exclude"[..], &ignore_pattern(path.as_bytes())])
 }
 
-/// How to capture what was left out for its size.
+/// Returns how to capture files that were left out because of their size. Returns `None` if there are none.
 pub(crate) fn capture_larger(saved: &Saved, max_file_bytes: u64) -> Option<String> {
     (!saved.oversized.is_empty()).then(|| {
         let limit = set_bytes(max_file_bytes);
@@ -154,7 +156,7 @@ pub(crate) fn capture_larger(saved: &Saved, max_file_bytes: u64) -> Option<Strin
 }
 
 fn left_out(saved: &Saved) -> Vec<String> {
-    // Directories that can be rebuilt are left out every time: once is enough to hear of it.
+    // Rebuildable directories are left out of every checkpoint. The user is told only once.
     let is_told = |skipped: &&Skipped| {
         (skipped.reason != Reason::Rebuildable || saved.is_first) && !saved.dropped.contains(skipped)
     };

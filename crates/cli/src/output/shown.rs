@@ -1,4 +1,4 @@
-//! One checkpoint, with everything that is known about it, for people.
+//! Formats one checkpoint with all its facts for the user.
 
 use std::fmt::Display;
 
@@ -13,10 +13,10 @@ use super::{
 };
 use crate::hooks;
 
-/// No more dropped paths than this are named.
+/// The maximum number of dropped paths that are named.
 const MAX_NAMED: usize = 20;
 
-/// Tells about a checkpoint, its changes, and the paths that it dropped.
+/// Describes a checkpoint, its changes, and the paths that it dropped.
 pub(crate) fn shown(shown: &Shown, dropped: &[Skipped], now: &Zoned, paint: Paint) -> String {
     let checkpoint = &shown.checkpoint;
     let mut out = format!("{} {}\n", paint.heading("checkpoint"), paint.id(checkpoint.id));
@@ -42,7 +42,7 @@ pub(crate) fn shown(shown: &Shown, dropped: &[Skipped], now: &Zoned, paint: Pain
     out
 }
 
-/// What is known, with its label; what is not known is left out.
+/// Returns the known facts about a checkpoint, each with a label.
 fn facts(checkpoint: &Checkpoint, now: &Zoned) -> Vec<(&'static str, String)> {
     let local = checkpoint.time.to_zoned(now.time_zone().clone());
     let time = format!("{} ({})", local.strftime("%Y-%m-%d %H:%M:%S"), when(checkpoint.time, now));
@@ -105,7 +105,7 @@ fn git(state: &GitState) -> String {
     format!("{branch} at {commit}, {dirty}")
 }
 
-/// A text of several lines, apart from what is around it.
+/// Returns an indented text with an empty line above it. Returns an empty string for a blank text.
 fn indented(text: &str) -> String {
     if text.trim().is_empty() {
         return String::new();

@@ -1,4 +1,4 @@
-//! Colours, for those who see them: nothing is said by colour alone.
+//! Colours. No information is given by colour alone.
 
 use std::{fmt::Display, io};
 
@@ -7,19 +7,19 @@ use anstyle::{AnsiColor, Style};
 
 use crate::cli::ColorWhen;
 
-/// Puts text in colours, or leaves it alone.
+/// Adds colours to texts, or returns them unchanged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Paint {
     on: bool,
 }
 
 impl Paint {
-    /// What suits stdout.
+    /// Returns the colours for stdout.
     pub(crate) fn for_stdout(when: ColorWhen) -> Self {
         Self::choose(when, || AutoStream::choice(&io::stdout()))
     }
 
-    /// What suits stderr.
+    /// Returns the colours for stderr.
     pub(crate) fn for_stderr(when: ColorWhen) -> Self {
         Self::choose(when, || AutoStream::choice(&io::stderr()))
     }
@@ -33,13 +33,13 @@ impl Paint {
         Self { on }
     }
 
-    /// No colours.
+    /// Returns a value that adds no colours.
     #[cfg(test)]
     pub(crate) fn plain() -> Self {
         Self { on: false }
     }
 
-    /// Are there colours?
+    /// Returns whether colours are added.
     pub(crate) fn is_on(self) -> bool {
         self.on
     }

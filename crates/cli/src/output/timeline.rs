@@ -1,4 +1,4 @@
-//! Checkpoints as a timeline for people, newest first.
+//! Draws checkpoints as a timeline for the user, newest first.
 
 use backtrail::{Checkpoint, CheckpointId, Kind};
 use jiff::Zoned;
@@ -11,14 +11,14 @@ use super::{
 };
 use crate::hooks;
 
-/// A message gets so many columns before anything else does.
+/// The width that messages get before any optional column is shown.
 const NARROWEST_TEXT: usize = 20;
-/// So much of a message is shown, however narrow the terminal.
+/// The minimum width of a message, even on a narrow terminal.
 const LAST_OF_TEXT: usize = 8;
-/// Between two columns.
+/// The number of spaces between two columns.
 const GAP: usize = 2;
 
-/// How a timeline is drawn.
+/// The parameters for drawing a timeline.
 pub(crate) struct Timeline<'a> {
     /// The checkpoint that the workspace stands on.
     pub(crate) current: Option<CheckpointId>,
@@ -27,7 +27,7 @@ pub(crate) struct Timeline<'a> {
     pub(crate) paint: Paint,
 }
 
-/// One checkpoint, column by column.
+/// The cells of one checkpoint.
 struct Row {
     graph: GraphRow,
     id: String,
@@ -38,7 +38,7 @@ struct Row {
 }
 
 impl Timeline<'_> {
-    /// Draws checkpoints that are given newest first.
+    /// Draws checkpoints. The caller passes the newest first.
     pub(crate) fn draw(&self, checkpoints: &[Checkpoint]) -> String {
         let graph = graph(checkpoints, |checkpoint| self.mark(checkpoint));
         let rows: Vec<Row> =
@@ -84,7 +84,7 @@ impl Timeline<'_> {
         out
     }
 
-    /// Draws prompts, newest first, with what was done for each below it.
+    /// Draws prompts, newest first, each followed by its steps.
     pub(crate) fn draw_turns(&self, turns: &[Turn<'_>]) -> String {
         let plain = |checkpoint: &Checkpoint, indent: &str| {
             self.row(checkpoint, GraphRow { fork: None, cells: format!("{indent}{} ", self.mark(checkpoint)) })
@@ -97,7 +97,7 @@ impl Timeline<'_> {
     }
 }
 
-/// How wide the columns are; none for one that there is no room for.
+/// The widths of the columns. `None` for a column that does not fit.
 struct Widths {
     graph: usize,
     when: Option<usize>,
@@ -117,7 +117,7 @@ impl Widths {
             let taken: usize = beside.iter().flatten().map(|width| width + GAP).sum();
             width.saturating_sub(fixed + taken)
         };
-        // What says least goes first: counts, then causes, then times.
+        // The least important columns are omitted first: counts, then causes, then times.
         for column in (0..beside.len()).rev() {
             if room(&beside) < wanted.min(NARROWEST_TEXT) {
                 beside[column] = None;
@@ -128,13 +128,13 @@ impl Widths {
     }
 }
 
-/// A prompt, with the checkpoints of what was done for it.
+/// A prompt, with the checkpoints that were taken during its work.
 pub(crate) struct Turn<'a> {
     prompt: &'a Checkpoint,
     steps: Vec<&'a Checkpoint>,
 }
 
-/// Sorts checkpoints by the prompt that they were taken for; those of no prompt are left out.
+/// Groups checkpoints by their prompt. Checkpoints without a prompt are omitted.
 pub(crate) fn turns(checkpoints: &[Checkpoint]) -> Vec<Turn<'_>> {
     let is_step_of = |prompt: &Checkpoint, other: &Checkpoint| {
         other.kind != Kind::Turn && other.turn.is_some() && other.turn == prompt.turn && other.session == prompt.session
@@ -144,7 +144,7 @@ pub(crate) fn turns(checkpoints: &[Checkpoint]) -> Vec<Turn<'_>> {
     prompts.map(group).collect()
 }
 
-/// What caused a checkpoint, in a word or two.
+/// Returns the cause of a checkpoint: its tool, step, prompt or kind.
 fn cause(checkpoint: &Checkpoint) -> String {
     let numbered =
         |word: &str, number: Option<u64>| number.map_or(word.to_owned(), |number| format!("{word} {number}"));
@@ -156,7 +156,7 @@ fn cause(checkpoint: &Checkpoint) -> String {
     }
 }
 
-/// What a checkpoint says of itself, in one line.
+/// Returns the name, the marks and the message or prompt of a checkpoint in one line.
 fn text(checkpoint: &Checkpoint) -> String {
     let words = match (&checkpoint.prompt, checkpoint.kind) {
         (Some(prompt), Kind::Turn) => first_line(prompt),
@@ -184,7 +184,7 @@ fn counts(checkpoint: &Checkpoint) -> String {
     format!("{files} {}", lines(checkpoint.insertions, checkpoint.deletions)).trim_end().to_owned()
 }
 
-/// A checkpoint for tests, with an id of one letter.
+/// Returns a checkpoint for tests, with an id of one repeated letter.
 #[cfg(test)]
 pub(crate) fn sample(letter: char, message: &str) -> Checkpoint {
     tests::checkpoint(letter, None, message)
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn forks_are_drawn_and_columns_stand_below_each_other() {
+    fn forks_are_drawn_and_columns_are_aligned() {
         let mut step = checkpoint('b', Some('a'), "second");
         step.kind = Kind::Step;
         step.step = Some(12);
@@ -263,10 +263,10 @@ mod tests {
     }
 
     #[test]
-    fn long_and_wicked_messages_are_cut_and_written_out() {
-        let wicked = checkpoint('b', Some('a'), "\x1b[2Jgone");
+    fn long_messages_are_cut_and_control_characters_escaped() {
+        let with_escape = checkpoint('b', Some('a'), "\x1b[2Jgone");
         let long = checkpoint('a', None, &"日本".repeat(40));
-        let drawn = draw(&[wicked, long], 80);
+        let drawn = draw(&[with_escape, long], 80);
         assert_data_eq!(
             &drawn,
             str![[r#"
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn narrow_terminals_show_what_says_most() {
+    fn narrow_terminals_omit_the_least_important_columns() {
         let message = "a message that is rather long";
         let checkpoints = [checkpoint('b', Some('a'), message), checkpoint('a', None, message)];
         for width in 20..120 {
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn prompts_stand_above_what_was_done_for_them() {
+    fn prompts_are_drawn_above_their_steps() {
         let of_turn = |mut checkpoint: Checkpoint, turn: u64, kind: Kind| {
             checkpoint.turn = Some(turn);
             checkpoint.session = Some("s".into());

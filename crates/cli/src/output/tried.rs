@@ -1,4 +1,4 @@
-//! What `try` tells people and programs.
+//! Output of `try`, for users and programs.
 
 use backtrail::{
     CheckpointId, GitPosition, RestoreOutcome, WorkspacePath,
@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::{changes::summary, visible::visible};
 use crate::failure::Failure;
 
-/// What became of a failed command's work, in a sentence.
+/// Returns a sentence about a successful rollback.
 pub(crate) fn rolled_back_sentence(done: &RestoreOutcome) -> String {
     if done.changes.is_empty() {
         return "rolled back: no file had to change".to_owned();
@@ -17,10 +17,10 @@ pub(crate) fn rolled_back_sentence(done: &RestoreOutcome) -> String {
     format!("rolled back: {}; bring the changes back with: backtrail undo", summary(&done.changes))
 }
 
-/// No more paths than this are named one by one.
+/// The maximum number of paths that are named one by one.
 const MAX_NAMED: usize = 5;
 
-/// Names the changes of a command that a rollback left; `None` if there are none.
+/// Names the paths that a rollback did not take back. Returns `None` if there are none.
 pub(crate) fn not_taken_back_sentence(paths: &[WorkspacePath]) -> Option<String> {
     if paths.is_empty() {
         return None;
@@ -34,7 +34,7 @@ pub(crate) fn not_taken_back_sentence(paths: &[WorkspacePath]) -> Option<String>
     Some(format!("still changed by the command: {}{more}", named.join(", ")))
 }
 
-/// Tells that a command moved HEAD of the user's repository; `None` if it did not.
+/// Reports that a command moved HEAD of the user's repository. Returns `None` if it did not.
 pub(crate) fn moved_head_sentence(
     before: Option<&GitPosition>,
     after: Option<&GitPosition>,
@@ -59,24 +59,24 @@ fn position_words(position: &GitPosition) -> String {
     }
 }
 
-/// The next step, where a failed command's work is still there.
+/// Returns the next step if the changes of a failed command are still there.
 pub(crate) fn way_to_take_back(checkpoint: CheckpointId) -> String {
     format!("restore the workspace with: backtrail restore {}", checkpoint.short())
 }
 
-/// Why a failed command's work is still there, and the next step, in a sentence.
+/// Returns the reason why the changes of a failed command are still there, and the next step.
 pub(crate) fn not_rolled_back_sentence(failure: &Failure) -> String {
     let hint = failure.hint().map(|hint| format!("; {hint}")).unwrap_or_default();
     format!("not rolled back: {}{hint}", failure.message())
 }
 
-/// What becomes of the way back meanwhile.
+/// Reports that the checkpoint to go back to stays pinned.
 pub(crate) fn stays_pinned_sentence(checkpoint: CheckpointId) -> String {
     let short = checkpoint.short();
     format!("checkpoint {short} stays pinned; unpin it with: backtrail unpin {short}")
 }
 
-/// Why what a command did could not be taken back.
+/// The reason why a rollback failed.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct RollbackErrorJson {
     code: &'static str,
@@ -90,17 +90,17 @@ impl From<&Failure> for RollbackErrorJson {
     }
 }
 
-/// What `try` answers.
+/// The JSON answer of `try`.
 #[derive(Serialize)]
 pub(crate) struct TriedJson {
     pub(crate) checkpoint: String,
     pub(crate) exit_code: u8,
     pub(crate) rolled_back: bool,
-    /// What the checkpoint could not capture any more.
+    /// Paths that earlier checkpoints held and that this one could not capture.
     pub(crate) dropped: Vec<SkippedJson>,
-    /// What the command changed and the rollback left; empty without a rollback.
+    /// Paths that the command changed and that the rollback did not take back. Empty without a rollback.
     pub(crate) not_taken_back: Vec<String>,
-    /// What stood in the way of the rollback.
+    /// Conflicts of the rollback.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) conflicts: Vec<ConflictJson>,
     #[serde(skip_serializing_if = "Option::is_none")]

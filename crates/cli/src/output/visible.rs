@@ -1,10 +1,10 @@
-//! Text that others wrote, made fit for a terminal: nothing in it can move the cursor or hide.
+//! Makes foreign text safe for a terminal: nothing in it can move the cursor or be invisible.
 
 use std::{os::unix::ffi::OsStrExt, path::Path};
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// With every character that a terminal would act upon written out, and so are bytes that are not UTF-8.
+/// Escapes every character that a terminal would interpret, and bytes that are not UTF-8.
 pub(crate) fn visible(text: impl AsRef<[u8]>) -> String {
     let mut out = String::new();
     for chunk in text.as_ref().utf8_chunks() {
@@ -14,19 +14,19 @@ pub(crate) fn visible(text: impl AsRef<[u8]>) -> String {
     out
 }
 
-/// A path of the system, made visible.
+/// Like [`visible`], for a path of the system.
 pub(crate) fn visible_path(path: &Path) -> String {
     visible(path.as_os_str().as_bytes())
 }
 
-/// As [`visible`], with the tabs of a line of a file left in it.
+/// Like [`visible`], but keeps tabs. For a line of a file.
 pub(crate) fn visible_line(line: &str) -> String {
     let mut out = String::new();
     line.chars().for_each(|c| if c == '\t' { out.push(c) } else { push_visible(&mut out, c) });
     out
 }
 
-/// The first line of what somebody wrote, made visible.
+/// Returns the first line of a text that is not blank, made visible.
 pub(crate) fn first_line(text: &str) -> String {
     visible(text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default())
 }
@@ -42,17 +42,17 @@ fn push_visible(out: &mut String, c: char) {
     }
 }
 
-/// Would it show the text around it in another order?
+/// Returns whether the character would reorder the text around it.
 fn reorders(c: char) -> bool {
     matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// How many columns a text takes.
+/// Returns the number of columns that a text takes.
 pub(crate) fn columns(text: &str) -> usize {
     text.width()
 }
 
-/// The text in at most so many columns, with `…` where something was cut off.
+/// Shortens a text to at most `width` columns. A shortened text ends in `…`.
 pub(crate) fn cut(text: &str, width: usize) -> String {
     if columns(text) <= width {
         return text.to_owned();
@@ -70,12 +70,13 @@ pub(crate) fn cut(text: &str, width: usize) -> String {
     out
 }
 
-/// The text with spaces behind it, so that it takes so many columns.
+/// Appends spaces to a text until it takes `width` columns.
 pub(crate) fn pad(text: &str, width: usize) -> String {
     format!("{text}{}", " ".repeat(width.saturating_sub(columns(text))))
 }
 
-/// A text in lines of so many columns, those below the first behind `indent`; what has no space in it is not broken.
+/// Wraps a text at spaces into lines of at most `width` columns. Lines after the first start with `indent`. A longer
+/// word is not broken.
 pub(crate) fn wrapped(text: &str, width: usize, indent: &str) -> String {
     let room = width.saturating_sub(columns(indent)).max(20);
     let mut out = String::new();
@@ -102,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_reaches_the_terminal_raw() {
+    fn control_characters_are_escaped() {
         assert_eq!(visible("a\x1b[31m\nb\tc\r"), "a\\x1b[31m\\nb\\tc\\r");
         assert_eq!(visible("\u{9b}x\u{202e}y"), "\\u{9b}x\\u{202e}y");
         assert_eq!(visible(b"x\xff\xc3("), "x\\xff\\xc3(");

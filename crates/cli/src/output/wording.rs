@@ -1,4 +1,4 @@
-//! Numbers, times and names as people say them.
+//! Formats numbers, times and names for the user.
 
 use std::{os::unix::ffi::OsStrExt, path::Path};
 
@@ -7,12 +7,12 @@ use jiff::{Timestamp, Zoned};
 
 use super::visible::{first_line, visible};
 
-/// `1 file`, `2 files`.
+/// Formats a count with its noun: `1 file`, `2 files`.
 pub(crate) fn plural(count: usize, noun: &str) -> String {
     if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
 }
 
-/// `+3 −1`; nothing where no line came or went.
+/// Formats line counts: `+3 −1`. Returns an empty string if both are zero.
 pub(crate) fn lines(insertions: u64, deletions: u64) -> String {
     match (insertions, deletions) {
         (0, 0) => String::new(),
@@ -22,7 +22,7 @@ pub(crate) fn lines(insertions: u64, deletions: u64) -> String {
     }
 }
 
-/// `340 B`, `1.2 MB`.
+/// Formats a size: `340 B`, `1.2 MB`.
 pub(crate) fn bytes(count: u64) -> String {
     const UNITS: [&str; 5] = ["kB", "MB", "GB", "TB", "PB"];
     if count < 1_000 {
@@ -30,7 +30,7 @@ pub(crate) fn bytes(count: u64) -> String {
     }
     let mut size = count as f64 / 1e3;
     let mut unit = 0;
-    // What would round up to a thousand is one of the next unit.
+    // A number that would be rounded up to 1000 is shown in the next unit.
     while size >= 999.5 && unit + 1 < UNITS.len() {
         size /= 1e3;
         unit += 1;
@@ -38,7 +38,7 @@ pub(crate) fn bytes(count: u64) -> String {
     if size < 9.95 { format!("{size:.1} {}", UNITS[unit]) } else { format!("{size:.0} {}", UNITS[unit]) }
 }
 
-/// `2 min ago`, `yesterday 14:30`, `12 Nov 14:30`.
+/// Formats a time relative to now: `2 min ago`, `yesterday 14:30`, `12 Nov 14:30`.
 pub(crate) fn when(time: Timestamp, now: &Zoned) -> String {
     let local = time.to_zoned(now.time_zone().clone());
     let seconds = now.timestamp().as_second() - time.as_second();
@@ -55,7 +55,8 @@ pub(crate) fn when(time: Timestamp, now: &Zoned) -> String {
     }
 }
 
-/// `today 14:58:07`, `yesterday 14:30:00`, `12 Nov 14:30:00`: the moment itself, for those who compare several.
+/// Formats a time to the second, for lists in which the user compares times: `today 14:58:07`, `yesterday 14:30:00`,
+/// `12 Nov 14:30:00`.
 pub(crate) fn clock(time: Timestamp, now: &Zoned) -> String {
     let local = time.to_zoned(now.time_zone().clone());
     let days = (now.date() - local.date()).get_days();
@@ -68,30 +69,30 @@ pub(crate) fn clock(time: Timestamp, now: &Zoned) -> String {
     format!("{day} {}", local.strftime("%H:%M:%S"))
 }
 
-/// A size as one writes it into a settings file: `100MiB`.
+/// Formats a size for a settings file: `100MiB`.
 pub(crate) fn set_bytes(count: u64) -> String {
     let units = [(1 << 30, "GiB"), (1_000_000_000, "GB"), (1 << 20, "MiB"), (1_000_000, "MB"), (1 << 10, "KiB")];
     let fitting = units.into_iter().find(|(unit, _)| count > 0 && count.is_multiple_of(*unit));
     fitting.map_or_else(|| count.to_string(), |(unit, name)| format!("{}{name}", count / unit))
 }
 
-/// A checkpoint in a sentence: `3f9c2a1b "before the agent"`.
+/// Formats a checkpoint for a sentence: `3f9c2a1b "before the agent"`.
 pub(crate) fn title(checkpoint: &Checkpoint) -> String {
     let words = title_words(checkpoint);
     if words.is_empty() { checkpoint.id.short() } else { format!("{} \"{words}\"", checkpoint.id.short()) }
 }
 
-/// What a checkpoint is called, or says of itself.
+/// Returns the name of a checkpoint, or else the first line of its message.
 pub(crate) fn title_words(checkpoint: &Checkpoint) -> String {
     checkpoint.name.as_deref().map_or_else(|| first_line(&checkpoint.message), visible)
 }
 
-/// Words as one would write them in a shell.
+/// Quotes words for a shell.
 pub(crate) fn shell_words<W: AsRef<[u8]>>(words: impl IntoIterator<Item = W>) -> String {
     words.into_iter().map(|word| shell_word(word.as_ref())).collect::<Vec<_>>().join(" ")
 }
 
-/// A path as one would write it in a shell: none is taken for an option.
+/// Quotes a path for a shell. A path that starts with `-` gets `./` in front, so that it is not taken for an option.
 pub(crate) fn shell_path(path: &Path) -> String {
     let bytes = path.as_os_str().as_bytes();
     if bytes.starts_with(b"-") { shell_word(&[b"./", bytes].concat()) } else { shell_word(bytes) }
@@ -102,7 +103,7 @@ fn shell_word(word: &[u8]) -> String {
     let Some(text) = std::str::from_utf8(word).ok().filter(|text| visible(text) == **text) else {
         return spelled_out(word);
     };
-    // A tilde in front would become the home directory.
+    // A shell replaces a tilde at the start with the home directory.
     let is_tilde_inside = |(position, c): (usize, char)| c == '~' && position > 0;
     if !text.is_empty() && text.char_indices().all(|(at, c)| is_plain(c) || is_tilde_inside((at, c))) {
         return text.to_owned();
@@ -113,7 +114,7 @@ fn shell_word(word: &[u8]) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 
-/// A word with bytes that would do something to a terminal, or are no text.
+/// Quotes a word that contains control characters or bytes that are not UTF-8, with `$'…'`.
 fn spelled_out(word: &[u8]) -> String {
     let mut out = String::from("$'");
     for byte in word {
@@ -122,7 +123,7 @@ fn spelled_out(word: &[u8]) -> String {
             b'\t' => out.push_str("\\t"),
             b'\'' | b'\\' => out.extend(['\\', char::from(*byte)]),
             b' '..=b'~' => out.push(char::from(*byte)),
-            // Three octal digits: a digit behind them is none of theirs.
+            // Always three octal digits, so that a following digit is not taken for a part of the number.
             _ => out.push_str(&format!("\\{byte:03o}")),
         }
     }
@@ -130,7 +131,7 @@ fn spelled_out(word: &[u8]) -> String {
     out
 }
 
-/// A path as a pattern of an ignore file that means it alone.
+/// Returns the ignore pattern that matches only this directory.
 pub(crate) fn ignore_pattern(path: &[u8]) -> Vec<u8> {
     let mut pattern = vec![b'/'];
     for byte in path {
@@ -148,21 +149,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_as_people_say_them() {
+    fn recent_times_are_relative() {
         let now: Zoned = "2026-11-15T16:00:00+01:00[+01:00]".parse().unwrap();
-        let said = |time: &str| when(time.parse().unwrap(), &now);
-        assert_eq!(said("2026-11-15T14:59:58Z"), "just now");
-        assert_eq!(said("2026-11-15T14:59:20Z"), "40 s ago");
-        assert_eq!(said("2026-11-15T14:58:00Z"), "2 min ago");
-        assert_eq!(said("2026-11-15T08:05:00Z"), "today 09:05");
-        assert_eq!(said("2026-11-14T13:30:00Z"), "yesterday 14:30");
-        assert_eq!(said("2026-11-01T23:30:00Z"), "2 Nov 00:30");
-        assert_eq!(said("2025-12-31T13:30:00Z"), "2025-12-31 14:30");
-        assert_eq!(said("2026-11-16T13:30:00Z"), "16 Nov 14:30", "a clock that was set back");
+        let text_of = |time: &str| when(time.parse().unwrap(), &now);
+        assert_eq!(text_of("2026-11-15T14:59:58Z"), "just now");
+        assert_eq!(text_of("2026-11-15T14:59:20Z"), "40 s ago");
+        assert_eq!(text_of("2026-11-15T14:58:00Z"), "2 min ago");
+        assert_eq!(text_of("2026-11-15T08:05:00Z"), "today 09:05");
+        assert_eq!(text_of("2026-11-14T13:30:00Z"), "yesterday 14:30");
+        assert_eq!(text_of("2026-11-01T23:30:00Z"), "2 Nov 00:30");
+        assert_eq!(text_of("2025-12-31T13:30:00Z"), "2025-12-31 14:30");
+        assert_eq!(text_of("2026-11-16T13:30:00Z"), "16 Nov 14:30", "the clock was set back");
     }
 
     #[test]
-    fn sizes_as_people_say_them() {
+    fn sizes_are_rounded() {
         assert_eq!(bytes(340), "340 B");
         assert_eq!(bytes(1_234), "1.2 kB");
         assert_eq!(bytes(999_999), "1.0 MB");
@@ -170,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_quoted_where_a_shell_needs_it() {
+    fn words_are_quoted_if_a_shell_needs_it() {
         assert_eq!(shell_words(["save", "before the agent"]), "save \"before the agent\"");
         assert_eq!(shell_words(["cat", "it's $x"]), r"cat 'it'\''s $x'");
         assert_eq!(shell_words(["@~2", "~", ""]), r#"@~2 "~" """#);
@@ -181,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn shells_read_back_what_was_written() {
+    fn bash_reads_quoted_words_back() {
         let words: [&[u8]; 8] =
             [b"a b", b"it's", b"-rf", b"two\nlines", b"\xff\x01x1", b"$HOME `id` \\ \"!", b"", b"*?[a]{b,c};&|<>()#~"];
         let command = format!("printf '%s\\0' {}", shell_words(words));
@@ -191,23 +192,23 @@ mod tests {
     }
 
     #[test]
-    fn a_pattern_means_one_directory_alone() {
+    fn an_ignore_pattern_matches_only_one_directory() {
         assert_eq!(ignore_pattern(b"data"), b"/data/");
         assert_eq!(ignore_pattern(br"-a*[\"), br"/-a\*\[\\/");
     }
 
     #[test]
-    fn clock_times_for_those_who_compare() {
+    fn clock_times_have_seconds() {
         let now: Zoned = "2026-11-15T16:00:00+01:00[+01:00]".parse().unwrap();
-        let said = |time: &str| clock(time.parse().unwrap(), &now);
-        assert_eq!(said("2026-11-15T14:58:07Z"), "today 15:58:07");
-        assert_eq!(said("2026-11-14T13:30:01Z"), "yesterday 14:30:01");
-        assert_eq!(said("2026-11-01T23:30:00Z"), "2 Nov 00:30:00");
-        assert_eq!(said("2025-12-31T13:30:00Z"), "2025-12-31 14:30:00");
+        let text_of = |time: &str| clock(time.parse().unwrap(), &now);
+        assert_eq!(text_of("2026-11-15T14:58:07Z"), "today 15:58:07");
+        assert_eq!(text_of("2026-11-14T13:30:01Z"), "yesterday 14:30:01");
+        assert_eq!(text_of("2026-11-01T23:30:00Z"), "2 Nov 00:30:00");
+        assert_eq!(text_of("2025-12-31T13:30:00Z"), "2025-12-31 14:30:00");
     }
 
     #[test]
-    fn sizes_as_one_sets_them() {
+    fn sizes_are_printed_as_they_are_set() {
         assert_eq!(
             [0, 1_000, 100 << 20, 3 << 30, 2_000_000_000].map(set_bytes),
             ["0", "1000", "100MiB", "3GiB", "2GB"]

@@ -1,4 +1,4 @@
-//! What deleting, pruning, pinning, excluding and forgetting tell people and programs.
+//! Output about deleting, pruning, pinning, excluding, forgetting and adopting, for users and programs.
 
 use std::path::Path;
 
@@ -15,13 +15,13 @@ use super::{
     wording::{bytes, plural, title, when},
 };
 
-/// No more checkpoints than this are named one by one after the fact.
+/// The maximum number of deleted checkpoints that are named one by one.
 const MAX_NAMED: usize = 20;
 
-/// No more paths than this are named for one checkpoint.
+/// The maximum number of paths that are named for one checkpoint.
 const MAX_PATHS: usize = 5;
 
-/// What `delete` answers.
+/// The JSON answer of `delete`.
 #[derive(Serialize)]
 pub(crate) struct DeletedJson {
     deleted: Vec<String>,
@@ -33,7 +33,7 @@ impl DeletedJson {
     }
 }
 
-/// What `prune` answers.
+/// The JSON answer of `prune`.
 #[derive(Serialize)]
 pub(crate) struct PruneJson<'a> {
     deleted: Vec<String>,
@@ -47,14 +47,14 @@ pub(crate) struct PruneJson<'a> {
     not_applied: Vec<NotAppliedJson>,
 }
 
-/// Contents that exist nowhere else once a checkpoint is gone.
+/// Contents that exist nowhere else after a checkpoint is deleted.
 #[derive(Serialize)]
 struct LossJson<'a> {
     id: String,
     paths: &'a [WorkspacePath],
 }
 
-/// A limit that is set and was not applied.
+/// A limit from the settings that was not applied.
 #[derive(Serialize)]
 struct NotAppliedJson {
     key: &'static str,
@@ -114,7 +114,7 @@ fn texts<'i>(ids: impl Iterator<Item = &'i CheckpointId>) -> Vec<String> {
     ids.map(CheckpointId::to_string).collect()
 }
 
-/// What `pin` and `unpin` answer.
+/// The JSON answer of `pin` and `unpin`.
 #[derive(Serialize)]
 pub(crate) struct PinnedJson {
     checkpoint: CheckpointJson,
@@ -126,7 +126,7 @@ impl From<&Checkpoint> for PinnedJson {
     }
 }
 
-/// What `exclude` answers.
+/// The JSON answer of `exclude`.
 #[derive(Serialize)]
 pub(crate) struct ExcludedJson<'a> {
     file: String,
@@ -139,7 +139,7 @@ impl<'a> ExcludedJson<'a> {
     }
 }
 
-/// What `workspaces` answers.
+/// The JSON answer of `workspaces`.
 #[derive(Serialize)]
 pub(crate) struct WorkspacesJson {
     workspaces: Vec<WorkspaceJson>,
@@ -172,7 +172,7 @@ impl From<&[WorkspaceEntry]> for WorkspacesJson {
     }
 }
 
-/// What forgetting a workspace answers.
+/// The JSON answer of `workspaces --forget`.
 #[derive(Serialize)]
 pub(crate) struct ForgottenJson {
     forgotten: String,
@@ -184,7 +184,7 @@ impl ForgottenJson {
     }
 }
 
-/// What adopting a store answers.
+/// The JSON answer of `workspaces --adopt`.
 #[derive(Serialize)]
 pub(crate) struct AdoptedJson {
     workspace: String,
@@ -201,7 +201,7 @@ fn path_text(path: &Path) -> String {
     path.to_string_lossy().into_owned()
 }
 
-/// What went, or would go, in a sentence; by name where they are few.
+/// Returns a sentence about the checkpoints that were or would be deleted. A few of them are named one by one.
 pub(crate) fn deleted_text(checkpoints: &[Checkpoint], what: &str, now: &Zoned, paint: Paint) -> String {
     match checkpoints {
         [] => format!("{what} nothing"),
@@ -220,7 +220,7 @@ pub(crate) fn deleted_text(checkpoints: &[Checkpoint], what: &str, now: &Zoned, 
     }
 }
 
-/// Each word with how often it is there, in the order of their first.
+/// Returns each distinct word with its number of occurrences, in the order of first occurrence.
 fn counted<'w>(words: impl Iterator<Item = &'w str>) -> Vec<(&'w str, usize)> {
     let mut found: Vec<(&str, usize)> = Vec::new();
     for word in words {
@@ -232,7 +232,7 @@ fn counted<'w>(words: impl Iterator<Item = &'w str>) -> Vec<(&'w str, usize)> {
     found
 }
 
-/// What retention says of these checkpoints, a line each, or two where the terminal is narrow.
+/// Returns the verdict of retention on each checkpoint, one line each, or two on a narrow terminal.
 pub(crate) fn verdicts_text(verdicts: &[(&Verdict, Checkpoint)], width: usize, paint: Paint) -> String {
     let widest = verdicts.iter().map(|(verdict, _)| columns(&verdict.reason)).max().unwrap_or(0);
     let line = |(verdict, checkpoint): &(&Verdict, Checkpoint)| {
@@ -252,7 +252,7 @@ pub(crate) fn verdicts_text(verdicts: &[(&Verdict, Checkpoint)], width: usize, p
     verdicts.iter().map(line).collect()
 }
 
-/// A line for each checkpoint with contents that exist nowhere else once it is gone, with the first paths.
+/// Returns a line for each checkpoint that has the only copy of some contents, with the first paths.
 pub(crate) fn loss_lines(losses: &[Loss]) -> Vec<String> {
     let line = |loss: &Loss| {
         let named: Vec<String> = loss.paths.iter().take(MAX_PATHS).map(|path| visible(path.as_bytes())).collect();
@@ -263,7 +263,7 @@ pub(crate) fn loss_lines(losses: &[Loss]) -> Vec<String> {
     losses.iter().map(line).collect()
 }
 
-/// How many stay, and why.
+/// Returns the number of checkpoints that are kept, for each reason.
 pub(crate) fn kept_text(verdicts: &[Verdict], width: usize, paint: Paint) -> String {
     let reasons = counted(verdicts.iter().filter(|verdict| verdict.keep).map(|verdict| verdict.reason.as_str()));
     let digits = reasons.iter().map(|(_, count)| count.to_string().len()).max().unwrap_or(0);
@@ -278,7 +278,8 @@ fn painted_title(checkpoint: &Checkpoint, paint: Paint) -> String {
     title(checkpoint).replacen(&checkpoint.id.short(), &paint.id(checkpoint.id.short()), 1)
 }
 
-/// One line for each workspace: how large its store is, when the newest checkpoint was taken, and where it lies.
+/// Returns a line for each workspace: the size of its store, the number of checkpoints, the time of the newest one, and
+/// its path.
 pub(crate) fn workspaces_text(entries: &[WorkspaceEntry], now: &Zoned, paint: Paint) -> String {
     let cells = entries.iter().map(|entry| {
         let newest = entry.newest.map_or_else(|| "-".to_owned(), |newest| when(newest, now));

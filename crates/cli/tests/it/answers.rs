@@ -1,4 +1,4 @@
-//! The schemas of `docs/json.md`, held against what every command really answers.
+//! Checks the answer of every command against the schemas in `docs/json.md`.
 
 use std::{
     cell::RefCell,
@@ -12,12 +12,12 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     conversation::prompt,
-    place::{Place, Run, WAIT_TO_BE_HELD, raw},
+    place::{Place, Run, WAIT_FOR_THE_LOCK, raw},
 };
 
 const PAGE: &str = include_str!("../../../../docs/json.md");
 
-/// The schemas of the page, each under every name that its heading has.
+/// The schemas of `docs/json.md`. A schema is stored under each name in its heading.
 struct Page {
     schemas: BTreeMap<String, (Value, Validator)>,
     used: RefCell<BTreeSet<String>>,
@@ -37,23 +37,26 @@ impl Page {
             schema.as_object_mut().unwrap().insert("$defs".into(), Value::Object(types.clone()));
             for name in block.names() {
                 let validator = jsonschema::draft202012::new(&schema).unwrap_or_else(|error| panic!("{name}: {error}"));
-                assert!(schemas.insert(name.clone(), (schema.clone(), validator)).is_none(), "{name} is there twice");
+                assert!(
+                    schemas.insert(name.clone(), (schema.clone(), validator)).is_none(),
+                    "two schemas have the name {name}"
+                );
             }
         }
         Self { schemas, used: RefCell::default() }
     }
 
-    /// Holds an answer against the schema of this name.
+    /// Checks an answer against the schema with this name.
     #[track_caller]
     fn check(&self, name: &str, answer: &Value) {
         let (_, validator) = self.schemas.get(name).unwrap_or_else(|| panic!("docs/json.md has no {name}"));
         let problems: Vec<String> =
             validator.iter_errors(answer).map(|error| format!("{}: {error}", error.instance_path())).collect();
-        assert!(problems.is_empty(), "{name} is not as docs/json.md has it: {problems:#?}\n{answer:#}");
+        assert!(problems.is_empty(), "{name} does not match docs/json.md: {problems:#?}\n{answer:#}");
         self.used.borrow_mut().insert(name.to_owned());
     }
 
-    /// Runs a command that must end well, and checks its answer.
+    /// Runs a command that must succeed, and checks and returns its answer.
     #[track_caller]
     fn run(&self, place: &Place, name: &str, words: &[&str]) -> Value {
         let answer = place.json(words.iter().copied());
@@ -63,13 +66,13 @@ impl Page {
 
     /// Checks the answer of a command that must fail.
     #[track_caller]
-    fn fails(&self, run: &Run) {
+    fn check_failure(&self, run: &Run) {
         assert_ne!(run.code, 0, "{}", run.shown());
         self.check("error", &run.json());
     }
 }
 
-/// A schema of the page.
+/// A schema of `docs/json.md`, with its headings.
 struct Block {
     part: String,
     heading: String,
@@ -103,8 +106,9 @@ fn blocks(page: &str) -> Vec<Block> {
     found
 }
 
-/// A workspace in which nothing is empty: a repository with a dirty file, a feature list, an odd name, a large file.
-fn full_place() -> Place {
+/// Returns a workspace that fills every field of an answer: a repository with a modified file, a feature list, a name
+/// that is not UTF-8, and a large file.
+fn place_that_fills_every_field() -> Place {
     let place = Place::new();
     place.write("a.txt", "one\ntwo\n");
     place.write("dir/b.txt", "b\n");
@@ -153,14 +157,14 @@ const FULL_SAVE: &[&str] = &[
 ];
 
 #[test]
-fn every_answer_is_as_documented() {
+fn every_json_answer_matches_its_documented_schema() {
     let page = Page::read();
-    let place = full_place();
-    taking(&page, &place);
-    looking(&page, &place);
-    going_back(&page, &place);
-    keeping_house(&page, &place);
-    agents(&page, &place);
+    let place = place_that_fills_every_field();
+    check_saving(&page, &place);
+    check_reading(&page, &place);
+    check_restoring(&page, &place);
+    check_maintenance(&page, &place);
+    check_agents(&page, &place);
     let events = place.ok(["events"]);
     for line in events.lines() {
         page.check("event", &serde_json::from_str(line).unwrap());
@@ -169,7 +173,7 @@ fn every_answer_is_as_documented() {
     {
         assert!(events.contains(&format!("\"event\":\"{word}\"")), "no {word} in {events}");
     }
-    failing(&page, &place);
+    check_failures(&page, &place);
     let documented: BTreeSet<String> = blocks(PAGE)
         .iter()
         .filter(|block| block.part != "Types")
@@ -178,10 +182,10 @@ fn every_answer_is_as_documented() {
         .collect();
     let used = page.used.borrow();
     let unused: Vec<&String> = documented.difference(&used).collect();
-    assert!(unused.is_empty(), "documented, and never seen here: {unused:?}");
+    assert!(unused.is_empty(), "documented, but not checked here: {unused:?}");
 }
 
-fn taking(page: &Page, place: &Place) {
+fn check_saving(page: &Page, place: &Place) {
     assert_eq!(page.run(place, "status", &["status"])["checkpoint"], Value::Null);
     assert_eq!(page.run(place, "init", &["init"])["created"], true);
     let saved = page.run(place, "save", FULL_SAVE);
@@ -203,15 +207,15 @@ fn taking(page: &Page, place: &Place) {
     let run = place.run(["pipeline", "--json", "../pipe.yaml"]);
     assert_eq!(run.code, 1, "{}", run.shown());
     page.check("pipeline", &run.json());
-    let words = ["--wait", "0", "try", "--json", "--", "sh", "-c", &format!("{WAIT_TO_BE_HELD}; exit 3")];
-    let last: Value = serde_json::from_str(place.run_held(words).text().lines().last().unwrap()).unwrap();
+    let words = ["--wait", "0", "try", "--json", "--", "sh", "-c", &format!("{WAIT_FOR_THE_LOCK}; exit 3")];
+    let last: Value = serde_json::from_str(place.run_while_locked(words).text().lines().last().unwrap()).unwrap();
     page.check("try", &last);
     assert_eq!(last["rollback_error"]["code"], "busy", "{last}");
     place.remove("ready");
     place.remove("go");
 }
 
-fn looking(page: &Page, place: &Place) {
+fn check_reading(page: &Page, place: &Place) {
     place.write("dir/b.txt", "other\n");
     place.write(raw(b"new\xfe"), "1\n");
     place.remove("a.txt");
@@ -226,7 +230,7 @@ fn looking(page: &Page, place: &Place) {
     page.run(place, "export", &["export", "@", "../exported"]);
 }
 
-fn going_back(page: &Page, place: &Place) {
+fn check_restoring(page: &Page, place: &Place) {
     place.write("a.txt", "unsaved\n");
     page.run(place, "restore", &["restore", "full", "--dry-run"]);
     place.write("cloned/.git/HEAD", "x");
@@ -250,31 +254,31 @@ fn going_back(page: &Page, place: &Place) {
     let planned = page.run(place, "restore", &["restore", "full", "--dry-run"]);
     assert_eq!(page.run(place, "diff", &["diff", "full"])["skipped"][0]["path"], "dir/b.txt");
     assert_eq!(planned["conflicts"].as_array().unwrap().len(), 1, "{planned}");
-    page.fails(&place.run(["restore", "full", "--json"]));
+    page.check_failure(&place.run(["restore", "full", "--json"]));
     page.run(place, "restore", &["restore", "full", "--skip-conflicts"]);
     fs::remove_file(&fifo).unwrap();
     assert_eq!(page.run(place, "recover", &["recover"])["outcome"], "nothing");
-    interrupted(page, place);
+    check_interrupted_restores(page, place);
 }
 
-/// A restore that is killed in the middle of its work, and finished by the next command.
-fn interrupted(page: &Page, place: &Place) {
+/// Kills two restores while they run. `recover` finishes the first one, `save` the second one.
+fn check_interrupted_restores(page: &Page, place: &Place) {
     for number in 0..2_000 {
         place.write(format!("many/{number}"), "1\n");
     }
     place.ok(["save", "many files", "--name", "many"]);
     kill_a_restore(place);
-    place.write("many/7", "somebody's\n");
+    place.write("many/7", "the user's\n");
     let recovered = page.run(place, "recover", &["recover"]);
     assert_eq!((&recovered["outcome"], &recovered["conflicts"][0]["path"]), (&json!("finished"), &json!("many/7")));
     let seen = place.ok(["events"]);
     assert!(seen.contains("\"event\":\"recovered\",\"outcome\":\"finished\",\"conflicts\":[{"), "{seen}");
     kill_a_restore(place);
-    place.write("many/7", "somebody's\n");
+    place.write("many/7", "the user's\n");
     let saved = place.run(["save", "--json", "goes on"]);
-    let told = "not restored: many/7: it has neither its old nor its new content";
+    let warning = "not restored: many/7: it has neither its old nor its new content";
     assert!(
-        saved.stderr.contains("an interrupted restore was finished") && saved.stderr.contains(told),
+        saved.stderr.contains("an interrupted restore was finished") && saved.stderr.contains(warning),
         "{}",
         saved.stderr
     );
@@ -294,7 +298,7 @@ fn kill_a_restore(place: &Place) {
     }
 }
 
-fn keeping_house(page: &Page, place: &Place) {
+fn check_maintenance(page: &Page, place: &Place) {
     page.run(place, "pin", &["pin", "full"]);
     page.run(place, "unpin", &["unpin", "full"]);
     page.run(place, "exclude", &["exclude", "*.log", "data/"]);
@@ -321,7 +325,7 @@ fn keeping_house(page: &Page, place: &Place) {
     page.run(place, "forget-workspace", &["forget-workspace", "../other", "--yes"]);
 }
 
-fn agents(page: &Page, place: &Place) {
+fn check_agents(page: &Page, place: &Place) {
     page.run(place, "install --list", &["install", "--list"]);
     page.run(place, "install", &["install", "claude", "--dry-run"]);
     let installed = page.run(place, "install", &["install", "claude"]);
@@ -339,8 +343,8 @@ fn agents(page: &Page, place: &Place) {
     page.run(&place, "rewind", &["rewind", "--turn", "--conversation"]);
 }
 
-/// Each sort of failure that can be had without luck.
-fn failing(page: &Page, place: &Place) {
+/// Checks each kind of failure that can be provoked reliably.
+fn check_failures(page: &Page, place: &Place) {
     for words in [
         &["frobnicate"][..],
         &["show", "no-such"],
@@ -354,13 +358,13 @@ fn failing(page: &Page, place: &Place) {
         &["workspaces", "--forget", "."],
         &["git", "gc"],
     ] {
-        page.fails(&place.run(["--json"].iter().chain(words)));
+        page.check_failure(&place.run(["--json"].iter().chain(words)));
     }
     let held = place.hold_lock();
-    page.fails(&place.run(["save", "--json", "--wait", "0"]));
+    page.check_failure(&place.run(["save", "--json", "--wait", "0"]));
     drop(held);
     place.write("backtrail.toml", "[scan\n");
-    page.fails(&place.run(["save", "--json"]));
+    page.check_failure(&place.run(["save", "--json"]));
     let objects = place.store().join("objects/pack");
     for pack in fs::read_dir(objects).unwrap().map(|entry| entry.unwrap().path()) {
         fs::set_permissions(&pack, PermissionsExt::from_mode(0o600)).unwrap();
@@ -372,10 +376,10 @@ fn failing(page: &Page, place: &Place) {
     page.check("verify", &run.json());
 }
 
-/// Every key is promised, so that one that is gone is noticed; those that may be missing are few and said.
+/// A schema requires every key, so that a missing one is noticed. The few optional keys are listed here.
 #[test]
-fn schemas_allow_nothing_that_they_do_not_name() {
-    const MAY_BE_MISSING: &[&str] = &[
+fn schemas_declare_and_require_every_key() {
+    const OPTIONAL: &[&str] = &[
         "path_base64",
         "verdicts",
         "would_lose",
@@ -394,12 +398,12 @@ fn schemas_allow_nothing_that_they_do_not_name() {
         match schema {
             Value::Object(object) => {
                 if let Some(properties) = object.get("properties").and_then(Value::as_object) {
-                    assert_eq!(object["additionalProperties"], false, "{place} allows anything");
+                    assert_eq!(object["additionalProperties"], false, "{place} allows undeclared keys");
                     let required: BTreeSet<&str> =
                         object["required"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
                     for key in properties.keys() {
-                        let is_promised = required.contains(key.as_str()) || MAY_BE_MISSING.contains(&key.as_str());
-                        assert!(is_promised, "{place}: {key} is not promised");
+                        let is_declared = required.contains(key.as_str()) || OPTIONAL.contains(&key.as_str());
+                        assert!(is_declared, "{place}: {key} is neither required nor optional");
                     }
                 }
                 object.iter().for_each(|(key, value)| walk(value, &format!("{place}/{key}")));
@@ -412,7 +416,7 @@ fn schemas_allow_nothing_that_they_do_not_name() {
 }
 
 #[test]
-fn every_command_has_an_answer_or_is_said_to_have_none() {
+fn every_command_is_documented() {
     let place = Place::new();
     let help = place.ok(["--help"]);
     let commands = help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
@@ -422,14 +426,14 @@ fn every_command_has_an_answer_or_is_said_to_have_none() {
     let documented: Vec<String> = blocks(PAGE).iter().flat_map(Block::names).collect();
     let without = PAGE.lines().find(|line| line.contains("have no JSON document of their own")).unwrap();
     for name in names {
-        let is_said = documented.iter().any(|known| known == name) || without.contains(&format!("`{name}`"));
-        assert!(is_said, "docs/json.md says nothing about {name}");
+        let is_documented = documented.iter().any(|known| known == name) || without.contains(&format!("`{name}`"));
+        assert!(is_documented, "docs/json.md does not mention {name}");
     }
 }
 
-/// The page promises an exit status for each code.
+/// A table in `docs/json.md` has the exit status of each code.
 #[test]
-fn the_codes_in_the_table_are_those_of_the_schema() {
+fn the_table_and_the_schema_have_the_same_error_codes() {
     let error = blocks(PAGE).iter().find(|block| block.heading == "error").unwrap().schema();
     let codes = &error["properties"]["error"]["properties"]["code"]["enum"];
     let codes: BTreeSet<&str> = codes.as_array().unwrap().iter().filter_map(Value::as_str).collect();

@@ -1,5 +1,5 @@
-//! Wrong input to every command: the exit status and the error code of `docs/json.md`, one message that names what is
-//! wrong, and nothing changed.
+//! Gives every command invalid input. The command must exit with the status and the error code of `docs/json.md`, name
+//! the invalid part in one message, and change nothing.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -11,7 +11,7 @@ use std::{
 
 use crate::place::Place;
 
-/// The words, the exit status, the error code, and what the message names.
+/// The arguments, the exit status, the error code, and a part of the message.
 type Row = (&'static [&'static str], i32, &'static str, &'static str);
 
 const ARGUMENTS: &[Row] = &[
@@ -204,7 +204,7 @@ const ARGUMENTS: &[Row] = &[
     (&["man", "--dir", "a.txt"], 1, "io", "ws/a.txt"),
 ];
 
-/// Every command that takes a checkpoint, with `ID` where it stands.
+/// Every command that takes a checkpoint. `ID` is the place of the checkpoint.
 const WITH_A_CHECKPOINT: &[&[&str]] = &[
     &["show", "--", "ID"],
     &["status", "--since=ID"],
@@ -220,7 +220,8 @@ const WITH_A_CHECKPOINT: &[&[&str]] = &[
     &["unpin", "--", "ID"],
 ];
 
-/// Every command that works on a workspace, with words that are right; whether it changes the workspace or the store.
+/// Every command that works on a workspace, with valid arguments. The boolean is set if it changes the workspace or the
+/// store, except for restores.
 const ON_A_WORKSPACE: &[(&[&str], bool)] = &[
     (&["init"], true),
     (&["save"], true),
@@ -250,10 +251,10 @@ const ON_A_WORKSPACE: &[(&[&str], bool)] = &[
     (&["git", "log"], false),
 ];
 
-/// Files and directories with what they hold.
+/// Files and directories with their mode and content.
 type Tree = BTreeMap<PathBuf, (u32, Vec<u8>)>;
 
-/// A workspace with two checkpoints and unsaved work, and a directory and pipelines beside it.
+/// Returns a workspace with two checkpoints and unsaved work, and a directory and pipelines beside it.
 fn place() -> Place {
     let place = Place::saved();
     place.write("a.txt", "three\n");
@@ -266,7 +267,7 @@ fn place() -> Place {
     place
 }
 
-/// All that must not change: everything but what the program itself keeps beside the checkpoints.
+/// Returns everything that must not change. The program's own files do not count, except for the refs of the store.
 fn tree(place: &Place) -> Tree {
     let mut found = Tree::new();
     for name in ["ws", "full", "home"] {
@@ -290,17 +291,18 @@ fn read(directory: &Path, found: &mut Tree) {
     }
 }
 
-/// Runs the words as a person and as a script would, and compares all that can be seen.
+/// Runs a command with and without `--json`, which must fail. Checks the exit status, the error and that no file
+/// changed.
 #[track_caller]
-fn assert_refused(place: &Place, words: &[impl AsRef<str>], code: i32, error_code: &str, names: &str) {
+fn assert_refused(place: &Place, words: &[impl AsRef<str>], code: i32, error_code: &str, part: &str) {
     let words: Vec<&str> = words.iter().map(AsRef::as_ref).collect();
     let before = tree(place);
     let as_script = place.run(["--json"].iter().chain(&words));
     let shown = format!("{words:?}: {}", as_script.shown());
     let (exit, word, message) = as_script.error();
     assert_eq!((exit, word.as_str()), (code, error_code), "{shown}");
-    assert!(message.contains(names), "{names:?} is not named by {shown}");
-    assert_eq!(as_script.text().lines().count(), 1, "one object on one line: {shown}");
+    assert!(message.contains(part), "{part:?} is missing from {shown}");
+    assert_eq!(as_script.text().lines().count(), 1, "stdout is not one line: {shown}");
 
     let mut lines = as_script.stderr.lines();
     assert_eq!(lines.next(), Some(format!("error: {message}").as_str()), "{shown}");
@@ -319,7 +321,7 @@ fn differences(before: &Tree, after: &Tree) -> Vec<PathBuf> {
     paths.into_iter().filter(|path| before.get(*path) != after.get(*path)).cloned().collect()
 }
 
-/// The commands that `--help` lists, and the hidden one.
+/// Returns the commands that `--help` lists, and the hidden one.
 fn commands(place: &Place) -> Vec<String> {
     let help = place.ok(["--help"]);
     let listed = help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
@@ -328,15 +330,15 @@ fn commands(place: &Place) -> Vec<String> {
 }
 
 #[test]
-fn arguments_that_make_no_sense() {
+fn invalid_arguments_are_refused() {
     let place = place();
-    for (words, code, error_code, names) in ARGUMENTS {
-        assert_refused(&place, words, *code, error_code, names);
+    for (words, code, error_code, part) in ARGUMENTS {
+        assert_refused(&place, words, *code, error_code, part);
     }
 }
 
 #[test]
-fn every_command_is_given_bad_input() {
+fn every_command_has_a_row_and_refuses_an_unknown_option() {
     let place = place();
     let given: BTreeSet<_> = ARGUMENTS.iter().map(|(words, ..)| words[0]).collect();
     let commands = commands(&place);
@@ -348,7 +350,7 @@ fn every_command_is_given_bad_input() {
 }
 
 #[test]
-fn a_hook_never_stops_an_agent() {
+fn a_hook_with_invalid_arguments_succeeds_and_changes_nothing() {
     let place = place();
     let before = tree(&place);
     for words in [&["hook"][..], &["hook", "vim"], &["hook", "claude", "--frobnicate"], &["hook", "claude", "-w", "no"]]
@@ -360,14 +362,14 @@ fn a_hook_never_stops_an_agent() {
 }
 
 #[test]
-fn checkpoints_that_are_not_there() {
+fn unknown_checkpoints_are_refused() {
     let place = place();
     for pattern in WITH_A_CHECKPOINT {
         for id in ["nonsense", "0000", "0123456789012345678901234567890123456789", "step:7", "ago:100d", "@~99"] {
             assert_refused(&place, &with_id(pattern, id), 3, "unknown_checkpoint", id);
         }
-        let behind_dashes = pattern.contains(&"--") || pattern.iter().any(|word| word.ends_with("=ID"));
-        let (code, error_code) = if behind_dashes { (3, "unknown_checkpoint") } else { (2, "usage") };
+        let accepts_leading_dash = pattern.contains(&"--") || pattern.iter().any(|word| word.ends_with("=ID"));
+        let (code, error_code) = if accepts_leading_dash { (3, "unknown_checkpoint") } else { (2, "usage") };
         assert_refused(&place, &with_id(pattern, "-x"), code, error_code, "-x");
     }
 }
@@ -377,21 +379,22 @@ fn with_id(pattern: &[&str], id: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_start_that_several_ids_share() {
+fn an_ambiguous_id_prefix_is_refused() {
     let place = place();
-    let twins = [twin(&place, 726), twin(&place, 1276)];
-    let start = &twins[0][..5];
-    assert!(twins[0] != twins[1] && twins[1].starts_with(start), "{twins:?}");
+    let ids = [checkpoint_with_number(&place, 726), checkpoint_with_number(&place, 1276)];
+    let prefix = &ids[0][..5];
+    assert!(ids[0] != ids[1] && ids[1].starts_with(prefix), "{ids:?}");
     for pattern in WITH_A_CHECKPOINT {
-        assert_refused(&place, &with_id(pattern, start), 3, "ambiguous_checkpoint", start);
+        assert_refused(&place, &with_id(pattern, prefix), 3, "ambiguous_checkpoint", prefix);
     }
-    let message = place.run(["--json", "show", start]).error().2;
-    assert!(twins.iter().all(|twin| message.contains(&twin[..8])), "{message}");
-    assert_eq!(place.id(&twins[1][..8]), twins[1]);
+    let message = place.run(["--json", "show", prefix]).error().2;
+    assert!(ids.iter().all(|id| message.contains(&id[..8])), "{message}");
+    assert_eq!(place.id(&ids[1][..8]), ids[1]);
 }
 
-/// Puts an empty checkpoint into the store whose id hangs on the number alone; 726 and 1276 begin alike.
-fn twin(place: &Place, number: u32) -> String {
+/// Writes an empty checkpoint into the store and returns its id, which depends on the number alone. The ids of 726 and
+/// 1276 have the same prefix.
+fn checkpoint_with_number(place: &Place, number: u32) -> String {
     let store = place.store();
     let git = |words: &[&str]| {
         let done = Command::new("git").arg("--git-dir").arg(&store).args(words).output().unwrap();
@@ -416,7 +419,7 @@ fn twin(place: &Place, number: u32) -> String {
 }
 
 #[test]
-fn names_that_read_as_an_address() {
+fn names_that_are_addresses_are_refused() {
     let place = place();
     let id = "0123456789012345678901234567890123456789";
     for name in ["", "@", "@~1", "-x", "latest", "step:3", "before:x", "ago:5m", "at:9", "commit:abc", id] {
@@ -425,7 +428,7 @@ fn names_that_read_as_an_address() {
 }
 
 #[test]
-fn workspaces_that_are_not_there() {
+fn missing_workspaces_are_refused() {
     let place = place();
     let in_a_project: [(&[&str], bool); 3] = [
         (&["doctor"], false),
@@ -433,15 +436,15 @@ fn workspaces_that_are_not_there() {
         (&["uninstall", "claude", "--shared"], true),
     ];
     for (words, _) in ON_A_WORKSPACE.iter().chain(&in_a_project) {
-        for (directory, names) in [("missing", "ws/missing"), ("a.txt", "ws/a.txt is not a directory")] {
+        for (directory, part) in [("missing", "ws/missing"), ("a.txt", "ws/a.txt is not a directory")] {
             let words: Vec<_> = ["-w", directory].iter().chain(*words).copied().collect();
-            assert_refused(&place, &words, 1, "io", names);
+            assert_refused(&place, &words, 1, "io", part);
         }
     }
 }
 
 #[test]
-fn workspaces_that_are_protected() {
+fn protected_directories_are_refused_without_force() {
     let place = place();
     let home = place.path("home");
     let home = home.to_str().unwrap();
@@ -452,16 +455,16 @@ fn workspaces_that_are_protected() {
             let words: Vec<_> = ["-w", directory].iter().chain(words).copied().collect();
             assert_refused(&place, &words, 6, "protected_directory", directory);
         }
-        // What the hint says can be done.
+        // The hint names `--force`, which must work.
         let refused = place.run(["-w", home].iter().chain(words));
         assert!(refused.stderr.contains("insist with --force"), "{}", refused.shown());
-        let insisting = place.run(["-q", "-w", home, words[0], "--force"].iter().chain(&words[1..]));
-        assert_eq!(insisting.code, 0, "{}", insisting.shown());
+        let forced = place.run(["-q", "-w", home, words[0], "--force"].iter().chain(&words[1..]));
+        assert_eq!(forced.code, 0, "{}", forced.shown());
     }
 }
 
 #[test]
-fn settings_of_the_workspace_that_can_not_be_read() {
+fn invalid_workspace_settings_stop_commands_that_write() {
     let place = place();
     let broken: &[(&[u8], &str)] = &[
         (b"nonsense", "backtrail.toml: line 1"),
@@ -476,22 +479,22 @@ fn settings_of_the_workspace_that_can_not_be_read() {
         (b"[scan]\n\n[pipelines]\nagent = \"x\"\n", "backtrail.toml: line 3: [pipelines]"),
         (b"[scan]\n\xff", "backtrail.toml: line 2: not UTF-8"),
     ];
-    for (content, names) in broken {
+    for (content, part) in broken {
         place.write("backtrail.toml", content);
-        assert_refused(&place, &["save"], 2, "settings", names);
+        assert_refused(&place, &["save"], 2, "settings", part);
     }
     place.write("backtrail.toml", "nonsense");
     for (words, _) in ON_A_WORKSPACE.iter().filter(|(_, writes)| *writes) {
         assert_refused(&place, words, 2, "settings", "ws/backtrail.toml: line 1");
     }
-    // Whoever only looks, or goes back, is told and served.
+    // Commands that only read or restore print a warning and go on.
     let run = place.run(["list", "--json"]);
     assert_eq!(run.code, 0, "{}", run.shown());
     assert!(run.stderr.starts_with("warning: ") && run.stderr.contains("ws/backtrail.toml: line 1"), "{}", run.stderr);
 }
 
 #[test]
-fn settings_of_the_user_that_can_not_be_read() {
+fn invalid_user_settings_stop_every_command() {
     let place = place();
     let file = place.path("home/.config/backtrail/config.toml");
     fs::create_dir_all(file.parent().unwrap()).unwrap();
@@ -509,9 +512,9 @@ fn settings_of_the_user_that_can_not_be_read() {
     );
 }
 
-/// It may say where the stores lie: who passed over it would show another history.
+/// This file may set the directory of the stores. Without it, the program could show the history of another store.
 #[test]
-fn settings_of_the_user_that_are_no_file() {
+fn user_settings_that_are_not_a_regular_file_are_refused() {
     let place = place();
     let file = place.path("home/.config/backtrail/config.toml");
     fs::create_dir_all(file.parent().unwrap()).unwrap();
@@ -541,7 +544,7 @@ fn settings_of_the_user_that_are_no_file() {
 }
 
 #[test]
-fn places_that_are_no_store() {
+fn a_directory_that_is_not_a_store_is_refused() {
     let place = place();
     for words in [&["save"][..], &["init"], &["step"], &["try", "--", "true"]] {
         let words: Vec<_> = ["--store", "../full"].iter().chain(words).copied().collect();
@@ -550,7 +553,7 @@ fn places_that_are_no_store() {
 }
 
 #[test]
-fn a_store_that_does_not_say_what_it_is() {
+fn a_store_with_an_invalid_format_file_is_refused() {
     let place = place();
     fs::write(place.store().join("backtrail/format"), "junk\n").unwrap();
     for (words, _) in ON_A_WORKSPACE.iter().filter(|(words, _)| !["exclude", "mcp"].contains(&words[0])) {
@@ -560,7 +563,7 @@ fn a_store_that_does_not_say_what_it_is() {
 }
 
 #[test]
-fn a_workspace_that_another_process_holds() {
+fn a_locked_workspace_is_busy() {
     let place = place();
     let _lock = place.hold_lock();
     let waiting = ["restore", "rewind", "undo", "redo", "recover"];

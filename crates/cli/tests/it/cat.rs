@@ -5,7 +5,7 @@ use snapbox::str;
 use crate::place::{Place, assert_shown, raw};
 
 #[test]
-fn bytes_come_out_as_they_went_in() {
+fn content_is_printed_byte_for_byte() {
     let place = Place::new();
     let bytes: Vec<u8> = (0..=255).cycle().take(3000).collect();
     place.write("dir/binary", &bytes);
@@ -18,7 +18,7 @@ fn bytes_come_out_as_they_went_in() {
 }
 
 #[test]
-fn names_may_be_any_bytes() {
+fn names_that_are_not_utf8_are_found() {
     let place = Place::new();
     place.write(raw(b"x\xff"), "ff\n");
     place.write(raw(b"x\xfe"), "fe\n");
@@ -27,7 +27,7 @@ fn names_may_be_any_bytes() {
 }
 
 #[test]
-fn attachments() {
+fn attachments_are_printed() {
     let place = Place::new();
     fs::write(place.path("chat"), b"\0chat").unwrap();
     place.ok(["save", "--attach", "the chat=../chat"]);
@@ -45,7 +45,7 @@ hint: see its attachments with: backtrail show [ID]
 }
 
 #[test]
-fn what_is_not_there() {
+fn unknown_paths_and_checkpoints_are_refused() {
     let place = Place::saved();
     assert_shown!(
         place.run(["cat", "@", "no/such/file"]),
@@ -74,7 +74,7 @@ hint: usage: backtrail cat <ID> <PATH>
 }
 
 #[test]
-fn a_reader_that_goes_away_ends_it_quietly() {
+fn a_closed_pipe_ends_it_without_a_message() {
     use std::process::Stdio;
     let place = Place::new();
     place.write("large", vec![b'x'; 1 << 20]);

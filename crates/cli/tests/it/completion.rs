@@ -1,10 +1,10 @@
-//! What shells offer while a command line is typed: the protocol of each shell, and a real bash.
+//! Completion of a command line: the protocol of each shell, and the script in a real bash.
 
 use std::{fs, process::Command};
 
 use crate::place::{Place, raw};
 
-/// A workspace with some checkpoints, one of them named and pinned, and odd names in it.
+/// Returns a workspace with checkpoints, one of them named and pinned, and with unusual file names.
 fn place() -> Place {
     let place = Place::saved();
     place.write("src/main.py", "1\n");
@@ -19,9 +19,9 @@ fn place() -> Place {
     place
 }
 
-/// What fish is given for a command line; the last word is being typed.
+/// Returns the values that fish gets for a command line, with their descriptions. The last word is to be completed.
 fn fish(place: &Place, words: &[&str]) -> Vec<(String, String)> {
-    let mut command = asking(place, "fish", &[&["--", "backtrail"], words].concat());
+    let mut command = completion_command(place, "fish", &[&["--", "backtrail"], words].concat());
     let done = command.output().unwrap();
     assert_eq!(String::from_utf8_lossy(&done.stderr), "", "{words:?}");
     assert!(done.status.success(), "{words:?}");
@@ -30,7 +30,7 @@ fn fish(place: &Place, words: &[&str]) -> Vec<(String, String)> {
     text.lines().map(|text| line(text).unwrap_or_else(|| (text.to_owned(), String::new()))).collect()
 }
 
-fn asking(place: &Place, shell: &str, words: &[&str]) -> Command {
+fn completion_command(place: &Place, shell: &str, words: &[&str]) -> Command {
     let mut command = place.command(&place.path("ws"), words);
     command.env("BACKTRAIL_COMPLETE", shell);
     command
@@ -41,7 +41,7 @@ fn values(place: &Place, words: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn checkpoints_come_with_their_messages() {
+fn checkpoints_are_offered_with_their_messages() {
     let place = place();
     let (first, named, last) = (place.id("@~2"), place.id("@~1"), place.id("@"));
     let offered = fish(&place, &["restore", ""]);
@@ -49,11 +49,15 @@ fn checkpoints_come_with_their_messages() {
     assert!(shown[0].0 == "@" && shown[0].1.ends_with("  after the"), "{shown:?}");
     assert_eq!(shown[1].0, "latest");
     let ids: Vec<&str> = shown[2..].iter().map(|(value, _)| *value).collect();
-    assert_eq!(ids, [&last[..8], &named[..8], &first[..8]], "newest first, and no options in between");
+    assert_eq!(ids, [&last[..8], &named[..8], &first[..8]], "newest first, without options");
     assert!(shown[2].1.ends_with("  after the") && shown[3].1.ends_with("  release: one"), "{shown:?}");
 
     assert_eq!(values(&place, &["show", &named[..5]]), [&named[..8]]);
-    assert_eq!(values(&place, &["show", &named[..12]]), [named.as_str()], "who typed more wants all of it");
+    assert_eq!(
+        values(&place, &["show", &named[..12]]),
+        [named.as_str()],
+        "a longer prefix is completed to the full id"
+    );
     assert_eq!(values(&place, &["show", "rel"]), ["release: one"]);
     assert_eq!(values(&place, &["show", &format!("before:{}", &named[..5])]), [format!("before:{}", &named[..8])]);
     assert_eq!(values(&place, &["show", "@~"]), ["@~1", "@~2"]);
@@ -65,7 +69,7 @@ fn checkpoints_come_with_their_messages() {
 }
 
 #[test]
-fn paths_are_those_of_the_checkpoint() {
+fn paths_of_the_checkpoint_are_offered() {
     let place = place();
     let first = place.id("@~2");
     fs::remove_file(place.path("ws/src/main.py")).unwrap();
@@ -83,7 +87,7 @@ fn paths_are_those_of_the_checkpoint() {
 }
 
 #[test]
-fn commands_options_and_where_to_look() {
+fn commands_and_options_are_offered_and_the_workspace_option_is_used() {
     let place = place();
     assert_eq!(values(&place, &["res"]), ["restore"]);
     assert!(values(&place, &["restore", "--d"]).contains(&"--dry-run".to_owned()));
@@ -92,34 +96,34 @@ fn commands_options_and_where_to_look() {
     let workspace = place.path("ws").display().to_string();
     let words = ["--", "backtrail", "-w", &workspace, "show", "lat"];
     let done = place.command(&elsewhere, words).env("BACKTRAIL_COMPLETE", "/usr/bin/fish").output().unwrap();
-    assert!(String::from_utf8(done.stdout).unwrap().starts_with("latest\t"), "-w is heeded");
+    assert!(String::from_utf8(done.stdout).unwrap().starts_with("latest\t"), "-w is used");
 }
 
 #[test]
-fn trouble_is_silent_and_nothing_is_made() {
+fn errors_are_silent_and_no_store_is_created() {
     let nothing = Place::new();
     let offered = values(&nothing, &["restore", ""]);
-    assert!(offered.iter().all(|value| value.starts_with("--")), "there is nothing but options: {offered:?}");
+    assert!(offered.iter().all(|value| value.starts_with("--")), "only options are offered: {offered:?}");
     assert!(!nothing.path("home/backtrail").exists());
     let place = place();
     place.write("backtrail.toml", "<<<garbage");
-    assert!(values(&place, &["show", "lat"]).contains(&"latest".to_owned()), "settings do not matter here");
+    assert!(values(&place, &["show", "lat"]).contains(&"latest".to_owned()), "invalid settings do not matter");
     fs::write(place.store().join("backtrail/format"), "garbage").unwrap();
     for (shell, words) in
         [("fish", &["--", "backtrail", "show", ""][..]), ("tcsh", &[]), ("bash", &["--", "x"]), ("zsh", &[])]
     {
-        let done = asking(&place, shell, words).output().unwrap();
+        let done = completion_command(&place, shell, words).output().unwrap();
         assert_eq!(done.stderr, b"", "{shell}");
         assert!(!String::from_utf8(done.stdout).unwrap().contains("damaged"), "{shell}");
     }
     let mut place = place;
     place.set("BACKTRAIL_COMPLETE", "");
-    assert!(place.ok(["--version"]).starts_with("backtrail "), "an empty variable asks for nothing");
+    assert!(place.ok(["--version"]).starts_with("backtrail "), "an empty variable starts no completion");
 }
 
-/// A lock that is held must not make somebody wait who only types.
+/// A lock of another process must not delay a user who types.
 #[test]
-fn nobody_waits() {
+fn completion_does_not_wait_for_a_lock() {
     let place = place();
     let held = place.hold_lock();
     assert_eq!(values(&place, &["show", "rel"]), ["release: one"]);
@@ -127,9 +131,9 @@ fn nobody_waits() {
 }
 
 #[test]
-fn zsh_gets_values_with_their_help() {
+fn zsh_gets_values_with_descriptions() {
     let place = place();
-    let mut command = asking(&place, "zsh", &["--", "backtrail", "show", "rel"]);
+    let mut command = completion_command(&place, "zsh", &["--", "backtrail", "show", "rel"]);
     command.env("_CLAP_COMPLETE_INDEX", "2").env("_CLAP_IFS", "\n");
     let text = String::from_utf8(command.output().unwrap().stdout).unwrap();
     assert!(text.starts_with("release\\: one:") && text.ends_with(&place.id("@~1")[..8]), "{text:?}");
@@ -137,23 +141,23 @@ fn zsh_gets_values_with_their_help() {
     assert!(script.starts_with("#compdef backtrail\n") && script.contains("BACKTRAIL_COMPLETE=\"zsh\""), "{script}");
 }
 
-/// What a real bash makes of the script for a line that is typed up to its end.
-fn bash(place: &Place, line: &str, sort: u8) -> Vec<String> {
+/// Returns the values that a real bash computes with the script. The cursor is at the end of the line.
+fn bash(place: &Place, line: &str, completion_type: u8) -> Vec<String> {
     let directory = std::path::Path::new(env!("CARGO_BIN_EXE_backtrail")).parent().unwrap();
     let script = format!(
-        "PATH={}:$PATH; source <(backtrail completions bash); COMP_LINE=$LINE; COMP_POINT=${{#LINE}}; COMP_TYPE={sort}; \
+        "PATH={}:$PATH; source <(backtrail completions bash); COMP_LINE=$LINE; COMP_POINT=${{#LINE}}; COMP_TYPE={completion_type}; \
          _backtrail_complete backtrail; printf '%s\\n' \"${{COMPREPLY[@]}}\"; complete -p backtrail >&2",
         directory.display()
     );
     let done = place.shell(&script).env("LINE", line).output().unwrap();
-    let talk = String::from_utf8(done.stderr).unwrap();
-    assert!(talk.contains("-F _backtrail_complete backtrail") && talk.lines().count() == 1, "{talk}");
+    let stderr = String::from_utf8(done.stderr).unwrap();
+    assert!(stderr.contains("-F _backtrail_complete backtrail") && stderr.lines().count() == 1, "{stderr}");
     let text = String::from_utf8(done.stdout).unwrap();
     text.lines().filter(|line| !line.is_empty()).map(str::to_owned).collect()
 }
 
 #[test]
-fn bash_reads_the_script() {
+fn bash_completes_with_the_script() {
     const TAB: u8 = 9;
     const LIST: u8 = 63;
     let place = place();
@@ -162,18 +166,22 @@ fn bash_reads_the_script() {
     assert_eq!(bash(&place, &format!("backtrail show {}", &named[..5]), TAB), [&named[..8]]);
     assert_eq!(bash(&place, "backtrail show rel", TAB), [r"release:\ one"]);
     assert_eq!(bash(&place, "backtrail show @~", TAB), ["@~1", "@~2"]);
-    assert_eq!(bash(&place, &format!("backtrail show before:{}", &named[..5]), TAB), [&named[..8]], "bash breaks at :");
+    assert_eq!(
+        bash(&place, &format!("backtrail show before:{}", &named[..5]), TAB),
+        [&named[..8]],
+        "bash splits words at :"
+    );
     assert_eq!(bash(&place, r"backtrail cat @ src/my\ f", TAB), [r"src/my\ file.txt"]);
     assert_eq!(bash(&place, "backtrail cat @ 'src/my f", TAB), ["src/my file.txt"]);
     let listed = bash(&place, "backtrail show ", LIST);
     assert!(listed.iter().any(|line| line.starts_with(&last[..8]) && line.ends_with("  after the)")), "{listed:?}");
-    assert_eq!(bash(&place, "backtrail show rel", LIST), [r"release:\ one"], "what is put in has no description");
+    assert_eq!(bash(&place, "backtrail show rel", LIST), [r"release:\ one"], "the only value has no description");
 }
 
 #[test]
-fn stores_without_a_directory_can_be_adopted() {
+fn stores_of_missing_workspaces_are_offered_for_adoption() {
     let place = place();
-    assert_eq!(values(&place, &["workspaces", "--adopt", ""]), [""; 0], "its own directory is there");
+    assert_eq!(values(&place, &["workspaces", "--adopt", ""]), [""; 0], "the workspace of the store exists");
     let name = place.store().file_name().unwrap().to_str().unwrap().to_owned();
     fs::rename(place.path("ws"), place.path("home/away")).unwrap();
     fs::create_dir(place.path("ws")).unwrap();

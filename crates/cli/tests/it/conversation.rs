@@ -1,4 +1,4 @@
-//! Going back with an agent: to before a prompt, with the conversation, and the agent is told.
+//! Restores in the session of an agent: `rewind --turn`, `--conversation`, and the report to the agent.
 
 use std::{
     fs,
@@ -14,7 +14,7 @@ use crate::place::Place;
 
 const SESSION: &str = "3242fa0a-dafd-4132-bb98-d25a8567ae3d";
 
-/// What an agent says, and what its hook answers.
+/// Sends a payload to the hook of an agent. Returns the stdout of the hook.
 fn hook(place: &Place, agent: &str, payload: &Value) -> String {
     let mut command = place.command(&place.path("ws"), ["hook", agent]);
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
@@ -33,6 +33,7 @@ fn transcript(place: &Place, agent: &str) -> PathBuf {
     })
 }
 
+/// Sends a prompt to the hook of an agent, and appends a line to the transcript. Returns the stdout of the hook.
 pub(crate) fn prompt(place: &Place, agent: &str, number: usize) -> String {
     let event = if agent == "gemini" { "BeforeAgent" } else { "UserPromptSubmit" };
     let payload = json!({ "session_id": SESSION, "hook_event_name": event, "cwd": place.path("ws"),
@@ -41,13 +42,13 @@ pub(crate) fn prompt(place: &Place, agent: &str, number: usize) -> String {
     let answer = hook(place, agent, &payload);
     let path = transcript(place, agent);
     fs::create_dir_all(path.parent().unwrap()).unwrap();
-    let said = fs::read_to_string(&path).unwrap_or_default();
-    fs::write(&path, format!("{said}{{\"sessionId\":\"{SESSION}\",\"said\":{number}}}\n")).unwrap();
+    let earlier = fs::read_to_string(&path).unwrap_or_default();
+    fs::write(&path, format!("{earlier}{{\"sessionId\":\"{SESSION}\",\"said\":{number}}}\n")).unwrap();
     answer
 }
 
 #[test]
-fn going_back_to_before_a_prompt() {
+fn rewind_turn_restores_the_files_before_a_prompt() {
     let place = Place::new();
     for number in 1..=3 {
         place.write("a", format!("before prompt {number}\n"));
@@ -70,29 +71,29 @@ fn going_back_to_before_a_prompt() {
     assert_eq!(read(), "before prompt 1\n");
 }
 
-/// A question without an answer in files was passed over: the work of the prompt before it was taken back, that of
-/// another session even.
+/// Regression: a prompt without changes was skipped, so that the work of the prompt before it was undone, even in
+/// another session.
 #[test]
-fn a_prompt_that_changed_nothing_is_the_last_one_all_the_same() {
+fn a_prompt_without_changes_still_counts_as_the_last_prompt() {
     let place = Place::new();
     place.write("f", "before\n");
-    let tell = |session: &str, event: &str, more: &Value| {
+    let send = |session: &str, event: &str, more: &Value| {
         let mut payload = json!({ "session_id": session, "hook_event_name": event, "cwd": place.path("ws") });
         payload.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         hook(&place, "claude", &payload);
     };
-    tell("one", "UserPromptSubmit", &json!({ "prompt": "work" }));
+    send("one", "UserPromptSubmit", &json!({ "prompt": "work" }));
     place.write("f", "work\n");
     let call = json!({ "tool_name": "Write", "tool_input": { "file_path": place.path("ws/f") }, "tool_use_id": "t" });
-    tell("one", "PostToolUse", &call);
-    tell("two", "SessionStart", &json!({ "source": "startup" }));
-    tell("two", "UserPromptSubmit", &json!({ "prompt": "just explain f" }));
+    send("one", "PostToolUse", &call);
+    send("two", "SessionStart", &json!({ "source": "startup" }));
+    send("two", "UserPromptSubmit", &json!({ "prompt": "just explain f" }));
     let read = || fs::read_to_string(place.path("ws/f")).unwrap();
     for _ in 0..2 {
         let run = place.run(["rewind", "--turn"]);
         assert_eq!((run.code, read()), (0, "work\n".to_owned()));
-        let said = run.shown();
-        assert!(said.contains("nothing to do") && said.contains("backtrail rewind --turn 2"), "{said}");
+        let shown = run.shown();
+        assert!(shown.contains("nothing to do") && shown.contains("backtrail rewind --turn 2"), "{shown}");
     }
     assert_eq!(place.json(["rewind", "--turn"])["changes"], json!([]));
     place.ok(["rewind", "--turn", "2"]);
@@ -101,7 +102,7 @@ fn a_prompt_that_changed_nothing_is_the_last_one_all_the_same() {
 }
 
 #[test]
-fn a_conversation_comes_back_in_a_session_of_its_own() {
+fn a_conversation_is_restored_into_a_new_session() {
     for (agent, resume) in [("claude", "claude --resume "), ("codex", "codex resume "), ("gemini", "gemini --resume ")]
     {
         let place = Place::new();
@@ -114,8 +115,8 @@ fn a_conversation_comes_back_in_a_session_of_its_own() {
 
         let preview = place.json(["restore", id, "--conversation", "--dry-run"]);
         assert_eq!(preview["conversation"]["agent"], agent);
-        let beside = || fs::read_dir(transcript(&place, agent).parent().unwrap()).unwrap().count();
-        assert_eq!(beside(), 1, "a preview wrote something");
+        let count_transcripts = || fs::read_dir(transcript(&place, agent).parent().unwrap()).unwrap().count();
+        assert_eq!(count_transcripts(), 1, "a dry run wrote something");
 
         let answer = place.json(["restore", id, "--conversation"]);
         let found = &answer["conversation"];
@@ -124,18 +125,18 @@ fn a_conversation_comes_back_in_a_session_of_its_own() {
         assert_eq!(found["command"], format!("{resume}{session}"));
         let copy = fs::read_to_string(found["file"].as_str().unwrap()).unwrap();
         let line = |number| format!("{{\"sessionId\":\"{session}\",\"said\":{number}}}\n");
-        assert_eq!(copy, format!("{}{}", line(1), line(2)), "{agent}: what was said before the third prompt");
-        assert_eq!(fs::read(transcript(&place, agent)).unwrap(), live, "the session's own file was written");
+        assert_eq!(copy, format!("{}{}", line(1), line(2)), "{agent}: the lines before the third prompt");
+        assert_eq!(fs::read(transcript(&place, agent)).unwrap(), live, "the transcript of the old session changed");
         assert_eq!(fs::read_to_string(place.path("ws/a")).unwrap(), "1\n");
 
         let text = place.ok(["restore", id, "--conversation"]);
         assert!(text.contains(resume) && text.contains("prompt 3"), "{text}");
-        assert_eq!(beside(), 3, "each time another session");
+        assert_eq!(count_transcripts(), 3, "each restore starts a new session");
     }
 }
 
 #[test]
-fn conversations_that_are_not_there() {
+fn a_missing_conversation_is_reported() {
     let place = Place::saved();
     let (code, word, message) = place.run(["--json", "restore", "@", "--conversation"]).error();
     assert_eq!(code, 3, "{word}: {message}");
@@ -148,10 +149,10 @@ fn conversations_that_are_not_there() {
     );
 }
 
-/// The files were restored, and all that was said was that the conversation could not be written: no safety checkpoint,
-/// no way back, no warning.
+/// Regression: the files were restored although the conversation could not be written, and the error named neither the
+/// safety checkpoint nor the way back.
 #[test]
-fn where_the_conversation_can_not_be_written_nothing_is_restored() {
+fn nothing_is_restored_if_the_conversation_cannot_be_written() {
     let place = Place::new();
     place.write("a", "1\n");
     (1..=2).for_each(|number| drop(prompt(&place, "claude", number)));
@@ -174,25 +175,25 @@ fn where_the_conversation_can_not_be_written_nothing_is_restored() {
 }
 
 #[test]
-fn where_the_files_can_not_be_restored_no_conversation_is_left() {
+fn no_conversation_is_left_if_the_files_cannot_be_restored() {
     let place = Place::new();
     place.write("a", "1\n");
     (1..=2).for_each(|number| drop(prompt(&place, "claude", number)));
     place.write("a", "2\n");
-    let beside = || fs::read_dir(transcript(&place, "claude").parent().unwrap()).unwrap().count();
+    let count_transcripts = || fs::read_dir(transcript(&place, "claude").parent().unwrap()).unwrap().count();
     let turn = place.id("latest");
     let no_plan = "0".repeat(64);
     assert_eq!(place.run(["restore", &turn, "--conversation", "--plan", &no_plan]).code, 4);
     let held = place.hold_lock();
     assert_eq!(place.run(["--wait", "0", "rewind", "--turn", "--conversation"]).code, 7);
     drop(held);
-    assert_eq!((beside(), fs::read_to_string(place.path("ws/a")).unwrap()), (1, "2\n".to_owned()));
+    assert_eq!((count_transcripts(), fs::read_to_string(place.path("ws/a")).unwrap()), (1, "2\n".to_owned()));
     place.ok(["rewind", "--turn", "--conversation"]);
-    assert_eq!((beside(), fs::read_to_string(place.path("ws/a")).unwrap()), (2, "1\n".to_owned()));
+    assert_eq!((count_transcripts(), fs::read_to_string(place.path("ws/a")).unwrap()), (2, "1\n".to_owned()));
 }
 
 #[test]
-fn a_step_goes_back_with_the_conversation_of_its_prompt() {
+fn a_step_is_restored_with_the_conversation_of_its_prompt() {
     let place = Place::new();
     place.write("a", "1\n");
     (1..=2).for_each(|number| drop(prompt(&place, "claude", number)));
@@ -206,14 +207,14 @@ fn a_step_goes_back_with_the_conversation_of_its_prompt() {
     let copy = fs::read_to_string(answer["conversation"]["file"].as_str().unwrap()).unwrap();
     assert_eq!(copy.lines().count(), 1, "{copy}");
     let rewound = place.json(["rewind", "--turn", "2", "--conversation"]);
-    assert_eq!(rewound["conversation"]["session"], Value::Null, "nothing was said before the first prompt");
+    assert_eq!(rewound["conversation"]["session"], Value::Null, "there is no conversation before the first prompt");
 }
 
 #[test]
-fn a_session_that_still_runs_is_said_to() {
+fn a_session_that_still_runs_is_reported() {
     let place = Place::new();
     place.write("a", "1\n");
-    // This test is the process that the hook is started by.
+    // The hook takes its parent process, this test, for the agent.
     (1..=2).for_each(|number| drop(prompt(&place, "claude", number)));
     let text = place.ok(["restore", "latest", "--conversation"]);
     assert!(text.contains("exit Claude Code, which is still running, then run: claude --resume"), "{text}");
@@ -225,7 +226,7 @@ fn a_session_that_still_runs_is_said_to() {
 }
 
 #[test]
-fn an_agent_is_told_once_what_was_restored() {
+fn the_next_prompt_reports_restored_files_once() {
     for (agent, event) in [("claude", "UserPromptSubmit"), ("codex", "UserPromptSubmit"), ("gemini", "BeforeAgent")] {
         let place = Place::new();
         place.write("a", "1\n");
@@ -236,32 +237,32 @@ fn an_agent_is_told_once_what_was_restored() {
         place.remove(".env");
         place.ok(["rewind", "--turn"]);
         let answer: Value = serde_json::from_str(&prompt(&place, agent, 2)).unwrap();
-        let told = &answer["hookSpecificOutput"];
-        assert_eq!(told["hookEventName"], event);
-        let text = told["additionalContext"].as_str().unwrap();
+        let report = &answer["hookSpecificOutput"];
+        assert_eq!(report["hookEventName"], event);
+        let text = report["additionalContext"].as_str().unwrap();
         assert!(text.contains("\"a\"") && text.contains("\".env\"") && !text.contains("SECRET"), "{text}");
-        assert_eq!(prompt(&place, agent, 3), nothing, "once is enough");
+        assert_eq!(prompt(&place, agent, 3), nothing, "reported a second time");
 
         place.write("a", "3\n");
         place.ok(["rewind", "--turn"]);
         place.write("backtrail.toml", "[checkpoints]\ntell_agent = false\n");
-        assert_eq!(prompt(&place, agent, 4), nothing, "it was switched off");
+        assert_eq!(prompt(&place, agent, 4), nothing, "tell_agent is false");
     }
 }
 
-/// What was restored after the clock was set back seemed to be older than what the agent had been told.
+/// Regression: after the clock was set back, a restore seemed older than the last report to the agent.
 #[test]
-fn a_clock_that_is_set_back_keeps_nothing_from_the_agent() {
-    let begin = |place: &Place| json!({ "session_id": SESSION, "hook_event_name": "SessionStart", "cwd": place.path("ws"), "source": "startup" });
-    for is_only_begun in [false, true] {
+fn a_restore_is_reported_after_the_clock_was_set_back() {
+    let session_start = |place: &Place| json!({ "session_id": SESSION, "hook_event_name": "SessionStart", "cwd": place.path("ws"), "source": "startup" });
+    for has_no_prompt in [false, true] {
         let place = Place::new();
         place.write("a", "1\n");
         place.ok(["save", "--name", "good"]);
-        match is_only_begun {
-            true => drop(hook(&place, "claude", &begin(&place))),
+        match has_no_prompt {
+            true => drop(hook(&place, "claude", &session_start(&place))),
             false => drop(prompt(&place, "claude", 1)),
         }
-        // As if it had been years ahead until here.
+        // Moves the stored times ahead by years, as if the clock had been set back since.
         for file in fs::read_dir(place.path("home/backtrail/sessions")).unwrap().map(|file| file.unwrap().path()) {
             if file.extension().is_some_and(|extension| extension == "json") {
                 let mut state: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
@@ -271,14 +272,14 @@ fn a_clock_that_is_set_back_keeps_nothing_from_the_agent() {
         }
         place.write("a", "2\n");
         place.ok(["restore", "good"]);
-        let told = prompt(&place, "claude", 2);
-        assert!(told.contains("restored to checkpoint") && told.contains("\\\"a\\\""), "{is_only_begun}: {told}");
-        assert_eq!(prompt(&place, "claude", 3), "", "once is enough");
+        let report = prompt(&place, "claude", 2);
+        assert!(report.contains("restored to checkpoint") && report.contains("\\\"a\\\""), "{has_no_prompt}: {report}");
+        assert_eq!(prompt(&place, "claude", 3), "", "reported a second time");
     }
 }
 
 #[test]
-fn what_did_not_reach_the_agent_is_told_with_the_next_prompt() {
+fn a_report_that_came_too_late_is_repeated_with_the_next_prompt() {
     let mut place = Place::new();
     place.write("a", "1\n");
     prompt(&place, "claude", 1);
@@ -286,20 +287,20 @@ fn what_did_not_reach_the_agent_is_told_with_the_next_prompt() {
     place.ok(["rewind", "--turn"]);
     place.set("BACKTRAIL_HOOK_MILLISECONDS", "300");
     let held = place.hold_lock();
-    assert_eq!(prompt(&place, "claude", 2), "", "the agent went on");
+    assert_eq!(prompt(&place, "claude", 2), "", "the hook did not wait for the lock");
     drop(held);
     let deadline = Instant::now() + Duration::from_secs(60);
     while place.json(["list", "--turns"])["checkpoints"].as_array().unwrap().len() < 2 {
-        assert!(Instant::now() < deadline, "the work did not go on");
+        assert!(Instant::now() < deadline, "the worker took no checkpoint");
         std::thread::sleep(Duration::from_millis(50));
     }
     place.set("BACKTRAIL_HOOK_MILLISECONDS", "60000");
     assert!(prompt(&place, "claude", 3).contains("were restored"));
-    assert_eq!(prompt(&place, "claude", 4), "", "once is enough");
+    assert_eq!(prompt(&place, "claude", 4), "", "reported a second time");
 }
 
 #[test]
-fn an_agent_is_told_within_what_was_restored() {
+fn the_report_names_only_paths_in_the_scope() {
     let place = Place::new();
     place.write("a", "1\n");
     place.write("b", "1\n");
@@ -309,15 +310,15 @@ fn an_agent_is_told_within_what_was_restored() {
     place.write("b", "2\n");
     prompt(&place, "claude", 2);
     place.ok(["restore", &first, "b"]);
-    let told = prompt(&place, "claude", 3);
-    assert!(told.contains("\\\"b\\\"") && !told.contains("\\\"a\\\""), "{told}");
+    let report = prompt(&place, "claude", 3);
+    assert!(report.contains("\\\"b\\\"") && !report.contains("\\\"a\\\""), "{report}");
     place.ok(["undo"]);
-    let told = prompt(&place, "claude", 4);
-    assert!(told.contains("\\\"b\\\"") && !told.contains("\\\"a\\\""), "{told}");
+    let report = prompt(&place, "claude", 4);
+    assert!(report.contains("\\\"b\\\"") && !report.contains("\\\"a\\\""), "{report}");
 }
 
 #[test]
-fn an_agent_is_told_of_a_restore_whose_checkpoints_were_forgotten() {
+fn a_restore_is_reported_after_its_checkpoints_were_pruned() {
     let place = Place::new();
     place.write("a", "1\n");
     prompt(&place, "claude", 1);
@@ -326,12 +327,12 @@ fn an_agent_is_told_of_a_restore_whose_checkpoints_were_forgotten() {
     let safety = place.json(["restore", &first])["safety"].as_str().unwrap().to_owned();
     place.ok(["delete", &safety]);
     place.ok(["prune"]);
-    let told = prompt(&place, "claude", 2);
-    assert!(told.contains("were restored") && told.contains("no list is kept"), "{told}");
+    let report = prompt(&place, "claude", 2);
+    assert!(report.contains("were restored") && report.contains("no list is kept"), "{report}");
 }
 
 #[test]
-fn prompts_are_listed_and_shown_with_what_was_done_for_them() {
+fn prompts_are_listed_and_shown_with_their_changes() {
     let place = Place::new();
     place.write("a", "1\n");
     prompt(&place, "claude", 1);
@@ -354,5 +355,5 @@ fn prompts_are_listed_and_shown_with_what_was_done_for_them() {
     assert_eq!(shown["turn_changes"][0]["path"], "b", "{shown}");
     let text = place.ok(["show", &first]);
     assert!(text.contains("changed for this prompt: 1 change"), "{text}");
-    assert!(place.ok([""; 0]).contains("backtrail rewind --turn"), "the overview knows the way back");
+    assert!(place.ok([""; 0]).contains("backtrail rewind --turn"), "the overview names the command");
 }

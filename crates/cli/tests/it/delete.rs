@@ -2,7 +2,8 @@ use snapbox::str;
 
 use crate::place::{Place, assert_shown};
 
-/// One checkpoint of each of these kinds, oldest first; the workspace stands on the last.
+/// Returns a workspace with a checkpoint of each of these kinds, and their ids, oldest first. The workspace stands on
+/// the last one.
 fn place_with(kinds: &[&str]) -> (Place, Vec<String>) {
     let place = Place::new();
     let save = |(number, kind): (usize, &&str)| {
@@ -20,7 +21,7 @@ fn listed(place: &Place) -> Vec<String> {
 }
 
 #[test]
-fn one_by_its_address() {
+fn a_checkpoint_is_deleted_by_its_address() {
     let (place, ids) = place_with(&["manual", "manual"]);
     assert_shown!(
         place.run(["delete", "@~1"]),
@@ -37,7 +38,7 @@ reclaim the space now with: backtrail prune
 }
 
 #[test]
-fn several_at_once() {
+fn several_checkpoints_are_deleted_at_once() {
     let (place, ids) = place_with(&["manual", "step", "manual"]);
     let answer = place.json(["rm", &ids[0], &ids[1][..8], &ids[0]]);
     assert_eq!(answer, serde_json::json!({ "deleted": [ids[0], ids[1]] }));
@@ -45,7 +46,7 @@ fn several_at_once() {
 }
 
 #[test]
-fn one_unknown_word_keeps_all() {
+fn an_unknown_address_deletes_nothing() {
     let (place, ids) = place_with(&["manual", "manual"]);
     let (code, word, _) = place.run(["delete", &ids[0], "nonsense", "--json"]).error();
     assert_eq!((code, word.as_str()), (3, "unknown_checkpoint"));
@@ -53,7 +54,7 @@ fn one_unknown_word_keeps_all() {
 }
 
 #[test]
-fn feature_ones_need_force() {
+fn feature_checkpoints_need_force() {
     let (place, ids) = place_with(&["feature", "manual"]);
     assert_shown!(
         place.run(["delete", &ids[0]]),
@@ -71,7 +72,7 @@ hint: delete it anyway with --force
 }
 
 #[test]
-fn by_age_and_kind() {
+fn checkpoints_are_deleted_by_age_and_kind() {
     let (place, ids) = place_with(&["step", "manual", "step", "manual"]);
     std::thread::sleep(std::time::Duration::from_millis(5));
     assert_shown!(
@@ -98,11 +99,11 @@ deleted nothing
     let deleted = place.json(["delete", "--older-than", "0s", "--kind", "step"])["deleted"].clone();
     assert_eq!(deleted, serde_json::json!([ids[0], ids[2]]));
     assert_eq!(place.json(["delete", "--older-than", "0s"])["deleted"], serde_json::json!([ids[1]]));
-    assert_eq!(listed(&place), ids[3..], "where the workspace stands is never taken by age");
+    assert_eq!(listed(&place), ids[3..], "the checkpoint that the workspace stands on stays");
 }
 
 #[test]
-fn words_that_make_no_sense() {
+fn invalid_arguments_are_refused() {
     let (place, ids) = place_with(&["manual", "manual"]);
     for words in [
         &["delete"][..],
@@ -118,7 +119,7 @@ fn words_that_make_no_sense() {
 }
 
 #[test]
-fn before_the_first_checkpoint_nothing_is_made() {
+fn no_store_is_created_before_the_first_checkpoint() {
     let place = Place::new();
     assert_eq!(place.json(["delete", "--older-than", "1d"])["deleted"], serde_json::json!([]));
     assert_eq!(place.run(["delete", "@", "--json"]).error().0, 3);
@@ -126,7 +127,7 @@ fn before_the_first_checkpoint_nothing_is_made() {
 }
 
 #[test]
-fn by_age_says_which_contents_are_lost() {
+fn deleting_by_age_names_the_contents_that_are_lost() {
     let place = Place::saved();
     for text in ["unsaved work\n", "newer\n"] {
         place.write("work.txt", text);

@@ -5,7 +5,7 @@ use snapbox::str;
 use crate::place::{Place, assert_shown};
 
 #[test]
-fn shows_a_save_and_an_accident_and_leaves_nothing() {
+fn the_demo_runs_in_a_scratch_directory_and_removes_it() {
     let place = Place::new();
     let before: Vec<_> = fs::read_dir(place.path("")).unwrap().map(|entry| entry.unwrap().path()).collect();
     assert_shown!(

@@ -5,8 +5,8 @@ use snapbox::str;
 
 use crate::place::{Place, assert_shown};
 
-/// Two checkpoints, and something unsaved.
-fn two() -> (Place, String, String) {
+/// Returns a workspace with two checkpoints and an unsaved change, and the ids of the checkpoints.
+fn two_checkpoints() -> (Place, String, String) {
     let place = Place::saved();
     let first = place.id("@");
     place.write("new", "n\n");
@@ -18,8 +18,8 @@ fn two() -> (Place, String, String) {
 }
 
 #[test]
-fn the_words_choose_the_sides() {
-    let (place, first, second) = two();
+fn the_arguments_choose_the_sides() {
+    let (place, first, second) = two_checkpoints();
     let sides = |words: &[&str]| {
         let answer = place.json(["diff"].iter().chain(words).copied());
         let paths: Vec<_> = answer["changes"]
@@ -38,7 +38,7 @@ fn the_words_choose_the_sides() {
 }
 
 #[test]
-fn json_sorts_the_paths() {
+fn json_groups_the_paths_by_status() {
     let place = Place::saved();
     place.write("dir/c", "c\n");
     place.write("typed", "t\n");
@@ -59,8 +59,8 @@ fn json_sorts_the_paths() {
 }
 
 #[test]
-fn forms_for_people() {
-    let (place, first, _) = two();
+fn patch_statistics_and_names_are_printed() {
+    let (place, first, _) = two_checkpoints();
     assert_shown!(
         place.run(["diff"]),
         str![[r#"
@@ -110,7 +110,7 @@ no differences
 }
 
 #[test]
-fn a_patch_that_is_not_watched_is_exact() {
+fn only_a_coloured_patch_is_escaped() {
     let place = Place::saved();
     place.write("a.txt", "one\n\x1b[31mtwo\r\n");
     assert!(place.ok(["diff"]).contains("+\x1b[31mtwo\r\n"));
@@ -129,7 +129,7 @@ fn before_the_first_checkpoint_everything_is_new() {
 }
 
 #[test]
-fn words_and_paths_that_fit_nothing() {
+fn unknown_checkpoints_and_outside_paths_are_refused() {
     let place = Place::saved();
     for words in [["diff", "nonsense", "--json"], ["diff", "a.txt", "--json"], ["diff", "", "--json"]] {
         let (code, word, _) = place.run(words).error();
@@ -139,9 +139,9 @@ fn words_and_paths_that_fit_nothing() {
     assert_eq!((code, word.as_str()), (6, "path_outside_workspace"));
 }
 
-/// Beside its paths, such a checkpoint holds what the workspace stood on, which is not what was there.
+/// Outside its scope, such a checkpoint has the files of the checkpoint that the workspace stood on, not those on disk.
 #[test]
-fn a_safety_checkpoint_of_some_paths_is_compared_within_them() {
+fn a_safety_checkpoint_with_a_scope_is_compared_within_it() {
     let place = Place::new();
     for text in ["1\n", "2\n"] {
         place.write("a", text);
@@ -161,9 +161,9 @@ fn a_safety_checkpoint_of_some_paths_is_compared_within_them() {
     assert_eq!(status["changes"].as_array().unwrap().len(), 1, "{status}");
 }
 
-/// Where a file can't be compared any more, "no differences" would be a lie.
+/// If a file can't be compared any more, "no differences" would be wrong.
 #[test]
-fn what_would_be_left_out_by_now_is_told() {
+fn saved_files_that_would_be_skipped_now_are_reported() {
     let place = Place::new();
     for path in ["pipe", "src/m", "large", "plain"] {
         place.write(path, "1\n");
@@ -177,37 +177,37 @@ fn what_would_be_left_out_by_now_is_told() {
     place.write("large", "much\n".repeat(100));
     place.write("backtrail.toml", "[scan]\nmax_file_bytes = 100\n");
     for (named, path, reason) in [("pipe", "pipe", "special file"), ("large", "large", "too large")] {
-        let told = format!("warning: {path} was saved before, but would be skipped now: {reason}\n");
+        let warning = format!("warning: {path} was saved before, but would be skipped now: {reason}\n");
         let run = place.run(["diff", &saved, "--", named]);
-        assert_eq!(run.stderr, format!("no differences in files that can be saved\n{told}"), "{}", run.shown());
+        assert_eq!(run.stderr, format!("no differences in files that can be saved\n{warning}"), "{}", run.shown());
         let answer = place.json(["diff", &saved, "--", named]);
         assert_eq!(answer["skipped"], serde_json::json!([{ "path": path, "reason": reason }]), "{answer}");
     }
-    assert_eq!(place.json(["diff"])["skipped"].as_array().unwrap().len(), 2, "what src holds stays captured");
+    assert_eq!(place.json(["diff"])["skipped"].as_array().unwrap().len(), 2, "the files in src stay captured");
     assert_eq!(place.run(["diff", "--", "plain"]).stderr, "no differences\n");
     place.ok(["save", "two"]);
-    assert_eq!(place.json(["diff", &saved, "@"]).get("skipped"), None, "checkpoints say it themselves");
+    assert_eq!(place.json(["diff", &saved, "@"]).get("skipped"), None, "a checkpoint lists its skipped paths itself");
 }
 
-/// Applies what was printed to the files of a checkpoint, with stock git.
+/// Returns whether stock git can apply the patch to the files of the current checkpoint.
 fn applies(place: &Place, patch: &[u8]) -> bool {
     let number = (1..).find(|number| !place.path(&format!("copy-{number}")).exists()).unwrap();
-    let (copy, place_of_patch) = (place.path(&format!("copy-{number}")), place.path("patch"));
-    fs::write(&place_of_patch, patch).unwrap();
+    let (copy, patch_file) = (place.path(&format!("copy-{number}")), place.path("patch"));
+    fs::write(&patch_file, patch).unwrap();
     place.ok(["export", "@", copy.to_str().unwrap()]);
     let init = std::process::Command::new("git").args(["init", "-q"]).arg(&copy).status().unwrap();
     let apply = std::process::Command::new("git")
         .args(["apply", "--whitespace=nowarn"])
-        .arg(place_of_patch)
+        .arg(patch_file)
         .current_dir(&copy)
         .output()
         .unwrap();
     init.success() && apply.status.success()
 }
 
-/// A changed binary of 90 MB and a text of 74 MB printed 300 MB.
+/// Regression: for a changed binary of 90 MB and a text of 74 MB, 300 MB were printed.
 #[test]
-fn people_see_the_beginning_of_a_long_difference() {
+fn a_long_difference_is_cut_unless_full_is_given() {
     let place = Place::saved();
     let lines = |word: &str, count: usize| -> String { (0..count).map(|line| format!("{word} {line:09}\n")).collect() };
     place.write("long", lines("word", 200_000));
@@ -218,7 +218,7 @@ fn people_see_the_beginning_of_a_long_difference() {
         "warning: the differences of long are not shown in full; see everything with: backtrail diff --full\n"
     );
     assert!(run.text().ends_with("the rest of this file is not shown\n"));
-    assert!(!applies(&place, &run.stdout), "a part is not taken for the whole");
+    assert!(!applies(&place, &run.stdout), "a part of a patch must not apply");
     let full = place.run(["diff", "--full"]);
     assert_eq!((full.stderr.as_str(), place.json(["diff"])["patch"].as_str()), ("", Some(full.text().as_str())));
     assert!(full.stdout.len() > 2_000_000 && applies(&place, &full.stdout));
@@ -238,7 +238,7 @@ fn people_see_the_beginning_of_a_long_difference() {
     assert_eq!(place.run(["diff", "--full", "--stat"]).code, 2);
 }
 
-/// A cut right between two files or hunks must not look like a whole patch.
+/// A patch that is cut between two files or hunks must not look complete.
 #[test]
 fn a_cut_difference_never_applies() {
     let place = Place::saved();
@@ -250,7 +250,7 @@ fn a_cut_difference_never_applies() {
 }
 
 #[test]
-fn people_see_the_sizes_of_binary_files() {
+fn binary_files_are_shown_with_their_sizes() {
     let place = Place::saved();
     place.write("changed", [0; 100]);
     place.write("gone", [0, 1, 2]);
@@ -274,8 +274,8 @@ fn people_see_the_sizes_of_binary_files() {
     assert_eq!(place.json(["diff"])["patch"].as_str(), Some(full.as_str()));
 }
 
-/// The most memory that a run of the program took, in kB.
-fn peak_of(place: &Place, words: &[&str]) -> (u64, Vec<u8>) {
+/// Runs the program. Returns its peak memory in kB, and its stdout.
+fn peak_memory(place: &Place, words: &[&str]) -> (u64, Vec<u8>) {
     let mut command = place.command(&place.path("ws"), words);
     let mut child = command.stdout(fs::File::create(place.path("out")).unwrap()).spawn().unwrap();
     let mut peak = 0;
@@ -288,7 +288,7 @@ fn peak_of(place: &Place, words: &[&str]) -> (u64, Vec<u8>) {
     (peak, fs::read(place.path("out")).unwrap())
 }
 
-/// Bytes that do not compress.
+/// Returns bytes that do not compress.
 fn noise(mut seed: u64, length: usize) -> Vec<u8> {
     let mut next = || {
         seed ^= seed << 13;
@@ -308,7 +308,7 @@ fn large_files_are_compared_in_little_memory() {
         place.write("text", format!("{word} of a text that is rather long\n").repeat(BYTES / 40));
     };
     let assert_small = |words: &[&str]| {
-        let (peak, shown) = peak_of(&place, words);
+        let (peak, shown) = peak_memory(&place, words);
         let shown = String::from_utf8(shown).unwrap();
         assert!(shown.len() < 1_000 && shown.contains("Binary files a/binary and b/binary differ ("), "{shown}");
         assert!(

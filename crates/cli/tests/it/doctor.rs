@@ -19,7 +19,7 @@ fn check(place: &Place, name: &str) -> (bool, String) {
 }
 
 #[test]
-fn before_the_first_checkpoint_nothing_is_made() {
+fn no_store_is_created_before_the_first_checkpoint() {
     let place = Place::new();
     place.write("a", "1\n");
     assert!(checks(&place).iter().all(|check| check["ok"] == true));
@@ -29,7 +29,7 @@ fn before_the_first_checkpoint_nothing_is_made() {
 }
 
 #[test]
-fn with_a_store() {
+fn the_store_and_the_workspace_are_shown() {
     let place = Place::saved();
     let (ok, store) = check(&place, "store");
     assert!(ok && store.contains(place.store().to_str().unwrap()) && store.contains("1 checkpoint"), "{store}");
@@ -40,7 +40,7 @@ fn with_a_store() {
 }
 
 #[test]
-fn what_is_left_out_and_why() {
+fn skipped_paths_are_listed_with_the_reason() {
     let place = Place::saved();
     place.write(".gitignore", "*.log\n");
     for number in 0..7 {
@@ -56,9 +56,9 @@ fn what_is_left_out_and_why() {
     );
 }
 
-/// A repository with a reftable has a HEAD that names no branch of anybody's.
+/// In a repository with a reftable, HEAD names `refs/heads/.invalid`, which is not a branch.
 #[test]
-fn where_the_repository_stands() {
+fn the_branch_of_the_repository_is_shown() {
     let place = Place::saved();
     assert_eq!(check(&place, "git").1, "the workspace is not in a git repository");
     place.write(".git/HEAD", "ref: refs/heads/topic/x\n");
@@ -72,7 +72,7 @@ fn where_the_repository_stands() {
 }
 
 #[test]
-fn settings_say_where_they_come_from() {
+fn settings_are_listed_with_their_source() {
     let mut place = Place::saved();
     place.set("XDG_CONFIG_HOME", place.path("config").to_str().unwrap());
     std::fs::create_dir_all(place.path("config/backtrail")).unwrap();
@@ -87,7 +87,7 @@ fn settings_say_where_they_come_from() {
 }
 
 #[test]
-fn limits_that_a_workspace_cannot_lower_are_named() {
+fn limits_that_a_workspace_cannot_lower_are_reported() {
     let place = Place::saved();
     let names = || -> Vec<String> {
         let answer = place.json(["doctor"]);
@@ -107,12 +107,12 @@ fn limits_that_a_workspace_cannot_lower_are_named() {
         assert!(detail.contains(&format!("{file}: {line}")), "{detail}");
     }
     assert!(detail.contains("use your own settings file: "), "{detail}");
-    assert!(check(&place, "settings").0, "they are no mistake");
+    assert!(check(&place, "settings").0, "the settings are valid");
     place.ok(["save"]);
 }
 
 #[test]
-fn settings_that_cannot_be_read_are_explained() {
+fn invalid_settings_are_reported() {
     let place = Place::saved();
     place.write("backtrail.toml", "[scan\n");
     let (ok, detail) = check(&place, "settings");
@@ -121,7 +121,7 @@ fn settings_that_cannot_be_read_are_explained() {
 }
 
 #[test]
-fn settings_behind_a_link_are_told_as_they_hold() {
+fn settings_behind_a_symlink_are_used_and_shown() {
     let place = Place::saved();
     std::fs::write(place.path("shared.toml"), "[retention]\nturn = 900\n").unwrap();
     let link = place.path("ws/backtrail.toml");
@@ -138,7 +138,7 @@ fn settings_behind_a_link_are_told_as_they_hold() {
 }
 
 #[test]
-fn a_protected_directory() {
+fn a_protected_directory_is_reported() {
     let place = Place::new();
     let run = place.run_in(&place.path("home"), ["doctor", "--json"]);
     let workspace = &run.json()["checks"][0];
@@ -146,9 +146,9 @@ fn a_protected_directory() {
     assert!(workspace["detail"].as_str().unwrap().contains("--force"), "{workspace}");
 }
 
-/// Whatever a save would be refused for is told before anybody relies on it.
+/// `doctor` reports every reason for which a save would be refused.
 #[test]
-fn a_store_that_takes_no_checkpoint() {
+fn a_store_that_a_save_would_refuse_is_reported() {
     let place = Place::saved();
     let format = place.store().join("backtrail/format");
     let known = std::fs::read_to_string(&format).unwrap();
@@ -163,18 +163,24 @@ fn a_store_that_takes_no_checkpoint() {
     std::fs::create_dir(&other).unwrap();
     let store = place.store();
     let run = place.run_in(&other, ["doctor", "--json", "--store", store.to_str().unwrap()]);
-    let told = &run.json()["checks"][1];
-    assert!(told["ok"] == false && told["detail"].as_str().unwrap().contains("belongs to"), "{told}");
+    let store_check = &run.json()["checks"][1];
+    assert!(
+        store_check["ok"] == false && store_check["detail"].as_str().unwrap().contains("belongs to"),
+        "{store_check}"
+    );
     let run = place.run_in(&other, ["doctor", "--json", "--store", place.path("ws").to_str().unwrap()]);
-    let told = &run.json()["checks"][1];
-    assert!(told["ok"] == false && told["detail"].as_str().unwrap().contains("neither a store nor empty"), "{told}");
+    let store_check = &run.json()["checks"][1];
+    assert!(
+        store_check["ok"] == false && store_check["detail"].as_str().unwrap().contains("neither a store nor empty"),
+        "{store_check}"
+    );
 }
 
 #[test]
-fn a_store_that_cannot_be_read() {
+fn an_invalid_store_is_reported() {
     let place = Place::saved();
     let format = place.store().join("backtrail/format");
-    assert!(format.exists(), "the format file is somewhere else by now");
+    assert!(format.exists(), "the format file has moved");
     std::fs::write(&format, "nonsense").unwrap();
     let (ok, detail) = check(&place, "store");
     assert!(!ok, "{detail}");

@@ -12,7 +12,7 @@ use crate::{
 
 pub(crate) static LARGE: [u8; 200_000] = [b'g'; 200_000];
 
-/// A workspace with a saved file `grown.bin` and a limit that it has not reached.
+/// Returns a workspace with saved files, `grown.bin` and `two.bin`, that are below the size limit.
 pub(crate) fn before_growing() -> Place {
     let place = Place::saved();
     place.write("backtrail.toml", "[scan]\nmax_file_bytes = \"100KiB\"\n");
@@ -23,6 +23,7 @@ pub(crate) fn before_growing() -> Place {
     place
 }
 
+/// Returns a workspace whose saved file `grown.bin` is now above the size limit.
 pub(crate) fn grown() -> Place {
     let place = before_growing();
     place.write("grown.bin", LARGE);
@@ -38,7 +39,7 @@ pub(crate) fn too_large(path: &str) -> Value {
 }
 
 #[test]
-fn people_read_it_in_save_list_and_show() {
+fn save_list_and_show_report_a_dropped_file() {
     let place = grown();
     assert_shown!(
         place.run(["save", "grown"]),
@@ -60,21 +61,21 @@ to capture larger files, raise max_file_bytes, now 100KiB, under [scan] in backt
 }
 
 #[test]
-fn save_names_the_first_three() {
+fn save_names_the_first_three_dropped_files() {
     let place = before_growing();
     let names = ["1.bin", "2.bin", "3.bin", "4.bin", "5.bin"];
     names.iter().for_each(|name| place.write(name, "small\n"));
     place.ok(["save", "five"]);
     names.iter().for_each(|name| place.write(name, LARGE));
     let run = place.run(["save", "--json", "grown"]);
-    let told: Vec<&str> = run.stderr.lines().filter(|line| line.contains("not protected any more")).collect();
-    assert_eq!(told.len(), 4, "{}", run.stderr);
-    assert_eq!(told[3], "warning: and 2 more are not protected any more (list all with --json)");
+    let warnings: Vec<&str> = run.stderr.lines().filter(|line| line.contains("not protected any more")).collect();
+    assert_eq!(warnings.len(), 4, "{}", run.stderr);
+    assert_eq!(warnings[3], "warning: and 2 more are not protected any more (list all with --json)");
     assert_eq!(dropped(&run.json()).as_array().unwrap().len(), 5);
 }
 
 #[test]
-fn the_checkpoint_counts_what_it_dropped_and_the_next_one_does_not() {
+fn only_the_first_checkpoint_without_a_file_counts_it_as_dropped() {
     let place = grown();
     let answer = place.json(["save", "grown"]);
     assert_eq!((dropped(&answer), &answer["created"]), (&too_large("grown.bin"), &true.into()));
@@ -86,14 +87,14 @@ fn the_checkpoint_counts_what_it_dropped_and_the_next_one_does_not() {
 }
 
 #[test]
-fn without_a_message_the_checkpoint_is_named_after_it() {
+fn the_default_message_names_the_dropped_file() {
     let place = grown();
     let answer = place.json(["save"]);
     assert_eq!(answer["checkpoint"]["message"], "not protected any more: grown.bin");
 }
 
 #[test]
-fn steps_tries_and_pipelines_answer_it() {
+fn step_and_try_report_a_dropped_file() {
     let place = grown();
     assert_eq!(dropped(&place.json(["step"])), &too_large("grown.bin"));
     assert_eq!(dropped(&place.json(["step"])), &json!([]));
@@ -105,7 +106,7 @@ fn steps_tries_and_pipelines_answer_it() {
 }
 
 #[test]
-fn a_step_of_a_pipeline_has_what_its_checkpoints_dropped() {
+fn a_pipeline_step_reports_what_its_checkpoints_dropped() {
     let place = grown();
     let grow = "head -c 200000 /dev/zero > two.bin";
     let pipeline = format!("steps:\n  - name: one\n    run: {grow}\n    checkpoint: true\n  - run: 'true'\n");
@@ -119,27 +120,29 @@ fn a_step_of_a_pipeline_has_what_its_checkpoints_dropped() {
     assert!(run.stderr.contains("not protected any more: two.bin"), "{}", run.stderr);
 }
 
-/// It read "nothing to do: the files are those of" the prompt, although a file was other than before and lost.
+/// Regression: the output was "nothing to do: the files are those of" the prompt, although a file differed and its old
+/// content was lost.
 #[test]
-fn rewind_names_what_cannot_come_back() {
+fn rewind_names_files_that_cannot_be_restored() {
     let place = grown();
     let first = place.id("@");
     place.ok(["save", "--kind", "turn", "prompt"]);
     place.write("grown.bin", [b'h'; 210_000]);
     for words in [&["rewind", "--turn"][..], &["rewind", "--turn", "--dry-run"], &["restore", "@"]] {
         let run = place.run(words);
-        let told = format!("can't be restored: grown.bin (too large); the last checkpoint with it is {}", &first[..8]);
-        assert!(run.stderr.contains(&told), "{}", run.shown());
+        let warning =
+            format!("can't be restored: grown.bin (too large); the last checkpoint with it is {}", &first[..8]);
+        assert!(run.stderr.contains(&warning), "{}", run.shown());
         assert!(!run.text().contains("nothing to do") && !run.stderr.contains("nothing changed"), "{}", run.shown());
     }
     let answer = place.json(["rewind", "--turn", "--dry-run"]);
     assert_eq!(answer["not_restored"], too_large("grown.bin"));
     fs::remove_file(place.path("ws/grown.bin")).unwrap();
-    assert_eq!(place.json(["restore", "@"]).get("not_restored"), None, "nothing stands there any more");
+    assert_eq!(place.json(["restore", "@"]).get("not_restored"), None, "the file no longer exists");
 }
 
 #[test]
-fn doctor_fails_until_it_is_captured_again() {
+fn doctor_reports_a_dropped_file_until_it_is_captured_again() {
     let place = grown();
     let failing = |place: &Place| -> Vec<String> {
         let checks = place.json(["doctor"])["checks"].as_array().unwrap().clone();

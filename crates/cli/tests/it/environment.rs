@@ -1,4 +1,4 @@
-//! Variables, settings files and directories around the program.
+//! Environment variables, settings files and the current directory.
 
 use std::{fs, path::Path};
 
@@ -7,7 +7,7 @@ use snapbox::str;
 use crate::place::{Place, assert_shown};
 
 #[test]
-fn without_a_home_only_what_needs_one_fails() {
+fn without_a_home_only_commands_that_need_a_store_fail() {
     let mut place = Place::saved();
     place.unset("HOME");
     place.unset("BACKTRAIL_HOME");
@@ -26,9 +26,9 @@ hint: set BACKTRAIL_HOME, or choose a store with --store DIR
     assert_eq!(place.run(["completions", "bash"]).code, 0);
 }
 
-/// A save wrote below it, into the workspace.
+/// Regression: with a relative HOME, a save wrote into the workspace.
 #[test]
-fn a_relative_home_counts_for_nothing() {
+fn a_relative_home_is_ignored() {
     let mut place = Place::new();
     place.write("a", "1\n");
     place.unset("BACKTRAIL_HOME");
@@ -41,12 +41,12 @@ fn a_relative_home_counts_for_nothing() {
     assert!(place.path("data/backtrail/stores").is_dir() && !place.path("ws/rel").exists());
 }
 
-/// One that can't be read kept everybody from looking and going back, where a broken one did not.
+/// Regression: an unreadable settings file stopped reading and restoring, although an invalid one did not.
 #[test]
-fn settings_that_can_not_be_read_are_like_broken_ones() {
+fn unreadable_settings_are_treated_like_invalid_ones() {
     let place = Place::saved();
     place.write("a.txt", "changed\n");
-    // Reading at its start fails for everybody, root as well.
+    // Reading this file at offset 0 fails for every user, including root.
     std::os::unix::fs::symlink("/proc/self/mem", place.path("ws/backtrail.toml")).unwrap();
     for words in [&["status"][..], &["list"], &["verify"], &["recover"], &["restore", "@", "a.txt"], &["undo"]] {
         let run = place.run(words);
@@ -59,7 +59,7 @@ fn settings_that_can_not_be_read_are_like_broken_ones() {
 }
 
 #[test]
-fn stores_lie_where_the_variables_say() {
+fn environment_variables_set_the_directory_of_the_stores() {
     let mut place = Place::new();
     place.unset("BACKTRAIL_HOME");
     place.ok(["init"]);
@@ -73,7 +73,7 @@ fn stores_lie_where_the_variables_say() {
 }
 
 #[test]
-fn stores_lie_where_the_users_settings_say() {
+fn user_settings_set_the_directory_of_the_stores() {
     let place = Place::new();
     let file = place.path("home/.config/backtrail/config.toml");
     fs::create_dir_all(file.parent().unwrap()).unwrap();
@@ -97,10 +97,10 @@ error: [ROOT]/home/.config/backtrail/config.toml: line 2: [stores] dir: "mine" m
 }
 
 #[test]
-fn colours_can_be_forced_and_forbidden() {
+fn environment_variables_switch_colours_on_and_off() {
     let mut place = Place::saved();
     let has_colours = |place: &Place| place.ok(["list"]).contains('\u{1b}');
-    assert!(!has_colours(&place), "not on a terminal");
+    assert!(!has_colours(&place), "stdout is not a terminal");
     place.set("CLICOLOR_FORCE", "1");
     assert!(has_colours(&place));
     place.set("NO_COLOR", "1");
@@ -108,7 +108,7 @@ fn colours_can_be_forced_and_forbidden() {
 }
 
 #[test]
-fn settings_that_cannot_be_read() {
+fn an_unknown_setting_is_refused() {
     let place = Place::saved();
     place.write("backtrail.toml", "[scan]\nexlude = []\n");
     let run = place.run(["save", "--json"]);
@@ -119,7 +119,7 @@ fn settings_that_cannot_be_read() {
 }
 
 #[test]
-fn the_users_git_excludes_are_known() {
+fn the_users_git_excludes_are_followed() {
     let place = Place::new();
     fs::create_dir_all(place.path("home/.config/git")).unwrap();
     fs::write(place.path("home/.config/git/ignore"), "*.tmp\n").unwrap();
@@ -132,7 +132,7 @@ fn the_users_git_excludes_are_known() {
 }
 
 #[test]
-fn a_current_directory_that_is_gone() {
+fn a_deleted_current_directory_is_reported() {
     let place = Place::saved();
     let script = format!(
         "mkdir gone && cd gone && rmdir ../gone && {} list; {0} list -w {}",
@@ -150,7 +150,7 @@ fn a_current_directory_that_is_gone() {
 }
 
 #[test]
-fn a_disk_that_is_full() {
+fn a_failed_write_to_stdout_is_reported() {
     let place = Place::saved();
     let mut command = place.command(&place.path("ws"), ["list"]);
     command.stdout(fs::File::options().write(true).open(Path::new("/dev/full")).unwrap());

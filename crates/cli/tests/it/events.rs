@@ -16,7 +16,7 @@ fn words(text: &str) -> Vec<String> {
 }
 
 #[test]
-fn one_json_object_a_line() {
+fn every_event_is_one_line_of_json() {
     let place = Place::saved();
     let text = place.ok(["events"]);
     assert_eq!(words(&text), ["initialized", "checkpoint_created"]);
@@ -25,7 +25,7 @@ fn one_json_object_a_line() {
 }
 
 #[test]
-fn since_a_moment() {
+fn since_selects_events_by_time() {
     let place = Place::saved();
     assert_eq!(words(&place.ok(["events", "--since", "1h"])).len(), 2);
     assert_eq!(place.ok(["events", "--since", "2999-01-01T00:00:00Z"]), "");
@@ -36,14 +36,14 @@ fn since_a_moment() {
 }
 
 #[test]
-fn before_the_first_checkpoint() {
+fn no_store_is_created_before_the_first_checkpoint() {
     let place = Place::new();
     assert_eq!(place.ok(["events"]), "");
     assert!(!place.path("home/backtrail").exists());
 }
 
 #[test]
-fn a_follower_hears_what_happens() {
+fn follow_prints_new_events() {
     let place = Place::new();
     let mut follower = place.command(&place.path("ws"), ["events", "--follow"]).stdout(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(follower.stdout.take().unwrap()).lines();
@@ -57,13 +57,13 @@ fn a_follower_hears_what_happens() {
     follower.wait().unwrap();
 }
 
-/// The word was promised, and nothing ever said it.
+/// Regression: the event `error` was documented, but never recorded.
 #[test]
-fn a_failure_is_an_event() {
+fn a_failure_is_recorded_as_an_event() {
     let place = Place::saved();
     place.run(["show", "no-such"]);
     place.run(["restore", "no-such"]);
-    assert_eq!(words(&place.ok(["events"])).len(), 2, "a word that fits nothing is no failure");
+    assert_eq!(words(&place.ok(["events"])).len(), 2, "an unknown checkpoint is not recorded");
     place.remove("dir/b.txt");
     assert!(std::process::Command::new("mkfifo").arg(place.path("ws/dir/b.txt")).status().unwrap().success());
     let run = place.run(["restore", "@", "--json"]);

@@ -1,4 +1,4 @@
-//! Every example in `examples/` runs, without a network, and does what it says.
+//! Runs every example in `examples/` without a network, and checks the result.
 
 use std::{fs, path::Path, process::Command};
 
@@ -6,20 +6,20 @@ use crate::place::Place;
 
 const EXAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples");
 
-/// Runs an example in a new directory, which becomes the place's workspace.
+/// Runs an example in the workspace of a new place. Returns the place and the output.
 fn run(name: &str) -> (Place, String) {
     let mut place = Place::new();
     let bin = Path::new(env!("CARGO_BIN_EXE_backtrail")).parent().unwrap();
     let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
     place.set("PATH", &path);
-    let own = place.command(&place.path(""), ["x"]);
+    let template = place.command(&place.path(""), ["x"]);
     let mut command = Command::new("sh");
     command.arg(format!("{EXAMPLES}/{name}.sh")).arg(place.path("ws")).env_clear().current_dir(place.path(""));
-    command.envs(own.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    command.envs(template.get_envs().filter_map(|(name, value)| Some((name, value?))));
     let output = command.output().unwrap();
-    let said = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{name}: {said}");
-    (place, said)
+    let shown = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{name}: {shown}");
+    (place, shown)
 }
 
 fn read(place: &Place, name: &str) -> String {
@@ -38,10 +38,10 @@ fn every_example_has_a_test() {
 
 #[test]
 fn the_autonomous_loop_works_through_its_list() {
-    let (place, said) = run("autonomous-loop");
-    assert!(said.contains("rolled back"), "the failed attempt at divide was not taken back: {said}");
-    assert_eq!(read(&place, "calc.sh").lines().count(), 4, "{said}");
-    assert_eq!(read(&place, "scratch.tmp"), "", "what the failed attempt left behind is still there");
+    let (place, shown) = run("autonomous-loop");
+    assert!(shown.contains("rolled back"), "the failed attempt at divide was not rolled back: {shown}");
+    assert_eq!(read(&place, "calc.sh").lines().count(), 4, "{shown}");
+    assert_eq!(read(&place, "scratch.tmp"), "", "a file of the failed attempt is still there");
     assert_eq!(read(&place, "progress.md"), "# Progress\n- add: done\n- subtract: done\n- divide: done\n");
     let features = place.json(["list", "--kind", "feature"]);
     let features = features["checkpoints"].as_array().unwrap();
@@ -57,28 +57,28 @@ fn the_autonomous_loop_works_through_its_list() {
 
 #[test]
 fn the_error_recoverer_survives_every_failure() {
-    let (place, said) = run("error-recoverer");
+    let (place, shown) = run("error-recoverer");
     for word in ["failed with 3", "failed with 124", "failed with 1,", "a good migration: succeeded"] {
-        assert!(said.contains(word), "{word:?} not in {said}");
+        assert!(shown.contains(word), "{word:?} not in {shown}");
     }
     assert_eq!((read(&place, "schema"), read(&place, "data")), ("schema 2\n".into(), "row\n".into()));
 }
 
 #[test]
 fn the_coding_agent_can_take_back_each_step() {
-    let (place, said) = run("coding-agent");
+    let (place, shown) = run("coding-agent");
     let steps = place.json(["list", "--kind", "step"]);
-    assert_eq!(steps["checkpoints"].as_array().unwrap().len(), 5, "{said}");
+    assert_eq!(steps["checkpoints"].as_array().unwrap().len(), 5, "{shown}");
     assert_eq!(read(&place, "a.txt"), "one\n");
 }
 
 #[test]
-fn the_context_tracker_brings_back_what_it_kept() {
-    let (place, said) = run("context-tracker");
+fn the_context_tracker_restores_its_context() {
+    let (place, shown) = run("context-tracker");
     let second = place.json(["show", "second"])["checkpoint"].clone();
-    assert_eq!(second["context"], serde_json::json!({"session_number": 5, "token_usage": 45000}), "{said}");
+    assert_eq!(second["context"], serde_json::json!({"session_number": 5, "token_usage": 45000}), "{shown}");
     assert_eq!(second["feature_state"], serde_json::json!({"current": "auth-002", "completed": ["auth-001"]}));
     assert_eq!(second["metadata"]["model"], "example");
-    let talk = place.ok(["cat", "second", "--attachment", "conversation"]);
-    assert_eq!(talk.lines().count(), 2);
+    let conversation = place.ok(["cat", "second", "--attachment", "conversation"]);
+    assert_eq!(conversation.lines().count(), 2);
 }

@@ -5,7 +5,7 @@ use snapbox::str;
 use crate::place::{Place, assert_shown};
 
 #[test]
-fn patterns_are_added_and_hold() {
+fn added_patterns_take_effect() {
     let place = Place::new();
     assert_shown!(
         place.run(["exclude", "*.log", "data/"]),
@@ -17,7 +17,7 @@ existing checkpoints keep these paths; see what is skipped with: backtrail docto
 
 "#]]
     );
-    assert!(!place.path("home/backtrail").exists(), "this needs no store");
+    assert!(!place.path("home/backtrail").exists(), "no store is needed");
     place.write("a.log", "1\n");
     place.write("data/x", "1\n");
     place.write("b", "1\n");
@@ -27,7 +27,7 @@ existing checkpoints keep these paths; see what is skipped with: backtrail docto
 }
 
 #[test]
-fn the_rest_of_the_file_stays() {
+fn the_rest_of_the_settings_file_is_kept() {
     let place = Place::new();
     let before = "# mine\n[scan]   # odd\nexclude = [\"*.log\"]\n\n[retention]\nstep = 3\n";
     place.write("backtrail.toml", before);
@@ -37,12 +37,12 @@ fn the_rest_of_the_file_stays() {
     let after = fs::read_to_string(&file).unwrap();
     assert_eq!(after, before.replace("[\"*.log\"]", "[\"*.log\", \"*.tmp\"]"));
     place.json(["exclude", "*.tmp"]);
-    assert_eq!(fs::read_to_string(&file).unwrap(), after, "nothing new");
+    assert_eq!(fs::read_to_string(&file).unwrap(), after, "the pattern is already there");
 }
 
-/// A path is as good as a pattern for it, from wherever it is given.
+/// A path, absolute or relative to the current directory, works like a pattern for it.
 #[test]
-fn paths_are_taken_for_what_they_name() {
+fn paths_become_patterns_for_the_same_file() {
     let place = Place::saved();
     place.write("data/x", "1\n");
     place.write("dir/data/x", "1\n");
@@ -86,7 +86,7 @@ fn paths_are_taken_for_what_they_name() {
 }
 
 #[test]
-fn bytes_that_are_no_text_are_refused() {
+fn a_pattern_that_is_not_utf8_is_refused() {
     use std::os::unix::ffi::OsStrExt;
     let place = Place::new();
     let refused = place.run([std::ffi::OsStr::new("exclude"), std::ffi::OsStr::from_bytes(b"a\xff")]);
@@ -95,7 +95,7 @@ fn bytes_that_are_no_text_are_refused() {
 }
 
 #[test]
-fn every_byte_of_the_rest_stays() {
+fn byte_order_mark_comments_and_line_endings_are_kept() {
     let place = Place::new();
     let before = "\u{feff}# mine\r\n[scan]\r\nexclude = [\r\n  \"*.log\" # noise\r\n]\r\n";
     place.write("backtrail.toml", before);
@@ -104,11 +104,11 @@ fn every_byte_of_the_rest_stays() {
     assert_eq!(fs::read_to_string(place.path("ws/backtrail.toml")).unwrap(), after);
     place.write("a.tmp", "1\n");
     place.write("a.log", "1\n");
-    assert_eq!(place.json(["status"])["changes"].as_array().unwrap().len(), 1, "both hold");
+    assert_eq!(place.json(["status"])["changes"].as_array().unwrap().len(), 1, "both patterns take effect");
 }
 
 #[test]
-fn a_link_is_not_written_through() {
+fn a_symlinked_settings_file_is_not_changed() {
     let place = Place::new();
     let shared = place.path("shared.toml");
     fs::write(&shared, "[scan]\n").unwrap();
@@ -119,7 +119,7 @@ fn a_link_is_not_written_through() {
 }
 
 #[test]
-fn words_that_make_no_sense() {
+fn missing_patterns_and_invalid_settings_are_refused() {
     let place = Place::new();
     assert_eq!(place.run(["exclude", "--json"]).error().1, "usage");
     assert_eq!(place.run(["exclude", "", "--json"]).error().1, "usage");
@@ -128,9 +128,9 @@ fn words_that_make_no_sense() {
     assert_eq!(fs::read_to_string(place.path("ws/backtrail.toml")).unwrap(), "[scan\n");
 }
 
-/// Several at once read the same file and wrote it back: patterns were lost, and some failed on each other's new file.
+/// Regression: concurrent runs overwrote each other's patterns, and some failed because of each other's new file.
 #[test]
-fn several_at_once_lose_no_pattern() {
+fn concurrent_runs_lose_no_pattern() {
     for place in [Place::new(), Place::saved()] {
         let patterns: Vec<String> = (0..8).map(|number| format!("p{number}")).collect();
         let start = |pattern: &String| {
@@ -147,12 +147,12 @@ fn several_at_once_lose_no_pattern() {
         found.sort_unstable();
         assert_eq!(found, patterns);
         let left = fs::read_dir(place.path("ws")).unwrap().map(|entry| entry.unwrap().file_name());
-        assert!(left.into_iter().all(|name| name != ".backtrail.toml.new"), "something was left behind");
+        assert!(left.into_iter().all(|name| name != ".backtrail.toml.new"), "a new file was left behind");
     }
 }
 
 #[test]
-fn another_that_writes_is_waited_for() {
+fn exclude_waits_for_the_lock() {
     let place = Place::saved();
     let held = place.hold_lock();
     let (code, word, _) = place.run(["exclude", "x", "--wait", "0", "--json"]).error();

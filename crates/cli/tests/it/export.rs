@@ -5,7 +5,7 @@ use snapbox::str;
 use crate::place::{Place, assert_shown};
 
 #[test]
-fn into_a_directory_elsewhere() {
+fn files_are_exported_to_a_new_directory() {
     let place = Place::saved();
     place.remove("a.txt");
     let answer = place.json(["export", "@", "../out/new"]);
@@ -14,9 +14,9 @@ fn into_a_directory_elsewhere() {
     assert!(!place.path("ws/a.txt").exists());
 }
 
-/// The next checkpoint would have taken the exported files for new ones of the workspace.
+/// The next checkpoint would capture files that were exported into the workspace.
 #[test]
-fn the_workspace_and_the_store_are_not_elsewhere() {
+fn export_into_the_workspace_or_the_store_is_refused() {
     let place = Place::saved();
     assert_shown!(
         place.run(["export", "@", "copy"]),

@@ -16,9 +16,9 @@ fn plain_git_reads_the_store() {
     assert!(patch.contains("+two\n"), "{patch}");
 }
 
-/// Plain git starts from a branch, and a store has none.
+/// Plain git starts from the current branch. A store has no branch.
 #[test]
-fn without_a_revision_every_checkpoint_is_meant() {
+fn without_a_revision_all_checkpoints_are_used() {
     let place = Place::saved();
     place.write("a.txt", "changed\n");
     fs::set_permissions(place.path("ws/a.txt"), std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
@@ -27,7 +27,7 @@ fn without_a_revision_every_checkpoint_is_meant() {
     assert_eq!(subjects(&[]), "second\nfirst\n");
     assert_eq!(subjects(&["-n", "1"]), "second\n");
     assert_eq!(subjects(&["--author", "Backtrail", "--", "a.txt"]), "second\nfirst\n");
-    assert_eq!(subjects(&[&place.id("@~1")]), "first\n", "one that is named is meant alone");
+    assert_eq!(subjects(&[&place.id("@~1")]), "first\n", "only the given checkpoint is used");
     assert!(place.ok(["git", "log", "--graph", "--format=%s"]).contains("* second\n"));
     assert_eq!(place.ok(["git", "rev-list"]).lines().count(), 2);
     assert!(place.ok(["git", "show", "--stat", "--format=%s"]).starts_with("second\n"));
@@ -38,7 +38,7 @@ fn without_a_revision_every_checkpoint_is_meant() {
 }
 
 #[test]
-fn own_addresses_are_understood() {
+fn checkpoint_addresses_work_as_revisions() {
     let place = Place::saved();
     place.write("a.txt", "changed\n");
     place.ok(["save", "second"]);
@@ -48,9 +48,9 @@ fn own_addresses_are_understood() {
     assert_eq!(place.run(["git", "show", "@~7"]).code, 3);
 }
 
-/// Whatever git does to a store on its own, no checkpoint is lost.
+/// A garbage collection by plain git loses no checkpoint.
 #[test]
-fn git_may_collect_its_garbage() {
+fn git_gc_loses_no_checkpoint() {
     let place = Place::saved();
     place.write("a.txt", "changed\n");
     place.ok(["save", "second"]);
@@ -76,7 +76,7 @@ fn git_may_collect_its_garbage() {
 }
 
 #[test]
-fn words_are_passed_on_as_they_are() {
+fn arguments_are_passed_on_unchanged() {
     let place = Place::saved();
     let id = place.id("@");
     let run = place.run(["git", "log", "--json", &id]);
@@ -88,7 +88,7 @@ fn words_are_passed_on_as_they_are() {
 }
 
 #[test]
-fn what_writes_is_refused() {
+fn commands_and_options_that_write_are_refused() {
     let place = Place::saved();
     let id = place.id("@");
     let before = files(&place);
@@ -123,7 +123,7 @@ fn what_writes_is_refused() {
     assert_eq!(place.run(["git"]).code, 2);
 }
 
-/// The names in the workspace and at the top of the store.
+/// Returns the paths at the top level of the workspace and of the store.
 fn files(place: &Place) -> Vec<std::path::PathBuf> {
     let names = |path| fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path());
     let mut found: Vec<_> = names(place.path("ws")).chain(names(place.store())).collect();
@@ -132,7 +132,7 @@ fn files(place: &Place) -> Vec<std::path::PathBuf> {
 }
 
 #[test]
-fn the_users_own_git_configuration_has_no_say() {
+fn the_users_git_configuration_is_ignored() {
     let mut place = Place::saved();
     let id = place.id("@");
     let script = place.path("home/script");
@@ -146,11 +146,11 @@ fn the_users_own_git_configuration_has_no_say() {
     place.set("GIT_PAGER", &script);
     let patch = place.ok(["git", "show", "--format=", &id]);
     assert!(patch.contains("+two\n"), "{patch}");
-    assert!(!place.path("home/PWNED").exists(), "something was run");
+    assert!(!place.path("home/PWNED").exists(), "a configured program was run");
 }
 
 #[test]
-fn without_a_store_or_git() {
+fn a_missing_store_and_a_missing_git_are_reported() {
     let mut place = Place::new();
     assert_shown!(
         place.run(["git", "log"]),

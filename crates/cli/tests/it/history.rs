@@ -2,10 +2,10 @@ use std::fs;
 
 use snapbox::str;
 
-use crate::place::{Place, assert_shown, raw, steady_clock};
+use crate::place::{Place, assert_shown, raw, without_clock_times};
 
-/// Three versions of a file, of which the last is spoilt.
-fn spoilt() -> Place {
+/// Returns a workspace with three versions of `a.txt`. The last one is broken.
+fn place_with_versions() -> Place {
     let place = Place::saved();
     place.write("a.txt", "one\ntwo\nthree\n");
     place.ok(["save", "good"]);
@@ -15,13 +15,13 @@ fn spoilt() -> Place {
 }
 
 #[test]
-fn every_version_with_its_time_and_lines() {
-    let place = spoilt();
+fn versions_are_listed_with_time_lines_and_size() {
+    let place = place_with_versions();
     place.write("b.bin", b"\0\x01");
     place.ok(["save", "binary"]);
     let run = place.run(["history", "a.txt"]);
     snapbox::assert_data_eq!(
-        steady_clock(&run.shown()),
+        without_clock_times(&run.shown()),
         snapbox::IntoData::raw(str![[r#"
 on disk now: the version of [ID] "spoilt"
 [CLOCK]  modified  +1 −3   5 B  [ID] "spoilt"
@@ -37,10 +37,10 @@ bring back the version before the last change with: backtrail restore [ID] a.txt
     assert_eq!((&versions[0]["binary"], &versions[0]["bytes"]), (&true.into(), &2.into()));
 }
 
-/// The hint named the newest version: the very one that somebody wants to get away from.
+/// Regression: the hint named the newest version, which is the one that the user wants to replace.
 #[test]
 fn the_hint_names_the_version_before_the_last_change() {
-    let place = spoilt();
+    let place = place_with_versions();
     let (good, last) = (place.id("@~1"), place.id("@"));
     let hint = |place: &Place| {
         let run = place.run(["history", "a.txt"]);
@@ -52,12 +52,12 @@ fn the_hint_names_the_version_before_the_last_change() {
     place.remove("a.txt");
     assert_eq!(hint(&place), format!("{} a.txt", &last[..8]), "it was deleted on disk");
     place.ok(["save", "deleted"]);
-    assert_eq!(hint(&place), format!("{} a.txt", &last[..8]), "a deletion is nothing to bring back");
+    assert_eq!(hint(&place), format!("{} a.txt", &last[..8]), "a deletion can't be restored");
     assert_eq!(place.run(["history", "dir/b.txt"]).stderr, "", "there is no other version");
 }
 
 #[test]
-fn the_hint_can_be_pasted() {
+fn the_hint_can_be_pasted_into_a_shell() {
     let place = Place::new();
     let names: [&[u8]; 5] = [b"-rf", b"two words", b"it's", b"new\nline", b"bad\xff"];
     names.iter().for_each(|name| place.write(raw(name), "good\n"));
@@ -76,17 +76,17 @@ fn the_hint_can_be_pasted() {
 }
 
 #[test]
-fn a_path_below_the_current_directory() {
-    let place = spoilt();
+fn the_path_in_the_hint_is_relative_to_the_current_directory() {
+    let place = place_with_versions();
     place.write("dir/b.txt", "other\n");
     place.ok(["save", "other"]);
     let run = place.run_in(&place.path("ws/dir"), ["history", "b.txt"]);
-    assert!(run.stderr.trim().ends_with(" b.txt"), "paths in a hint are relative to where one stands: {}", run.stderr);
+    assert!(run.stderr.trim().ends_with(" b.txt"), "the path is not relative to the current directory: {}", run.stderr);
 }
 
 #[test]
-fn a_path_that_never_was() {
-    let place = spoilt();
+fn an_unknown_path_is_refused() {
+    let place = place_with_versions();
     assert_shown!(
         place.run(["history", "missing"]),
         str![[r#"
@@ -99,10 +99,10 @@ hint: paths are relative to the current directory
     );
 }
 
-/// After a rescue the hint named the broken version, as if nothing had been brought back.
+/// Regression: after a restore the hint named the broken version, as if nothing had been restored.
 #[test]
-fn what_is_on_disk_is_said_and_the_hint_leads_further_back() {
-    let place = spoilt();
+fn the_version_on_disk_is_named_and_the_hint_names_an_older_one() {
+    let place = place_with_versions();
     let (first, good) = (place.id("@~2"), place.id("@~1"));
     let seen = |place: &Place| {
         let run = place.run(["history", "a.txt"]);
@@ -110,20 +110,20 @@ fn what_is_on_disk_is_said_and_the_hint_leads_further_back() {
         (disk, run.stderr.trim().rsplit(" restore ").next().unwrap().to_owned())
     };
     place.ok(["restore", &good, "a.txt"]);
-    let as_in = |id: &str, what: &str| format!("on disk now: the version of {} \"{what}\"", &id[..8]);
-    assert_eq!(seen(&place), (as_in(&good, "good"), format!("{} a.txt", &first[..8])));
+    let version_of = |id: &str, what: &str| format!("on disk now: the version of {} \"{what}\"", &id[..8]);
+    assert_eq!(seen(&place), (version_of(&good, "good"), format!("{} a.txt", &first[..8])));
     place.ok(["restore", &first, "a.txt"]);
-    assert_eq!(seen(&place), (as_in(&first, "first"), String::new()), "there is nothing further back");
+    assert_eq!(seen(&place), (version_of(&first, "first"), String::new()), "there is no older version");
     place.write("a.txt", "mine\n");
     assert_eq!(seen(&place).0, "on disk now: an unsaved version");
     place.remove("a.txt");
     assert_eq!(seen(&place).0, "on disk now: nothing");
 }
 
-/// A file that only a safety checkpoint has was said to be in none, with nowhere to look for it.
+/// Regression: a file that only a safety checkpoint holds was reported to be in no checkpoint, without a hint.
 #[test]
-fn safety_checkpoints_are_not_passed_over_in_silence() {
-    let place = spoilt();
+fn versions_in_safety_checkpoints_are_reported() {
+    let place = place_with_versions();
     place.write("notes", "never saved\n");
     place.write("a.txt", "unsaved\n");
     place.ok(["restore", "@~1"]);

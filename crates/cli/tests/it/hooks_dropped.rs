@@ -10,19 +10,19 @@ use crate::{
     place::Place,
 };
 
-/// Feeds a payload to the hook of Claude Code, and returns its stdout and stderr.
+/// Sends a payload to the hook of Claude Code. Returns its stdout and stderr.
 fn hook(place: &Place, payload: &Value) -> (String, String) {
     let mut command = place.command(&place.path("ws"), ["hook", "claude"]);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
     child.stdin.take().unwrap().write_all(payload.to_string().as_bytes()).unwrap();
     let done = child.wait_with_output().unwrap();
-    assert_eq!(done.status.code(), Some(0), "an agent must notice nothing");
+    assert_eq!(done.status.code(), Some(0), "the hook must not fail");
     (String::from_utf8(done.stdout).unwrap(), String::from_utf8(done.stderr).unwrap())
 }
 
-/// Returns whether the agent is told of `grown.bin` with this prompt.
-fn is_told(place: &Place, prompt: &str) -> bool {
+/// Sends a prompt. Returns whether the answer reports `grown.bin` to the agent.
+fn is_reported(place: &Place, prompt: &str) -> bool {
     let mut payload = recorded(place, "claude")[1].clone();
     payload["prompt"] = prompt.into();
     payload["prompt_id"] = prompt.into();
@@ -41,48 +41,48 @@ fn before_tool(place: &Place) -> Value {
 }
 
 #[test]
-fn stderr_and_the_log_have_it_and_stdout_does_not() {
+fn a_dropped_file_is_reported_on_stderr_and_in_the_log() {
     let place = before_growing();
-    assert!(!is_told(&place, "one"));
+    assert!(!is_reported(&place, "one"));
     place.write("grown.bin", LARGE);
     let (stdout, stderr) = hook(&place, &before_tool(&place));
     assert_eq!(stdout, "");
     assert_eq!(stderr, "backtrail: not protected any more: grown.bin (too large, 200 kB)\n");
     let log = fs::read_to_string(place.path("home/backtrail/log/hooks.jsonl")).unwrap();
     assert!(log.contains("not protected any more: grown.bin"), "{log}");
-    assert_eq!(hook(&place, &before_tool(&place)).1, "", "once is enough");
+    assert_eq!(hook(&place, &before_tool(&place)).1, "", "reported a second time");
 }
 
 #[test]
-fn the_agent_is_told_once_with_its_next_prompt() {
+fn the_next_prompt_reports_a_dropped_file_once() {
     let place = before_growing();
-    assert!(!is_told(&place, "one"));
+    assert!(!is_reported(&place, "one"));
     place.write("grown.bin", LARGE);
     hook(&place, &before_tool(&place));
-    assert_eq!([is_told(&place, "two"), is_told(&place, "three")], [true, false]);
+    assert_eq!([is_reported(&place, "two"), is_reported(&place, "three")], [true, false]);
 }
 
 #[test]
-fn a_file_that_the_prompt_itself_drops_is_told_with_it() {
+fn a_file_that_the_prompt_itself_drops_is_reported_with_it() {
     let place = before_growing();
-    assert!(!is_told(&place, "one"));
+    assert!(!is_reported(&place, "one"));
     place.write("grown.bin", LARGE);
-    assert_eq!([is_told(&place, "two"), is_told(&place, "three")], [true, false]);
+    assert_eq!([is_reported(&place, "two"), is_reported(&place, "three")], [true, false]);
 }
 
 #[test]
-fn a_session_that_begins_with_it_is_told_with_the_first_prompt() {
+fn a_file_that_the_session_start_drops_is_reported_with_the_first_prompt() {
     let place = grown();
     let (_, stderr) = hook(&place, &recorded(&place, "claude")[0]);
     assert!(stderr.contains("not protected any more: grown.bin"), "{stderr}");
-    assert_eq!([is_told(&place, "one"), is_told(&place, "two")], [true, false]);
+    assert_eq!([is_reported(&place, "one"), is_reported(&place, "two")], [true, false]);
 }
 
 #[test]
-fn an_agent_that_is_not_to_be_told_is_not() {
+fn nothing_is_reported_if_tell_agent_is_false() {
     let place = before_growing();
     place.write("backtrail.toml", "[scan]\nmax_file_bytes = \"100KiB\"\n[checkpoints]\ntell_agent = false\n");
-    assert!(!is_told(&place, "one"));
+    assert!(!is_reported(&place, "one"));
     place.write("grown.bin", LARGE);
-    assert!(!is_told(&place, "two"));
+    assert!(!is_reported(&place, "two"));
 }

@@ -1,4 +1,4 @@
-//! `hook` where something comes between: workers that are late, that die, or that find no directory.
+//! `hook` with late workers, killed workers and missing directories.
 
 use std::{
     fs::{self, File},
@@ -11,11 +11,11 @@ use std::{
 use serde_json::{Value, json};
 
 use crate::{
-    hooks::{checkpoints, fed_in, hook, of_kind, recorded, said_of},
+    hooks::{checkpoints, feed_in, hook, of_kind, recorded, stderr_of},
     place::Place,
 };
 
-/// Waits until something is there.
+/// Waits until `look` finds something, and returns it.
 fn await_some<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let deadline = Instant::now() + Duration::from_secs(60);
     loop {
@@ -32,8 +32,8 @@ fn log(place: &Place) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// What `doctor` says of the agents, and whether it is content.
-fn told_by_doctor(place: &Place) -> (bool, String) {
+/// Returns whether the check `agents` of `doctor` passes, and its detail.
+fn agents_check(place: &Place) -> (bool, String) {
     let answer = place.json(["doctor"]);
     let agents = answer["checks"].as_array().unwrap().iter().find(|check| check["name"] == "agents").unwrap();
     (agents["ok"].as_bool().unwrap(), agents["detail"].as_str().unwrap().to_owned())
@@ -44,7 +44,7 @@ fn session_file(place: &Place) -> Option<PathBuf> {
     files.into_iter().find(|file| file.extension().is_some_and(|extension| extension == "json"))
 }
 
-/// Starts a hook and lets it wait for the workspace.
+/// Starts a hook without waiting for its end.
 fn start(place: &Place, payload: &Value) -> Child {
     let mut command = place.command(&place.path("ws"), ["hook", "claude"]);
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -52,7 +52,7 @@ fn start(place: &Place, payload: &Value) -> Child {
     child
 }
 
-/// The process that works for this one.
+/// Returns the id of the worker process that a hook process started.
 fn worker_of(process: u32) -> Option<u32> {
     let is_worker = |id: &u32| {
         let stat = fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
@@ -68,8 +68,8 @@ fn kill(process: u32) {
     rustix::process::kill_process(process, rustix::process::Signal::KILL).unwrap();
 }
 
-/// A workspace that somebody holds, and an agent that is not kept waiting.
-fn held() -> (Place, Vec<Value>, File) {
+/// Returns a locked workspace whose hooks wait only briefly, the recorded events, and the lock.
+fn locked_place() -> (Place, Vec<Value>, File) {
     let mut place = Place::saved();
     place.set("BACKTRAIL_HOOK_MILLISECONDS", "300");
     let events = recorded(&place, "claude");
@@ -77,10 +77,11 @@ fn held() -> (Place, Vec<Value>, File) {
     (place, events, lock)
 }
 
-/// The checkpoint of the prompt came after that of the edit, held the edit, and had the time before it.
+/// Regression: the checkpoint of the prompt was taken after the one of the edit. It held the edit, but had an earlier
+/// time.
 #[test]
-fn late_hooks_work_in_the_order_of_their_arrival_and_say_that_they_are_late() {
-    let (place, events, lock) = held();
+fn late_hooks_work_in_order_and_their_checkpoints_are_marked_late() {
+    let (place, events, lock) = locked_place();
     hook(&place, "claude", &events[1]);
     hook(&place, "claude", &events[2]);
     place.write("hello.txt", "edited\n");
@@ -103,25 +104,25 @@ fn late_hooks_work_in_the_order_of_their_arrival_and_say_that_they_are_late() {
     }
     assert!(place.ok(["list"]).contains("prompt 1  (late) create hello.txt"), "{}", place.ok(["list"]));
     assert!(place.ok(["show", "@"]).contains("taken late, after the agent had gone on"));
-    assert!(told_by_doctor(&place).1.contains("prompt: the checkpoint was taken late"), "{:?}", told_by_doctor(&place));
+    assert!(agents_check(&place).1.contains("prompt: the checkpoint was taken late"), "{:?}", agents_check(&place));
     let rewound = place.run(["rewind", "--turn", "2"]);
     let before = format!("backtrail restore {}", listed[0]["short_id"].as_str().unwrap());
     assert!(rewound.stderr.contains("taken late") && rewound.stderr.contains(&before), "{}", rewound.stderr);
 }
 
 #[test]
-fn hooks_in_time_are_not_called_late() {
+fn checkpoints_in_time_are_not_marked_late() {
     let place = Place::saved();
     let events = recorded(&place, "claude");
     events[..2].iter().for_each(|event| hook(&place, "claude", event));
     assert!(checkpoints(&place).iter().all(|found| found["metadata"].get("late").is_none()));
     assert!(!place.ok(["list"]).contains("late"));
-    assert!(!told_by_doctor(&place).1.contains("late"));
+    assert!(!agents_check(&place).1.contains("late"));
 }
 
-/// Nobody was told, and the same event was dropped when it came again.
+/// Regression: a killed worker was not reported, and the same event was ignored when it was repeated.
 #[test]
-fn a_worker_that_is_killed_is_told_of_until_a_checkpoint_is_taken() {
+fn a_killed_worker_is_reported_until_a_checkpoint_is_taken() {
     let place = Place::saved();
     let events = recorded(&place, "claude");
     let lock = place.hold_lock();
@@ -129,41 +130,46 @@ fn a_worker_that_is_killed_is_told_of_until_a_checkpoint_is_taken() {
     await_some("session", || session_file(&place));
     kill(await_some("worker", || worker_of(child.id())));
     let done = child.wait_with_output().unwrap();
-    let said = String::from_utf8(done.stderr).unwrap();
+    let stderr = String::from_utf8(done.stderr).unwrap();
     assert_eq!((done.status.code(), done.stdout.len()), (Some(0), 0));
-    assert!(said.contains("not protected") && said.contains("signal: 9"), "{said}");
+    assert!(stderr.contains("not protected") && stderr.contains("signal: 9"), "{stderr}");
     assert!(log(&place).iter().any(|line| line["sort"] == "problem" && line["event"] == "prompt"));
-    let (is_well, told) = told_by_doctor(&place);
-    assert!(!is_well && told.contains("not protected: no checkpoint was taken for its last event"), "{told}");
+    let (is_ok, detail) = agents_check(&place);
+    assert!(!is_ok && detail.contains("not protected: its last event got no checkpoint"), "{detail}");
 
     drop(lock);
-    assert_eq!(said_of(&place, &events[1]), "");
+    assert_eq!(stderr_of(&place, &events[1]), "");
     let turns = of_kind(&place, "turn");
-    assert_eq!(turns.iter().map(|turn| &turn["turn"]).collect::<Vec<_>>(), [1], "it is the same prompt");
-    assert!(told_by_doctor(&place).0, "{:?}", told_by_doctor(&place));
-    assert_eq!(log(&place).len(), 1, "it is told once");
+    assert_eq!(
+        turns.iter().map(|turn| &turn["turn"]).collect::<Vec<_>>(),
+        [1],
+        "the repeated event is the same prompt"
+    );
+    assert!(agents_check(&place).0, "{:?}", agents_check(&place));
+    assert_eq!(log(&place).len(), 1, "reported a second time");
 }
 
 #[test]
-fn a_worker_that_is_killed_when_nobody_waits_for_it_is_told_of_too() {
-    let (place, events, lock) = held();
+fn a_worker_that_is_killed_after_its_hook_ended_is_reported() {
+    let (place, events, lock) = locked_place();
     hook(&place, "claude", &events[1]);
     let worker = log(&place)[0]["process"].as_u64().unwrap();
     kill(worker.try_into().unwrap());
-    let told =
-        await_some("word of doctor", || Some(told_by_doctor(&place)).filter(|told| told.1.contains("without a word")));
-    assert!(!told.0 && told.1.contains("not protected:") && !told.1.contains("not protected yet"), "{}", told.1);
+    let (is_ok, detail) = await_some("report of doctor", || {
+        Some(agents_check(&place)).filter(|(_, detail)| detail.contains("without a word"))
+    });
+    assert!(!is_ok && detail.contains("not protected:") && !detail.contains("not protected yet"), "{detail}");
     drop(lock);
     place.write("hello.txt", "edited\n");
     hook(&place, "claude", &events[3]);
-    assert_eq!(of_kind(&place, "step").len(), 1, "the dead keep nobody waiting");
+    assert_eq!(of_kind(&place, "step").len(), 1, "a dead worker does not block the queue");
     let problems = log(&place).into_iter().filter(|line| line["sort"] == "problem").count();
-    assert_eq!((problems, told_by_doctor(&place).0), (1, true));
+    assert_eq!((problems, agents_check(&place).0), (1, true));
 }
 
-/// A second answer within seconds lost what was changed for it.
+/// Regression: an equal event within seconds was taken for a duplicate, and the changes in between were not saved.
 #[test]
-fn what_is_said_twice_counts_where_something_changed_in_between() {
+fn a_repeated_event_is_saved_if_files_changed_in_between() {
     let place = Place::saved();
     place.write(".gitignore", "private\n");
     place.write("private", "1\n");
@@ -189,33 +195,33 @@ fn what_is_said_twice_counts_where_something_changed_in_between() {
     assert_eq!((count(&before, "step"), count(&before, "step")), (1, 0));
     let steps = of_kind(&place, "step");
     assert_eq!(place.ok(["cat", steps[1]["id"].as_str().unwrap(), "private"]), "2\n");
-    assert_eq!((&steps[0]["step"], &steps[1]["step"]), (&json!(1), &json!(1)), "perhaps the same call");
+    assert_eq!((&steps[0]["step"], &steps[1]["step"]), (&json!(1), &json!(1)), "the second event may be the same call");
     place.write("a.txt", "1\n");
     assert_eq!((count(stop, "step"), count(stop, "step")), (1, 0));
     place.write("a.txt", "2\n");
     assert_eq!(count(stop, "step"), 1);
 }
 
-/// Nobody was told.
+/// Regression: a missing directory was not reported.
 #[test]
-fn a_directory_that_is_gone_is_told_of() {
+fn a_missing_directory_is_reported() {
     let place = Place::saved();
     let events = recorded(&place, "claude");
     let mut gone = events[1].clone();
     gone["cwd"] = json!(place.path("not-there"));
-    let said = said_of(&place, &gone);
-    assert!(said.contains("not protected") && said.contains("not-there is not a directory"), "{said}");
-    assert_eq!((said.lines().count(), log(&place).len()), (1, 1), "{said}");
+    let stderr = stderr_of(&place, &gone);
+    assert!(stderr.contains("not protected") && stderr.contains("not-there is not a directory"), "{stderr}");
+    assert_eq!((stderr.lines().count(), log(&place).len()), (1, 1), "{stderr}");
 
     hook(&place, "claude", &events[1]);
     fs::rename(place.path("ws"), place.path("away")).unwrap();
     fs::create_dir(place.path("elsewhere")).unwrap();
-    let said = fed_in(&place, "elsewhere", &events[2]);
-    assert!(said.contains("not protected") && said.contains("ws is not a directory"), "{said}");
+    let stderr = feed_in(&place, "elsewhere", &events[2]);
+    assert!(stderr.contains("not protected") && stderr.contains("ws is not a directory"), "{stderr}");
     fs::rename(place.path("away"), place.path("ws")).unwrap();
-    let (is_well, told) = told_by_doctor(&place);
-    assert!(!is_well && told.contains("not protected"), "{told}");
+    let (is_ok, detail) = agents_check(&place);
+    assert!(!is_ok && detail.contains("not protected"), "{detail}");
     place.write("a.txt", "changed\n");
     hook(&place, "claude", &events[2]);
-    assert_eq!((of_kind(&place, "step").len(), told_by_doctor(&place).0), (1, true));
+    assert_eq!((of_kind(&place, "step").len(), agents_check(&place).0), (1, true));
 }

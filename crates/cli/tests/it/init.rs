@@ -3,7 +3,7 @@ use snapbox::str;
 use crate::place::{Place, assert_shown};
 
 #[test]
-fn makes_the_store_once() {
+fn init_creates_the_store_once() {
     let place = Place::new();
     assert_shown!(
         place.run(["init"]),
@@ -25,7 +25,7 @@ the store [ROOT]/home/backtrail/stores/ws-[HASH] already exists
 }
 
 #[test]
-fn answers_in_json() {
+fn json_has_exactly_these_keys() {
     let place = Place::new();
     let answer = place.json(["init"]);
     assert_eq!(answer["workspace"], place.path("ws").to_str().unwrap());
@@ -36,7 +36,7 @@ fn answers_in_json() {
 }
 
 #[test]
-fn refuses_the_home_directory_unless_forced() {
+fn the_home_directory_is_refused_without_force() {
     let place = Place::new();
     assert_shown!(
         place.run_in(&place.path("home"), ["init"]),

@@ -1,4 +1,4 @@
-//! `install` and `uninstall`: an agent's files gain our entries, lose nothing, and are the same again afterwards.
+//! `install` adds our entries to an agent's files and removes nothing. `uninstall` restores the files byte for byte.
 
 use std::{
     fs,
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::{install_samples::SAMPLES, place::Place};
 
-/// Every file below the home and the workspace, apart from the program's own.
+/// Returns every file in the home and the workspace, except for the program's own files.
 fn files(place: &Place) -> Vec<(PathBuf, Vec<u8>)> {
     let mut found = Vec::new();
     for top in ["home", "ws"] {
@@ -37,14 +37,14 @@ fn collect(directory: &Path, found: &mut Vec<(PathBuf, Vec<u8>)>) {
     }
 }
 
-fn put(place: &Place, name: &str, bytes: impl AsRef<[u8]>) -> PathBuf {
+fn write_file(place: &Place, name: &str, bytes: impl AsRef<[u8]>) -> PathBuf {
     let path = place.path(name);
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(&path, bytes).unwrap();
     path
 }
 
-/// A document without comments and trailing commas.
+/// Parses a JSON document that may have comments and trailing commas. An empty document is `Null`.
 fn json(bytes: &[u8]) -> Value {
     let text = String::from_utf8(bytes.to_vec()).unwrap();
     let text = text.trim_start_matches('\u{feff}');
@@ -85,7 +85,7 @@ fn json(bytes: &[u8]) -> Value {
     }
 }
 
-/// Does the new document hold everything that the old one held?
+/// Returns whether the new document contains everything of the old one.
 fn includes(new: &Value, old: &Value) -> bool {
     match (new, old) {
         (_, Value::Null) => true,
@@ -100,9 +100,10 @@ fn includes(new: &Value, old: &Value) -> bool {
     }
 }
 
-/// One sample of every sort of file; all of them, in all spellings, are tried where no program has to be started.
+/// Tries one sample of every file. The unit tests of the planner try every sample in every variant, without starting
+/// the program.
 #[test]
-fn install_and_uninstall_give_back_the_same_bytes() {
+fn uninstall_restores_the_same_bytes() {
     let mut tried: Vec<&str> = Vec::new();
     for (agent, file, text) in SAMPLES {
         if tried.contains(file) {
@@ -110,7 +111,7 @@ fn install_and_uninstall_give_back_the_same_bytes() {
         }
         tried.push(file);
         let place = Place::new();
-        let path = put(&place, file, text);
+        let path = write_file(&place, file, text);
         fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
         let before = files(&place);
         place.ok(["install", agent]);
@@ -122,16 +123,16 @@ fn install_and_uninstall_give_back_the_same_bytes() {
         }
         let once = files(&place);
         place.ok(["install", agent]);
-        assert!(once == files(&place), "the second time changed something: {file}");
+        assert!(once == files(&place), "the second install changed something: {file}");
         place.ok(["uninstall", agent]);
         assert!(before == files(&place), "{file}\n--- left ---\n{}", fs::read_to_string(&path).unwrap());
         place.ok(["uninstall", agent]);
-        assert!(before == files(&place), "the second time: {file}");
+        assert!(before == files(&place), "the second uninstall changed something: {file}");
     }
 }
 
 #[test]
-fn every_agent_in_every_reach_leaves_nothing_behind() {
+fn uninstall_leaves_nothing_behind_for_any_agent_and_reach() {
     for agent in ["claude", "codex", "gemini", "qwen", "cursor", "copilot", "cline", "opencode"] {
         for reach in ["--user", "--project", "--shared"] {
             let place = Place::new();
@@ -152,9 +153,10 @@ fn every_agent_in_every_reach_leaves_nothing_behind() {
     }
 }
 
-/// For oneself, for this project and for another one: all three have an entry in the same file of Claude Code's.
+/// The installations for the user, for this project and for another project have their entries in the same file of
+/// Claude Code.
 #[test]
-fn installations_that_share_a_file_leave_each_other_alone() {
+fn installations_in_one_file_do_not_affect_each_other() {
     let own = "{\n  \"numStartups\": 3\n}\n";
     for document in [None, Some(own)] {
         let place = Place::new();
@@ -193,10 +195,10 @@ fn installations_that_share_a_file_leave_each_other_alone() {
 }
 
 #[test]
-fn what_the_user_wrote_since_stays() {
+fn later_edits_of_the_user_are_kept() {
     let place = Place::new();
     let text = "{\n  // mine\n  \"model\": \"opus\" // best\n}\n";
-    let path = put(&place, "home/.claude/settings.json", text);
+    let path = write_file(&place, "home/.claude/settings.json", text);
     place.ok(["install", "claude"]);
     let edited = fs::read_to_string(&path).unwrap().replacen("{\n", "{\n  \"theme\": \"dark\", // new\n", 1);
     fs::write(&path, &edited).unwrap();
@@ -208,7 +210,7 @@ fn what_the_user_wrote_since_stays() {
 }
 
 #[test]
-fn a_hook_that_the_user_put_beside_ours_stays() {
+fn a_hook_that_the_user_added_beside_ours_is_kept() {
     let place = Place::new();
     place.ok(["install", "claude"]);
     let path = place.path("home/.claude/settings.json");
@@ -222,9 +224,9 @@ fn a_hook_that_the_user_put_beside_ours_stays() {
 }
 
 #[test]
-fn a_program_that_moved_is_written_anew() {
+fn install_updates_the_path_of_a_moved_program() {
     let place = Place::new();
-    let path = put(&place, "home/.gemini/settings.json", "{\"a\": 1}\n");
+    let path = write_file(&place, "home/.gemini/settings.json", "{\"a\": 1}\n");
     place.ok(["install", "gemini"]);
     let installed = fs::read_to_string(&path).unwrap();
     let program = env!("CARGO_BIN_EXE_backtrail");
@@ -238,9 +240,9 @@ fn a_program_that_moved_is_written_anew() {
     assert_eq!(json(&fs::read(&path).unwrap()), serde_json::json!({ "a": 1 }));
 }
 
-/// Entries that call this program and say more than an installation writes, as they stood before it: in which file, for
-/// which agent, and how. `backtrail` stands for the program that is on the user's path.
-const OWN_ENTRIES: [(&str, &str, &str); 6] = [
+/// Files with entries that the user wrote before the installation: agent, path, text. The entries call this program and
+/// have more keys than an installation writes. `backtrail` means the program on the user's PATH.
+const ENTRIES_OF_THE_USER: [(&str, &str, &str); 6] = [
     (
         "cursor",
         "home/.cursor/mcp.json",
@@ -273,12 +275,12 @@ const OWN_ENTRIES: [(&str, &str, &str); 6] = [
     ),
 ];
 
-/// They were taken out and added anew, without what the user had written beside the call; uninstall took them away.
+/// Regression: install replaced such entries, without the other keys that the user had written. Uninstall removed them.
 #[test]
-fn entries_of_the_users_own_keep_what_they_say_and_stay() {
-    for (agent, file, text) in OWN_ENTRIES {
+fn entries_of_the_user_keep_their_keys_and_are_never_removed() {
+    for (agent, file, text) in ENTRIES_OF_THE_USER {
         let place = Place::new();
-        let path = put(&place, file, text);
+        let path = write_file(&place, file, text);
         let read = || fs::read_to_string(&path).unwrap();
         let before = files(&place);
         place.ok(["install", agent]);
@@ -295,13 +297,13 @@ fn entries_of_the_users_own_keep_what_they_say_and_stay() {
             assert!(includes(&json(installed.as_bytes()), &json(expected.as_bytes())), "{installed}\n{expected}");
         }
         place.ok(["install", agent]);
-        assert_eq!(read(), installed, "the second time");
+        assert_eq!(read(), installed, "the second install changed something");
         for time in ["first", "second"] {
             let answer = place.json(["uninstall", agent]);
             assert!(answer["notes"].to_string().contains("your own"), "{answer}");
-            assert!(before == files(&place), "{file}, the {time} time:\n{}", read());
+            assert!(before == files(&place), "{file}, the {time} uninstall:\n{}", read());
         }
-        // Where something else changed meanwhile, they stay all the same.
+        // The entries are also kept if the rest of the file changed in between.
         place.ok(["install", agent]);
         let space = if file.ends_with("toml") { "\n# new\n" } else { "\n " };
         fs::write(&path, format!("{space}{}", read())).unwrap();
@@ -310,9 +312,9 @@ fn entries_of_the_users_own_keep_what_they_say_and_stay() {
     }
 }
 
-/// The same where the user wrote it into what an installation had added.
+/// The same regression for keys that the user added to entries of an installation.
 #[test]
-fn what_the_user_added_to_our_entries_stays_when_it_is_installed_again() {
+fn keys_that_the_user_added_to_our_entries_are_kept() {
     let place = Place::new();
     let before = files(&place);
     let (hooks, servers) = (place.path("home/.cursor/hooks.json"), place.path("home/.cursor/mcp.json"));
@@ -353,14 +355,14 @@ fn what_the_user_added_to_our_entries_stays_when_it_is_installed_again() {
     assert!(before == files(&place), "{:?}", files(&place));
 }
 
-/// Another version wrote other things beside the call. Where they are as it left them, they are brought up to date.
+/// Another version may have written other values beside the call. They are updated if the user did not change them.
 #[test]
-fn what_another_version_installed_and_nobody_changed_is_brought_up_to_date() {
+fn unchanged_entries_of_another_version_are_updated() {
     for text in [None, Some("{\n  \"a\": 1\n}\n")] {
         let place = Place::new();
         let path = place.path("home/.claude/settings.json");
         if let Some(text) = text {
-            put(&place, "home/.claude/settings.json", text);
+            write_file(&place, "home/.claude/settings.json", text);
         }
         let before = files(&place);
         place.ok(["install", "claude"]);
@@ -377,7 +379,7 @@ fn what_another_version_installed_and_nobody_changed_is_brought_up_to_date() {
 }
 
 #[test]
-fn a_script_of_ours_that_the_user_changed_stays() {
+fn a_hook_script_that_the_user_changed_is_kept() {
     let place = Place::new();
     place.ok(["install", "cline"]);
     let path = place.path("home/.cline/hooks/PreToolUse");
@@ -389,9 +391,9 @@ fn a_script_of_ours_that_the_user_changed_stays() {
 }
 
 #[test]
-fn a_linked_file_stays_a_link() {
+fn a_symlinked_file_stays_a_symlink() {
     let place = Place::new();
-    put(&place, "home/dotfiles/claude.json", "{\n\t\"a\": 1\n}");
+    write_file(&place, "home/dotfiles/claude.json", "{\n\t\"a\": 1\n}");
     fs::create_dir(place.path("home/.claude")).unwrap();
     symlink("../dotfiles/claude.json", place.path("home/.claude/settings.json")).unwrap();
     let before = files(&place);
@@ -403,7 +405,7 @@ fn a_linked_file_stays_a_link() {
 }
 
 #[test]
-fn broken_files_are_refused_and_nothing_is_written() {
+fn invalid_files_are_refused_and_nothing_is_written() {
     let cases: [(&str, &str, &[u8]); 9] = [
         ("claude", "home/.claude/settings.json", b"{\"hooks\": {\"PreToolUse\": ["),
         ("claude", "home/.claude.json", b"{\"mcpServers\": {\"a\": 1,, }}"),
@@ -417,7 +419,7 @@ fn broken_files_are_refused_and_nothing_is_written() {
     ];
     for (agent, file, bytes) in cases {
         let place = Place::new();
-        put(&place, file, bytes);
+        write_file(&place, file, bytes);
         let before = files(&place);
         let run = place.run(["--json", "install", agent]);
         let (code, word, message) = run.error();
@@ -428,10 +430,10 @@ fn broken_files_are_refused_and_nothing_is_written() {
 }
 
 #[test]
-fn a_server_of_the_users_own_is_left_alone() {
+fn an_mcp_server_of_the_user_is_left_alone() {
     let place = Place::new();
     let own = r#"{"mcpServers": {"backtrail": {"command": "my-own", "args": []}}}"#;
-    let path = put(&place, "home/.claude.json", own);
+    let path = write_file(&place, "home/.claude.json", own);
     let answer = place.json(["install", "claude"]);
     assert!(answer["notes"].to_string().contains("which stays"), "{answer}");
     assert_eq!(fs::read_to_string(&path).unwrap(), own);
@@ -440,10 +442,10 @@ fn a_server_of_the_users_own_is_left_alone() {
 }
 
 #[test]
-fn a_failure_half_way_leaves_nothing() {
+fn a_failed_install_changes_nothing() {
     let place = Place::new();
-    put(&place, "home/.codex/hooks.json", "{}");
-    // The second file can't be written: its name is taken by a directory.
+    write_file(&place, "home/.codex/hooks.json", "{}");
+    // The second file can't be written: a directory has its name.
     fs::create_dir(place.path("home/.codex/config.toml")).unwrap();
     let before = files(&place);
     assert_eq!(place.run(["install", "codex"]).code, 1);
@@ -467,13 +469,13 @@ fn agents_are_listed_with_their_files() {
 }
 
 #[test]
-fn a_preview_shows_the_edit() {
+fn a_dry_run_shows_the_edit() {
     let place = Place::new();
     let before = files(&place);
     let text = place.ok(["install", "claude", "--dry-run"]);
     assert!(text.contains("would be created") && text.contains("hook claude"), "{text}");
     assert!(before == files(&place));
-    put(&place, "home/.claude/settings.json", "{\n\t\"a\": {\n\t\t\"b\": 1\n\t}\n}\n");
+    write_file(&place, "home/.claude/settings.json", "{\n\t\"a\": {\n\t\t\"b\": 1\n\t}\n}\n");
     let text = place.ok(["install", "claude", "--dry-run"]);
     assert!(text.contains("+\t\"hooks\": {") && !text.contains("\\t"), "{text}");
 }
@@ -505,9 +507,9 @@ fn installing_from_the_home_directory_takes_no_checkpoint_of_it() {
     assert!(!place.path("home/backtrail/stores").exists());
 }
 
-/// Several at once read the same receipts and wrote them back: what was not in the last one's was no longer known.
+/// Regression: concurrent runs overwrote each other's receipts, so that some were lost.
 #[test]
-fn several_at_once_lose_no_receipt() {
+fn concurrent_runs_lose_no_receipt() {
     let place = Place::saved();
     let agents = ["claude", "codex", "gemini", "qwen", "cursor", "copilot"];
     for words in ["install", "uninstall"] {
@@ -529,7 +531,7 @@ fn several_at_once_lose_no_receipt() {
 }
 
 #[test]
-fn another_installation_is_waited_for() {
+fn install_waits_for_the_lock() {
     let place = Place::saved();
     let held = fs::File::open(place.path("home/backtrail")).unwrap();
     rustix::fs::flock(&held, rustix::fs::FlockOperation::LockExclusive).unwrap();

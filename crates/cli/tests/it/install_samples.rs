@@ -1,6 +1,6 @@
-//! Configuration files as people have them: agent, file, text.
+//! Sample configuration files of agents.
 
-/// Each is installed into, and must be the same afterwards.
+/// Agent, path and text of each file. The text must be the same after an install and an uninstall.
 pub(crate) const SAMPLES: &[(&str, &str, &str)] = &[
     (
         "claude",

@@ -1,4 +1,4 @@
-//! What lies ready under `integrations/`: it says the same as `install` writes, and the skill runs.
+//! The files in `integrations/`: they have the entries that `install` writes, and the skill runs.
 
 use std::{
     fs,
@@ -37,12 +37,12 @@ fn plugins_have_the_hooks_that_install_writes() {
 }
 
 #[test]
-fn plugins_have_the_server_and_one_version() {
+fn plugins_have_the_mcp_server_and_the_version_of_the_program() {
     let server = serde_json::json!({ "command": "backtrail", "args": ["mcp"] });
     for file in ["claude-code/.mcp.json", "codex/.mcp.json", "gemini/gemini-extension.json"] {
         let mut found = json(directory().join(file))["mcpServers"]["backtrail"].clone();
         if file.starts_with("codex") {
-            // A server of Codex has only those variables that are named for it.
+            // Codex passes only the named variables to a server.
             let passed = found.as_object_mut().unwrap().remove("env_vars");
             assert_eq!(passed, Some(serde_json::json!(["BACKTRAIL_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME"])));
         }
@@ -103,9 +103,9 @@ async def main():
 asyncio.run(main())
 "#;
 
-/// Without a Python that is new enough there is nothing to run.
+/// Skipped without a recent version of Python.
 #[test]
-fn the_skill_takes_checkpoints_and_goes_back() {
+fn the_skill_saves_and_restores() {
     let version = Command::new("python3").args(["-c", "import sys; sys.exit(sys.version_info < (3, 10))"]).status();
     if !version.is_ok_and(|status| status.success()) {
         return;
@@ -119,7 +119,7 @@ fn the_skill_takes_checkpoints_and_goes_back() {
     let path = format!("{}:{}", program.display(), std::env::var("PATH").unwrap());
     let base = place.command(&place.path("ws"), [""; 0]);
     let mut python = Command::new("python3");
-    // Without what else is installed there: this is about the command.
+    // `-S` hides installed packages: the skill must work with the command alone.
     python.args(["-S", "-B", "-c", SKILL]).current_dir(place.path("ws")).env_clear();
     python.envs(base.get_envs().filter_map(|(name, value)| Some((name, value?))));
     python.env("PATH", path).env("PYTHONPATH", directory().join("skills/checkpoint-manager"));

@@ -1,8 +1,8 @@
-//! The built program, seen from outside: stdout, stderr and exit status of every command.
+//! Tests of the built program: stdout, stderr and exit status of every command.
 //!
-//! Expected text is rewritten with `SNAPSHOTS=overwrite cargo test -p backtrail-cli`; read what changed.
+//! `SNAPSHOTS=overwrite cargo test -p backtrail-cli` rewrites the expected text. Review the difference afterwards.
 
-#![expect(clippy::unwrap_used, reason = "a test may fail by it")]
+#![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 mod answers;
 mod bad_input;

@@ -1,4 +1,4 @@
-//! What the operations answer.
+//! The JSON answers of the operations.
 
 use serde::Serialize;
 
@@ -16,16 +16,16 @@ use crate::{
     },
 };
 
-/// What `save` answers.
+/// The JSON answer of `save`.
 #[derive(Debug, Clone, Serialize)]
 pub struct SavedJson {
-    /// Was one made? Otherwise the checkpoint is the one that the workspace stands on.
+    /// True if a checkpoint was created. Otherwise `checkpoint` is the one that the workspace stands on.
     pub created: bool,
     /// The checkpoint.
     pub checkpoint: CheckpointJson,
-    /// What was left out, ignored paths aside.
+    /// Paths that were skipped. Does not include ignored paths.
     pub skipped: Vec<SkippedJson>,
-    /// Paths that the checkpoint before it held, that are still on disk, and that are not captured any more.
+    /// Paths that the previous checkpoint held, that are still on disk, and that are not captured any more.
     pub dropped: Vec<SkippedJson>,
 }
 
@@ -40,16 +40,16 @@ impl From<&Saved> for SavedJson {
     }
 }
 
-/// What `step` answers.
+/// The JSON answer of `step`.
 #[derive(Debug, Clone, Serialize)]
 pub struct SteppedJson {
-    /// Its number in its session, from 1.
+    /// The number of the step in its session, from 1.
     pub step: u64,
-    /// Was a checkpoint taken?
+    /// True if a checkpoint was created.
     pub created: bool,
-    /// That checkpoint.
+    /// The created checkpoint; null if there is none.
     pub checkpoint: Option<CheckpointJson>,
-    /// Paths that the checkpoint before it held, that are still on disk, and that are not captured any more.
+    /// Paths that the previous checkpoint held, that are still on disk, and that are not captured any more.
     pub dropped: Vec<SkippedJson>,
 }
 
@@ -64,10 +64,10 @@ impl From<&Stepped> for SteppedJson {
     }
 }
 
-/// What `list` answers.
+/// The JSON answer of `list`.
 #[derive(Debug, Clone, Serialize)]
 pub struct TimelineJson {
-    /// Newest first.
+    /// The checkpoints, newest first.
     pub checkpoints: Vec<CheckpointJson>,
 }
 
@@ -77,14 +77,14 @@ impl From<&[Checkpoint]> for TimelineJson {
     }
 }
 
-/// What `show` answers.
+/// The JSON answer of `show`.
 #[derive(Debug, Clone, Serialize)]
 pub struct ShownJson {
     /// The checkpoint.
     pub checkpoint: CheckpointJson,
-    /// What changed against the one that it followed.
+    /// The changes against the previous checkpoint.
     pub changes: Vec<ChangeJson>,
-    /// What was done for it, where it is that of a prompt.
+    /// The changes that were made for a prompt; absent if this is not the checkpoint of a prompt.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub turn_changes: Option<Vec<ChangeJson>>,
 }
@@ -99,14 +99,14 @@ impl From<&Shown> for ShownJson {
     }
 }
 
-/// What `status` answers.
+/// The JSON answer of `status`.
 #[derive(Debug, Clone, Serialize)]
 pub struct StatusJson {
-    /// What it was compared with; null before the first checkpoint.
+    /// The checkpoint that the files were compared with; null before the first checkpoint.
     pub checkpoint: Option<CheckpointJson>,
-    /// What changed since.
+    /// The changes since that checkpoint.
     pub changes: Vec<ChangeJson>,
-    /// What the checkpoint holds and a new one would leave out; absent where there is nothing of the kind.
+    /// Paths that the checkpoint holds and that a new one would skip; absent if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub skipped: Vec<SkippedJson>,
 }
@@ -121,30 +121,29 @@ impl From<&Status> for StatusJson {
     }
 }
 
-/// What `diff` answers.
+/// The JSON answer of `diff`.
 #[derive(Debug, Clone, Serialize)]
 pub struct DiffJson {
-    /// The older side; null where nothing was saved yet.
+    /// The older side; null before the first checkpoint.
     pub from: Option<String>,
     /// The newer side; null for the files on disk.
     pub to: Option<String>,
-    /// What differs, in the order of the paths.
+    /// The changes, sorted by path.
     pub changes: Vec<ChangeJson>,
-    /// The paths that came.
+    /// The added paths.
     pub added_files: Vec<String>,
-    /// The paths that are other than before.
+    /// The paths that changed in content, type or mode.
     pub modified_files: Vec<String>,
-    /// The paths that went.
+    /// The deleted paths.
     pub deleted_files: Vec<String>,
-    /// A unified patch that `git apply` takes.
+    /// A unified patch that `git apply` accepts.
     pub patch: String,
-    /// What the older side holds and a checkpoint of the files on disk would leave out; absent where there is nothing of
-    /// the kind.
+    /// Paths that the older side holds and that a checkpoint of the files on disk would skip; absent if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub skipped: Vec<SkippedJson>,
 }
 
-/// Takes the difference whole: its patch may be long.
+/// Takes the diff by value, because its patch may be long.
 impl From<Diff> for DiffJson {
     fn from(diff: Diff) -> Self {
         let paths = |fits: fn(ChangeStatus) -> bool| {
@@ -164,38 +163,38 @@ impl From<Diff> for DiffJson {
     }
 }
 
-/// What `restore`, `rewind`, `undo` and `redo` answer.
+/// The JSON answer of `restore`, `rewind`, `undo` and `redo`.
 #[derive(Debug, Clone, Serialize)]
 pub struct RestoreJson {
-    /// The hash of the plan; null where there was nothing to take back.
+    /// The hash of the plan; null if there was nothing to take back.
     pub plan: Option<String>,
-    /// What happened to the workspace, or would.
+    /// The changes that the restore made to the workspace, or would make.
     pub changes: Vec<ChangeJson>,
-    /// Was it done?
+    /// True if the restore was carried out; false for a plan.
     pub applied: bool,
-    /// What the workspace was before; null where nothing had to change.
+    /// The safety checkpoint; null if nothing had to change.
     pub safety: Option<String>,
-    /// What stood in the way, or changed meanwhile.
+    /// Paths that were not restored, because something was in the way or another process changed them meanwhile.
     pub conflicts: Vec<ConflictJson>,
-    /// What should go, and stays, or would; absent where there is nothing of the kind. It keeps nobody from restoring.
-    /// After a restore, only what is git's own is here, and the rest is with the conflicts.
+    /// Paths that should be removed but stay, or would stay; absent if there are none. They do not prevent the restore.
+    /// After a restore, only git's own files are listed here. All other such paths are in `conflicts`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub stays: Vec<ConflictJson>,
-    /// Paths on disk that could not be captured by the time of the checkpoint, and are left as they are; absent if there
-    /// are none.
+    /// Paths on disk that the checkpoint could not capture, and that are left unchanged; absent if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub not_restored: Vec<SkippedJson>,
-    /// Where the user's repository stands after it was to be moved; null where it was left alone.
+    /// The position that the user's repository has after the restore, or would have; null if the restore is not to move
+    /// it.
     pub git: Option<MovedJson>,
 }
 
-/// Where the user's repository stands, or would.
+/// The position of the user's repository after a restore.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Moved"))]
 pub struct MovedJson {
     /// The commit.
     pub commit: Option<String>,
-    /// The branch; null where HEAD is detached.
+    /// The branch; null if HEAD is detached.
     pub branch: Option<String>,
 }
 
@@ -206,7 +205,7 @@ impl From<&GitState> for MovedJson {
 }
 
 impl RestoreJson {
-    /// There was nothing to take back.
+    /// Returns the answer for an undo or redo without a restore to take back.
     pub fn nothing() -> Self {
         Self {
             plan: None,
@@ -222,7 +221,7 @@ impl RestoreJson {
 }
 
 impl RestoreJson {
-    /// Adds the paths that the checkpoint could not hold.
+    /// Adds the paths that the checkpoint could not capture.
     pub fn without(self, dropped: &[Dropped]) -> Self {
         let skipped = |dropped: &Dropped| Skipped { path: dropped.path.clone(), reason: dropped.reason };
         let not_restored = dropped.iter().map(|dropped| SkippedJson::from(&skipped(dropped))).collect();
@@ -260,15 +259,16 @@ impl From<&RestorePlan> for RestoreJson {
     }
 }
 
-/// `Conflict`: something that a restore did not do, and why.
+/// `Conflict`: a path that a restore left alone, and the reason.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Conflict"))]
 pub struct ConflictJson {
-    /// Relative to the workspace.
+    /// The path, relative to the workspace.
     pub path: String,
-    /// In words.
+    /// The reason, as text.
     pub reason: String,
-    /// The bytes that somebody else had written there, as a blob of the store.
+    /// The blob in the store that keeps the bytes that another process wrote there during the restore, or the content
+    /// from before an interrupted restore; null if there is none.
     pub kept: Option<String>,
 }
 
@@ -282,17 +282,17 @@ impl From<&Conflict> for ConflictJson {
     }
 }
 
-/// What `history` answers.
+/// The JSON answer of `history`.
 #[derive(Debug, Clone, Serialize)]
 pub struct HistoryJson {
-    /// Relative to the workspace.
+    /// The path, relative to the workspace.
     pub path: String,
-    /// Newest first.
+    /// The versions, newest first.
     pub versions: Vec<VersionJson>,
 }
 
 impl HistoryJson {
-    /// The versions of a path.
+    /// Returns the answer for the versions of a path.
     pub fn new(path: &WorkspacePath, versions: &[Version]) -> Self {
         Self { path: path.to_text().into_owned(), versions: versions.iter().map(VersionJson::from).collect() }
     }
@@ -302,19 +302,19 @@ impl HistoryJson {
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Version"))]
 pub struct VersionJson {
-    /// The checkpoint that has it first.
+    /// The first checkpoint that has this version.
     pub checkpoint: String,
-    /// What happened to the path there.
+    /// The change to the path in that checkpoint.
     pub status: ChangeStatus,
-    /// How many bytes it has; null where it is gone or a directory.
+    /// The size in bytes; null if the path was deleted or is a directory.
     pub bytes: Option<u64>,
-    /// Lines that came.
+    /// The number of inserted lines.
     pub insertions: u64,
-    /// Lines that went.
+    /// The number of deleted lines.
     pub deletions: u64,
-    /// Are the bytes no text?
+    /// True if the content is not text.
     pub binary: bool,
-    /// Is it that of a safety checkpoint, taken of unsaved work before a restore?
+    /// True if the checkpoint is a safety checkpoint, which a restore took of unsaved work.
     pub safety: bool,
 }
 

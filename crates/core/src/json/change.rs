@@ -1,25 +1,25 @@
-//! `Change`, and what was left out.
+//! `Change` and `Skipped`.
 
 use base64::{Engine, prelude::BASE64_STANDARD};
 use serde::Serialize;
 
 use crate::model::{Change, ChangeStatus, Skipped};
 
-/// `Change`: a path that differs, and how.
+/// `Change`: a path that differs, and the kind of change.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Change"))]
 pub struct ChangeJson {
-    /// Relative to the workspace; a directory ends in `/`.
+    /// The path, relative to the workspace. A directory ends in `/`.
     pub path: String,
-    /// How it differs.
+    /// The kind of change.
     pub status: ChangeStatus,
-    /// Lines that came.
+    /// The number of inserted lines.
     pub insertions: u64,
-    /// Lines that went.
+    /// The number of deleted lines.
     pub deletions: u64,
-    /// Are the bytes no text?
+    /// True if the content is not text.
     pub binary: bool,
-    /// The exact bytes of a path that is not UTF-8.
+    /// The exact bytes of a path that is not UTF-8; absent for other paths.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path_base64: Option<String>,
 }
@@ -37,7 +37,7 @@ impl From<&Change> for ChangeJson {
     }
 }
 
-/// The bytes of a path whose text does not tell them.
+/// Returns the exact bytes of a path that is not UTF-8. Returns `None` for other paths.
 fn exact_path(change: &Change) -> Option<String> {
     if change.path.to_utf8().is_some() {
         return None;
@@ -49,13 +49,13 @@ fn exact_path(change: &Change) -> Option<String> {
     Some(BASE64_STANDARD.encode(bytes))
 }
 
-/// A path that was left out, and why.
+/// A path that was skipped, and the reason.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Skipped"))]
 pub struct SkippedJson {
-    /// Relative to the workspace.
+    /// The path, relative to the workspace.
     pub path: String,
-    /// In words.
+    /// The reason, as text.
     pub reason: String,
 }
 

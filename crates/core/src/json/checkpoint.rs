@@ -6,37 +6,37 @@ use serde_json::{Map, Value};
 
 use crate::model::{Checkpoint, FeatureState, GitState, Kind, WorkspacePath};
 
-/// `Checkpoint`: a snapshot of the workspace with what was said about it.
+/// `Checkpoint`: a snapshot of the workspace with its record.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Checkpoint"))]
 pub struct CheckpointJson {
-    /// Forty hexadecimal digits.
+    /// The id, forty hexadecimal digits.
     pub id: String,
-    /// The first digits of the id, as people see them.
+    /// The first digits of the id, as messages show them.
     pub short_id: String,
-    /// A name that it can be addressed by.
+    /// A name by which the checkpoint can be found.
     pub name: Option<String>,
-    /// What it is, in the words of whoever took it.
+    /// The message that the user or the agent gave, or one that was made of the changed paths.
     pub message: String,
-    /// More about it.
+    /// A longer description.
     pub description: Option<String>,
-    /// Why it was taken, which decides how long it is kept.
+    /// The reason for the checkpoint. It determines how long the checkpoint is kept.
     pub kind: Kind,
-    /// RFC 3339, in UTC, to the millisecond.
+    /// The time, as RFC 3339 in UTC, with milliseconds.
     pub timestamp: String,
-    /// The checkpoint that the workspace stood on.
+    /// The checkpoint that the workspace stood on when this one was taken; null for the first.
     pub parent: Option<String>,
     /// The paths that differ from the parent.
     pub files_changed: Vec<String>,
-    /// Lines that came against the parent.
+    /// The number of inserted lines against the parent.
     pub insertions: u64,
-    /// Lines that went against the parent.
+    /// The number of deleted lines against the parent.
     pub deletions: u64,
-    /// The agent's step.
+    /// The number of the agent's step.
     pub step: Option<u64>,
-    /// The agent's session.
+    /// The id of the agent's session.
     pub session: Option<String>,
-    /// The agent.
+    /// The name of the agent.
     pub agent: Option<String>,
     /// The number of the prompt in its session.
     pub turn: Option<u64>,
@@ -44,19 +44,19 @@ pub struct CheckpointJson {
     pub prompt: Option<String>,
     /// The tool that was about to run, or had run.
     pub tool: Option<String>,
-    /// Where the user's own repository stood.
+    /// The position of the user's repository.
     pub git: Option<GitJson>,
-    /// What the feature list said.
+    /// The content of the feature list.
     pub feature_state: Option<FeatureStateJson>,
-    /// What the agent said about its session.
+    /// Facts that the agent gave about its session.
     pub context: Option<ContextJson>,
-    /// What is kept beside the files.
+    /// Data that is kept beside the files.
     pub attachments: Vec<AttachmentJson>,
-    /// Free words of whoever took it.
+    /// Key-value pairs that the user or the agent added.
     pub metadata: Map<String, Value>,
-    /// Is it kept from retention?
+    /// True if the checkpoint is pinned: retention must keep it.
     pub pinned: bool,
-    /// Does it hold everything that should be in it?
+    /// True if every path that belongs in the checkpoint could be read.
     pub complete: bool,
     /// The number of paths that its parent held, that were still on disk, and that it could not capture.
     pub dropped: u64,
@@ -104,15 +104,15 @@ impl From<&Checkpoint> for CheckpointJson {
     }
 }
 
-/// Where the user's own repository stood.
+/// The position of the user's repository.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "GitState"))]
 pub struct GitJson {
-    /// The commit that was checked out; null before the first.
+    /// The commit that was checked out; null before the first commit.
     pub commit: Option<String>,
-    /// The branch; null where HEAD is detached.
+    /// The branch; null if HEAD is detached.
     pub branch: Option<String>,
-    /// Tracked files that differ from the index, and paths that are staged; the first thousand.
+    /// Tracked files that differ from the index, and staged paths, up to a thousand.
     pub dirty_files: Vec<String>,
 }
 
@@ -122,13 +122,13 @@ impl From<&GitState> for GitJson {
     }
 }
 
-/// What a feature list said.
+/// The content of a feature list.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "FeatureState"))]
 pub struct FeatureStateJson {
-    /// The feature under work.
+    /// The feature that is being worked on.
     pub current: Option<String>,
-    /// Those that are done.
+    /// The completed features.
     pub completed: Vec<String>,
 }
 
@@ -138,27 +138,27 @@ impl From<&FeatureState> for FeatureStateJson {
     }
 }
 
-/// What an agent said about its session.
+/// Facts that an agent gave about its session.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "SessionContext"))]
 pub struct ContextJson {
-    /// Which session this is.
+    /// The number of the session.
     pub session_number: Option<u64>,
-    /// Tokens used so far.
+    /// The number of tokens used so far.
     pub token_usage: Option<u64>,
 }
 
-/// Something that is kept beside the files.
+/// Data that is kept beside the files under a name.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Attachment"))]
 pub struct AttachmentJson {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// How many bytes it has.
+    /// The size in bytes.
     pub bytes: u64,
 }
 
-/// RFC 3339 in UTC, always to the millisecond.
+/// Formats a time as RFC 3339 in UTC, always with milliseconds.
 pub fn timestamp(time: Timestamp) -> String {
     format!("{time:.3}")
 }

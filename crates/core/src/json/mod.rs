@@ -1,6 +1,6 @@
-//! The answers for programs, key by key as `docs/json.md` writes them down.
+//! The JSON answers for programs, with the keys that `docs/json.md` defines.
 //!
-//! Every front end that speaks JSON shares these shapes. Printing them is left to whoever asked.
+//! All front ends share these types. The caller prints them.
 
 mod answers;
 mod change;

@@ -1,6 +1,6 @@
-//! Texts that are too long to be told whole.
+//! Truncates long texts.
 
-/// The longest start of a text with at most so many bytes and no character cut in two.
+/// Returns the longest start of a text with at most `max_bytes` bytes that splits no character.
 pub fn start_of(text: &str, max_bytes: usize) -> &str {
     let end = (0..=max_bytes.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
     &text[..end.unwrap_or(0)]

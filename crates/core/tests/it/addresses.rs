@@ -1,4 +1,4 @@
-//! The words that name a checkpoint.
+//! Addresses of checkpoints, such as `@~2`, `step:7` and `ago:10m`.
 
 use backtrail::{Checkpoint, CheckpointId, Error, ErrorCode, Kind, SaveRequest};
 use backtrail_testkit::TestWorkspace;
@@ -18,7 +18,7 @@ fn save(ws: &TestWorkspace, number: usize, request: SaveRequest) -> Checkpoint {
 }
 
 #[test]
-fn places_counted_from_where_the_workspace_stands() {
+fn relative_addresses_count_back_from_the_current_checkpoint() {
     let ws = TestWorkspace::new();
     let ids: Vec<CheckpointId> = (0..4).map(|number| save(&ws, number, SaveRequest::default()).id).collect();
     for (word, expected) in [
@@ -42,9 +42,9 @@ fn places_counted_from_where_the_workspace_stands() {
     assert!(matches!(resolve(&ws, &first), Err(Error::NoEarlierCheckpoint { .. })));
 }
 
-/// Who saw 10:40 on a clock means that minute, not its first millisecond.
+/// A user who reads 10:40 on a clock means that whole minute, not its first millisecond.
 #[test]
-fn a_clock_time_means_all_of_its_minute() {
+fn a_clock_time_means_its_whole_minute() {
     let ws = TestWorkspace::new();
     let at = |number: usize, time: &str| {
         ws.write("a", format!("{number}"));
@@ -69,11 +69,11 @@ fn a_clock_time_means_all_of_its_minute() {
         assert_eq!(ws.open().resolve(word, &now).unwrap(), expected, "{word}");
     }
     assert!(ws.open().resolve("at:10:39", &now).is_err());
-    assert!(ws.open().resolve("at:2026-11-14T23:00", &now).is_err(), "the day counts, too");
+    assert!(ws.open().resolve("at:2026-11-14T23:00", &now).is_err(), "no checkpoint is that old");
 }
 
 #[test]
-fn steps_and_names_mean_the_newest() {
+fn a_step_or_name_means_its_newest_checkpoint() {
     let ws = TestWorkspace::new();
     let step = |number| SaveRequest { step: Some(number), kind: Some(Kind::Step), ..Default::default() };
     let named = |name: &str| SaveRequest { name: Some(name.into()), ..Default::default() };
@@ -85,7 +85,7 @@ fn steps_and_names_mean_the_newest() {
     save(&ws, 5, SaveRequest::default());
     assert_eq!(resolve(&ws, "step:7").unwrap(), newer.id);
     assert_eq!(resolve(&ws, "stable").unwrap(), stable.id);
-    assert_eq!(resolve(&ws, "deadbeef").unwrap(), hexadecimal.id, "a name comes before the start of an id");
+    assert_eq!(resolve(&ws, "deadbeef").unwrap(), hexadecimal.id, "a name wins over an id prefix");
     match resolve(&ws, "stabel").unwrap_err() {
         Error::UnknownCheckpoint { nearest, .. } => assert_eq!(nearest.as_deref(), Some("stable")),
         other => panic!("{other}"),
@@ -93,20 +93,20 @@ fn steps_and_names_mean_the_newest() {
 }
 
 #[test]
-fn ids_and_their_starts() {
+fn ids_and_unique_id_prefixes_are_resolved() {
     let ws = TestWorkspace::new();
     let ids: Vec<CheckpointId> = (0..40).map(|number| save(&ws, number, SaveRequest::default()).id).collect();
     for id in &ids {
         let text = id.to_string();
         assert_eq!(resolve(&ws, &text).unwrap(), *id);
         for length in [4, 7, 12, 39] {
-            let start = &text[..length];
-            let fitting: Vec<_> = ids.iter().filter(|other| other.to_string().starts_with(start)).collect();
-            match resolve(&ws, start) {
-                Ok(found) => assert_eq!((found, fitting.len()), (*id, 1), "{start}"),
+            let prefix = &text[..length];
+            let matching: Vec<_> = ids.iter().filter(|other| other.to_string().starts_with(prefix)).collect();
+            match resolve(&ws, prefix) {
+                Ok(found) => assert_eq!((found, matching.len()), (*id, 1), "{prefix}"),
                 Err(error) => {
-                    assert_eq!(error.code(), ErrorCode::AmbiguousCheckpoint, "{start}");
-                    assert!(fitting.len() > 1, "{start}");
+                    assert_eq!(error.code(), ErrorCode::AmbiguousCheckpoint, "{prefix}");
+                    assert!(matching.len() > 1, "{prefix}");
                 }
             }
         }
@@ -116,14 +116,14 @@ fn ids_and_their_starts() {
 }
 
 #[test]
-fn moments() {
+fn a_time_means_the_newest_checkpoint_up_to_then() {
     let ws = TestWorkspace::new();
     let first = save(&ws, 0, SaveRequest::default());
     let second = save(&ws, 1, SaveRequest::default());
     let workspace = ws.open();
     let later = zoned(second.time + jiff::SignedDuration::from_secs(600));
     let at = |word: &str| workspace.resolve(word, &later);
-    assert_eq!(at("ago:10m").unwrap(), second.id, "taken at that very moment");
+    assert_eq!(at("ago:10m").unwrap(), second.id, "the checkpoint was taken at exactly that time");
     assert_eq!(at("ago:5m").unwrap(), second.id);
     assert_eq!(at("ago:10m1s").unwrap(), first.id);
     assert!(at("ago:1d").is_err());
@@ -136,7 +136,7 @@ fn moments() {
 }
 
 #[test]
-fn names_that_would_be_read_as_something_else_are_refused() {
+fn names_that_could_be_read_as_an_address_or_an_option_are_refused() {
     let ws = TestWorkspace::new();
     ws.write("a", "1");
     for name in ["", "latest", "@", "@~2", "step:1", "before:x", "ago:5m", "at:12:00", "-f"] {
@@ -144,11 +144,11 @@ fn names_that_would_be_read_as_something_else_are_refused() {
         let error = ws.open().save(&request, ws.now()).unwrap_err();
         assert!(matches!(error, Error::InvalidName { .. }), "{name:?}: {error}");
     }
-    assert!(!ws.stores().exists(), "a refused save makes no store");
+    assert!(!ws.stores().exists(), "a refused save creates no store");
 }
 
 #[test]
-fn before_the_first_save_no_word_names_anything() {
+fn no_address_is_valid_before_the_first_save() {
     let ws = TestWorkspace::new();
     for word in ["@", "latest", "x", "before:@", "ago:1s"] {
         assert_eq!(resolve(&ws, word).unwrap_err().code(), ErrorCode::UnknownCheckpoint, "{word}");

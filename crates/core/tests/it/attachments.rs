@@ -1,4 +1,4 @@
-//! Bytes kept beside the files: they come back exactly, and one that grows costs what it grew by.
+//! Attachments: they are read back byte for byte, and one that grows costs only its growth.
 
 use backtrail::{Checkpoint, SaveRequest};
 use backtrail_testkit::{Random, TestWorkspace};
@@ -24,31 +24,31 @@ fn store_bytes(ws: &TestWorkspace) -> u64 {
 }
 
 #[test]
-fn one_that_grows_costs_what_it_grew_by() {
+fn a_growing_attachment_costs_only_its_growth() {
     let ws = TestWorkspace::new();
     ws.write("file", "1\n");
     let mut random = Random::new(7);
     let mut bytes = random.bytes(5 << 20);
     attach(&ws, "s", &bytes);
     let before = store_bytes(&ws);
-    let mut held = Vec::new();
+    let mut saved = Vec::new();
     let mut grown = 0;
     for _ in 0..12 {
         let tail = random.bytes(20_000);
         grown += tail.len() as u64;
         bytes.extend(tail);
-        held.push((attach(&ws, "s", &bytes).id, bytes.clone()));
+        saved.push((attach(&ws, "s", &bytes).id, bytes.clone()));
     }
     let cost = store_bytes(&ws) - before;
-    assert!(cost < 2 * grown, "{grown} bytes more cost {cost}");
-    for (id, bytes) in held {
+    assert!(cost < 2 * grown, "{grown} new bytes cost {cost} bytes");
+    for (id, bytes) in saved {
         assert!(ws.open().attachment(&id, "conversation").unwrap() == bytes);
     }
     ws.assert_store_is_sound();
 }
 
 #[test]
-fn two_sessions_in_turn_do_not_write_each_others_bytes_again() {
+fn alternating_sessions_do_not_store_unchanged_bytes_again() {
     let ws = TestWorkspace::new();
     ws.write("file", "1\n");
     let mut random = Random::new(8);
@@ -68,12 +68,12 @@ fn two_sessions_in_turn_do_not_write_each_others_bytes_again() {
 }
 
 #[test]
-fn one_that_is_cut_edited_or_replaced_comes_back_exactly() {
+fn a_truncated_edited_or_replaced_attachment_is_read_back_exactly() {
     let ws = TestWorkspace::new();
     ws.write("file", "1\n");
     let mut random = Random::new(9);
     let mut bytes = random.bytes(100_000);
-    let mut held = Vec::new();
+    let mut saved = Vec::new();
     for round in 0..60 {
         match random.below(6) {
             0 => bytes.truncate(random.below(bytes.len() + 1)),
@@ -87,9 +87,9 @@ fn one_that_is_cut_edited_or_replaced_comes_back_exactly() {
                 bytes.extend(random.bytes(length));
             }
         }
-        held.push((round, attach(&ws, "s", &bytes).id, bytes.clone()));
+        saved.push((round, attach(&ws, "s", &bytes).id, bytes.clone()));
     }
-    for (round, id, bytes) in held {
+    for (round, id, bytes) in saved {
         assert!(ws.open().attachment(&id, "conversation").unwrap() == bytes, "round {round}");
     }
     ws.assert_store_is_sound();

@@ -1,4 +1,4 @@
-//! What a save holds is what is on disk.
+//! A save captures exactly the files on disk.
 
 use backtrail::{ErrorCode, ListFilter, SaveRequest};
 use backtrail_testkit::{Found, TestWorkspace};
@@ -30,7 +30,7 @@ fn git_reads_exactly_what_is_on_disk() {
 }
 
 #[test]
-fn an_unchanged_workspace_makes_no_checkpoint() {
+fn a_save_without_changes_creates_no_checkpoint() {
     let ws = TestWorkspace::new();
     ws.write("a", "1\n");
     let first = ws.save();
@@ -40,11 +40,11 @@ fn an_unchanged_workspace_makes_no_checkpoint() {
 }
 
 #[test]
-fn whoever_wants_changes_alone_gets_no_checkpoint_without_one() {
+fn if_changed_creates_a_checkpoint_only_if_something_changed() {
     let ws = TestWorkspace::new();
     let request = SaveRequest { step: Some(1), name: Some("one".into()), if_changed: true, ..SaveRequest::default() };
     let first = ws.save_with(&request);
-    assert!(first.created, "there was none at all");
+    assert!(first.created, "there was no checkpoint before");
     let again = SaveRequest { step: Some(2), name: Some("two".into()), ..request.clone() };
     let nothing = ws.save_with(&again);
     assert_eq!((nothing.created, nothing.checkpoint.id), (false, first.checkpoint.id));

@@ -1,4 +1,4 @@
-//! Several processes and threads on one workspace: nobody loses anything, readers wait for nobody.
+//! Several processes and threads on one workspace: no checkpoint is lost, and readers never wait.
 
 use std::{
     collections::BTreeSet,
@@ -28,9 +28,9 @@ fn save_own_file(workspace: &Workspace, name: &str, number: usize) -> backtrail:
     workspace.save(&request, now).unwrap().checkpoint.id
 }
 
-/// What a process of [`processes_that_save_at_once_lose_nothing`] does; nothing by itself.
+/// The body of the child processes of [`concurrent_processes_lose_no_checkpoint`]. Does nothing as a test of its own.
 #[test]
-fn a_process_of_its_own() {
+fn saving_child() {
     let Some(root) = std::env::var_os(ROOT) else { return };
     let stores = std::env::var_os(STORES).unwrap();
     let name = std::env::var(NUMBER).unwrap();
@@ -41,11 +41,11 @@ fn a_process_of_its_own() {
 }
 
 #[test]
-fn processes_that_save_at_once_lose_nothing() {
+fn concurrent_processes_lose_no_checkpoint() {
     let ws = TestWorkspace::new();
     let start = |number: usize| -> Child {
         Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "concurrency::a_process_of_its_own"])
+            .args(["--exact", "concurrency::saving_child"])
             .env(ROOT, ws.root())
             .env(STORES, ws.stores())
             .env(NUMBER, format!("p{number}"))
@@ -59,11 +59,11 @@ fn processes_that_save_at_once_lose_nothing() {
         let output = child.wait_with_output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
     }
-    assert_all_there(&ws, (0..4).map(|number| format!("p{number}")).collect());
+    assert_every_save_is_listed(&ws, (0..4).map(|number| format!("p{number}")).collect());
 }
 
 #[test]
-fn threads_that_save_at_once_lose_nothing() {
+fn concurrent_threads_lose_no_checkpoint() {
     let ws = TestWorkspace::new();
     let (root, stores) = (ws.root(), ws.stores());
     std::thread::scope(|scope| {
@@ -77,12 +77,12 @@ fn threads_that_save_at_once_lose_nothing() {
             });
         }
     });
-    assert_all_there(&ws, (0..4).map(|number| format!("t{number}")).collect());
+    assert_every_save_is_listed(&ws, (0..4).map(|number| format!("t{number}")).collect());
 }
 
-/// Every save is on the timeline, each in a place of its own, and holds the file that it was made for.
+/// Checks that every save is on the timeline, with its own sequence number and the file that it was made for.
 #[track_caller]
-fn assert_all_there(ws: &TestWorkspace, names: Vec<String>) {
+fn assert_every_save_is_listed(ws: &TestWorkspace, names: Vec<String>) {
     let list = ws.open().list(&ListFilter::default()).unwrap();
     let messages: BTreeSet<String> = list.iter().map(|checkpoint| checkpoint.message.clone()).collect();
     let expected: BTreeSet<String> =
@@ -90,9 +90,9 @@ fn assert_all_there(ws: &TestWorkspace, names: Vec<String>) {
     assert_eq!(messages, expected);
     assert_eq!(list.len(), expected.len());
     let sequences: BTreeSet<u64> = list.iter().map(|checkpoint| checkpoint.sequence).collect();
-    assert_eq!(sequences.len(), list.len(), "two checkpoints have one place");
+    assert_eq!(sequences.len(), list.len(), "two checkpoints have the same sequence number");
     for pair in list.windows(2) {
-        assert_eq!(pair[0].parent, Some(pair[1].id), "each follows the one before it");
+        assert_eq!(pair[0].parent, Some(pair[1].id), "the parent is not the previous checkpoint");
     }
     for checkpoint in &list {
         let (name, _) = checkpoint.message.split_once(' ').unwrap();
@@ -104,7 +104,7 @@ fn assert_all_there(ws: &TestWorkspace, names: Vec<String>) {
 }
 
 #[test]
-fn readers_are_never_disturbed_by_a_writer() {
+fn readers_see_a_consistent_store_during_saves() {
     let ws = TestWorkspace::new();
     ws.write("a", "0");
     let first = ws.save().id;
@@ -127,7 +127,7 @@ fn readers_are_never_disturbed_by_a_writer() {
             }
         });
         let workspace = open(root.clone(), stores.clone(), Duration::from_secs(60));
-        // Enough that packs are merged and refs are packed under the reader's hands.
+        // Enough saves that packs are merged and refs are packed while the reader works.
         for number in 1..110 {
             save_own_file(&workspace, "a", number);
             if reader.is_finished() {
@@ -141,7 +141,7 @@ fn readers_are_never_disturbed_by_a_writer() {
 }
 
 #[test]
-fn a_save_survives_files_that_come_and_go_under_its_hands() {
+fn a_save_succeeds_while_files_appear_and_vanish() {
     let ws = TestWorkspace::new();
     ws.write("steady", "1\n");
     for number in 0..60 {
@@ -174,12 +174,12 @@ fn a_save_survives_files_that_come_and_go_under_its_hands() {
         }
     });
     let settled = ws.save_with(&SaveRequest::default()).checkpoint;
-    assert_eq!(ws.paths_in_store(&settled.id).len(), 61, "when all is quiet, everything is held");
+    assert_eq!(ws.paths_in_store(&settled.id).len(), 61, "a save captures every file once the writes have stopped");
     ws.assert_store_is_sound();
 }
 
 #[test]
-fn a_lock_that_is_held_is_waited_for_and_never_stolen() {
+fn a_held_lock_is_waited_for_and_never_stolen() {
     let ws = TestWorkspace::new();
     ws.write("a", "1");
     ws.save();
@@ -195,7 +195,7 @@ fn a_lock_that_is_held_is_waited_for_and_never_stolen() {
 }
 
 #[test]
-fn two_workspaces_of_one_repository_have_histories_of_their_own() {
+fn each_worktree_of_a_repository_has_its_own_history() {
     let ws = TestWorkspace::new();
     ws.write("a", "1");
     ws.git_init();
@@ -211,9 +211,9 @@ fn two_workspaces_of_one_repository_have_histories_of_their_own() {
     assert_ne!(other.store_directory(), ws.store());
 }
 
-/// A store that is removed while a save is about to lock it is made again.
+/// Another process removes the store right before the save locks it.
 #[test]
-fn a_save_beside_somebody_who_forgets_the_store_begins_anew() {
+fn a_save_recreates_a_store_that_another_process_removes() {
     let ws = TestWorkspace::new();
     let workspace = open(ws.root(), ws.stores(), Duration::from_secs(60));
     ws.write("a", "1");
@@ -221,7 +221,7 @@ fn a_save_beside_somebody_who_forgets_the_store_begins_anew() {
     let failed: Vec<String> = std::thread::scope(|scope| {
         scope.spawn(|| {
             while !is_done.load(Ordering::Relaxed) {
-                // There may be nothing to forget, or somebody at work in it.
+                // Fails if there is no store, or if a save is using it.
                 backtrail::forget(workspace.store_directory(), None, Duration::from_secs(60)).ok();
             }
         });
@@ -237,7 +237,7 @@ fn a_save_beside_somebody_who_forgets_the_store_begins_anew() {
 }
 
 #[test]
-fn a_store_that_several_make_at_once_is_made_once() {
+fn concurrent_inits_create_the_store_once() {
     for _ in 0..25 {
         let ws = TestWorkspace::new();
         let barrier = std::sync::Barrier::new(4);

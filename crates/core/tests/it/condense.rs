@@ -1,4 +1,4 @@
-//! `prune` makes the store small: versions of a file are told by one another, and every byte still comes back.
+//! `prune` makes the store small: it stores versions of a file as deltas, and every byte can still be restored.
 
 use backtrail::{CheckpointId, RestoreRequest};
 use backtrail_testkit::{Manifest, TestWorkspace};
@@ -9,7 +9,7 @@ fn text(seed: usize, lines: usize) -> String {
     (0..lines).map(|line| format!("{} {line} {}\n", seed * 7919 % 104_729, (seed + line) * 31 % 997)).collect()
 }
 
-/// Bytes that no compressor makes shorter.
+/// Returns bytes that don't compress.
 fn noise(seed: u64, length: usize) -> Vec<u8> {
     let mut state = seed;
     let mut next = || {
@@ -19,8 +19,8 @@ fn noise(seed: u64, length: usize) -> Vec<u8> {
     (0..length).map(|_| next()).collect()
 }
 
-/// Many versions of a few files, one of them large; what the tree was at each.
-fn versions(ws: &TestWorkspace) -> Vec<(CheckpointId, Manifest)> {
+/// Saves many versions of a few files, one of them large. Returns each checkpoint with its tree.
+fn save_versions(ws: &TestWorkspace) -> Vec<(CheckpointId, Manifest)> {
     ws.write("large.bin", noise(7, 5 << 20));
     ws.write("run.sh", "#!/bin/sh\n");
     ws.chmod("run.sh", 0o755);
@@ -38,62 +38,62 @@ fn versions(ws: &TestWorkspace) -> Vec<(CheckpointId, Manifest)> {
     known
 }
 
-fn deltas(ws: &TestWorkspace) -> usize {
+fn count_deltas(ws: &TestWorkspace) -> usize {
     let [pack] = ws.packs().try_into().expect("one pack");
     let listed = ws.store_git(&["verify-pack", "-v", pack.to_str().unwrap()]);
-    // Deltas are listed with their depth and their base.
+    // Git lists a delta with two more fields: its depth and its base.
     String::from_utf8(listed).unwrap().lines().filter(|line| line.split_whitespace().count() == 7).count()
 }
 
 #[track_caller]
-fn assert_all_come_back(ws: &TestWorkspace, known: &[(CheckpointId, Manifest)]) {
+fn assert_all_restorable(ws: &TestWorkspace, known: &[(CheckpointId, Manifest)]) {
     for (id, manifest) in known {
         ws.open().restore(&RestoreRequest::whole(*id), ws.now()).unwrap();
-        ws.manifest().assert_same(manifest, "the tree");
+        ws.manifest().assert_same(manifest, "the restored tree");
     }
 }
 
 #[test]
-fn prune_makes_one_small_pack_that_holds_everything() {
+fn prune_writes_one_small_pack_with_every_object() {
     let ws = TestWorkspace::new();
-    let known = versions(&ws);
+    let known = save_versions(&ws);
     let pruned = ws.open().prune(ws.now()).unwrap();
     assert_eq!(pruned.deleted, []);
-    assert!(deltas(&ws) > VERSIONS * 4, "{}", deltas(&ws));
+    assert!(count_deltas(&ws) > VERSIONS * 4, "{}", count_deltas(&ws));
     let large = 5 << 20;
     let (before, after) = (pruned.bytes_before - large, pruned.bytes_after - large);
     assert!(after * 2 < before, "{before} to {after}");
     ws.assert_store_is_sound();
     assert!(ws.open().verify().unwrap().damaged.is_empty());
-    assert_all_come_back(&ws, &known);
+    assert_all_restorable(&ws, &known);
 }
 
 #[test]
-fn a_condensed_store_goes_on_like_any_other() {
+fn a_condensed_store_can_be_written_and_pruned_again() {
     let ws = TestWorkspace::new();
-    let mut known = versions(&ws);
+    let mut known = save_versions(&ws);
     ws.open().prune(ws.now()).unwrap();
     let first = ws.packs();
     ws.open().prune(ws.now()).unwrap();
-    assert_eq!(ws.packs(), first, "nothing to do the second time");
+    assert_eq!(ws.packs(), first, "the second prune had nothing to do");
 
     ws.write("src/deep/0.txt", text(99, 300));
     known.push((ws.save().id, ws.manifest()));
     let gone: Vec<CheckpointId> = known.drain(..VERSIONS / 2).map(|(id, _)| id).collect();
     ws.open().delete(&gone, false, ws.now()).unwrap();
     ws.assert_store_is_sound();
-    assert_all_come_back(&ws, &known);
+    assert_all_restorable(&ws, &known);
 
     ws.open().prune(ws.now()).unwrap();
     ws.assert_store_is_sound();
-    assert!(deltas(&ws) > 0);
-    assert_all_come_back(&ws, &known);
+    assert!(count_deltas(&ws) > 0);
+    assert_all_restorable(&ws, &known);
 }
 
 #[test]
-fn a_lost_index_of_a_condensed_pack_is_made_again() {
+fn a_lost_index_of_a_condensed_pack_is_rebuilt() {
     let ws = TestWorkspace::new();
-    let known = versions(&ws);
+    let known = save_versions(&ws);
     ws.open().prune(ws.now()).unwrap();
     let [pack] = ws.packs().try_into().unwrap();
     let index = std::fs::read(pack.with_extension("idx")).unwrap();
@@ -102,13 +102,13 @@ fn a_lost_index_of_a_condensed_pack_is_made_again() {
     ws.save();
     assert_eq!(std::fs::read(pack.with_extension("idx")).unwrap(), index);
     ws.assert_store_is_sound();
-    assert_all_come_back(&ws, &known);
+    assert_all_restorable(&ws, &known);
 }
 
 #[test]
-fn a_damaged_object_keeps_prune_from_touching_anything() {
+fn prune_removes_no_pack_if_an_object_is_damaged() {
     let ws = TestWorkspace::new();
-    versions(&ws);
+    save_versions(&ws);
     let first = ws.packs();
     let pack = first.iter().max_by_key(|pack| std::fs::metadata(pack).unwrap().len()).unwrap();
     let mut bytes = std::fs::read(pack).unwrap();
@@ -116,7 +116,7 @@ fn a_damaged_object_keeps_prune_from_touching_anything() {
     bytes[middle] ^= 1;
     std::fs::set_permissions(pack, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
     std::fs::write(pack, bytes).unwrap();
-    // Refused or left alone: what is still sound must not go with what is not.
+    // The prune may fail or skip the pack: its sound objects must not be removed with the damaged one.
     drop(ws.open().prune(ws.now()));
     let after = ws.packs();
     assert!(first.iter().all(|pack| after.contains(pack)), "{first:?} {after:?}");
@@ -124,7 +124,7 @@ fn a_damaged_object_keeps_prune_from_touching_anything() {
 
 /// A damaged blob in a pack that also holds unneeded objects made `prune`, and later every save, return an error.
 #[test]
-fn a_damaged_object_in_a_wasteful_pack_does_not_fail_a_prune() {
+fn a_damaged_object_in_a_pack_with_unneeded_objects_does_not_fail_prune() {
     let ws = TestWorkspace::new();
     let kept = backtrail_testkit::Random::new(7).bytes(5_000);
     ws.write("kept", &kept);
@@ -134,11 +134,12 @@ fn a_damaged_object_in_a_wasteful_pack_does_not_fail_a_prune() {
     ws.write("goes", "small");
     ws.save();
     let mut bytes = std::fs::read(&pack).unwrap();
-    let at = bytes.windows(64).position(|window| window == &kept[1_000..1_064]).expect("it is stored as it is");
+    let at =
+        bytes.windows(64).position(|window| window == &kept[1_000..1_064]).expect("the content is stored uncompressed");
     bytes[at] ^= 1;
     std::fs::set_permissions(&pack, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
     std::fs::write(&pack, bytes).unwrap();
     ws.open().delete(&[first.id], false, ws.now()).unwrap();
     ws.open().prune(ws.now()).unwrap();
-    assert!(pack.exists(), "the rest of what it holds is still needed");
+    assert!(pack.exists(), "its other objects are still needed");
 }

@@ -1,5 +1,5 @@
-//! Many processes on one workspace at once, with people editing: no save fails, no checkpoint is lost, no file is torn,
-//! and what somebody writes during a restore is in the workspace or in the store.
+//! Many processes on one workspace at once, with threads that edit its files: no save fails, no checkpoint is lost, no
+//! file is torn, and an edit during a restore is in the workspace or in the store.
 
 use std::{
     collections::BTreeSet,
@@ -26,9 +26,9 @@ fn now() -> jiff::Timestamp {
     jiff::Timestamp::now()
 }
 
-/// What a process of the crowd does; nothing by itself.
+/// The body of the child processes. Does nothing as a test of its own.
 #[test]
-fn a_process_of_the_crowd() {
+fn crowd_child() {
     let Some(root) = std::env::var_os(ROOT) else { return };
     let workspace = open(root.into(), std::env::var_os(STORES).unwrap().into());
     let task = std::env::var(TASK).unwrap();
@@ -46,7 +46,7 @@ fn a_process_of_the_crowd() {
             "restore" => {
                 let list = workspace.list(&ListFilter::default()).unwrap();
                 let target = &list[round * 7 % list.len()];
-                // Somebody may be in the way, or may have deleted it; nobody may be harmed by it.
+                // The restore may fail: another process may have deleted the checkpoint, or may write to the files.
                 let request = RestoreRequest { skip_conflicts: true, ..RestoreRequest::whole(target.id) };
                 drop(workspace.restore(&request, now()).inspect_err(|error| println!("{message}: {error}")));
             }
@@ -61,7 +61,7 @@ fn a_process_of_the_crowd() {
 
 fn start(ws: &TestWorkspace, task: &str, rounds: usize) -> Child {
     Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "crowd::a_process_of_the_crowd", "--nocapture"])
+        .args(["--exact", "crowd::crowd_child", "--nocapture"])
         .env(ROOT, ws.root())
         .env(STORES, ws.stores())
         .env(TASK, task)
@@ -72,7 +72,7 @@ fn start(ws: &TestWorkspace, task: &str, rounds: usize) -> Child {
         .unwrap()
 }
 
-/// One line, which says how long it is: torn, it does not fit.
+/// Returns a line that starts with its own length, so that a torn line is noticed.
 fn whole_line(editor: usize, number: usize) -> String {
     let text = format!("editor {editor} wrote this as number {number} {}", "x".repeat(number * 13 % 200));
     format!("{} {text}\n", text.len())
@@ -85,7 +85,7 @@ fn is_whole(bytes: &[u8]) -> bool {
 }
 
 #[test]
-fn a_crowd_loses_nothing() {
+fn concurrent_saves_restores_prunes_and_edits_lose_nothing() {
     let (savers, rounds) = if is_long() { (16, 20) } else { (4, 4) };
     let ws = TestWorkspace::in_memory();
     ws.write("steady", "1\n");
@@ -95,7 +95,7 @@ fn a_crowd_loses_nothing() {
     let (root, done_ref) = (ws.root(), &done);
     let mut saved: BTreeSet<String> = BTreeSet::new();
     let written = std::thread::scope(|scope| {
-        // Editors write a new file beside and rename it, as editors do, each its own file.
+        // Each thread writes a temporary file and renames it to its own file, as editors do.
         let editors: Vec<_> = (0..2)
             .map(|editor| {
                 let root = root.clone();
@@ -122,20 +122,20 @@ fn a_crowd_loses_nothing() {
         for child in children {
             let output = child.wait_with_output().unwrap();
             let text = String::from_utf8_lossy(&output.stdout).into_owned();
-            let said = String::from_utf8_lossy(&output.stderr);
-            assert!(output.status.success(), "{text}\n{said}");
+            let errors = String::from_utf8_lossy(&output.stderr);
+            assert!(output.status.success(), "{text}\n{errors}");
             saved.extend(text.lines().filter_map(|line| line.strip_prefix("saved ")).map(str::to_owned));
         }
         done.store(true, Ordering::Release);
         editors.into_iter().map(|editor| editor.join().unwrap()).sum::<usize>()
     });
     println!("{savers} processes saved {} times beside restores, prunes and {written} edits", saved.len());
-    assert_eq!(saved.len(), savers * rounds, "every save has a checkpoint of its own");
+    assert_eq!(saved.len(), savers * rounds, "two saves returned the same checkpoint");
     let list = ws.open().list(&ListFilter::default()).unwrap();
     let listed: BTreeSet<String> = list.iter().map(|checkpoint| checkpoint.id.to_string()).collect();
     assert_eq!(saved.difference(&listed).count(), 0, "a checkpoint is lost");
     ws.assert_store_is_sound();
-    // Whatever was caught of the edited files, on disk or in a checkpoint, is one whole edit.
+    // Every edited file, on disk or in a checkpoint, holds one whole edit.
     let on_disk = ws.manifest();
     for (path, found) in on_disk.0.iter().filter(|(path, _)| path.starts_with(b"edited/") && !path.ends_with(b".part"))
     {
@@ -152,7 +152,7 @@ fn a_crowd_loses_nothing() {
     }
 }
 
-/// What somebody writes into one file all the time, while it is restored again and again.
+/// A thread writes to one file all the time while the file is restored again and again.
 #[test]
 fn an_edit_during_a_restore_is_in_the_workspace_or_in_the_store() {
     let ws = TestWorkspace::in_memory();
@@ -162,7 +162,7 @@ fn an_edit_during_a_restore_is_in_the_workspace_or_in_the_store() {
     let rounds = if is_long() { 400 } else { 25 };
     let (mut kept, mut edits) = (0, 0);
     for round in 0..rounds {
-        // Made ready outside, where no restore takes it away.
+        // The temporary file is outside of the workspace, where no restore removes it.
         let (path, part) = (ws.path("file"), ws.outside().join("part"));
         std::fs::write(&path, whole_line(1, round)).unwrap();
         ws.write("other", format!("{round}\n"));
@@ -189,19 +189,19 @@ fn an_edit_during_a_restore_is_in_the_workspace_or_in_the_store() {
             last
         });
         edits += last;
-        // The last edit was made before, in or after the restore: it is somewhere.
+        // The last edit was made before, during or after the restore. It must not be lost in any case.
         let bytes = whole_line(2 + round, last).into_bytes();
         let is_there = ws.read("file") == Some(bytes.clone()) || ws.is_in_store(&bytes);
-        assert!(is_there, "round {round}: the last of {last} edits is lost; there is {:?}", ws.read("file"));
+        assert!(is_there, "round {round}: the last of {last} edits is lost; the file is {:?}", ws.read("file"));
         assert!(ws.read("file").is_none_or(|bytes| is_whole(&bytes)), "torn");
     }
-    println!("{rounds} restores under {edits} edits, {kept} conflicts told");
+    println!("{rounds} restores during {edits} edits, {kept} conflicts reported");
     ws.assert_store_is_sound();
 }
 
 fn save_and_restore(workspace: Workspace, name: &str, first: backtrail::CheckpointId, rounds: usize) {
     for round in 0..rounds {
-        // The other one may be taking the directory away.
+        // A restore of the other workspace may be removing the directory.
         drop(std::fs::write(workspace.root().join(name), format!("{round}\n")));
         workspace.save(&SaveRequest::default(), now()).unwrap();
         if round % 3 == 2 {
@@ -212,7 +212,7 @@ fn save_and_restore(workspace: Workspace, name: &str, first: backtrail::Checkpoi
     }
 }
 
-/// A directory and one below it, each a workspace, saved and restored at the same time.
+/// A directory and one below it are workspaces, saved and restored at the same time.
 #[test]
 fn a_parent_and_a_child_can_be_workspaces_at_once() {
     let ws = TestWorkspace::in_memory();
@@ -230,7 +230,7 @@ fn a_parent_and_a_child_can_be_workspaces_at_once() {
     });
     ws.assert_store_is_sound();
     assert_eq!(ws.open_at(&child_root).verify().unwrap().damaged, []);
-    // Every version of the child's file that was saved can be had back, from its own store.
+    // The child has checkpoints in its own store.
     let list = ws.open_at(&child_root).list(&ListFilter::default()).unwrap();
     assert!(list.len() >= 2);
 }

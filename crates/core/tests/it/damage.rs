@@ -1,5 +1,5 @@
-//! Bytes that flip, files that are cut short or lost: each is noticed or harmless, no wrong byte comes out, and what is
-//! damaged costs only the checkpoints that need it.
+//! Flipped bits, truncated files and lost files in a store: each is reported or harmless, no wrong byte is restored,
+//! and damage affects only the checkpoints that need the damaged data.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -10,7 +10,7 @@ use std::{
 use backtrail::{CheckpointId, ListFilter, RestoreRequest, SaveRequest, Way};
 use backtrail_testkit::{Manifest, TestWorkspace, is_long};
 
-/// A small store with what every sort of file in one can hold, and what each checkpoint should give back.
+/// A small store with every kind of file that a store can have, and the expected tree of each checkpoint.
 struct Sample {
     ws: TestWorkspace,
     trees: BTreeMap<CheckpointId, Manifest>,
@@ -31,7 +31,7 @@ impl Sample {
         ws.write("a", "two\n");
         ws.write("big", "some text that compresses, again and again\n".repeat(40));
         save(&ws);
-        // A restore and a deletion leave their traces in the log.
+        // A restore and a deletion add entries to the log of operations.
         let first = *trees.keys().find(|id| trees[*id].holds(b"one\n")).unwrap();
         ws.open().restore(&RestoreRequest::whole(first), ws.now()).unwrap();
         ws.write("a", "three\n");
@@ -46,7 +46,7 @@ impl Sample {
         Self { ws, trees, files }
     }
 
-    fn put_back(&self) {
+    fn reset_store(&self) {
         let present = files_below(&self.ws.store());
         for path in present.keys().filter(|path| !self.files.contains_key(*path)) {
             std::fs::remove_file(path).unwrap();
@@ -59,8 +59,8 @@ impl Sample {
         }
     }
 
-    /// What `verify` names; everything, where the store can't be read at all and that is said.
-    fn named(&self, what: &str) -> BTreeSet<String> {
+    /// Returns the ids that `verify` reports. Returns every checkpoint if `verify` fails with a message.
+    fn reported_ids(&self, what: &str) -> BTreeSet<String> {
         match self.ws.open().verify() {
             Ok(found) => found.damaged.into_iter().map(|damage| damage.id).collect(),
             Err(error) => {
@@ -70,20 +70,25 @@ impl Sample {
         }
     }
 
-    /// Every checkpoint that is not named gives back what it should; one that is named gives that or an error.
-    fn assert_nothing_wrong_comes_out(&self, what: &str) {
-        let named = self.named(what);
+    /// Checks that every checkpoint that `verify` does not report has its expected tree. A reported one may also fail.
+    fn assert_trees_are_right_or_reported(&self, what: &str) {
+        let reported_ids = self.reported_ids(what);
         let listed: BTreeSet<CheckpointId> = match self.ws.open().list(&ListFilter::default()) {
             Ok(list) => list.into_iter().map(|checkpoint| checkpoint.id).collect(),
             Err(_) => BTreeSet::new(),
         };
         for (id, tree) in &self.trees {
-            let is_named = named.contains(&id.to_string());
-            assert!(is_named || listed.contains(id), "{what}: {id} is gone, and verify says nothing: {named:?}");
+            let is_reported = reported_ids.contains(&id.to_string());
+            assert!(
+                is_reported || listed.contains(id),
+                "{what}: {id} is missing, and verify does not report it: {reported_ids:?}"
+            );
             let place = self.ws.base().join("exported");
             match self.ws.open().export(id, &place) {
                 Ok(_) => tree.assert_same(&Manifest::of(&place), &format!("{what}: {id}")),
-                Err(error) => assert!(is_named, "{what}: {id} can't be read, and verify says nothing: {error}"),
+                Err(error) => {
+                    assert!(is_reported, "{what}: {id} can't be read, and verify does not report it: {error}")
+                }
             }
             if place.exists() {
                 remove(&place);
@@ -91,8 +96,8 @@ impl Sample {
         }
     }
 
-    /// A restore is done or refused, and writes no wrong byte.
-    fn assert_restores_right(&self, what: &str) {
+    /// Checks that a restore succeeds or is refused, and writes no wrong byte.
+    fn assert_restores_are_right_or_refused(&self, what: &str) {
         let before = self.ws.manifest();
         for (id, tree) in &self.trees {
             let done = self.ws.open().restore(&RestoreRequest::whole(*id), self.ws.now());
@@ -105,29 +110,29 @@ impl Sample {
                 break;
             }
         }
-        put_tree_back(&self.ws, &before);
+        reset_tree(&self.ws, &before);
     }
 
-    fn damage(&self, path: &Path, bytes: &[u8], what: &str, deep: bool) {
+    fn damage(&self, path: &Path, bytes: &[u8], what: &str, also_restore: bool) {
         std::fs::write(path, bytes).unwrap();
-        let looked = catch_unwind(AssertUnwindSafe(|| {
-            self.assert_nothing_wrong_comes_out(what);
-            if deep {
-                self.assert_restores_right(what);
+        let checked = catch_unwind(AssertUnwindSafe(|| {
+            self.assert_trees_are_right_or_reported(what);
+            if also_restore {
+                self.assert_restores_are_right_or_refused(what);
             }
         }));
-        assert!(looked.is_ok(), "{what}: see above");
-        self.put_back();
+        assert!(checked.is_ok(), "{what}: failed as shown above");
+        self.reset_store();
     }
 
-    fn names(&self) -> impl Iterator<Item = (&PathBuf, &Vec<u8>)> {
-        // The lock is empty, and the report of events is a report.
+    fn damageable_files(&self) -> impl Iterator<Item = (&PathBuf, &Vec<u8>)> {
+        // The lock is empty, and no operation depends on the log of events.
         self.files.iter().filter(|(path, bytes)| !bytes.is_empty() && !path.ends_with("events.jsonl"))
     }
 }
 
-/// Puts the files of the workspace back where a restore changed them.
-fn put_tree_back(ws: &TestWorkspace, tree: &Manifest) {
+/// Resets the files of the workspace after a restore changed them.
+fn reset_tree(ws: &TestWorkspace, tree: &Manifest) {
     use backtrail_testkit::Found;
     if ws.manifest() == *tree {
         return;
@@ -167,12 +172,12 @@ fn files_below(directory: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
 }
 
 #[test]
-fn a_flipped_bit_is_noticed_or_harmless() {
+fn a_flipped_bit_is_reported_or_harmless() {
     let sample = Sample::new();
-    // Every byte in the long run; else a walk through all of them with a step that has no rhythm.
+    // Every byte in the long run. Otherwise a prime step, so that the sample has no pattern.
     let step = if is_long() { 1 } else { 61 };
     let mut tried = 0;
-    for (path, bytes) in sample.names() {
+    for (path, bytes) in sample.damageable_files() {
         for position in (tried % step..bytes.len()).step_by(step) {
             let mut flipped = bytes.clone();
             flipped[position] ^= 1 << (position % 8);
@@ -181,15 +186,15 @@ fn a_flipped_bit_is_noticed_or_harmless() {
             tried += 1;
         }
     }
-    println!("{tried} flips in {} files", sample.names().count());
+    println!("{tried} flips in {} files", sample.damageable_files().count());
     assert!(tried > 100);
 }
 
 #[test]
-fn a_file_that_is_cut_short_is_noticed_or_harmless() {
+fn a_truncated_file_is_reported_or_harmless() {
     let sample = Sample::new();
     let mut tried = 0;
-    for (path, bytes) in sample.names() {
+    for (path, bytes) in sample.damageable_files() {
         let ends = (0..bytes.len()).step_by(if is_long() { 64 } else { 512 }).chain([bytes.len() - 1]);
         for end in ends.collect::<BTreeSet<_>>() {
             let what = format!("{} cut to {end} of {} bytes", path.display(), bytes.len());
@@ -197,25 +202,25 @@ fn a_file_that_is_cut_short_is_noticed_or_harmless() {
             tried += 1;
         }
     }
-    println!("{tried} cuts in {} files", sample.names().count());
+    println!("{tried} cuts in {} files", sample.damageable_files().count());
 }
 
-/// Files of the store that the next command makes again: after it, everything is as it was.
+/// The loss of any file except a pack costs no checkpoint: the next save recreates the data.
 #[test]
-fn what_can_be_made_again_is() {
-    after_each_loss("the next save", |_| {});
+fn the_next_save_repairs_a_lost_file() {
+    save_after_each_lost_file("the next save", |_| {});
 }
 
-/// A ref that is lost must not cost its checkpoint the objects that nothing else refers to.
+/// A lost ref must not make `prune` remove the objects that only its checkpoint needs.
 #[test]
-fn what_can_be_made_again_is_not_pruned() {
-    after_each_loss("a prune and the next save", |ws| {
-        // What can't be told any more is an error, and takes nothing away.
+fn prune_after_a_lost_file_removes_nothing_needed() {
+    save_after_each_lost_file("a prune and the next save", |ws| {
+        // The prune may fail if it needs the lost file. It then removes nothing.
         let _ = ws.open().prune(ws.now());
     });
 }
 
-fn after_each_loss(next: &str, act: impl Fn(&TestWorkspace)) {
+fn save_after_each_lost_file(next: &str, act: impl Fn(&TestWorkspace)) {
     let sample = Sample::new();
     for path in sample.files.keys() {
         let inside = path.strip_prefix(sample.ws.store()).unwrap().to_string_lossy().into_owned();
@@ -224,7 +229,7 @@ fn after_each_loss(next: &str, act: impl Fn(&TestWorkspace)) {
         }
         std::fs::remove_file(path).unwrap();
         let what = format!("without {inside}, after {next}");
-        sample.assert_nothing_wrong_comes_out(&what);
+        sample.assert_trees_are_right_or_reported(&what);
         act(&sample.ws);
         sample
             .ws
@@ -237,20 +242,20 @@ fn after_each_loss(next: &str, act: impl Fn(&TestWorkspace)) {
         for id in sample.trees.keys() {
             assert!(list.iter().any(|checkpoint| checkpoint.id == *id), "{what}: {id} is gone");
         }
-        sample.assert_nothing_wrong_comes_out(&what);
+        sample.assert_trees_are_right_or_reported(&what);
         sample.ws.assert_store_is_sound();
-        sample.put_back();
+        sample.reset_store();
     }
 }
 
-/// Without the file that says what it is, a store was none: `list` had nothing, and `verify` found all well. One that
-/// was never finished still is none.
+/// Regression: a store without its format file counted as missing, so `list` was empty and `verify` reported no damage.
+/// A store whose creation was never finished still counts as missing.
 #[test]
-fn a_store_whose_format_is_lost_is_a_store() {
+fn a_store_without_its_format_file_is_still_a_store() {
     let sample = Sample::new();
     let format = sample.ws.store().join("backtrail/format");
     std::fs::remove_file(&format).unwrap();
-    sample.assert_nothing_wrong_comes_out("without a format");
+    sample.assert_trees_are_right_or_reported("without a format");
     let damaged = sample.ws.open().verify().unwrap().damaged;
     assert!(damaged.len() == 1 && damaged[0].id == "format", "{damaged:?}");
     assert!(sample.ws.open().has_store().unwrap());
@@ -261,9 +266,9 @@ fn a_store_whose_format_is_lost_is_a_store() {
         None,
     )
     .unwrap();
-    assert_eq!(found.root, sample.ws.root(), "it is found from below");
-    sample.assert_restores_right("without a format");
-    assert!(format.exists(), "whoever wrote made it again");
+    assert_eq!(found.root, sample.ws.root(), "the workspace is not found from a directory below");
+    sample.assert_restores_are_right_or_refused("without a format");
+    assert!(format.exists(), "the restore did not recreate it");
     assert_eq!(sample.ws.open().verify().unwrap().damaged, []);
 
     let ws = TestWorkspace::in_memory();
@@ -272,9 +277,9 @@ fn a_store_whose_format_is_lost_is_a_store() {
     assert!(!ws.open().has_store().unwrap(), "nothing was ever saved there");
 }
 
-/// A pin is a ref like any other: where it is all that is left of a checkpoint, it is enough.
+/// A pin is a ref like any other: it is enough if it is all that is left of a checkpoint.
 #[test]
-fn a_pin_alone_brings_its_checkpoint_back() {
+fn a_pin_alone_keeps_its_checkpoint() {
     let sample = Sample::new();
     let pins = sample.ws.store().join("refs/pinned");
     let pinned = std::fs::read_dir(&pins).unwrap().next().unwrap().unwrap().file_name();
@@ -284,48 +289,53 @@ fn a_pin_alone_brings_its_checkpoint_back() {
     let list = sample.ws.open().list(&ListFilter::default()).unwrap();
     let pinned = list.iter().find(|checkpoint| checkpoint.id.to_string() == pinned.to_string_lossy());
     assert!(pinned.is_some_and(|checkpoint| checkpoint.pinned), "{list:#?}");
-    sample.assert_nothing_wrong_comes_out("with a pin alone");
+    sample.assert_trees_are_right_or_reported("with a pin alone");
     sample.ws.assert_store_is_sound();
 }
 
-/// A pack's index that was damaged made every checkpoint in the pack unreadable, although the pack has it all.
+/// Regression: a damaged pack index made every checkpoint in the pack unreadable, although the pack was intact.
 #[test]
-fn a_damaged_index_is_made_again_by_recover() {
+fn recover_rebuilds_a_damaged_index() {
     let sample = Sample::new();
-    for (path, bytes) in sample.names().filter(|(path, _)| path.extension().is_some_and(|end| end == "idx")) {
-        let mut spoilt = bytes.clone();
-        let middle = spoilt.len() - 60;
-        spoilt[middle] ^= 0x55;
-        std::fs::write(path, spoilt).unwrap();
+    for (path, bytes) in sample.damageable_files().filter(|(path, _)| path.extension().is_some_and(|end| end == "idx"))
+    {
+        let mut damaged = bytes.clone();
+        let position = damaged.len() - 60;
+        damaged[position] ^= 0x55;
+        std::fs::write(path, damaged).unwrap();
         assert!(!sample.ws.open().verify().unwrap().damaged.is_empty());
         sample.ws.open().recover(Way::Forward, sample.ws.now()).unwrap();
         assert_eq!(sample.ws.open().verify().unwrap().damaged, []);
         assert_eq!(std::fs::read(path).unwrap(), *bytes);
-        sample.put_back();
+        sample.reset_store();
     }
 }
 
-/// Contents that the store has in a damaged form were taken for stored, so that a new checkpoint of them was damaged, too.
+/// Regression: damaged content counted as stored already, so a new checkpoint of the same content was damaged, too.
 #[test]
-fn a_save_after_damage_is_whole() {
+fn a_save_after_damage_is_intact() {
     let sample = Sample::new();
-    for (path, bytes) in sample.names().filter(|(path, _)| path.extension().is_some_and(|end| end == "pack")) {
+    for (path, bytes) in sample.damageable_files().filter(|(path, _)| path.extension().is_some_and(|end| end == "pack"))
+    {
         for end in [0, bytes.len() / 2] {
             std::fs::write(path, &bytes[..end]).unwrap();
             let request = SaveRequest { allow_empty: true, ..Default::default() };
             let what = format!("{} cut to {end} bytes", path.display());
             let saved = sample.ws.open().save(&request, sample.ws.now());
             let saved = saved.unwrap_or_else(|error| panic!("{what}: {error}")).checkpoint.id;
-            let named = sample.named(&what);
-            assert!(!named.contains(&saved.to_string()), "{what}: a new checkpoint is damaged: {named:?}");
-            sample.put_back();
+            let reported_ids = sample.reported_ids(&what);
+            assert!(
+                !reported_ids.contains(&saved.to_string()),
+                "{what}: a new checkpoint is damaged: {reported_ids:?}"
+            );
+            sample.reset_store();
         }
     }
 }
 
-/// The file on disk was the last sound copy of what a damaged object holds, and a restore took it away.
+/// Regression: the file on disk was the last intact copy of a damaged object, and a restore removed it.
 #[test]
-fn what_only_the_workspace_has_sound_is_saved_before_it_goes() {
+fn a_restore_saves_the_last_intact_copy_before_removing_it() {
     let packs = |ws: &TestWorkspace| -> BTreeMap<PathBuf, Vec<u8>> {
         let files = files_below(&ws.store()).into_iter();
         files.filter(|(path, _)| path.extension().is_some_and(|end| end == "pack")).collect()
@@ -337,7 +347,7 @@ fn what_only_the_workspace_has_sound_is_saved_before_it_goes() {
         let first = ws.save().id;
         let earlier = packs(&ws);
         ws.write("d/a", "the only copy\n");
-        // Old enough for the stat cache to be sure of it.
+        // The stat cache does not trust a newer file.
         std::thread::sleep(std::time::Duration::from_millis(60));
         ws.save();
         let before = ws.manifest();

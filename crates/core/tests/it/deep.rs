@@ -1,4 +1,4 @@
-//! Directories one in the other, more of them than a path can name: what is too deep is left out, and left alone.
+//! Nested directories, deeper than a path can name: a directory that is too deep is skipped and left untouched.
 
 use std::{fs::File, io::Write, path::Path};
 
@@ -6,17 +6,17 @@ use backtrail::{Reason, RestoreRequest, SaveRequest, Scope};
 use backtrail_testkit::TestWorkspace;
 use rustix::fs::{Mode, OFlags, mkdirat, openat};
 
-/// More than fit on any stack, if each took a frame.
+/// More levels than fit on a stack if each one takes a frame.
 const LEVELS: usize = 20_000;
 
-/// So many are captured.
-const MOST: usize = 320;
+/// The number of levels that a save captures.
+const MAX_LEVELS: usize = 320;
 
-/// A chain of directories `d`, removed again at the end: nothing that recurses could.
+/// A chain of nested directories `d`. The drop removes it level by level, because recursion would overflow the stack.
 struct Chain<'w>(&'w TestWorkspace);
 
 impl<'w> Chain<'w> {
-    /// With a file at the bottom, and one in the first directory.
+    /// Creates a chain with a file at the bottom and one in the first directory.
     fn of(ws: &'w TestWorkspace, levels: usize) -> Self {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let mut here = openat(rustix::fs::CWD, ws.root(), flags, Mode::empty()).unwrap();
@@ -31,7 +31,7 @@ impl<'w> Chain<'w> {
         Self(ws)
     }
 
-    /// How many there are.
+    /// Returns the number of directories.
     fn levels(&self) -> usize {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let mut here = openat(rustix::fs::CWD, self.0.root(), flags, Mode::empty()).unwrap();
@@ -57,16 +57,16 @@ impl Drop for Chain<'_> {
 }
 
 #[test]
-fn what_is_too_deep_is_left_out_and_left_alone() {
+fn a_directory_that_is_too_deep_is_skipped_and_left_untouched() {
     let ws = TestWorkspace::new();
     ws.write("before", "1\n");
     let before = ws.save();
     let chain = Chain::of(&ws, LEVELS);
     let saved = ws.save_with(&SaveRequest::default());
-    assert_eq!(saved.skipped.len(), 1, "one directory stands for all below it");
-    assert_eq!((saved.skipped[0].reason, saved.skipped[0].path.parts().count()), (Reason::Deep, MOST + 1));
+    assert_eq!(saved.skipped.len(), 1, "only the topmost skipped directory is reported");
+    assert_eq!((saved.skipped[0].reason, saved.skipped[0].path.parts().count()), (Reason::Deep, MAX_LEVELS + 1));
     assert_eq!(ws.open().left_out().unwrap().len(), 1);
-    assert!(!ws.save_with(&SaveRequest::default()).created, "it is as it was");
+    assert!(!ws.save_with(&SaveRequest::default()).created, "nothing changed");
 
     ws.write("d/top", "2\n");
     ws.write("d/d/new", "1\n");
@@ -78,7 +78,7 @@ fn what_is_too_deep_is_left_out_and_left_alone() {
     assert_eq!(chain.levels(), LEVELS);
     ws.open().diff(Some(saved.checkpoint.id), Some(changed.id), &Scope::Whole).unwrap();
 
-    // A checkpoint without any of it does not take it away either.
+    // A restore to a checkpoint without the chain does not remove the skipped part either.
     let exact = RestoreRequest { exact: true, ..RestoreRequest::whole(before.id) };
     ws.open().restore(&exact, ws.now()).unwrap();
     assert!(!ws.exists("d/top"));
@@ -89,22 +89,22 @@ fn what_is_too_deep_is_left_out_and_left_alone() {
 }
 
 #[test]
-fn what_just_fits_is_captured_and_comes_back() {
+fn the_deepest_allowed_directory_is_captured_and_restored() {
     let ws = TestWorkspace::new();
-    let chain = Chain::of(&ws, MOST);
+    let chain = Chain::of(&ws, MAX_LEVELS);
     let saved = ws.save_with(&SaveRequest::default());
     assert!(saved.checkpoint.complete && saved.skipped.is_empty());
     drop(chain);
     assert!(!Path::exists(&ws.path("d")));
     ws.open().restore(&RestoreRequest::whole(saved.checkpoint.id), ws.now()).unwrap();
     let chain = Chain(&ws);
-    assert_eq!(chain.levels(), MOST);
-    assert!(!ws.save_with(&SaveRequest::default()).created, "it is as it was");
+    assert_eq!(chain.levels(), MAX_LEVELS);
+    assert!(!ws.save_with(&SaveRequest::default()).created, "nothing changed");
 }
 
 /// The user's index may hold a path that no file could have.
 #[test]
-fn a_deep_path_in_the_index_is_no_harm() {
+fn a_deep_path_in_the_user_index_does_no_harm() {
     let ws = TestWorkspace::new();
     ws.git_init();
     ws.write("file", "1\n");

@@ -1,5 +1,5 @@
-//! Stores made by hand whose trees are deeper than any file system takes: they are refused at once, and shallower ones
-//! take no longer than they have to.
+//! Handmade stores whose trees are deeper than any scan creates: a tree that is too deep is refused at once, and a
+//! shallower one is handled quickly.
 
 use std::{
     path::Path,
@@ -9,13 +9,13 @@ use std::{
 use backtrail::{CheckpointId, Error, ErrorCode, RestoreRequest, SaveRequest, Scope};
 use backtrail_testkit::{TestWorkspace, git_output_with};
 
-use crate::hostile::{RECORD, checkpoint};
+use crate::hostile::{RECORD, publish_checkpoint};
 
 /// The most levels that a stored tree may have.
-const MOST: usize = 4_096;
+const MAX_LEVELS: usize = 4_096;
 
-/// A checkpoint with one file below so many directories.
-fn deep(ws: &TestWorkspace, levels: usize) -> CheckpointId {
+/// Publishes a checkpoint with one file below this number of directories.
+fn publish_deep_checkpoint(ws: &TestWorkspace, levels: usize) -> CheckpointId {
     let path = format!("{}bottom", "d/".repeat(levels));
     let who = "Backtrail <backtrail@localhost> 1800000000 +0000";
     let commands = format!("commit refs/deep\ncommitter {who}\ndata 0\nM 100644 inline {path}\ndata 2\n1\n\n");
@@ -23,10 +23,10 @@ fn deep(ws: &TestWorkspace, levels: usize) -> CheckpointId {
     assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
     let tree = git_output_with(&ws.store(), &["rev-parse", "refs/deep^{tree}"], Vec::new()).stdout;
     std::fs::remove_file(ws.store().join("refs/deep")).unwrap();
-    checkpoint(ws, String::from_utf8(tree).unwrap().trim(), RECORD)
+    publish_checkpoint(ws, String::from_utf8(tree).unwrap().trim(), RECORD)
 }
 
-/// Removes a chain of directories `d`, which nothing that recurses could.
+/// Removes a chain of directories `d` level by level, because recursion would overflow the stack.
 fn remove_chain(top: &Path) {
     let below = top.with_file_name("below");
     while top.exists() {
@@ -46,12 +46,12 @@ fn workspace() -> TestWorkspace {
     ws
 }
 
-/// A hand-made store with three thousand levels took minutes to restore, and more than that did not end well.
+/// Regression: a handmade store with three thousand levels took minutes to restore, and the depth was unbounded.
 #[test]
 fn a_tree_that_is_too_deep_is_refused_at_once() {
-    for levels in [MOST + 1, 5_000, 50_000] {
+    for levels in [MAX_LEVELS + 1, 5_000, 50_000] {
         let ws = workspace();
-        let id = deep(&ws, levels);
+        let id = publish_deep_checkpoint(&ws, levels);
         let workspace = ws.open();
         let began = Instant::now();
         let refused = |what: &str, error: Error| {
@@ -69,7 +69,7 @@ fn a_tree_that_is_too_deep_is_refused_at_once() {
         assert_eq!(damaged.iter().map(|damage| damage.id.as_str()).collect::<Vec<_>>(), [id.to_string()]);
         assert!(began.elapsed() < Duration::from_secs(30), "{levels}: {:?}", began.elapsed());
 
-        assert_eq!(ws.read("file").unwrap(), b"1\n", "nothing was touched");
+        assert_eq!(ws.read("file").unwrap(), b"1\n", "the workspace was changed");
         assert!(!ws.exists("d"));
         ws.write("file", "2\n");
         assert!(workspace.save(&SaveRequest::default(), ws.now()).unwrap().created);
@@ -78,9 +78,9 @@ fn a_tree_that_is_too_deep_is_refused_at_once() {
 }
 
 #[test]
-fn the_deepest_tree_is_compared_and_restored_in_good_time() {
+fn the_deepest_allowed_tree_is_compared_and_restored_quickly() {
     let ws = workspace();
-    let id = deep(&ws, MOST);
+    let id = publish_deep_checkpoint(&ws, MAX_LEVELS);
     let workspace = ws.open();
     let began = Instant::now();
     assert_eq!(workspace.verify().unwrap().damaged.len(), 0);

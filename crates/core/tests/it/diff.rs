@@ -1,4 +1,4 @@
-//! A diff tells what changed, and its patch makes it so.
+//! A diff reports every change, and its patch reproduces the changes with `git apply`.
 
 use std::{
     collections::BTreeMap,
@@ -9,7 +9,7 @@ use std::{
 use backtrail::{Change, ChangeStatus, CheckpointId, ErrorCode, PatchLimits, Scope};
 use backtrail_testkit::{Found, Manifest, Random, TestWorkspace, git_output};
 
-/// What git can hold of a tree: files with their executable bit, and links.
+/// Returns the part of a tree that git can hold: files with their executable bit, and symlinks.
 fn as_git_sees(manifest: Manifest) -> BTreeMap<String, String> {
     manifest
         .0
@@ -41,7 +41,7 @@ pub(crate) fn copy_tree(from: &Path, to: &Path) {
     }
 }
 
-/// Applies a patch to a copy of the old tree and compares with the new one.
+/// Applies a patch to a copy of the old tree and compares the result with the new tree.
 #[track_caller]
 fn assert_applies(ws: &TestWorkspace, old: &Path, patch: &str, what: &str) {
     let file = ws.base().join("patch");
@@ -50,11 +50,11 @@ fn assert_applies(ws: &TestWorkspace, old: &Path, patch: &str, what: &str) {
         let output = git_output(old, &["apply", "--whitespace=nowarn", "-p1", file.to_str().unwrap()]);
         assert!(output.status.success(), "{what}: {}\n{patch}", String::from_utf8_lossy(&output.stderr));
     }
-    let (made, wanted) = (as_git_sees(Manifest::of(old)), as_git_sees(ws.manifest()));
-    assert_eq!(made, wanted, "{what}: made by the patch, wanted\n{patch}");
+    let (patched, wanted) = (as_git_sees(Manifest::of(old)), as_git_sees(ws.manifest()));
+    assert_eq!(patched, wanted, "{what}: the patched tree differs from the new one\n{patch}");
 }
 
-/// The changes as `git diff --name-status` writes them.
+/// Returns the changes as `git diff --name-status` writes them.
 fn statuses(changes: &[Change]) -> Vec<(Vec<u8>, char)> {
     let is_executable = |side: &Option<backtrail::Side>| match side {
         Some(backtrail::Side::File { mode, .. }) => mode.is_executable(),
@@ -79,7 +79,7 @@ fn statuses(changes: &[Change]) -> Vec<(Vec<u8>, char)> {
     found
 }
 
-fn statuses_by_git(ws: &TestWorkspace, from: &CheckpointId, to: &CheckpointId) -> Vec<(Vec<u8>, char)> {
+fn git_statuses(ws: &TestWorkspace, from: &CheckpointId, to: &CheckpointId) -> Vec<(Vec<u8>, char)> {
     let arguments = ["diff", "--no-renames", "--name-status", "-z", &from.to_string(), &to.to_string()];
     let listing = ws.store_git(&arguments);
     let words: Vec<&[u8]> = listing.split(|byte| *byte == 0).filter(|word| !word.is_empty()).collect();
@@ -88,7 +88,7 @@ fn statuses_by_git(ws: &TestWorkspace, from: &CheckpointId, to: &CheckpointId) -
     found
 }
 
-/// Saves, changes, saves, and holds the diff against git's, its patch against the files.
+/// Saves, changes the files, saves again. Compares the diff with git's diff, and the patched files with the real ones.
 #[track_caller]
 fn check(ws: &TestWorkspace, change: impl FnOnce(&TestWorkspace), what: &str) {
     let before = ws.save();
@@ -103,18 +103,18 @@ fn check(ws: &TestWorkspace, change: impl FnOnce(&TestWorkspace), what: &str) {
     let after = ws.save();
     let stored = workspace.diff(Some(before.id), Some(after.id), &Scope::Whole).unwrap();
     assert_applies(ws, &copies[1], &stored.patch, &format!("{what}, between checkpoints"));
-    assert_eq!(statuses(&stored.changes), statuses_by_git(ws, &before.id, &after.id), "{what}: statuses");
+    assert_eq!(statuses(&stored.changes), git_statuses(ws, &before.id, &after.id), "{what}: statuses");
     assert_eq!(stored.changes, to_disk.changes, "{what}: between checkpoints, against the files");
-    assert_eq!(workspace.show(&after.id).unwrap().changes, stored.changes, "{what}: shown");
+    assert_eq!(workspace.show(&after.id).unwrap().changes, stored.changes, "{what}: `show`");
     let changed: Vec<_> = stored.changes.iter().map(|change| change.path.clone()).collect();
-    assert_eq!(after.files_changed, changed, "{what}: recorded");
+    assert_eq!(after.files_changed, changed, "{what}: recorded paths");
     let sum = |count: fn(&Change) -> u64| stored.changes.iter().map(count).sum::<u64>();
     assert_eq!(
         (after.insertions, after.deletions),
         (sum(|change| change.insertions), sum(|change| change.deletions)),
         "{what}: recorded lines"
     );
-    // Each path and each directory by itself tells its part of the whole.
+    // A diff of one path or one directory has exactly its part of the changes.
     for part in changed.iter().flat_map(|path| std::iter::once(path.clone()).chain(path.ancestors())) {
         let scope = Scope::of_paths(vec![part.clone()]);
         let wanted: Vec<_> = stored.changes.iter().filter(|change| scope.contains(&change.path)).cloned().collect();
@@ -123,13 +123,17 @@ fn check(ws: &TestWorkspace, change: impl FnOnce(&TestWorkspace), what: &str) {
             assert_eq!(within.changes, wanted, "{what}: within {part}, {to:?}");
         }
     }
-    // And back: the older checkpoint as the newer side.
+    // The reverse diff, with the older checkpoint as the newer side.
     let back = workspace.diff(Some(after.id), Some(before.id), &Scope::Whole).unwrap();
-    assert_eq!(statuses(&back.changes), statuses_by_git(ws, &after.id, &before.id), "{what}: statuses back");
+    assert_eq!(
+        statuses(&back.changes),
+        git_statuses(ws, &after.id, &before.id),
+        "{what}: statuses of the reverse diff"
+    );
 }
 
 #[test]
-fn text_changes_with_and_without_a_newline_at_the_end() {
+fn patches_apply_with_and_without_a_final_newline() {
     let ws = TestWorkspace::new();
     let texts = [
         "",
@@ -163,7 +167,7 @@ fn text_changes_with_and_without_a_newline_at_the_end() {
 }
 
 #[test]
-fn hunks_near_and_far_from_each_other() {
+fn patches_with_near_and_distant_hunks_apply() {
     let ws = TestWorkspace::new();
     let numbers: Vec<usize> = (0..200).collect();
     let text = |numbers: &[usize]| numbers.iter().map(|number| format!("line {number}\n")).collect::<String>();
@@ -201,7 +205,7 @@ fn hunks_near_and_far_from_each_other() {
 }
 
 #[test]
-fn binary_and_not_utf8_contents() {
+fn patches_of_binary_and_non_utf8_files_apply() {
     let ws = TestWorkspace::new();
     let mut random = Random::new(1);
     let sizes = [0, 1, 2, 3, 4, 5, 25, 26, 27, 51, 52, 53, 1000, 70_000];
@@ -233,7 +237,7 @@ fn binary_and_not_utf8_contents() {
 }
 
 #[test]
-fn modes_links_and_types() {
+fn patches_of_modes_links_and_type_changes_apply() {
     let ws = TestWorkspace::new();
     ws.write_mode("to-executable", "1\n", 0o644);
     ws.write_mode("from-executable", "1\n", 0o755);
@@ -277,7 +281,7 @@ fn modes_links_and_types() {
 }
 
 #[test]
-fn odd_names() {
+fn patches_of_files_with_odd_names_apply() {
     let ws = TestWorkspace::new();
     let names: [&[u8]; 22] = [
         b"new\nline",
@@ -325,7 +329,7 @@ fn odd_names() {
 }
 
 #[test]
-fn random_trees() {
+fn patches_between_random_trees_apply() {
     const NAMES: [&str; 8] = ["a", "b", "c", "d e", "x/a", "x/b", "x/y/z", "w"];
     for seed in 0..25 {
         let mut random = Random::new(seed);
@@ -400,7 +404,7 @@ fn lines_are_counted_as_git_counts_them() {
 }
 
 #[test]
-fn a_scope_shows_only_what_is_in_it() {
+fn a_diff_with_a_scope_has_only_changes_in_the_scope() {
     let ws = TestWorkspace::new();
     for name in ["a/x", "a/y", "ab", "b"] {
         ws.write(name, "1\n");
@@ -419,9 +423,9 @@ fn a_scope_shows_only_what_is_in_it() {
     }
 }
 
-/// A ref that is a file of its own is found without the timeline, a packed one by it.
+/// A loose ref is found without the timeline, a packed ref through it.
 #[test]
-fn packed_refs_make_no_difference() {
+fn loose_and_packed_refs_give_the_same_diff() {
     let ws = TestWorkspace::new();
     let ids: Vec<_> = (0..4)
         .map(|number| {
@@ -438,7 +442,7 @@ fn packed_refs_make_no_difference() {
         let paths = |changes: &[Change]| changes.iter().map(Change::display_path).collect::<Vec<_>>().join(" ");
         let between = workspace.diff(Some(first), Some(second), &Scope::Whole).unwrap();
         let own = workspace.diff_of(&second, &Scope::Whole, &PatchLimits::default()).unwrap();
-        assert_eq!(own.from, Some(first), "the one before it is gone");
+        assert_eq!(own.from, Some(first), "the checkpoint before it was deleted");
         assert_eq!(workspace.show(&second).unwrap().changes, own.changes);
         for unknown in [workspace.diff(Some(gone), Some(second), &Scope::Whole), {
             workspace.diff_of(&gone, &Scope::Whole, &PatchLimits::default())
@@ -464,11 +468,11 @@ fn before_the_first_save_everything_is_new() {
     let empty = ws.base().join("nothing");
     std::fs::create_dir(&empty).unwrap();
     assert_applies(&ws, &empty, &diff.patch, "everything new");
-    assert!(!ws.stores().exists(), "a diff must not make a store");
+    assert!(!ws.stores().exists(), "a diff must not create a store");
 }
 
 #[test]
-fn directories_appear_in_changes_only_where_nothing_else_tells_of_them() {
+fn directories_are_listed_only_if_empty_or_if_their_mode_changed() {
     let ws = TestWorkspace::new();
     ws.write("full/a", "1");
     ws.mkdir("stays-empty");

@@ -1,4 +1,4 @@
-//! The report of what happened stays small, whoever writes it.
+//! The log of events stays small, whichever operation writes to it.
 
 use std::{fs, os::fd::AsFd, time::Duration};
 
@@ -6,9 +6,9 @@ use backtrail::{ErrorCode, Options};
 use backtrail_testkit::TestWorkspace;
 use rustix::fs::{FlockOperation, flock};
 
-/// Where nothing but failures was told, the file grew without end.
+/// Regression: the file grew without limit if only failures were logged.
 #[test]
-fn failures_alone_do_not_let_the_report_grow() {
+fn the_log_stays_small_if_only_failures_are_logged() {
     let ws = TestWorkspace::new();
     ws.write("a", "1");
     let id = ws.save().id;
@@ -21,7 +21,7 @@ fn failures_alone_do_not_let_the_report_grow() {
     let lock = fs::File::open(ws.store().join("backtrail/lock")).unwrap();
     flock(lock.as_fd(), FlockOperation::LockExclusive).unwrap();
     assert_eq!(fail(), ErrorCode::Busy);
-    assert!(fs::metadata(&file).unwrap().len() > 1 << 20, "it was cut while another process held the lock");
+    assert!(fs::metadata(&file).unwrap().len() > 1 << 20, "the log was truncated while another process held the lock");
     assert_eq!(ws.open().events().unwrap().len(), 1_101);
     flock(lock.as_fd(), FlockOperation::Unlock).unwrap();
 

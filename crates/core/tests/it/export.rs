@@ -1,10 +1,10 @@
-//! A checkpoint written elsewhere.
+//! Exports of checkpoints to another directory.
 
 use backtrail::{ErrorCode, RestoreRequest, Scope};
 use backtrail_testkit::{Manifest, TestWorkspace};
 
 #[test]
-fn an_export_is_the_checkpoint() {
+fn an_export_equals_the_checkpoint() {
     let ws = TestWorkspace::new();
     ws.write_mode("secret", "1\n", 0o600);
     ws.write_mode("d/tool", "1\n", 0o755);
@@ -17,29 +17,29 @@ fn an_export_is_the_checkpoint() {
     assert_eq!(ws.open().export(&one.id, &to).unwrap(), 4);
     old.assert_same(&Manifest::of(&to), "exported");
     let error = ws.open().export(&one.id, &to).unwrap_err();
-    assert_eq!(error.code(), ErrorCode::Usage, "not empty");
-    old.assert_same(&Manifest::of(&to), "and left alone");
+    assert_eq!(error.code(), ErrorCode::Usage, "the target is not empty");
+    old.assert_same(&Manifest::of(&to), "the refused target");
 }
 
-/// The workspace had to be there for a look at whether the export would lie inside of it.
+/// Regression: an export failed if the workspace was gone, because it compared its target with the workspace.
 #[test]
-fn a_workspace_that_is_gone_can_be_exported() {
+fn a_checkpoint_of_a_deleted_workspace_can_be_exported() {
     let ws = TestWorkspace::new();
     ws.write("a/b", "1\n");
     let (old, one) = (ws.manifest(), ws.save());
     let workspace = ws.open();
     ws.remove("");
     let inside = workspace.export(&one.id, &ws.root().join("copy"));
-    assert_eq!(inside.unwrap_err().code(), ErrorCode::Usage, "inside of it");
+    assert_eq!(inside.unwrap_err().code(), ErrorCode::Usage, "the target is inside the workspace");
     assert!(!ws.root().exists());
     let to = ws.outside().join("export");
     assert_eq!(workspace.export(&one.id, &to).unwrap(), 1);
     old.assert_same(&Manifest::of(&to), "exported");
 }
 
-/// The mark of an unfinished export had the name of a file of the checkpoint.
+/// Regression: the mark of an unfinished export had the same name as a file of the checkpoint.
 #[test]
-fn a_file_with_the_name_of_our_mark_is_exported() {
+fn a_file_with_the_name_of_the_export_mark_is_exported() {
     let ws = TestWorkspace::new();
     ws.write(".backtrail-export", "1\n");
     ws.write(".backtrail-export-1", "2\n");
@@ -50,9 +50,9 @@ fn a_file_with_the_name_of_our_mark_is_exported() {
     old.assert_same(&Manifest::of(&to), "exported");
 }
 
-/// Beside what a restore was about to change, the safety checkpoint repeats the one before it, not what was there.
+/// Outside the scope of its restore, a safety checkpoint repeats the previous checkpoint instead of the files on disk.
 #[test]
-fn a_checkpoint_of_some_paths_is_read_and_exported_within_them() {
+fn a_checkpoint_with_a_scope_is_read_and_exported_only_within_it() {
     let ws = TestWorkspace::new();
     ws.write("d/f", "1\n");
     ws.write("g", "1\n");

@@ -1,4 +1,4 @@
-//! A full disk: what makes room works all the same. Mounting a small file system takes privileges.
+//! A full disk: operations that free space still work. The tests that mount a small file system need privileges.
 
 use std::io::Write;
 
@@ -13,23 +13,23 @@ use crate::refused::Mounted;
 const DRIVER: Driver = Driver { child_test: "crash::child" };
 const ENOSPC: i32 = 28;
 
-/// A workspace whose stores lie on a small file system of their own; none where that can't be had.
+/// Returns a workspace whose stores are on a small file system of their own, or `None` if it can't be mounted.
 fn on_small_disk() -> Option<(TestWorkspace, Mounted)> {
     let ws = TestWorkspace::new();
     let mounted = Mounted::over(ws.home()).filter(|mounted| mounted.remount("size=4m"));
     if mounted.is_none() {
-        println!("skipped: mounting takes privileges");
+        println!("skipped: mounting needs privileges");
     }
     Some((ws, mounted?))
 }
 
-/// Leaves no block free beside the store.
-fn fill(ws: &TestWorkspace) {
+/// Fills the file system of the store.
+fn fill_disk(ws: &TestWorkspace) {
     let mut file = std::fs::OpenOptions::new().create(true).append(true).open(ws.home().join("filler")).unwrap();
     while file.write_all(&[1; 4096]).is_ok() {}
 }
 
-/// Checkpoints of a file that compresses badly, each in a pack of its own.
+/// Saves checkpoints of a file that compresses badly, each in a pack of its own.
 fn save_some(ws: &TestWorkspace, count: usize) -> Vec<CheckpointId> {
     let mut random = Random::new(11);
     let mut save = |_| {
@@ -39,26 +39,26 @@ fn save_some(ws: &TestWorkspace, count: usize) -> Vec<CheckpointId> {
     (0..count).map(&mut save).collect()
 }
 
-/// The trace of a deletion had no room where no operation had been logged before.
+/// Regression: a deletion failed if its entry was the first one in the log of operations, because there was no room.
 #[test]
-fn a_checkpoint_is_deleted_although_nothing_was_logged_before() {
+fn a_checkpoint_is_deleted_on_a_full_disk_with_an_empty_log() {
     let Some((ws, _mounted)) = on_small_disk() else { return };
     let ids = save_some(&ws, 3);
     assert!(!ws.store().join("backtrail/ops").exists());
-    fill(&ws);
+    fill_disk(&ws);
     ws.open().delete(&ids[..1], false, ws.now()).unwrap();
     let left: Vec<_> = ws.open().list(&Default::default()).unwrap().into_iter().map(|one| one.id).collect();
     assert_eq!(left, [ids[2], ids[1]]);
     assert_eq!(ws.open().verify().unwrap().damaged.len(), 0);
 }
 
-/// What goes is removed before anything is written, and what can't be written then is left for another time.
+/// `prune` removes data before it writes anything. Writes that then find no room are left to a later prune.
 #[test]
-fn prune_reclaims_space_and_does_not_fail_for_want_of_more() {
+fn prune_reclaims_space_on_a_full_disk() {
     let Some((ws, _mounted)) = on_small_disk() else { return };
     let ids = save_some(&ws, 20);
     ws.open().delete(&ids[..15], false, ws.now()).unwrap();
-    fill(&ws);
+    fill_disk(&ws);
     let pruned = ws.open().prune(ws.now()).unwrap();
     assert!(pruned.bytes_after + 400_000 < pruned.bytes_before, "{} {}", pruned.bytes_before, pruned.bytes_after);
     assert_eq!(ws.open().verify().unwrap().damaged.len(), 0);
@@ -71,7 +71,7 @@ fn prune_reclaims_space_and_does_not_fail_for_want_of_more() {
     ws.assert_store_is_sound();
 }
 
-/// Checkpoints that the policy takes are deleted and reclaimed in one go, their traces included.
+/// One run deletes the checkpoints that the policy expires, logs the deletions and reclaims the space.
 #[test]
 fn prune_applies_the_policy_on_a_full_disk() {
     let Some((ws, _mounted)) = on_small_disk() else { return };
@@ -81,7 +81,7 @@ fn prune_applies_the_policy_on_a_full_disk() {
         ws.save_with(&SaveRequest { kind: Some(Kind::Automatic), ..SaveRequest::default() });
     }
     assert!(!ws.store().join("backtrail/ops").exists());
-    fill(&ws);
+    fill_disk(&ws);
     let mut settings = Settings::default();
     settings.retention.automatic = 2;
     let pruned = ws.open_with(&ws.root(), settings).prune(ws.now()).unwrap();
@@ -91,19 +91,19 @@ fn prune_applies_the_policy_on_a_full_disk() {
 }
 
 #[test]
-fn prune_fails_if_a_full_disk_kept_it_from_reclaiming_anything() {
+fn prune_fails_if_it_can_reclaim_nothing_on_a_full_disk() {
     let Some((ws, _mounted)) = on_small_disk() else { return };
     save_some(&ws, 3);
-    fill(&ws);
+    fill_disk(&ws);
     let error = ws.open().prune(ws.now()).unwrap_err();
     assert_eq!(error.code(), ErrorCode::NoSpace, "{error}");
     assert_eq!(ws.open().verify().unwrap().damaged.len(), 0);
     assert_eq!(ws.open().list(&Default::default()).unwrap().len(), 3);
 }
 
-/// The same without privileges: the first attempt to write the trace finds no room, and the next one does.
+/// Needs no privileges: the first attempt to write the log entry finds no room, and the second one does.
 #[test]
-fn a_trace_that_found_no_room_is_written_once_there_is_some() {
+fn a_log_entry_without_room_is_written_after_the_stat_cache_is_removed() {
     let prepared = || {
         let ws = TestWorkspace::new();
         ws.write("file", "1\n");
@@ -113,11 +113,11 @@ fn a_trace_that_found_no_room_is_written_once_there_is_some() {
         ws
     };
     let points = DRIVER.points(&prepared().base(), "delete one");
-    let trace = points.iter().position(|point| point == "append to store file").unwrap();
+    let log_entry = points.iter().position(|point| point == "append to store file").unwrap();
     let ws = prepared();
     assert!(ws.store().join("backtrail/stat-cache").exists());
-    assert_eq!(DRIVER.run(&ws.base(), "delete one", trace + 1, Fault::Error(ENOSPC)), Ended::Done);
-    assert!(!ws.store().join("backtrail/stat-cache").exists(), "its room was used");
+    assert_eq!(DRIVER.run(&ws.base(), "delete one", log_entry + 1, Fault::Error(ENOSPC)), Ended::Done);
+    assert!(!ws.store().join("backtrail/stat-cache").exists(), "the stat cache was not removed to make room");
     assert_eq!(ws.open().list(&Default::default()).unwrap().len(), 1);
-    assert!(!ws.save_with(&SaveRequest::default()).created, "the next scan does without it");
+    assert!(!ws.save_with(&SaveRequest::default()).created, "the next scan works without the stat cache");
 }

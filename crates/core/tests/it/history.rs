@@ -1,10 +1,10 @@
-//! Every version of one path.
+//! The history of one path.
 
 use backtrail::{ChangeStatus, ErrorCode, RestoreRequest, SaveRequest};
 use backtrail_testkit::TestWorkspace;
 
 #[test]
-fn the_history_of_a_path_has_every_version() {
+fn the_history_of_a_path_lists_every_version() {
     let ws = TestWorkspace::new();
     ws.write("beside", "1\n");
     let mut expected = Vec::new();

@@ -1,4 +1,4 @@
-//! Trees, records and journals made by hand to get out of the workspace: none does, and nothing panics.
+//! Handmade trees, records and journals that try to escape the workspace: none does, and nothing panics.
 
 use std::{
     io::Write,
@@ -10,7 +10,7 @@ use std::{
 use backtrail::{CheckpointId, ListFilter, RestoreRequest, SaveRequest, Scope, Way};
 use backtrail_testkit::{Manifest, TestWorkspace, git_directory_bytes, is_long};
 
-/// A workspace with a repository and a file outside that nothing may touch.
+/// Creates a workspace with a repository, and a file outside of it that no operation may touch.
 fn workspace() -> TestWorkspace {
     let ws = TestWorkspace::in_memory();
     ws.write("file", "1\n");
@@ -21,8 +21,8 @@ fn workspace() -> TestWorkspace {
     ws
 }
 
-/// Puts an object into the store as it is, however wrong.
-fn object(ws: &TestWorkspace, kind: &str, bytes: &[u8]) -> String {
+/// Writes an object into the store as it is, even if it is invalid. Returns its id.
+fn write_object(ws: &TestWorkspace, kind: &str, bytes: &[u8]) -> String {
     let mut child = Command::new("git")
         .args(["hash-object", "--literally", "-w", "--stdin", "-t", kind])
         .current_dir(ws.store())
@@ -47,27 +47,27 @@ fn tree(ws: &TestWorkspace, entries: &[(&str, &[u8], &str)]) -> String {
         bytes.push(0);
         bytes.extend((0..20).map(|at| u8::from_str_radix(&id[2 * at..2 * at + 2], 16).unwrap()));
     }
-    object(ws, "tree", &bytes)
+    write_object(ws, "tree", &bytes)
 }
 
 pub(crate) const RECORD: &str = r#"{"v":1,"seq":90,"kind":"manual","time":1800000000000,"message":"m"}"#;
 
-/// A checkpoint of this tree, published.
-pub(crate) fn checkpoint(ws: &TestWorkspace, tree: &str, record: &str) -> CheckpointId {
+/// Publishes a checkpoint of this tree.
+pub(crate) fn publish_checkpoint(ws: &TestWorkspace, tree: &str, record: &str) -> CheckpointId {
     let who = "Backtrail <backtrail@localhost> 1800000000 +0000";
     let text = format!("tree {tree}\nauthor {who}\ncommitter {who}\n\nm\n\nBacktrail-Record: {record}\n");
-    let id = object(ws, "commit", text.as_bytes());
+    let id = write_object(ws, "commit", text.as_bytes());
     std::fs::write(ws.store().join("refs/checkpoints").join(&id), format!("{id}\n")).unwrap();
     id.parse().unwrap()
 }
 
-/// Everything that must stay as it is.
+/// Returns everything that must stay unchanged.
 fn untouchable(ws: &TestWorkspace) -> [Manifest; 2] {
     [Manifest::of(&ws.outside()), git_directory_bytes(&ws.path(".git"))]
 }
 
-/// Does everything with a checkpoint that reads it or writes it out.
-fn use_it(ws: &TestWorkspace, id: CheckpointId, what: &str) {
+/// Runs every operation that reads a checkpoint or writes its files. Checks that nothing else changes.
+fn use_checkpoint(ws: &TestWorkspace, id: CheckpointId, what: &str) {
     let before = untouchable(ws);
     let beside: Vec<_> = names(&ws.base());
     let used = catch_unwind(AssertUnwindSafe(|| {
@@ -88,7 +88,7 @@ fn use_it(ws: &TestWorkspace, id: CheckpointId, what: &str) {
         }
         drop(workspace.undo(ws.now()));
     }));
-    assert!(used.is_ok(), "{what}: it panicked");
+    assert!(used.is_ok(), "{what}: an operation panicked");
     for (before, after) in before.iter().zip(untouchable(ws)) {
         before.assert_same(&after, what);
     }
@@ -107,7 +107,7 @@ fn names(directory: &Path) -> Vec<std::ffi::OsString> {
     names
 }
 
-/// Names that lead out, or into a repository, on one system or another.
+/// Returns names that lead out of the workspace, or into a repository, on some system.
 fn evil_names() -> Vec<Vec<u8>> {
     let mut names: Vec<Vec<u8>> = [
         "..",
@@ -185,24 +185,24 @@ fn evil_names() -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn no_tree_leads_out_of_the_workspace() {
+fn no_hostile_tree_escapes_the_workspace() {
     let ws = workspace();
-    let evil = object(&ws, "blob", b"evil\n");
-    let way_out = object(&ws, "blob", ws.outside().to_str().unwrap().as_bytes());
+    let evil = write_object(&ws, "blob", b"evil\n");
+    let link_out = write_object(&ws, "blob", ws.outside().to_str().unwrap().as_bytes());
     let below = tree(&ws, &[("100644", b"evil", &evil)]);
     let mut tried = 0;
-    let mut try_it = |entries: &[(&str, &[u8], &str)], what: String| {
-        use_it(&ws, checkpoint(&ws, &tree(&ws, entries), RECORD), &what);
+    let mut try_tree = |entries: &[(&str, &[u8], &str)], what: String| {
+        use_checkpoint(&ws, publish_checkpoint(&ws, &tree(&ws, entries), RECORD), &what);
         tried += 1;
     };
     for (number, name) in evil_names().into_iter().enumerate() {
         let shown = String::from_utf8_lossy(&name[..name.len().min(40)]).into_owned();
         let forms: [&[(&str, &[u8], &str)]; 3] =
-            [&[("100644", &name, &evil)], &[("40000", &name, &below)], &[("120000", &name, &way_out)]];
-        // All forms of each in the long run, one of each otherwise.
+            [&[("100644", &name, &evil)], &[("40000", &name, &below)], &[("120000", &name, &link_out)]];
+        // All forms of each name in the long run, otherwise one.
         for (form, entries) in forms.into_iter().enumerate() {
             if is_long() || number % 3 == form || shown.starts_with("..") {
-                try_it(entries, format!("form {form} of {shown:?}"));
+                try_tree(entries, format!("form {form} of {shown:?}"));
             }
         }
     }
@@ -210,16 +210,16 @@ fn no_tree_leads_out_of_the_workspace() {
         ["0", "100666", "104755", "777777", "160000", "140000", "60000", "20000", "10000", "40755", "1", "0100644"]
     {
         for id in [&evil, &below] {
-            try_it(&[(mode, b"x", id)], format!("mode {mode}"));
+            try_tree(&[(mode, b"x", id)], format!("mode {mode}"));
         }
     }
     let missing = "0123456789012345678901234567890123456789";
     let pairs: [&[(&str, &[u8], &str)]; 11] = [
         &[("100644", b"a", &evil), ("100644", b"a", &evil)],
-        &[("120000", b"a", &way_out), ("40000", b"a", &below)],
-        &[("40000", b"a", &below), ("120000", b"a", &way_out)],
+        &[("120000", b"a", &link_out), ("40000", b"a", &below)],
+        &[("40000", b"a", &below), ("120000", b"a", &link_out)],
         &[("100644", b"a", &evil), ("40000", b"a", &below)],
-        &[("120000", b"dir", &way_out), ("100644", b"dir/evil", &evil)],
+        &[("120000", b"dir", &link_out), ("100644", b"dir/evil", &evil)],
         &[("100644", b"z", &evil), ("100644", b"a", &evil)],
         &[("100644", b"x", missing)],
         &[("40000", b"x", missing)],
@@ -228,36 +228,40 @@ fn no_tree_leads_out_of_the_workspace() {
         &[("120000", b"x", &below)],
     ];
     for (number, entries) in pairs.into_iter().enumerate() {
-        try_it(entries, format!("pair {number}"));
+        try_tree(entries, format!("pair {number}"));
     }
-    // A tree cut in the middle of an entry, and bytes that are none.
+    // Trees that are truncated in the middle of an entry, and bytes that are no tree.
     for bytes in [&b"100644 a"[..], b"100644 a\0short", b"\0\0\0", b"100644", b" a\0aaaaaaaaaaaaaaaaaaaa"] {
-        let id = object(&ws, "tree", bytes);
-        use_it(&ws, checkpoint(&ws, &id, RECORD), &format!("tree {bytes:?}"));
+        let id = write_object(&ws, "tree", bytes);
+        use_checkpoint(&ws, publish_checkpoint(&ws, &id, RECORD), &format!("tree {bytes:?}"));
         tried += 1;
     }
-    // Deep, and with many names for the same thing.
+    // A deep tree, and one with many names for the same file.
     let mut deep = below.clone();
     for _ in 0..120 {
         deep = tree(&ws, &[("40000", b"a-name-that-makes-it-long-altogether", &deep)]);
     }
-    use_it(&ws, checkpoint(&ws, &deep, RECORD), "a path that is longer than any system takes");
+    use_checkpoint(&ws, publish_checkpoint(&ws, &deep, RECORD), "a path that is longer than any system allows");
     let mut wide = below;
     for _ in 0..10 {
         wide = tree(&ws, &[("40000", b"a", &wide), ("40000", b"b", &wide)]);
     }
-    use_it(&ws, checkpoint(&ws, &wide, RECORD), "a tree with a thousand names for one file");
+    use_checkpoint(&ws, publish_checkpoint(&ws, &wide, RECORD), "a tree with a thousand names for one file");
     tried += 2;
-    for (what, bytes) in lying_objects() {
+    for (what, bytes) in misleading_objects() {
         let id = "1234567890123456789012345678901234567890";
         let place = ws.store().join("objects").join(&id[..2]);
         std::fs::create_dir_all(&place).unwrap();
         std::fs::write(place.join(&id[2..]), bytes).unwrap();
         for mode in ["100644", "120000", "40000"] {
-            use_it(&ws, checkpoint(&ws, &tree(&ws, &[(mode, b"x", id)]), RECORD), &format!("{mode}: {what}"));
+            use_checkpoint(
+                &ws,
+                publish_checkpoint(&ws, &tree(&ws, &[(mode, b"x", id)]), RECORD),
+                &format!("{mode}: {what}"),
+            );
             tried += 1;
         }
-        assert!(!ws.exists("x"), "{what}: it was written");
+        assert!(!ws.exists("x"), "{what}: the file was written");
         std::fs::remove_file(place.join(&id[2..])).unwrap();
     }
     println!("{tried} trees");
@@ -265,8 +269,8 @@ fn no_tree_leads_out_of_the_workspace() {
     ws.open().save(&SaveRequest { allow_empty: true, ..Default::default() }, ws.now()).unwrap();
 }
 
-/// Objects that are not what they say, or far more.
-fn lying_objects() -> Vec<(&'static str, Vec<u8>)> {
+/// Returns objects whose header is wrong, or that are very large.
+fn misleading_objects() -> Vec<(&'static str, Vec<u8>)> {
     let packed = |head: &str, body: usize| {
         let mut encoder = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::best());
         encoder.write_all(head.as_bytes()).unwrap();
@@ -276,13 +280,13 @@ fn lying_objects() -> Vec<(&'static str, Vec<u8>)> {
     };
     let large = if is_long() { 1 << 30 } else { 4 << 20 };
     vec![
-        ("more than it says", packed("blob 10\0", large)),
-        ("less than it says", packed(&format!("blob {}\0", 1_u64 << 62), 1 << 16)),
+        ("more bytes than its header says", packed("blob 10\0", large)),
+        ("fewer bytes than its header says", packed(&format!("blob {}\0", 1_u64 << 62), 1 << 16)),
         ("a size that is too large for a number", packed("blob 99999999999999999999999\0", 1 << 16)),
         ("a negative size", packed("blob -1\0", 1 << 16)),
-        ("as much as it says, under another id", packed(&format!("blob {large}\0"), large)),
+        ("a valid object under another id", packed(&format!("blob {large}\0"), large)),
         ("a tree of zeros", packed(&format!("tree {}\0", 1 << 20), 1 << 20)),
-        ("no kind", packed("\0\0\0", 1 << 16)),
+        ("no type", packed("\0\0\0", 1 << 16)),
         ("no end", packed("blob 65536\0", 1 << 16)[..40].to_vec()),
         ("no zlib", vec![0xff; 4096]),
         ("nothing", Vec::new()),
@@ -290,9 +294,9 @@ fn lying_objects() -> Vec<(&'static str, Vec<u8>)> {
 }
 
 #[test]
-fn no_record_does_harm() {
+fn no_hostile_record_does_harm() {
     let ws = workspace();
-    let evil = object(&ws, "blob", b"evil\n");
+    let evil = write_object(&ws, "blob", b"evil\n");
     let plain = tree(&ws, &[("100644", b"x", &evil)]);
     let with = |fields: &str| RECORD.replace("\"message\"", &format!("{fields},\"message\""));
     let max = u64::MAX;
@@ -338,14 +342,14 @@ fn no_record_does_harm() {
     ];
     for record in &records {
         let shown: String = record.chars().take(120).collect();
-        // A NUL would end the commit for git; the record can't hold one unescaped.
-        let id = checkpoint(&ws, &plain, &record.replace('\0', "?"));
-        let saved = catch_unwind(AssertUnwindSafe(|| {
+        // Git ends a commit message at a NUL, so a record can't hold one unescaped.
+        let id = publish_checkpoint(&ws, &plain, &record.replace('\0', "?"));
+        let operated = catch_unwind(AssertUnwindSafe(|| {
             drop(ws.open().save(&SaveRequest { allow_empty: true, ..Default::default() }, ws.now()));
             drop(ws.open().prune(ws.now()));
         }));
-        assert!(saved.is_ok(), "record {shown}: a save beside it panicked");
-        use_it(&ws, id, &format!("record {shown}"));
+        assert!(operated.is_ok(), "record {shown}: a save or a prune panicked");
+        use_checkpoint(&ws, id, &format!("record {shown}"));
     }
     println!("{} records", records.len());
 }
@@ -357,7 +361,7 @@ pub(crate) fn crc32(bytes: &[u8]) -> u32 {
 }
 
 #[test]
-fn no_journal_does_harm() {
+fn no_hostile_journal_does_harm() {
     let ws = workspace();
     let safety = ws.open().list(&ListFilter::default()).unwrap()[0].id;
     let evil = backtrail_testkit::blob_id(b"1\n");
@@ -426,7 +430,7 @@ fn no_journal_does_harm() {
                 drop(ws.open().recover(Way::Back, ws.now()));
                 drop(ws.open().save(&SaveRequest::default(), ws.now()));
             }));
-            assert!(done.is_ok(), "{file} {shown}: it panicked");
+            assert!(done.is_ok(), "{file} {shown}: an operation panicked");
             for (before, after) in before.iter().zip(untouchable(&ws)) {
                 before.assert_same(&after, &format!("{file} {shown}"));
             }
@@ -443,9 +447,9 @@ fn no_journal_does_harm() {
     println!("{} journals", journals.len());
 }
 
-/// A journal that names a path in a repository, with a file ready in the staging area to be put there.
+/// The journals name a path in a repository, and the staging area has a file that would be moved there.
 #[test]
-fn no_journal_puts_a_file_into_a_repository() {
+fn no_hostile_journal_writes_into_a_repository() {
     let ws = workspace();
     let safety = ws.open().list(&ListFilter::default()).unwrap()[0].id;
     let content = backtrail_testkit::blob_id(b"1\n");
@@ -470,7 +474,7 @@ fn no_journal_puts_a_file_into_a_repository() {
         }
     };
     put_in_place("honest");
-    assert!(ws.exists("honest"), "the staging area is not where this test thinks it is: it could not fail");
+    assert!(ws.exists("honest"), "the staging area is not where this test puts its file, so the test could never fail");
     let before = untouchable(&ws);
     for path in [".git/hooks/post-checkout", ".GIT/evil", "dir/.git/evil", "git~1", "dir/.git", ".git"] {
         put_in_place(path);
@@ -481,7 +485,7 @@ fn no_journal_puts_a_file_into_a_repository() {
     }
 }
 
-/// The staging areas that a journal names, as the note of areas has them.
+/// Returns the staging areas that a journal names, in the format of the file `staging`.
 fn areas_of(journal: &str) -> String {
     let start = journal.find("\"areas\":").map(|at| at + "\"areas\":".len());
     let areas = start.and_then(|start| Some(&journal[start..start + journal[start..].find("]")? + 1]));

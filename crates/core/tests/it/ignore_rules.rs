@@ -1,17 +1,17 @@
-//! Git's ignore rules decide what is captured, with real git as the judge.
+//! Git's ignore rules decide which paths are captured. The tests compare with real git.
 
 use std::path::Path;
 
 use backtrail::{Reason, RestoreRequest, SaveRequest, Settings, fuzzing::IgnoreQuestion, settings::ScanSettings};
 use backtrail_testkit::{Found, Random, TestWorkspace, git, git_output, git_output_with};
 
-/// The paths of the newest checkpoint.
-fn saved(ws: &TestWorkspace) -> Vec<String> {
+/// Saves, and returns the paths of the newest checkpoint.
+fn captured_paths(ws: &TestWorkspace) -> Vec<String> {
     let saved = ws.save_with(&SaveRequest::default());
     ws.paths_in_store(&saved.checkpoint.id)
 }
 
-/// What git would take with `git add -A`, and what it tracks already.
+/// Returns the paths that git tracks and those that `git add -A` would add.
 fn listed_by_git(directory: &Path, options: &[&str]) -> Vec<Vec<u8>> {
     let arguments = [options, &["ls-files", "-co", "--exclude-standard", "-z"]].concat();
     let mut paths: Vec<Vec<u8>> = git(directory, &arguments)
@@ -102,8 +102,8 @@ const PATTERNS: [&str; 70] = [
     "ab\t",
 ];
 
-/// A file of ignore rules with odd line ends in it.
-fn rules(random: &mut Random) -> Vec<u8> {
+/// Returns an ignore file with random rules and odd line endings.
+fn random_rules(random: &mut Random) -> Vec<u8> {
     let mut text = Vec::new();
     if random.chance(10) {
         text.extend_from_slice(b"\xef\xbb\xbf");
@@ -119,10 +119,10 @@ fn rules(random: &mut Random) -> Vec<u8> {
     text
 }
 
-fn grow(ws: &TestWorkspace, random: &mut Random, directory: &str, depth: usize) {
+fn grow_tree(ws: &TestWorkspace, random: &mut Random, directory: &str, depth: usize) {
     let join = |name: &str| if directory.is_empty() { name.to_owned() } else { format!("{directory}/{name}") };
     if random.chance(if depth == 0 { 90 } else { 25 }) {
-        ws.write(join(".gitignore"), rules(random));
+        ws.write(join(".gitignore"), random_rules(random));
     }
     for _ in 0..random.below(4) + 2 {
         let name = random.pick(&NAMES);
@@ -132,7 +132,7 @@ fn grow(ws: &TestWorkspace, random: &mut Random, directory: &str, depth: usize) 
         }
         if depth < 4 && random.chance(40) {
             ws.mkdir(&path);
-            grow(ws, random, &path, depth + 1);
+            grow_tree(ws, random, &path, depth + 1);
         } else if random.chance(8) {
             ws.symlink("a", &path);
         } else {
@@ -141,29 +141,29 @@ fn grow(ws: &TestWorkspace, random: &mut Random, directory: &str, depth: usize) 
     }
 }
 
-fn without_precious() -> Settings {
+fn settings_without_precious() -> Settings {
     let scan = ScanSettings { precious: Vec::new(), ..ScanSettings::default() };
     Settings { scan, ..Settings::default() }
 }
 
 #[test]
-fn what_is_captured_is_what_git_would_list() {
+fn the_captured_paths_are_those_that_git_lists() {
     for seed in 0..40 {
         let mut random = Random::new(seed);
         let ws = TestWorkspace::new();
-        grow(&ws, &mut random, "", 0);
+        grow_tree(&ws, &mut random, "", 0);
         ws.git(&["init", "-q"]);
         let excludes = ws.home().join("excludes");
         if random.chance(40) {
-            std::fs::write(ws.root().join(".git/info/exclude"), rules(&mut random)).unwrap();
+            std::fs::write(ws.root().join(".git/info/exclude"), random_rules(&mut random)).unwrap();
         }
         if random.chance(40) {
-            std::fs::write(&excludes, rules(&mut random)).unwrap();
+            std::fs::write(&excludes, random_rules(&mut random)).unwrap();
             let config = format!("[core]\n\texcludesFile = {}\n", excludes.display());
             std::fs::write(ws.home().join(".gitconfig"), config).unwrap();
         }
         if random.chance(50) {
-            // Tracked files count, whatever the rules say.
+            // Tracked files are captured even if a rule ignores them.
             let files: Vec<_> = ws.manifest().0.into_iter().filter(|(_, found)| !is_directory(found)).collect();
             let literal = |path: Vec<u8>| format!(":(literal){}", String::from_utf8(path).unwrap());
             let chosen: Vec<String> =
@@ -173,7 +173,7 @@ fn what_is_captured_is_what_git_would_list() {
         }
         let option = format!("core.excludesFile={}", excludes.display());
         let expected = listed_by_git(&ws.root(), &["-c", &option]);
-        let workspace = ws.open_with(&ws.root(), without_precious());
+        let workspace = ws.open_with(&ws.root(), settings_without_precious());
         let saved = workspace.save(&SaveRequest::default(), ws.now()).unwrap();
         let mut found: Vec<Vec<u8>> =
             ws.tree_in_store(&saved.checkpoint.id).into_iter().map(|(path, _, _)| path).collect();
@@ -182,7 +182,7 @@ fn what_is_captured_is_what_git_would_list() {
     }
 }
 
-/// Names what differs, with the rule that git says decided.
+/// Compares two lists of paths. Reports each difference with the rule that decided it in git.
 #[track_caller]
 fn assert_same_paths(
     ws: &TestWorkspace,
@@ -198,8 +198,8 @@ fn assert_same_paths(
         let verdict = git_output(directory, &arguments).stdout;
         format!("{name:?} ({})", String::from_utf8_lossy(&verdict).trim_end())
     };
-    let only = |these: &[Vec<u8>], those: &[Vec<u8>]| -> Vec<String> {
-        these.iter().filter(|path| !those.contains(path)).map(|path| explain(path)).collect()
+    let only = |here: &[Vec<u8>], there: &[Vec<u8>]| -> Vec<String> {
+        here.iter().filter(|path| !there.contains(path)).map(|path| explain(path)).collect()
     };
     let (too_much, missing) = (only(found, expected), only(expected, found));
     let rules: Vec<String> = ws
@@ -225,21 +225,21 @@ fn is_directory(found: &Found) -> bool {
 }
 
 #[test]
-fn a_workspace_below_the_repository_s_top_follows_the_rules_above_it() {
+fn a_workspace_below_the_top_of_a_repository_follows_the_rules_above_it() {
     for seed in 0..12 {
         let mut random = Random::new(1_000 + seed);
         let ws = TestWorkspace::new();
-        grow(&ws, &mut random, "p/q", 1);
-        ws.write("p/.gitignore", rules(&mut random));
-        ws.write(".gitignore", rules(&mut random));
+        grow_tree(&ws, &mut random, "p/q", 1);
+        ws.write("p/.gitignore", random_rules(&mut random));
+        ws.write(".gitignore", random_rules(&mut random));
         ws.git(&["init", "-q"]);
-        // What lies in an ignored directory is another case: there the outer repository has no say.
+        // Skips ignored directories: the rules of the outer repository do not apply in them.
         if git_output(&ws.root(), &["check-ignore", "-q", "p/q"]).status.success() {
             continue;
         }
         let root = ws.root().join("p/q");
         let expected = listed_by_git(&root, &[]);
-        let workspace = ws.open_with(&root, without_precious());
+        let workspace = ws.open_with(&root, settings_without_precious());
         let id = workspace.save(&SaveRequest::default(), ws.now()).unwrap().checkpoint.id;
         let listing = git(workspace.store_directory(), &["ls-tree", "-r", "-z", "--name-only", &id.to_string()]);
         let mut found: Vec<Vec<u8>> =
@@ -251,18 +251,18 @@ fn a_workspace_below_the_repository_s_top_follows_the_rules_above_it() {
 }
 
 #[test]
-fn rules_hold_without_a_repository() {
+fn rules_apply_without_a_repository() {
     let ws = TestWorkspace::new();
     ws.write(".gitignore", "*.log\n");
     ws.write("a.log", "1");
     ws.write("a.txt", "1");
     ws.write("d/.gitignore", "!keep.log\n");
     ws.write("d/keep.log", "1");
-    assert_eq!(saved(&ws), [".gitignore", "a.txt", "d/.gitignore", "d/keep.log"]);
+    assert_eq!(captured_paths(&ws), [".gitignore", "a.txt", "d/.gitignore", "d/keep.log"]);
 }
 
 #[test]
-fn a_directory_that_the_outer_repository_ignores_is_captured_whole() {
+fn a_workspace_that_the_outer_repository_ignores_is_captured_completely() {
     let ws = TestWorkspace::new();
     ws.write(".gitignore", "/projects/\n*.o\n");
     ws.write("projects/one/a.o", "1");
@@ -275,7 +275,7 @@ fn a_directory_that_the_outer_repository_ignores_is_captured_whole() {
     assert_eq!(String::from_utf8_lossy(&names), "a.o\nb\n");
 }
 
-/// An ignore file too large to be captured was forgotten with its rules: a restore removed what they had left out.
+/// Regression: an ignore file over the size limit was skipped with its rules, so a restore removed ignored files.
 #[test]
 fn the_size_limit_does_not_apply_to_rule_files() {
     let ws = TestWorkspace::new();
@@ -284,45 +284,45 @@ fn the_size_limit_does_not_apply_to_rule_files() {
     ws.write("sub/secrets/one", "1");
     ws.write("sub/deep/two.key", "2");
     ws.write("sub/file", "1");
-    let told = ws.save_with(&SaveRequest::default());
-    assert_eq!(told.skipped, []);
-    assert!(ws.paths_in_store(&told.checkpoint.id).contains(&"sub/.gitignore".to_owned()));
+    let saved = ws.save_with(&SaveRequest::default());
+    assert_eq!(saved.skipped, []);
+    assert!(ws.paths_in_store(&saved.checkpoint.id).contains(&"sub/.gitignore".to_owned()));
     ws.remove("sub/.gitignore");
-    ws.open().restore(&RestoreRequest::whole(told.checkpoint.id), ws.now()).unwrap();
+    ws.open().restore(&RestoreRequest::whole(saved.checkpoint.id), ws.now()).unwrap();
     assert_eq!(ws.read("sub/secrets/one").unwrap(), b"1");
     assert_eq!(ws.read("sub/deep/two.key").unwrap(), b"2");
 }
 
 #[test]
-fn a_tracked_file_is_captured_although_it_is_ignored() {
+fn a_tracked_file_is_captured_even_if_ignored() {
     let ws = TestWorkspace::new();
     ws.write("out/tracked.log", "1");
     ws.write("out/other.log", "1");
     ws.git(&["init", "-q"]);
     ws.git(&["add", "-f", "out/tracked.log"]);
     ws.write(".gitignore", "out/\n");
-    assert_eq!(saved(&ws), [".gitignore", "out/tracked.log"]);
+    assert_eq!(captured_paths(&ws), [".gitignore", "out/tracked.log"]);
     ws.git(&["rm", "-q", "--cached", "out/tracked.log"]);
-    assert_eq!(saved(&ws), [".gitignore", "out/tracked.log"], "once captured, it stays captured");
+    assert_eq!(captured_paths(&ws), [".gitignore", "out/tracked.log"], "once captured, it stays captured");
     ws.git(&["add", "-f", "out/other.log"]);
-    assert_eq!(saved(&ws), [".gitignore", "out/other.log", "out/tracked.log"]);
+    assert_eq!(captured_paths(&ws), [".gitignore", "out/other.log", "out/tracked.log"]);
 }
 
 #[test]
-fn precious_files_are_captured_although_ignored_but_not_in_ignored_directories() {
+fn precious_files_are_captured_even_if_ignored_but_not_in_ignored_directories() {
     let ws = TestWorkspace::new();
     ws.write(".gitignore", ".env*\n.envrc\n/dist\n*.pem\n");
     for path in [".env", ".env.local", ".envrc", "sub/.env", "dist/.env", "key.pem"] {
         ws.write(path, path);
     }
-    assert_eq!(saved(&ws), [".env", ".env.local", ".envrc", ".gitignore", "sub/.env"]);
+    assert_eq!(captured_paths(&ws), [".env", ".env.local", ".envrc", ".gitignore", "sub/.env"]);
     ws.write("backtrail.toml", "[scan]\nprecious = [\"*.pem\"]\n");
     let all = [".env", ".env.local", ".envrc", ".gitignore", "backtrail.toml", "key.pem", "sub/.env"];
-    assert_eq!(saved(&ws), all, "what was precious before stays captured");
+    assert_eq!(captured_paths(&ws), all, "a path that was precious before stays captured");
 }
 
 #[test]
-fn include_reaches_into_ignored_directories_and_exclude_leaves_out_more() {
+fn include_captures_paths_in_ignored_directories_and_exclude_skips_more() {
     let ws = TestWorkspace::new();
     ws.write(".gitignore", "config/\nout/\n");
     ws.write(
@@ -336,11 +336,11 @@ fn include_reaches_into_ignored_directories_and_exclude_leaves_out_more() {
     }
     let expected =
         [".gitignore", "backtrail.toml", "config/local.yaml", "d/data", "out/keep/a", "out/keep/b/c"].map(String::from);
-    assert_eq!(saved(&ws), expected);
+    assert_eq!(captured_paths(&ws), expected);
 }
 
 #[test]
-fn a_path_named_once_stays_captured_while_it_exists() {
+fn an_included_path_stays_captured_while_it_exists() {
     let ws = TestWorkspace::new();
     ws.write(".gitignore", "secret\nlogs/\n");
     ws.write("secret", "1");
@@ -352,17 +352,17 @@ fn a_path_named_once_stays_captured_while_it_exists() {
     assert_eq!(ws.paths_in_store(&first.checkpoint.id), [".gitignore", "logs/a", "secret"]);
     ws.write("secret", "22");
     let second = ws.save();
-    assert!(ws.is_in_store(b"22"), "the later content of a path named once is not captured");
+    assert!(ws.is_in_store(b"22"), "the later content of an included path is not captured");
     assert_eq!(second.files_changed, [ws.workspace_path("secret")]);
     ws.remove("secret");
     let third = ws.save();
     assert_eq!(ws.paths_in_store(&third.id), [".gitignore", "logs/a"]);
     ws.write("secret", "3");
-    assert!(!ws.save_with(&SaveRequest::default()).created, "gone in between, it is ignored again");
+    assert!(!ws.save_with(&SaveRequest::default()).created, "a path that was deleted in between is ignored again");
 }
 
 #[test]
-fn a_named_path_that_is_not_there_is_an_error_and_saves_nothing() {
+fn including_a_missing_path_is_an_error_and_saves_nothing() {
     let ws = TestWorkspace::new();
     ws.write("a", "1");
     let request = SaveRequest { include: vec![ws.workspace_path("no/such")], ..Default::default() };
@@ -389,22 +389,22 @@ fn a_captured_file_that_becomes_ignored_stays_captured() {
 }
 
 #[test]
-fn a_file_whose_rule_goes_away_appears() {
+fn a_file_is_captured_once_its_rule_is_removed() {
     let ws = TestWorkspace::new();
     ws.write(".gitignore", "*.csv\n");
     ws.write("data.csv", "1\n");
     ws.save();
     ws.write(".gitignore", "");
-    assert_eq!(saved(&ws), [".gitignore", "data.csv"]);
+    assert_eq!(captured_paths(&ws), [".gitignore", "data.csv"]);
 }
 
 #[test]
-fn an_ignore_file_that_is_a_link_has_no_say() {
+fn an_ignore_file_that_is_a_symlink_has_no_effect() {
     let ws = TestWorkspace::new();
     std::fs::write(ws.outside().join("rules"), "*\n").unwrap();
     ws.symlink(ws.outside().join("rules").to_str().unwrap(), ".gitignore");
     ws.write("a", "1");
-    assert_eq!(saved(&ws), [".gitignore", "a"]);
+    assert_eq!(captured_paths(&ws), [".gitignore", "a"]);
 }
 
 #[test]
@@ -421,7 +421,7 @@ fn an_ignore_file_that_ignores_itself_is_captured() {
 }
 
 #[test]
-fn a_directory_with_nothing_but_ignored_files_is_not_an_empty_one() {
+fn a_directory_with_only_ignored_files_is_not_captured_as_empty() {
     let ws = TestWorkspace::new();
     ws.write(".gitignore", "*.log\n");
     ws.write("logs/a.log", "1");
@@ -435,7 +435,7 @@ fn a_directory_with_nothing_but_ignored_files_is_not_an_empty_one() {
 }
 
 #[test]
-fn the_store_is_not_captured_although_it_lies_in_the_workspace() {
+fn a_store_inside_the_workspace_is_not_captured() {
     let ws = TestWorkspace::new();
     ws.write("a", "1");
     let inside = ws.root().join("store");
@@ -444,21 +444,21 @@ fn the_store_is_not_captured_although_it_lies_in_the_workspace() {
     let first = workspace.save(&SaveRequest::default(), ws.now()).unwrap();
     assert_eq!(first.checkpoint.files_changed, [ws.workspace_path("a")]);
     let again = workspace.save(&SaveRequest::default(), ws.now()).unwrap();
-    assert!(!again.created, "the store is seen as a change: {:?}", again.checkpoint.files_changed);
+    assert!(!again.created, "the store counts as a change: {:?}", again.checkpoint.files_changed);
 }
 
 #[test]
-fn a_carriage_return_at_the_very_end_of_the_rules_counts_for_nothing() {
+fn a_carriage_return_at_the_end_of_the_rules_has_no_effect() {
     let ws = TestWorkspace::new();
     ws.write(".gitignore", "one\r\ntwo\r");
     ws.write("one", "1");
     ws.write("two", "1");
     ws.git(&["init", "-q"]);
     assert_eq!(listed_by_git(&ws.root(), &[]), [b".gitignore"]);
-    assert_eq!(saved(&ws), [".gitignore"]);
+    assert_eq!(captured_paths(&ws), [".gitignore"]);
 }
 
-/// What patterns and names are made of, odd pieces included.
+/// Pieces of patterns, including odd ones.
 const PIECES: [&[u8]; 40] = [
     b"a",
     b"b",
@@ -504,13 +504,13 @@ const PIECES: [&[u8]; 40] = [
 const NAME_PIECES: [&[u8]; 16] =
     [b"a", b"a", b"b", b"c", b"A", b"ab", b"x1", b".", b"-", b"]", b"[", b"*", b"\\", b"\xff", b"\xc3\xa9", b"!"];
 
-fn pattern(random: &mut Random) -> Vec<u8> {
+fn random_pattern(random: &mut Random) -> Vec<u8> {
     let start: &[u8] = random.pick(&[b"", b"", b"", b"/", b"!", b"!/"]);
     let pieces: Vec<&[u8]> = (0..1 + random.below(7)).map(|_| random.pick(&PIECES)).collect();
     [start, &pieces.concat()].concat()
 }
 
-fn path(random: &mut Random) -> Vec<u8> {
+fn random_path(random: &mut Random) -> Vec<u8> {
     let name = |random: &mut Random| {
         let pieces: Vec<&[u8]> = (0..1 + random.below(4)).map(|_| random.pick(&NAME_PIECES)).collect();
         pieces.concat()
@@ -519,13 +519,13 @@ fn path(random: &mut Random) -> Vec<u8> {
     names.join(&b'/')
 }
 
-/// Two rules and some paths for them: the second rule lets the first one's "do not ignore" show.
-fn question(random: &mut Random) -> (Vec<u8>, Vec<Vec<u8>>) {
-    let rules = [random.pick(&["*", "*", "a*", "#"]).as_bytes(), b"\n", &pattern(random), b"\n"].concat();
-    (rules, (0..16).map(|_| path(random)).collect())
+/// Returns two rules and some paths. The first rule ignores much, so that a negated second rule has an effect.
+fn random_question(random: &mut Random) -> (Vec<u8>, Vec<Vec<u8>>) {
+    let rules = [random.pick(&["*", "*", "a*", "#"]).as_bytes(), b"\n", &random_pattern(random), b"\n"].concat();
+    (rules, (0..16).map(|_| random_path(random)).collect())
 }
 
-/// The matcher is Backtrail's own. Git is asked about all of it in one run: each pair of rules has its own directory.
+/// Compares Backtrail's own matcher with git. One run of git answers everything: each pair of rules has a directory.
 #[test]
 fn generated_patterns_match_as_in_git() {
     let ws = TestWorkspace::in_memory();
@@ -533,10 +533,10 @@ fn generated_patterns_match_as_in_git() {
     let mut random = Random::new(18);
     let (mut asked, mut input) = (Vec::new(), Vec::new());
     for number in 0..if backtrail_testkit::is_long() { 40_000 } else { 4_000 } {
-        let (rules, paths) = question(&mut random);
+        let (rules, paths) = random_question(&mut random);
         ws.write(format!("{number}/.gitignore"), &rules);
         for path in paths {
-            // The top stands for itself: the rules below it are none.
+            // The rules are those of the top directory. The directories below have none.
             let text = [&path, &b"\0"[..], &rules].concat();
             let Some(question) = IgnoreQuestion::parse(&text) else { continue };
             input.extend_from_slice(&[number.to_string().as_bytes(), b"/", &path, b"\0"].concat());
@@ -548,10 +548,10 @@ fn generated_patterns_match_as_in_git() {
     let fields: Vec<&[u8]> = answer.split(|byte| *byte == 0).collect();
     let by_git: Vec<bool> =
         fields.chunks_exact(4).map(|entry| !entry[2].is_empty() && !entry[2].starts_with(b"!")).collect();
-    assert_eq!(by_git.len(), asked.len(), "git answered all of it");
+    assert_eq!(by_git.len(), asked.len(), "git did not answer every question");
     assert!(asked.len() > 20_000 && by_git.iter().filter(|ignored| **ignored).count() > 2_000);
     for (question, by_git) in asked.iter().zip(by_git) {
-        assert_eq!(question.is_ignored(), by_git, "here and in git: {}", describe(question));
+        assert_eq!(question.is_ignored(), by_git, "Backtrail and git disagree: {}", describe(question));
     }
 }
 
@@ -560,9 +560,9 @@ fn describe(question: &IgnoreQuestion) -> String {
     format!("{:?} with the rules {:?}", text(&question.path), text(&question.rules[0]))
 }
 
-/// One line with `**/` thirty times did not finish against paths of forty levels, nor did `*a*a*a…b` against long names.
+/// Regression: a line with thirty `**/` did not finish on paths of forty levels, nor did `*a*a*a…b` on long names.
 #[test]
-fn rules_with_many_stars_take_no_time() {
+fn rules_with_many_stars_match_quickly() {
     let ws = TestWorkspace::new();
     ws.write(".gitignore", format!("{}no-such-name\n{}b\n", "**/".repeat(30), "*a".repeat(30)));
     let deep = ["a"; 40].join("/");
@@ -574,6 +574,6 @@ fn rules_with_many_stars_take_no_time() {
     let workspace = ws.open();
     let now = ws.now();
     std::thread::spawn(move || sender.send(Box::new(workspace.save(&SaveRequest::default(), now))));
-    let saved = receiver.recv_timeout(std::time::Duration::from_secs(60)).expect("a save that ends").unwrap();
+    let saved = receiver.recv_timeout(std::time::Duration::from_secs(60)).expect("the save hangs").unwrap();
     assert_eq!(ws.paths_in_store(&saved.checkpoint.id).len(), 22);
 }

@@ -1,4 +1,4 @@
-//! Large files go through in pieces; larger ones than the limit are left out and named.
+//! Large files are processed in pieces. Files over the limit are skipped and reported.
 
 use std::fs::File;
 
@@ -18,7 +18,7 @@ fn cat(ws: &TestWorkspace, id: &backtrail::CheckpointId, name: &str) -> (Vec<u8>
 }
 
 #[test]
-fn files_around_the_size_that_is_read_in_one_piece() {
+fn files_around_the_size_that_is_read_in_one_piece_are_captured_exactly() {
     let ws = TestWorkspace::new();
     let limit = 4 << 20;
     let mut random = Random::new(3);
@@ -36,21 +36,21 @@ fn files_around_the_size_that_is_read_in_one_piece() {
             let found = held.iter().find(|(path, _, _)| *path == name.as_bytes()).unwrap();
             assert_eq!(found.2, blob_id(&bytes), "{name}");
             let (back, _) = cat(&ws, &saved.id, &name);
-            assert!(back == bytes, "{name} does not come back as it was");
+            assert!(back == bytes, "{name} is not read back unchanged");
         }
     }
     ws.assert_store_is_sound();
 }
 
 #[test]
-fn a_larger_file_comes_back_in_pieces() {
+fn a_large_file_is_read_back_in_pieces() {
     let ws = TestWorkspace::new();
     let bytes: Vec<u8> = (0..17_u32 << 18).flat_map(u32::to_le_bytes).collect();
     ws.write("a", &bytes);
     let saved = ws.save();
     let (back, pieces) = cat(&ws, &saved.id, "a");
-    assert!(back == bytes, "it does not come back as it was");
-    assert!(pieces > 1, "it came in one piece");
+    assert!(back == bytes, "the file is not read back unchanged");
+    assert!(pieces > 1, "the file was read in one piece");
 }
 
 #[test]
@@ -74,7 +74,7 @@ fn a_large_file_that_is_stored_already_is_not_stored_again() {
 }
 
 #[test]
-fn a_large_file_can_change_in_its_last_byte() {
+fn a_change_of_the_last_byte_of_a_large_file_is_captured() {
     let ws = TestWorkspace::new();
     let mut bytes = vec![b'x'; 5 << 20];
     ws.write("a", &bytes);
@@ -86,7 +86,7 @@ fn a_large_file_can_change_in_its_last_byte() {
 }
 
 #[test]
-fn the_limit_is_the_largest_size_that_is_taken() {
+fn a_file_at_the_limit_is_captured_and_a_larger_one_is_skipped() {
     let ws = TestWorkspace::new();
     ws.write("backtrail.toml", "[scan]\nmax_file_bytes = 1000\n");
     ws.write("at", vec![b'a'; 1000]);
@@ -101,7 +101,7 @@ fn the_limit_is_the_largest_size_that_is_taken() {
 }
 
 #[test]
-fn a_file_that_grows_beyond_the_limit_is_not_called_deleted() {
+fn a_file_that_grows_beyond_the_limit_is_not_reported_as_deleted() {
     let ws = TestWorkspace::new();
     ws.write("backtrail.toml", "[scan]\nmax_file_bytes = \"1KiB\"\n");
     ws.write("a", "small");
@@ -121,7 +121,7 @@ fn a_file_that_grows_beyond_the_limit_is_not_called_deleted() {
 }
 
 #[test]
-fn a_huge_sparse_file_is_left_out_without_being_read() {
+fn a_huge_sparse_file_is_skipped_without_being_read() {
     let ws = TestWorkspace::new();
     ws.write("a", "1");
     ws.write("disk.img", "");
@@ -129,11 +129,11 @@ fn a_huge_sparse_file_is_left_out_without_being_read() {
     let saved = ws.save_with(&SaveRequest::default());
     assert_eq!(ws.paths_in_store(&saved.checkpoint.id), ["a"]);
     assert_eq!(saved.skipped[0].reason, Reason::TooLarge);
-    assert_eq!(saved.bytes, 1, "what was left out counts for nothing");
+    assert_eq!(saved.bytes, 1, "skipped files are not counted");
 }
 
 #[test]
-fn a_first_save_names_the_largest_directories() {
+fn the_first_save_reports_the_largest_directories() {
     let ws = TestWorkspace::new();
     for (name, size) in [("a", 10), ("b/x", 300), ("c/y/z", 200), ("d/x", 100), ("e/x", 5)] {
         ws.write(name, vec![b'a'; size]);

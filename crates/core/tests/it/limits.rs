@@ -1,10 +1,10 @@
-//! What a front end that shows things to others can hold back: precious contents, the end of a long patch, older pages.
+//! Limits that a front end can set on output: hidden precious contents, the size of a patch, pages of the timeline.
 
 use backtrail::{ListFilter, PatchLimits, Precious, SaveRequest, Scope};
 use backtrail_testkit::TestWorkspace;
 
 #[test]
-fn a_patch_keeps_silent_about_precious_paths() {
+fn a_patch_hides_the_contents_of_precious_paths() {
     let ws = TestWorkspace::new();
     ws.write(".gitignore", ".env\n");
     ws.write(".env", "TOKEN=first-secret\n");
@@ -22,13 +22,13 @@ fn a_patch_keeps_silent_about_precious_paths() {
         assert!(diff.patch.contains("+two"), "{}", diff.patch);
         assert!(!diff.patch.contains("secret") && !diff.patch.contains(".env"), "{}", diff.patch);
         assert_eq!(diff.hidden, [ws.workspace_path(".env")]);
-        assert_eq!(diff.changes.len(), 2, "the path itself is told");
+        assert_eq!(diff.changes.len(), 2, "the path itself is reported");
         assert!(!diff.is_cut);
     }
 }
 
 #[test]
-fn a_patch_ends_with_a_whole_line_where_it_is_too_long() {
+fn a_truncated_patch_ends_with_a_whole_line() {
     let ws = TestWorkspace::new();
     ws.write("a", "x\n");
     ws.save();
@@ -52,7 +52,7 @@ fn a_patch_ends_with_a_whole_line_where_it_is_too_long() {
 }
 
 #[test]
-fn what_a_checkpoint_changed_is_told_after_its_parent_is_gone() {
+fn the_changes_of_a_checkpoint_stay_known_after_its_parent_is_deleted() {
     let ws = TestWorkspace::new();
     ws.write("a", "1\n");
     ws.save();
@@ -68,7 +68,7 @@ fn what_a_checkpoint_changed_is_told_after_its_parent_is_gone() {
 }
 
 #[test]
-fn pages_of_the_timeline_follow_one_another() {
+fn pages_of_the_timeline_list_every_checkpoint_once() {
     let ws = TestWorkspace::new();
     let save = |number: u64| {
         ws.write("a", number.to_string());

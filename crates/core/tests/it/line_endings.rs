@@ -1,4 +1,4 @@
-//! Bytes in, bytes out: no attribute and no configuration changes what is captured.
+//! Files are captured byte for byte: git attributes and git configuration have no effect.
 
 use backtrail_testkit::{Found, TestWorkspace, blob_id};
 
@@ -24,14 +24,14 @@ fn assert_bytes_are_kept(ws: &TestWorkspace, what: &str) {
     for (path, found) in ws.manifest().0 {
         if let Found::File(_, bytes) = found {
             let name = String::from_utf8_lossy(&path).into_owned();
-            assert!(held.contains(&(path, blob_id(&bytes))), "{what}: {name} is not held as it is");
+            assert!(held.contains(&(path, blob_id(&bytes))), "{what}: {name} is not stored byte for byte");
         }
     }
     assert_eq!(ws.open().status(None).unwrap().changes, [], "{what}");
 }
 
 #[test]
-fn attributes_change_nothing() {
+fn git_attributes_do_not_change_captured_bytes() {
     let attributes = [
         "* text=auto\n",
         "* text eol=crlf\n",
@@ -54,7 +54,7 @@ fn attributes_change_nothing() {
 }
 
 #[test]
-fn configuration_changes_nothing() {
+fn git_configuration_does_not_change_captured_bytes() {
     let settings: [&[(&str, &str)]; 4] = [
         &[("core.autocrlf", "true"), ("core.safecrlf", "true")],
         &[("core.autocrlf", "input")],
@@ -84,7 +84,7 @@ fn configuration_changes_nothing() {
 }
 
 #[test]
-fn a_change_of_line_ends_alone_is_a_change() {
+fn a_change_of_only_line_endings_is_a_change() {
     let ws = TestWorkspace::new();
     ws.write(".gitattributes", "* text=auto\n");
     ws.write("a.txt", "one\ntwo\n");
@@ -97,7 +97,7 @@ fn a_change_of_line_ends_alone_is_a_change() {
 }
 
 #[test]
-fn a_clean_checkout_with_converted_line_ends_is_not_dirty() {
+fn a_clean_checkout_with_converted_line_endings_is_not_dirty() {
     let ws = TestWorkspace::new();
     ws.write(".gitattributes", "* text eol=crlf\n");
     ws.write("a.txt", "one\r\ntwo\r\n");

@@ -1,26 +1,26 @@
-//! Finding the workspace from where somebody stands, and its history after it was moved.
+//! Finding the workspace from the current directory, and its history after a move.
 
 use std::path::{Path, PathBuf};
 
 use backtrail::{ErrorCode, ListFilter, Location, Options, OptionsOf, RestoreRequest, SaveRequest, Start};
 use backtrail_testkit::TestWorkspace;
 
-fn around(ws: &TestWorkspace, path: &Path) -> Location {
+fn locate_around(ws: &TestWorkspace, path: &Path) -> Location {
     let settings = |root: &Path| backtrail::Settings::default().with_workspace(root).unwrap();
     let options = |root: &Path| Options { settings: settings(root), ..Options::default() };
     backtrail::locate(&Start::Around(path.to_owned(), OptionsOf(&options)), &ws.stores(), None).unwrap()
 }
 
-fn at(ws: &TestWorkspace, path: &Path) -> Location {
+fn locate_at(ws: &TestWorkspace, path: &Path) -> Location {
     backtrail::locate(&Start::At(path.to_owned()), &ws.stores(), None).unwrap()
 }
 
 #[test]
-fn without_store_and_repository_it_is_where_one_stands() {
+fn without_a_store_or_repository_the_current_directory_is_the_workspace() {
     let ws = TestWorkspace::new();
     ws.mkdir("a/b");
-    assert_eq!(around(&ws, &ws.path("a/b")).root, ws.path("a/b"));
-    assert!(!ws.stores().exists(), "looking makes nothing");
+    assert_eq!(locate_around(&ws, &ws.path("a/b")).root, ws.path("a/b"));
+    assert!(!ws.stores().exists(), "locating must create nothing");
 }
 
 #[test]
@@ -28,41 +28,45 @@ fn the_nearest_repository_is_the_workspace() {
     let ws = TestWorkspace::new();
     ws.git(&["init", "-q"]);
     ws.mkdir("a/b");
-    assert_eq!(around(&ws, &ws.path("a/b")).root, ws.root());
+    assert_eq!(locate_around(&ws, &ws.path("a/b")).root, ws.root());
     ws.write("a/.git", "gitdir: /nowhere\n");
-    assert_eq!(around(&ws, &ws.path("a/b")).root, ws.path("a"), "a .git file counts, too");
+    assert_eq!(locate_around(&ws, &ws.path("a/b")).root, ws.path("a"), "a .git file counts, too");
 }
 
 #[test]
-fn a_nearer_repository_wins_over_a_workspace_that_is_none() {
+fn a_nearer_repository_wins_over_a_workspace_without_a_repository() {
     let ws = TestWorkspace::new();
     ws.write("inner/deep/x", "1");
     ws.save();
-    assert_eq!(around(&ws, &ws.path("inner/deep")).root, ws.root());
+    assert_eq!(locate_around(&ws, &ws.path("inner/deep")).root, ws.root());
     ws.mkdir("inner/.git");
-    let found = around(&ws, &ws.path("inner/deep"));
+    let found = locate_around(&ws, &ws.path("inner/deep"));
     assert_eq!((found.root, found.nearer_repository), (ws.path("inner"), None));
-    assert_eq!(around(&ws, &ws.root()).root, ws.root());
-    assert_eq!(at(&ws, &ws.root()).root, ws.root());
+    assert_eq!(locate_around(&ws, &ws.root()).root, ws.root());
+    assert_eq!(locate_at(&ws, &ws.root()).root, ws.root());
 }
 
 #[test]
-fn a_repository_that_the_outer_one_captures_belongs_to_it_and_is_named() {
+fn a_nested_repository_that_the_workspace_captures_belongs_to_it_and_is_reported() {
     let ws = TestWorkspace::new();
     ws.git(&["init", "-q"]);
     ws.write("a", "1");
     ws.save();
     ws.mkdir("inner/.git");
-    let found = around(&ws, &ws.path("inner"));
+    let found = locate_around(&ws, &ws.path("inner"));
     assert_eq!((found.root, found.nearer_repository), (ws.root(), Some(ws.path("inner"))));
-    assert_eq!(around(&ws, &ws.root()).nearer_repository, None);
+    assert_eq!(locate_around(&ws, &ws.root()).nearer_repository, None);
     ws.open_at(&ws.path("inner")).save(&SaveRequest::default(), ws.now()).unwrap();
-    assert_eq!(around(&ws, &ws.path("inner")).root, ws.path("inner"), "with a store of its own");
+    assert_eq!(
+        locate_around(&ws, &ws.path("inner")).root,
+        ws.path("inner"),
+        "the inner directory has its own store now"
+    );
 }
 
-/// An agent in such a directory got checkpoints without a file of it.
+/// Regression: an agent in such a directory got checkpoints that had none of its files.
 #[test]
-fn a_repository_that_the_outer_one_skips_is_a_workspace_of_its_own() {
+fn a_nested_repository_that_the_workspace_skips_is_its_own_workspace() {
     let skipping = [
         (".gitignore", "third/\n"),
         (".gitignore", "third/inner/*\n"),
@@ -79,21 +83,21 @@ fn a_repository_that_the_outer_one_skips_is_a_workspace_of_its_own() {
         ws.save();
         ws.mkdir("third/inner/.git");
         ws.mkdir("third/plain");
-        let found = around(&ws, &ws.path("third/inner"));
+        let found = locate_around(&ws, &ws.path("third/inner"));
         assert_eq!((found.root, found.nearer_repository), (ws.path("third/inner"), None), "{what}: {bytes}");
-        assert_eq!(around(&ws, &ws.path("third/plain")).root, ws.root(), "{what}: without a .git of its own");
+        assert_eq!(locate_around(&ws, &ws.path("third/plain")).root, ws.root(), "{what}: without a .git of its own");
     }
 }
 
 #[test]
-fn a_repository_that_a_checkpoint_holds_a_file_of_belongs_to_the_outer_one() {
+fn a_nested_repository_with_a_captured_file_belongs_to_the_outer_workspace() {
     let ws = TestWorkspace::new();
     ws.git(&["init", "-q"]);
     ws.write("inner/held", "1");
     ws.mkdir("inner/.git");
     ws.save();
     ws.write(".gitignore", "inner/\n");
-    assert_eq!(around(&ws, &ws.path("inner")).root, ws.root());
+    assert_eq!(locate_around(&ws, &ws.path("inner")).root, ws.root());
     let inner = ws.workspace_path("inner");
     assert!(!ws.open().skips(&inner).unwrap());
     ws.write("backtrail.toml", "[scan]\ninclude = [\"other\"]\n");
@@ -106,16 +110,16 @@ fn a_repository_that_a_checkpoint_holds_a_file_of_belongs_to_the_outer_one() {
 }
 
 #[test]
-fn a_directory_that_is_named_is_the_workspace() {
+fn an_explicit_directory_is_the_workspace() {
     let ws = TestWorkspace::new();
     ws.git(&["init", "-q"]);
     ws.mkdir("a");
     ws.save();
-    assert_eq!(at(&ws, &ws.path("a")).root, ws.path("a"));
+    assert_eq!(locate_at(&ws, &ws.path("a")).root, ws.path("a"));
 }
 
 #[test]
-fn what_is_no_directory_is_an_error() {
+fn a_start_that_is_not_a_directory_is_an_error() {
     let ws = TestWorkspace::new();
     ws.write("file", "1");
     for name in ["file", "nothing"] {
@@ -127,26 +131,26 @@ fn what_is_no_directory_is_an_error() {
 }
 
 #[test]
-fn links_and_dots_lead_to_one_spelling() {
+fn symlinks_and_dots_are_resolved() {
     let ws = TestWorkspace::new();
     ws.mkdir("d");
     std::os::unix::fs::symlink(ws.root(), ws.base().join("alias")).unwrap();
     for path in [ws.base().join("alias"), ws.root().join("d/.."), ws.base().join("alias/d/../.")] {
-        assert_eq!(at(&ws, &path), at(&ws, &ws.root()), "{}", path.display());
+        assert_eq!(locate_at(&ws, &path), locate_at(&ws, &ws.root()), "{}", path.display());
     }
 }
 
 #[test]
-fn workspaces_of_one_name_have_stores_of_their_own() {
+fn workspaces_of_the_same_name_have_separate_stores() {
     let ws = TestWorkspace::new();
     let mut stores: Vec<PathBuf> = Vec::new();
     for name in ["one/app", "two/app", "app", "App", "a p", "a_p", ".app", "-app", "\u{65e5}", "\u{672c}"] {
         ws.mkdir(name);
-        stores.push(at(&ws, &ws.path(name)).store);
+        stores.push(locate_at(&ws, &ws.path(name)).store);
     }
     for bytes in [&b"\xff"[..], b"\xfe"] {
         ws.mkdir(bytes);
-        stores.push(at(&ws, &ws.path(bytes)).store);
+        stores.push(locate_at(&ws, &ws.path(bytes)).store);
     }
     let count = stores.len();
     assert!(stores.iter().all(|store| store.parent() == Some(&ws.stores())), "{stores:?}");
@@ -156,13 +160,13 @@ fn workspaces_of_one_name_have_stores_of_their_own() {
 }
 
 #[test]
-fn the_history_follows_a_workspace_that_is_moved() {
+fn the_history_follows_a_moved_workspace() {
     let ws = TestWorkspace::new();
     ws.write("a", "1");
     let first = ws.save();
     let moved = ws.base().join("moved");
     std::fs::rename(ws.root(), &moved).unwrap();
-    assert_eq!(around(&ws, &moved).store, at(&ws, &moved).store);
+    assert_eq!(locate_around(&ws, &moved).store, locate_at(&ws, &moved).store);
     let workspace = ws.open_at(&moved);
     assert_eq!(workspace.current().unwrap(), Some(first.id));
     assert_eq!(workspace.status(None).unwrap().changes, []);
@@ -170,12 +174,12 @@ fn the_history_follows_a_workspace_that_is_moved() {
     let second = workspace.save(&SaveRequest::default(), ws.now()).unwrap().checkpoint;
     assert_eq!(second.parent, Some(first.id));
     let again = ws.open_at(&moved);
-    assert_eq!(again.current().unwrap(), Some(second.id), "opened once more after the save");
-    assert_eq!(around(&ws, &moved).store, again.store_directory());
+    assert_eq!(again.current().unwrap(), Some(second.id), "opened again after the save");
+    assert_eq!(locate_around(&ws, &moved).store, again.store_directory());
 }
 
 #[test]
-fn a_new_directory_under_the_old_name_of_a_moved_workspace_does_not_write_into_its_history() {
+fn a_new_directory_at_the_old_path_of_a_moved_workspace_has_its_own_history() {
     let ws = TestWorkspace::new();
     ws.write("a", "1");
     ws.save();
@@ -186,15 +190,19 @@ fn a_new_directory_under_the_old_name_of_a_moved_workspace_does_not_write_into_i
     workspace.save(&SaveRequest::default(), ws.now()).unwrap();
     std::fs::create_dir(ws.root()).unwrap();
     ws.write("b", "1");
-    assert_eq!(ws.open().list(&ListFilter::default()).unwrap(), [], "it shows nothing of the other's");
+    assert_eq!(
+        ws.open().list(&ListFilter::default()).unwrap(),
+        [],
+        "the new directory lists checkpoints of the moved one"
+    );
     let own = ws.open().save(&SaveRequest::default(), ws.now()).unwrap().checkpoint;
     assert_eq!(workspace.list(&ListFilter::default()).unwrap().len(), 2);
-    assert_eq!(ws.open().current().unwrap(), Some(own.id), "opened once more after the save");
+    assert_eq!(ws.open().current().unwrap(), Some(own.id), "opened again after the save");
 }
 
-/// The one that was moved has not been used since, and the new directory comes first.
+/// The moved workspace has not been used since its move, and the new directory is used first.
 #[test]
-fn a_workspace_that_is_renamed_keeps_its_history_although_another_gets_its_name() {
+fn a_moved_workspace_keeps_its_history_if_its_old_path_is_reused_first() {
     let ws = TestWorkspace::new();
     ws.write("a", "1");
     let first = ws.save();
@@ -209,114 +217,113 @@ fn a_workspace_that_is_renamed_keeps_its_history_although_another_gets_its_name(
     assert_eq!(second.parent, Some(first.id));
 }
 
-/// The names of the checkpoints of the workspace at this path.
-fn names(ws: &TestWorkspace, path: &Path) -> Vec<String> {
+/// Returns the names of the checkpoints of the workspace at this path.
+fn checkpoint_names(ws: &TestWorkspace, path: &Path) -> Vec<String> {
     let all = ws.open_at(path).list(&ListFilter::default()).unwrap();
     all.into_iter().map(|checkpoint| checkpoint.name.unwrap_or_default()).collect()
 }
 
-fn save(ws: &TestWorkspace, path: &Path, name: &str) {
+fn save_named(ws: &TestWorkspace, path: &Path, name: &str) {
     std::fs::create_dir_all(path).unwrap();
     std::fs::write(path.join("file"), name).unwrap();
     let request = SaveRequest { name: Some(name.into()), ..SaveRequest::default() };
     ws.open_at(path).save(&request, ws.now()).unwrap();
 }
 
-/// Where the one that had the name before went out of sight, by whichever way, the history that it left was taken for
-/// the new directory's.
+/// Regression: after the former workspace at this path was moved again or deleted, the new directory got its history.
 #[test]
-fn a_directory_under_a_name_that_another_had_keeps_its_own_history() {
+fn a_directory_at_a_reused_path_keeps_its_own_history() {
     for moves_on in [false, true] {
         let ws = TestWorkspace::new();
         let (old, far) = (ws.base().join("old"), ws.outside().join("old"));
-        save(&ws, &ws.root(), "first");
+        save_named(&ws, &ws.root(), "first");
         std::fs::rename(ws.root(), &old).unwrap();
-        save(&ws, &ws.root(), "second");
+        save_named(&ws, &ws.root(), "second");
         if moves_on {
             std::fs::rename(&old, &far).unwrap();
-            assert_eq!(names(&ws, &far), ["first"]);
+            assert_eq!(checkpoint_names(&ws, &far), ["first"]);
         } else {
             std::fs::remove_file(old.join("file")).unwrap();
             std::fs::remove_dir(&old).unwrap();
         }
-        assert_eq!(names(&ws, &ws.root()), ["second"]);
-        save(&ws, &ws.root(), "third");
-        assert_eq!(names(&ws, &ws.root()), ["third", "second"]);
+        assert_eq!(checkpoint_names(&ws, &ws.root()), ["second"]);
+        save_named(&ws, &ws.root(), "third");
+        assert_eq!(checkpoint_names(&ws, &ws.root()), ["third", "second"]);
     }
 }
 
 #[test]
-fn a_workspace_that_moves_twice_takes_its_history_along() {
+fn a_workspace_that_moves_twice_keeps_its_history() {
     let ws = TestWorkspace::new();
     let (second, third) = (ws.base().join("second"), ws.base().join("third"));
-    save(&ws, &ws.root(), "first");
+    save_named(&ws, &ws.root(), "first");
     std::fs::rename(ws.root(), &second).unwrap();
-    save(&ws, &second, "second");
+    save_named(&ws, &second, "second");
     std::fs::rename(&second, &third).unwrap();
-    save(&ws, &ws.root(), "another");
-    assert_eq!(names(&ws, &ws.root()), ["another"]);
-    assert_eq!(names(&ws, &third), ["second", "first"]);
+    save_named(&ws, &ws.root(), "another");
+    assert_eq!(checkpoint_names(&ws, &ws.root()), ["another"]);
+    assert_eq!(checkpoint_names(&ws, &third), ["second", "first"]);
 }
 
 #[test]
-fn a_workspace_that_moved_and_was_made_anew_there_has_its_history() {
+fn a_moved_workspace_that_is_recreated_keeps_its_history() {
     let ws = TestWorkspace::new();
     let moved = ws.base().join("moved");
-    save(&ws, &ws.root(), "first");
+    save_named(&ws, &ws.root(), "first");
     std::fs::rename(ws.root(), &moved).unwrap();
-    save(&ws, &moved, "second");
-    // Kept aside, so that the new directory can't get the old one's inode.
+    save_named(&ws, &moved, "second");
+    // The old directory still exists, so that the new one can't get its inode.
     std::fs::rename(&moved, ws.outside().join("old")).unwrap();
     std::fs::create_dir(&moved).unwrap();
-    assert_eq!(names(&ws, &moved), ["second", "first"]);
+    assert_eq!(checkpoint_names(&ws, &moved), ["second", "first"]);
 }
 
-/// It fell to the workspace around it, which removed it in a restore.
+/// Regression: the moved workspace was taken for a part of the outer one, whose restore removed it.
 #[test]
-fn a_workspace_in_another_is_found_after_a_move() {
+fn a_nested_workspace_is_found_after_a_move() {
     let ws = TestWorkspace::new();
     let (inner, moved) = (ws.path("inner"), ws.path("moved"));
-    save(&ws, &ws.root(), "outer");
-    save(&ws, &inner, "inner");
+    save_named(&ws, &ws.root(), "outer");
+    save_named(&ws, &inner, "inner");
     std::fs::rename(&inner, &moved).unwrap();
     std::fs::create_dir(moved.join("below")).unwrap();
     for start in [moved.clone(), moved.join("below")] {
-        assert_eq!(around(&ws, &start), at(&ws, &moved));
+        assert_eq!(locate_around(&ws, &start), locate_at(&ws, &moved));
     }
-    assert_eq!(names(&ws, &moved), ["inner"]);
-    assert_eq!(around(&ws, &ws.root()).root, ws.root());
+    assert_eq!(checkpoint_names(&ws, &moved), ["inner"]);
+    assert_eq!(locate_around(&ws, &ws.root()).root, ws.root());
 }
 
-/// The number of a device changes when it is mounted again, on some file systems.
+/// On some file systems, the device number changes with every mount.
 #[test]
-fn a_workspace_is_known_on_a_device_with_another_number() {
+fn a_workspace_is_recognized_after_its_device_number_changed() {
     let ws = TestWorkspace::new();
     let moved = ws.base().join("moved");
-    save(&ws, &ws.root(), "first");
-    remember(&ws.store(), |known| known["device"] = (known["device"].as_u64().unwrap() + 1).into());
+    save_named(&ws, &ws.root(), "first");
+    edit_identity(&ws.store(), |known| known["device"] = (known["device"].as_u64().unwrap() + 1).into());
     std::fs::rename(ws.root(), &moved).unwrap();
-    assert_eq!(names(&ws, &moved), ["first"]);
-    save(&ws, &ws.root(), "another");
-    assert_eq!(names(&ws, &moved), ["first"]);
+    assert_eq!(checkpoint_names(&ws, &moved), ["first"]);
+    save_named(&ws, &ws.root(), "another");
+    assert_eq!(checkpoint_names(&ws, &moved), ["first"]);
 }
 
-/// Whoever keeps a workspace open for long knows its path and its store, and not what happens to them meanwhile.
+/// A process that keeps a workspace open knows its path and its store, but does not see later changes to them.
 #[test]
-fn another_directory_that_takes_the_path_of_an_open_workspace_does_not_get_its_history() {
+fn a_new_directory_at_the_path_of_an_open_workspace_does_not_get_its_history() {
     let ws = TestWorkspace::new();
     let moved = ws.base().join("moved");
-    save(&ws, &ws.root(), "first");
+    save_named(&ws, &ws.root(), "first");
     let kept = ws.open();
     std::fs::rename(ws.root(), &moved).unwrap();
     std::fs::create_dir(ws.root()).unwrap();
     ws.write("file", "another's");
     let error = kept.save(&SaveRequest::default(), ws.now()).unwrap_err();
     assert!(matches!(&error, backtrail::Error::StoreOfAnother { owner, .. } if *owner == moved), "{error}");
-    assert_eq!(names(&ws, &moved), ["first"]);
+    assert_eq!(checkpoint_names(&ws, &moved), ["first"]);
 }
 
 #[test]
-fn a_copy_is_another_workspace() {
+fn a_copy_is_a_separate_workspace() {
     let ws = TestWorkspace::new();
     ws.write("a", "1");
     ws.save();
@@ -328,13 +335,13 @@ fn a_copy_is_another_workspace() {
     assert_eq!(ws.open().list(&ListFilter::default()).unwrap().len(), 1);
 }
 
-/// The workspace is gone, and an empty directory has its path. Gives its checkpoint and its store.
-fn deleted_and_made_again() -> (TestWorkspace, backtrail::Checkpoint, PathBuf) {
+/// Returns a workspace that was deleted and whose path is an empty directory, with its checkpoint and its store.
+fn deleted_and_recreated() -> (TestWorkspace, backtrail::Checkpoint, PathBuf) {
     let ws = TestWorkspace::new();
     ws.write("a", "1");
     ws.write("d/b", "2");
     let first = ws.save();
-    // Made before the old one goes, so that it can't get its inode.
+    // Created before the old directory is removed, so that it can't get its inode.
     let fresh = ws.base().join("fresh");
     std::fs::create_dir(&fresh).unwrap();
     ws.remove("");
@@ -344,21 +351,21 @@ fn deleted_and_made_again() -> (TestWorkspace, backtrail::Checkpoint, PathBuf) {
 }
 
 #[test]
-fn an_empty_directory_continues_the_history_of_a_deleted_one() {
-    let (ws, first, _) = deleted_and_made_again();
-    assert_eq!(at(&ws, &ws.root()).former, None);
+fn an_empty_directory_continues_the_history_of_a_deleted_workspace() {
+    let (ws, first, _) = deleted_and_recreated();
+    assert_eq!(locate_at(&ws, &ws.root()).former, None);
     ws.open().restore(&RestoreRequest::whole(first.id), ws.now()).unwrap();
     assert_eq!((ws.read("a").unwrap(), ws.read("d/b").unwrap()), (b"1".to_vec(), b"2".to_vec()));
     ws.write("a", "3");
     assert_eq!(ws.save().files_changed, [ws.workspace_path("a")]);
 }
 
-/// Two projects shared one history, and going back in the second brought the files of the first.
+/// Regression: two projects shared one history, and a restore in the second one wrote the files of the first.
 #[test]
-fn another_directory_with_files_has_a_history_of_its_own_and_learns_of_the_older() {
-    let (ws, first, store) = deleted_and_made_again();
+fn a_recreated_directory_with_files_has_its_own_history_and_reports_the_older_one() {
+    let (ws, first, store) = deleted_and_recreated();
     ws.write("b", "1");
-    let found = at(&ws, &ws.root());
+    let found = locate_at(&ws, &ws.root());
     let former = found.former.clone().unwrap();
     assert_eq!((former.path.as_path(), &former.store), (ws.root().as_path(), &store));
     let notice = former.notice(&ws.root());
@@ -366,20 +373,20 @@ fn another_directory_with_files_has_a_history_of_its_own_and_learns_of_the_older
     assert_eq!(ws.open().list(&ListFilter::default()).unwrap(), []);
     let own = ws.save();
     assert_eq!(own.parent, None);
-    let found = at(&ws, &ws.root());
+    let found = locate_at(&ws, &ws.root());
     assert_eq!((found.former, found.store == former.store), (None, false));
     let old = backtrail::locate(&Start::At(ws.root()), &ws.stores(), Some(&former.store)).unwrap();
     let old = backtrail::Workspace::new(old, Options::default());
-    assert_eq!(old.current().unwrap(), Some(first.id), "it can be looked at");
+    assert_eq!(old.current().unwrap(), Some(first.id), "the older history can be read");
     let error = old.restore(&RestoreRequest::whole(first.id), ws.now()).unwrap_err();
     assert!(matches!(error, backtrail::Error::AnotherDirectory { .. }), "{error}");
     assert_eq!(ws.read("a"), None);
 }
 
-/// Whoever keeps a workspace open for long knows its store, and not that the directory was made anew.
+/// A process that keeps a workspace open knows its store, but not that the directory was recreated.
 #[test]
-fn a_directory_that_is_filled_while_a_workspace_is_open_does_not_get_its_history() {
-    let (ws, _, _) = deleted_and_made_again();
+fn a_recreated_directory_that_is_filled_while_open_does_not_get_the_history() {
+    let (ws, _, _) = deleted_and_recreated();
     let kept = ws.open();
     assert!(kept.has_store().unwrap());
     ws.write("b", "1");
@@ -387,9 +394,9 @@ fn a_directory_that_is_filled_while_a_workspace_is_open_does_not_get_its_history
     assert!(matches!(error, backtrail::Error::AnotherDirectory { .. }), "{error}");
 }
 
-/// Moved to another file system, it has other numbers: it had "nothing saved yet".
+/// Regression: a workspace that moved to another file system has another inode, so it had "nothing saved yet".
 #[test]
-fn a_copy_of_a_workspace_that_is_gone_learns_of_its_history() {
+fn a_copy_of_a_deleted_workspace_reports_its_history() {
     let ws = TestWorkspace::new();
     ws.write("a", "1");
     ws.save();
@@ -397,19 +404,19 @@ fn a_copy_of_a_workspace_that_is_gone_learns_of_its_history() {
     let copy = ws.outside().join("ws");
     std::fs::create_dir(&copy).unwrap();
     std::fs::copy(ws.path("a"), copy.join("a")).unwrap();
-    assert_eq!(at(&ws, &copy).former, None, "the one of that name is still there");
+    assert_eq!(locate_at(&ws, &copy).former, None, "the workspace of that name still exists");
     ws.remove("");
-    let former = at(&ws, &copy).former.unwrap();
+    let former = locate_at(&ws, &copy).former.unwrap();
     assert_eq!((former.path.as_path(), &former.store), (ws.root().as_path(), &store));
     std::fs::create_dir(ws.outside().join("unlike")).unwrap();
-    assert_eq!(at(&ws, &ws.outside().join("unlike")).former, None);
+    assert_eq!(locate_at(&ws, &ws.outside().join("unlike")).former, None);
 }
 
 #[test]
-fn a_store_is_adopted() {
-    let (ws, first, old) = deleted_and_made_again();
+fn an_adopted_store_continues_its_history() {
+    let (ws, first, old) = deleted_and_recreated();
     ws.write("b", "1");
-    let own = at(&ws, &ws.root()).store;
+    let own = locate_at(&ws, &ws.root()).store;
     let adopted = ws.open().adopt(&old, ws.now()).unwrap();
     assert_eq!((adopted.store, adopted.kept), (old.canonicalize().unwrap(), None));
     assert!(!own.exists());
@@ -417,12 +424,12 @@ fn a_store_is_adopted() {
     let second = ws.save();
     assert_eq!(second.parent, Some(first.id));
     let again = ws.open().adopt(&old, ws.now()).unwrap();
-    assert_eq!(again.kept, None, "it has it already");
+    assert_eq!(again.kept, None, "the directory has this store already");
 }
 
 #[test]
-fn a_store_that_the_directory_has_is_kept() {
-    let (ws, first, old) = deleted_and_made_again();
+fn an_adoption_keeps_the_previous_store_of_the_directory() {
+    let (ws, first, old) = deleted_and_recreated();
     ws.write("b", "1");
     let own = ws.save();
     let journal = ws.store().join("backtrail/journal");
@@ -441,13 +448,13 @@ fn a_store_that_the_directory_has_is_kept() {
     let error = backtrail::Workspace::new(location, Options::default()).save(&SaveRequest::default(), ws.now());
     assert!(matches!(error, Err(backtrail::Error::StoreSetAside { .. })), "{error:?}");
     ws.open().adopt(&kept, ws.now()).unwrap();
-    assert_eq!(ws.open().current().unwrap(), Some(own.id), "and back");
+    assert_eq!(ws.open().current().unwrap(), Some(own.id), "the previous store can be adopted again");
 }
 
 #[test]
-fn a_store_whose_directory_is_there_is_not_adopted() {
+fn a_store_whose_directory_exists_is_not_adopted() {
     let ws = TestWorkspace::new();
-    save(&ws, &ws.root(), "first");
+    save_named(&ws, &ws.root(), "first");
     let other = ws.base().join("other");
     std::fs::create_dir(&other).unwrap();
     let store = ws.store();
@@ -463,13 +470,13 @@ fn a_store_whose_directory_is_there_is_not_adopted() {
         let error = adopt(&directory);
         assert!(matches!(&error, backtrail::Error::OwnerIsThere { owner, .. } if *owner == renamed), "{error}");
     }
-    assert_eq!(names(&ws, &renamed), ["first"]);
+    assert_eq!(checkpoint_names(&ws, &renamed), ["first"]);
     let error = ws.open_at(&renamed).adopt(&ws.outside(), ws.now()).unwrap_err();
     assert!(matches!(error, backtrail::Error::NotAStore { .. }), "{error}");
 }
 
-/// Changes what a store remembers of its directory. Without a checksum, as older versions write it.
-fn remember(store: &Path, change: impl FnOnce(&mut serde_json::Map<String, serde_json::Value>)) {
+/// Changes the identity that a store keeps of its directory. Writes it without a checksum, as older versions do.
+fn edit_identity(store: &Path, change: impl FnOnce(&mut serde_json::Map<String, serde_json::Value>)) {
     let file = store.join("backtrail/workspace");
     let mut known: serde_json::Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
     known.as_object_mut().unwrap().remove("checksum");
@@ -477,47 +484,47 @@ fn remember(store: &Path, change: impl FnOnce(&mut serde_json::Map<String, serde
     std::fs::write(&file, format!("{known}\n")).unwrap();
 }
 
-/// As a snapshot of a file system has it: the same numbers, on another one.
+/// A snapshot of a file system has the same inodes on another file system.
 #[test]
-fn the_same_numbers_on_another_file_system_are_another_directory() {
+fn the_same_inode_on_another_file_system_is_another_directory() {
     let ws = TestWorkspace::new();
-    save(&ws, &ws.root(), "first");
+    save_named(&ws, &ws.root(), "first");
     let store = ws.store();
     let mut has_id = false;
-    remember(&store, |known| {
+    edit_identity(&store, |known| {
         has_id = known.contains_key("filesystem");
         known.insert("filesystem".into(), "another".into());
     });
     if !has_id {
-        println!("not tried: nothing tells file systems of this kind apart");
+        println!("skipped: file systems of this kind have no id");
         return;
     }
-    assert_eq!(names(&ws, &ws.root()), [""; 0]);
-    assert_eq!(at(&ws, &ws.root()).former.unwrap().store, store);
+    assert_eq!(checkpoint_names(&ws, &ws.root()), [""; 0]);
+    assert_eq!(locate_at(&ws, &ws.root()).former.unwrap().store, store);
 }
 
 #[test]
-fn a_store_of_an_older_version_goes_on_and_learns_the_new_numbers() {
+fn a_store_of_an_older_version_continues_and_stores_the_new_identity() {
     let ws = TestWorkspace::new();
-    save(&ws, &ws.root(), "first");
+    save_named(&ws, &ws.root(), "first");
     let file = ws.store().join("backtrail/workspace");
     let before = std::fs::read(&file).unwrap();
-    remember(&ws.store(), |known| {
+    edit_identity(&ws.store(), |known| {
         known.remove("filesystem");
-        known.remove("mount").expect("the mount is remembered");
+        known.remove("mount").expect("the store keeps the mount");
     });
-    assert_eq!(names(&ws, &ws.root()), ["first"]);
-    save(&ws, &ws.root(), "second");
-    assert_eq!(names(&ws, &ws.root()), ["second", "first"]);
+    assert_eq!(checkpoint_names(&ws, &ws.root()), ["first"]);
+    save_named(&ws, &ws.root(), "second");
+    assert_eq!(checkpoint_names(&ws, &ws.root()), ["second", "first"]);
     assert_eq!(std::fs::read(&file).unwrap(), before);
 }
 
-/// Seen through another mount, the directory at the path is not the one that was there: nothing says that it is gone.
+/// Behind another mount, the path has another directory. That does not mean that the workspace is gone.
 #[test]
 fn an_empty_directory_behind_another_mount_does_not_continue_the_history() {
-    let (ws, _, store) = deleted_and_made_again();
-    remember(&store, |known| known["mount"]["inode"] = 1.into());
-    assert_eq!(names(&ws, &ws.root()), [""; 0]);
+    let (ws, _, store) = deleted_and_recreated();
+    edit_identity(&store, |known| known["mount"]["inode"] = 1.into());
+    assert_eq!(checkpoint_names(&ws, &ws.root()), [""; 0]);
     let listed = backtrail::workspaces(&ws.stores()).unwrap();
     assert!(!listed[0].exists && !listed[0].is_gone);
     std::fs::remove_dir(ws.root()).unwrap();
@@ -525,7 +532,7 @@ fn an_empty_directory_behind_another_mount_does_not_continue_the_history() {
 }
 
 #[test]
-fn a_store_that_is_named_knows_its_workspace() {
+fn an_explicit_store_determines_the_workspace() {
     let ws = TestWorkspace::new();
     ws.write("d/a", "1");
     let store = ws.base().join("elsewhere");
@@ -539,7 +546,7 @@ fn a_store_that_is_named_knows_its_workspace() {
 }
 
 #[test]
-fn paths_that_a_caller_names() {
+fn paths_are_resolved_from_the_current_directory_and_must_be_inside_the_workspace() {
     let ws = TestWorkspace::new();
     ws.mkdir("d/e");
     ws.symlink("../outside", "out");
@@ -567,7 +574,7 @@ fn paths_that_a_caller_names() {
 }
 
 #[test]
-fn directories_that_nobody_means_are_refused() {
+fn protected_directories_are_refused() {
     let ws = TestWorkspace::new();
     let workspace = ws.open();
     workspace.refuse_protected(&[PathBuf::from("/"), ws.home()]).unwrap();
@@ -578,8 +585,8 @@ fn directories_that_nobody_means_are_refused() {
     }
 }
 
-/// A deleted project's inode number is given to the next directory on many file systems: with nothing but the number, a
-/// new project took over the history of the deleted one.
+/// Regression: many file systems give the inode number of a deleted directory to the next one. Compared by the number
+/// alone, a new project took over the history of a deleted one.
 #[test]
 fn another_directory_with_the_same_inode_number_is_not_the_moved_workspace() {
     let ws = TestWorkspace::new();
@@ -588,6 +595,8 @@ fn another_directory_with_the_same_inode_number_is_not_the_moved_workspace() {
     let moved = ws.base().join("moved");
     std::fs::rename(ws.root(), &moved).unwrap();
     let store = ws.open_at(&moved).store_directory().to_owned();
-    remember(&store, |known| known["born"] = (known["born"].as_i64().expect("birth times are kept") + 1).into());
-    assert_eq!(ws.open_at(&moved).current().unwrap(), None, "a directory made at another time is another one");
+    edit_identity(&store, |known| {
+        known["born"] = (known["born"].as_i64().expect("the store keeps the birth time") + 1).into()
+    });
+    assert_eq!(ws.open_at(&moved).current().unwrap(), None, "a directory with another birth time is another directory");
 }

@@ -1,7 +1,7 @@
 //! Behaviour of the engine on real directories.
 
-#![allow(clippy::unwrap_used, reason = "a test stops where its own set-up fails")]
-#![allow(clippy::print_stdout, reason = "a sweep says how many points it had, and a test why it could not be tried")]
+#![allow(clippy::unwrap_used, reason = "a test panics if its own setup fails")]
+#![allow(clippy::print_stdout, reason = "a sweep prints its number of points, and a skipped test its reason")]
 
 mod addresses;
 mod attachments;

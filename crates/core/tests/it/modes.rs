@@ -1,4 +1,4 @@
-//! Permission bits are kept to the last one.
+//! Every permission bit is captured.
 
 use backtrail::{ChangeStatus, Mode, SaveRequest, Side};
 use backtrail_testkit::{Found, TestWorkspace};
@@ -11,7 +11,7 @@ fn mode_of(side: Option<Side>) -> Option<u16> {
 }
 
 #[test]
-fn every_mode_of_a_file_is_kept() {
+fn every_mode_of_a_file_is_captured() {
     let ws = TestWorkspace::new();
     for mode in [0o644, 0o600, 0o755, 0o700, 0o444, 0o400, 0o664, 0o777, 0o711, 0o4755, 0o2755, 0o1644, 0o6711] {
         ws.write_mode(format!("f{mode:o}"), "1\n", mode);
@@ -39,7 +39,7 @@ fn every_mode_of_a_file_is_kept() {
 }
 
 #[test]
-fn a_change_of_bits_alone_is_a_change() {
+fn a_change_of_only_permission_bits_is_a_change() {
     let ws = TestWorkspace::new();
     ws.write_mode("a", "1\n", 0o644);
     ws.write_mode("d/b", "1\n", 0o644);
@@ -61,7 +61,7 @@ fn a_change_of_bits_alone_is_a_change() {
 }
 
 #[test]
-fn modes_of_directories_are_kept() {
+fn modes_of_directories_are_captured() {
     let ws = TestWorkspace::new();
     ws.write("d/a", "1\n");
     ws.mkdir("empty");
@@ -81,13 +81,13 @@ fn modes_of_directories_are_kept() {
 }
 
 #[test]
-fn the_usual_mode_may_change_without_a_trace_in_other_files() {
+fn a_change_of_the_usual_mode_changes_no_other_file() {
     let ws = TestWorkspace::new();
     for number in 0..10 {
         ws.write_mode(format!("{number}"), "1\n", 0o644);
     }
     ws.save();
-    // Now most files have other bits than those that were the usual ones.
+    // Most files now have other bits than the usual ones of the first checkpoint.
     for number in 0..9 {
         ws.chmod(format!("{number}"), 0o640);
     }
@@ -95,13 +95,13 @@ fn the_usual_mode_may_change_without_a_trace_in_other_files() {
     assert_eq!(saved.files_changed.len(), 9);
     assert_eq!(ws.open().status(None).unwrap().changes, []);
     std::fs::remove_file(ws.store().join("backtrail/stat-cache")).unwrap();
-    assert_eq!(ws.open().status(None).unwrap().changes, [], "read without the cache");
+    assert_eq!(ws.open().status(None).unwrap().changes, [], "status without the stat cache");
     let again = ws.save_with(&SaveRequest::default());
-    assert!(!again.created, "saved without the cache: {:?}", again.checkpoint.files_changed);
+    assert!(!again.created, "a save without the stat cache: {:?}", again.checkpoint.files_changed);
 }
 
 #[test]
-fn a_workspace_where_everything_is_private() {
+fn a_workspace_with_only_private_modes_is_captured() {
     let ws = TestWorkspace::new();
     for name in ["a", "d/b", "d/e/c"] {
         ws.write_mode(name, "1\n", 0o600);

@@ -1,9 +1,9 @@
-//! Names are bytes: whatever the file system holds is captured under exactly its name.
+//! Names are bytes: every file is captured under its exact name.
 
 use backtrail::{ListFilter, Reason, SaveRequest};
 use backtrail_testkit::{Found, TestWorkspace, blob_id};
 
-/// Everything on disk is in the store, byte by byte.
+/// Checks that the store has everything on disk, byte for byte.
 #[track_caller]
 fn assert_all_captured(ws: &TestWorkspace) {
     let saved = ws.save();
@@ -24,7 +24,7 @@ fn assert_all_captured(ws: &TestWorkspace) {
 }
 
 #[test]
-fn control_characters_quotes_and_backslashes() {
+fn names_with_control_characters_quotes_and_backslashes_are_captured() {
     let ws = TestWorkspace::new();
     for name in
         ["new\nline", "tab\t", "quo\"te", "back\\slash", "\u{1}\u{7f}", " ", "...", "-rf", "~", "#x", "$(x)", "a:b"]
@@ -36,7 +36,7 @@ fn control_characters_quotes_and_backslashes() {
 }
 
 #[test]
-fn names_that_are_not_utf8() {
+fn names_that_are_not_utf8_are_captured() {
     let ws = TestWorkspace::new();
     ws.write(b"\xff", "1");
     ws.write(b"d\xfe/\xc3\x28", "2");
@@ -44,13 +44,13 @@ fn names_that_are_not_utf8() {
     assert_all_captured(&ws);
     let listed = ws.open().list(&ListFilter::default()).unwrap();
     let paths: Vec<&[u8]> = listed[0].files_changed.iter().map(|path| path.as_bytes()).collect();
-    assert_eq!(paths, [&b"d\xfe/\xc3\x28"[..], b"link\xfd", b"\xff"], "the record loses bytes of a name");
+    assert_eq!(paths, [&b"d\xfe/\xc3\x28"[..], b"link\xfd", b"\xff"], "the record lost bytes of a name");
     let only = ListFilter { path: Some(ws.workspace_path(b"d\xfe")), ..ListFilter::default() };
     assert_eq!(ws.open().list(&only).unwrap().len(), 1);
 }
 
 #[test]
-fn names_in_every_script_and_both_unicode_forms() {
+fn names_in_other_scripts_and_both_unicode_forms_are_captured() {
     let ws = TestWorkspace::new();
     for name in ["日本語.txt", "中文", "Ünïcödé", "🎉🎊", "עברית", "e\u{301}", "\u{e9}", "ﬁ", "fi", "I", "ı", "İ"]
     {
@@ -63,7 +63,7 @@ fn names_in_every_script_and_both_unicode_forms() {
 }
 
 #[test]
-fn names_that_differ_only_in_case() {
+fn names_that_differ_only_in_case_are_captured() {
     let ws = TestWorkspace::new();
     ws.write("README", "1");
     ws.write("Readme", "2");
@@ -76,7 +76,7 @@ fn names_that_differ_only_in_case() {
 }
 
 #[test]
-fn names_that_git_orders_in_its_own_way() {
+fn names_that_git_sorts_in_its_own_way_are_captured() {
     let ws = TestWorkspace::new();
     for name in ["a", "a.b", "a-", "a0", "b/x", "b.c", "b-", "b0", "foo", "foo.txt", "foo-bar/x", "foo0/x"] {
         ws.write(name, name);
@@ -90,7 +90,7 @@ fn names_that_git_orders_in_its_own_way() {
 }
 
 #[test]
-fn the_longest_names_and_deep_paths() {
+fn the_longest_names_and_deep_paths_are_captured() {
     let ws = TestWorkspace::new();
     let longest = "n".repeat(255);
     ws.write(&longest, "1");
@@ -101,10 +101,10 @@ fn the_longest_names_and_deep_paths() {
 }
 
 #[test]
-fn a_path_longer_than_the_system_takes_in_one_piece() {
+fn a_path_longer_than_the_system_limit_is_captured() {
     let ws = TestWorkspace::new();
     let part = "p".repeat(200);
-    // Made from the bottom up: each rename names only a short path.
+    // Created from the bottom up, so that each rename uses only a short path.
     ws.write("bottom/file", "deep\n");
     for _ in 0..25 {
         ws.mkdir("next");
@@ -122,7 +122,7 @@ fn a_path_longer_than_the_system_takes_in_one_piece() {
 }
 
 #[test]
-fn names_that_some_system_reads_as_dot_git_are_left_out_and_named() {
+fn names_that_some_system_reads_as_dot_git_are_skipped_and_reported() {
     let ws = TestWorkspace::new();
     ws.write("a", "1");
     let bad = [".GIT/config", ".Git", "git~1/x", "d/.git.", "d/.git ", "d/.g\u{200c}it", "e/.git::$INDEX_ALLOCATION/x"];
@@ -148,7 +148,7 @@ fn names_that_some_system_reads_as_dot_git_are_left_out_and_named() {
 }
 
 #[test]
-fn file_and_directory_swap_names() {
+fn a_file_and_a_directory_that_swap_names_are_captured() {
     let ws = TestWorkspace::new();
     ws.write("a", "1");
     ws.write("b/x", "2");
@@ -160,7 +160,7 @@ fn file_and_directory_swap_names() {
 }
 
 #[test]
-fn many_names_in_one_directory() {
+fn many_names_in_one_directory_are_captured() {
     let ws = TestWorkspace::new();
     for number in 0..1_500 {
         ws.write(format!("many/{number}"), "same\n");
@@ -175,20 +175,20 @@ fn many_names_in_one_directory() {
             .split(|byte| *byte == b'\n')
             .filter(|line| *line == b"blob")
             .count(),
-        1 + blobs_of_state(&ws, &saved.id)
+        1 + count_state_blobs(&ws, &saved.id)
     );
 }
 
-/// How many blobs the checkpoint's own state has.
-fn blobs_of_state(ws: &TestWorkspace, id: &backtrail::CheckpointId) -> usize {
+/// Returns the number of blobs in the checkpoint's own state.
+fn count_state_blobs(ws: &TestWorkspace, id: &backtrail::CheckpointId) -> usize {
     let listing = ws.store_git(&["ls-tree", "-r", &format!("{id}^1")]);
     listing.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).count()
 }
 
-/// Found by changing kept inputs at random: git's own check of a store takes `.git` with bytes behind it that are no
-/// text for `.git`, and called a store damaged that held such a name.
+/// Regression: `git fsck` reads `.git` followed by invalid text as `.git`, so it reported a store with such a name as
+/// damaged.
 #[test]
-fn a_name_that_is_dot_git_up_to_where_it_is_no_text_is_left_out() {
+fn dot_git_followed_by_invalid_text_is_skipped() {
     let ws = TestWorkspace::new();
     ws.write("a", "1");
     let odd: [&[u8]; 3] = [b".git\xff", b".git\xc5\xc5:x", ".git\u{ffff}".as_bytes()];

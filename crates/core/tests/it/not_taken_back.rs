@@ -1,4 +1,4 @@
-//! After a restore, [`Workspace::not_taken_back`](backtrail::Workspace::not_taken_back) names what is still different.
+//! [`Workspace::not_taken_back`](backtrail::Workspace::not_taken_back) lists the paths that differ after a restore.
 
 use std::{
     fs::{self, File, FileTimes},
@@ -11,8 +11,8 @@ use backtrail_testkit::TestWorkspace;
 
 const TAG: &str = "Signature: 8a477f597d28d172789f06886806bc55\n";
 
-/// Saves, acts, restores, and returns the paths that are not as before.
-fn remains_of(ws: &TestWorkspace, act: impl FnOnce(&Path)) -> Vec<String> {
+/// Saves, runs `act`, restores, and returns the paths that still differ.
+fn paths_left_after(ws: &TestWorkspace, act: impl FnOnce(&Path)) -> Vec<String> {
     let checkpoint = ws.save().id;
     let workspace = ws.open();
     let before = workspace.survey().unwrap();
@@ -24,13 +24,13 @@ fn remains_of(ws: &TestWorkspace, act: impl FnOnce(&Path)) -> Vec<String> {
 }
 
 #[test]
-fn ignored_files_that_changed_came_or_went_are_named() {
+fn changed_created_and_deleted_ignored_files_are_listed() {
     let ws = TestWorkspace::new();
     ws.write(".gitignore", "*.log\n");
     for name in ["changed.log", "gone.log", "same.log", "dir/also.log", "k"] {
         ws.write(name, "1\n");
     }
-    let found = remains_of(&ws, |root| {
+    let found = paths_left_after(&ws, |root| {
         fs::write(root.join("changed.log"), "22\n").unwrap();
         fs::write(root.join("made.log"), "new\n").unwrap();
         fs::remove_file(root.join("gone.log")).unwrap();
@@ -43,14 +43,14 @@ fn ignored_files_that_changed_came_or_went_are_named() {
 }
 
 #[test]
-fn a_restore_that_brings_everything_back_leaves_nothing_to_name() {
+fn nothing_is_listed_if_the_restore_brings_everything_back() {
     let ws = TestWorkspace::new();
     ws.write(".gitignore", "*.log\nout/\n");
     ws.write("a/k", "1\n");
     ws.write("a/x.log", "1\n");
     ws.write("out/deep/x", "1\n");
     ws.write("empty/.keep", "");
-    let found = remains_of(&ws, |root| {
+    let found = paths_left_after(&ws, |root| {
         fs::remove_file(root.join("a/k")).unwrap();
         ws.remove("empty");
         fs::write(root.join("a/new"), "1\n").unwrap();
@@ -62,13 +62,13 @@ fn a_restore_that_brings_everything_back_leaves_nothing_to_name() {
 }
 
 #[test]
-fn new_and_removed_directories_are_one_entry() {
+fn a_new_or_removed_directory_is_one_entry() {
     let ws = TestWorkspace::new();
     ws.write(".gitignore", "out/\n");
     for name in ["out/old/1", "out/old/2/3", "out/kept/a", "out/kept/b"] {
         ws.write(name, "1\n");
     }
-    let found = remains_of(&ws, |root| {
+    let found = paths_left_after(&ws, |root| {
         ws.remove("out/old");
         fs::remove_file(root.join("out/kept/a")).unwrap();
         fs::create_dir_all(root.join("out/new/in")).unwrap();
@@ -80,12 +80,12 @@ fn new_and_removed_directories_are_one_entry() {
 
 /// A program can set the size and the modification time, but not the change time.
 #[test]
-fn a_rewrite_with_the_same_size_and_time_is_named() {
+fn a_rewrite_with_the_same_size_and_time_is_listed() {
     let ws = TestWorkspace::new();
     ws.write(".gitignore", "*.log\n");
     ws.write("x.log", "1\n");
     let time = fs::metadata(ws.root().join("x.log")).unwrap().modified().unwrap();
-    let found = remains_of(&ws, |root| {
+    let found = paths_left_after(&ws, |root| {
         fs::write(root.join("x.log"), "2\n").unwrap();
         let file = File::options().write(true).open(root.join("x.log")).unwrap();
         file.set_times(FileTimes::new().set_modified(time)).unwrap();
@@ -100,7 +100,7 @@ fn rebuildable_directories_are_compared_at_their_top_level() {
     ws.write("target/debug/deps/x", "1\n");
     ws.write("target/info", "1\n");
     ws.write("k", "1\n");
-    let found = remains_of(&ws, |root| {
+    let found = paths_left_after(&ws, |root| {
         fs::write(root.join("target/debug/deps/x"), "22\n").unwrap();
         fs::write(root.join("target/info"), "22\n").unwrap();
         fs::create_dir(root.join("target/release")).unwrap();
@@ -110,25 +110,25 @@ fn rebuildable_directories_are_compared_at_their_top_level() {
 
 /// A command must not be able to hide its changes behind a mark.
 #[test]
-fn a_mark_that_was_added_hides_nothing() {
+fn a_new_mark_hides_nothing() {
     let ws = TestWorkspace::new();
     ws.write(".gitignore", "data/\n");
     ws.write("data/deep/x", "1\n");
     ws.write("k", "1\n");
-    let found = remains_of(&ws, |root| {
+    let found = paths_left_after(&ws, |root| {
         fs::write(root.join("data/CACHEDIR.TAG"), TAG).unwrap();
         fs::write(root.join("data/deep/x"), "22\n").unwrap();
     });
     assert_eq!(found, ["data/CACHEDIR.TAG", "data/deep/x"]);
 }
 
-/// A rule that the restore does not bring back keeps new files out of its sight.
+/// A restore does not bring back the rule file, so its rule hides new files from the restore.
 #[test]
 fn a_rule_outside_the_checkpoint_hides_nothing() {
     let ws = TestWorkspace::new();
     ws.git(&["init", "-q"]);
     ws.write("a.txt", "1\n");
-    let found = remains_of(&ws, |root| {
+    let found = paths_left_after(&ws, |root| {
         fs::create_dir_all(root.join(".git/info")).unwrap();
         fs::write(root.join(".git/info/exclude"), "*.txt\n").unwrap();
         fs::write(root.join("a.txt"), "22\n").unwrap();
@@ -139,14 +139,14 @@ fn a_rule_outside_the_checkpoint_hides_nothing() {
 }
 
 #[test]
-fn git_directories_are_not_compared_and_links_not_followed() {
+fn git_directories_are_not_compared_and_symlinks_are_not_followed() {
     let ws = TestWorkspace::new();
     ws.git(&["init", "-q"]);
     ws.write(".gitignore", "*.link\n");
     symlink(ws.outside(), ws.root().join("same.link")).unwrap();
     symlink(ws.outside(), ws.root().join("other.link")).unwrap();
     let outside = ws.outside();
-    let found = remains_of(&ws, |root| {
+    let found = paths_left_after(&ws, |root| {
         fs::write(outside.join("x"), "1\n").unwrap();
         fs::write(root.join(".git/description"), "changed\n").unwrap();
         fs::remove_file(root.join("other.link")).unwrap();
@@ -156,13 +156,13 @@ fn git_directories_are_not_compared_and_links_not_followed() {
 }
 
 #[test]
-fn a_skipped_file_that_became_a_directory_is_named() {
+fn a_skipped_file_that_became_a_directory_is_listed() {
     let ws = TestWorkspace::new();
     ws.write(".gitignore", "x\nd\n");
     ws.write("x", "1\n");
     ws.write("d/in", "1\n");
     ws.write("k", "1\n");
-    let found = remains_of(&ws, |root| {
+    let found = paths_left_after(&ws, |root| {
         fs::remove_file(root.join("x")).unwrap();
         fs::create_dir(root.join("x")).unwrap();
         ws.remove("d");
@@ -178,7 +178,7 @@ fn permission_bits_of_skipped_directories_are_compared() {
     ws.write(".gitignore", "out/\n");
     ws.write("out/x", "1\n");
     ws.write("kept/k", "1\n");
-    let found = remains_of(&ws, |root| {
+    let found = paths_left_after(&ws, |root| {
         for name in ["out", "kept"] {
             fs::set_permissions(root.join(name), fs::Permissions::from_mode(0o700)).unwrap();
         }

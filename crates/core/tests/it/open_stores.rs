@@ -1,4 +1,4 @@
-//! A process with many workspaces keeps some of their stores open, and never reads a stale one.
+//! A process with many workspaces keeps some of their stores open, and never reads stale data.
 
 use std::{
     path::{Path, PathBuf},
@@ -33,7 +33,7 @@ fn read(workspace: &Workspace, ws: &TestWorkspace, id: &CheckpointId) -> Vec<u8>
 }
 
 #[test]
-fn no_more_than_the_limit_stay_open() {
+fn no_more_stores_than_the_limit_stay_open() {
     let ws = TestWorkspace::new();
     let roots = workspaces(&ws, 5);
     let kept = Arc::new(OpenStores::new(3));
@@ -43,18 +43,18 @@ fn no_more_than_the_limit_stay_open() {
             assert!(kept.count() <= 3);
         }
     }
-    assert_eq!(kept.opened(), 10, "each of five pushes out the one that is wanted next");
+    assert_eq!(kept.opened(), 10, "each of five stores evicts the one that is needed next");
     for root in roots.iter().rev().take(3).cycle().take(30) {
         open(&ws, root, &kept).list(&ListFilter::default()).unwrap();
     }
-    assert_eq!(kept.opened(), 10, "the last three are there");
+    assert_eq!(kept.opened(), 10, "the last three are still open");
     let none = Arc::new(OpenStores::new(0));
     open(&ws, &roots[0], &none).list(&ListFilter::default()).unwrap();
     assert_eq!(none.count(), 0);
 }
 
 #[test]
-fn what_others_did_to_the_store_is_seen() {
+fn changes_by_another_process_are_seen() {
     let ws = TestWorkspace::new();
     ws.write("file", "0\n");
     ws.save();
@@ -69,7 +69,7 @@ fn what_others_did_to_the_store_is_seen() {
             assert_eq!(reader.list(&ListFilter::default()).unwrap().len(), round + 1);
         }
     }
-    // Gone, and another one in its place.
+    // The store is moved away, and a new one takes its place.
     std::fs::rename(ws.store(), ws.outside().join("store")).unwrap();
     assert!(reader.list(&ListFilter::default()).unwrap().is_empty());
     ws.write("file", "anew\n");

@@ -1,4 +1,4 @@
-//! Running tests as an ordinary user: nothing is refused to root.
+//! Runs tests as an ordinary user, because root passes every permission check.
 
 use std::{
     io::ErrorKind,
@@ -7,15 +7,15 @@ use std::{
     process::{Command, Output},
 };
 
-/// A user who owns nothing.
+/// The user id and the group id of `nobody`, who owns no files.
 pub(crate) const NOBODY: u32 = 65_534;
 
 pub(crate) fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-/// These tests as a program that anybody may run, for as long as its directory is there: the build directory may be
-/// closed to others.
+/// Copies the test binary into a temporary directory and returns both. Any user may run the copy, but not always the
+/// original: the build directory may be closed to other users.
 pub(crate) fn program() -> (tempfile::TempDir, PathBuf) {
     let directory = tempfile::tempdir().unwrap();
     let program = directory.path().join("it");
@@ -24,7 +24,7 @@ pub(crate) fn program() -> (tempfile::TempDir, PathBuf) {
     (directory, program)
 }
 
-/// Where this is root, the tests of this name run once more as [`NOBODY`], in a process of their own.
+/// Runs the tests of this name again as [`NOBODY`], in another process. Does nothing unless this process is root.
 pub(crate) fn run_again_as_nobody(tests: &str) {
     if !is_root() {
         return;
@@ -33,12 +33,13 @@ pub(crate) fn run_again_as_nobody(tests: &str) {
     let mut command = Command::new(program);
     command.arg(tests).current_dir("/").env("HOME", "/nonexistent").gid(NOBODY).uid(NOBODY);
     let output = output_of(&mut command);
-    let said = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
-    assert!(!said.contains("running 0 tests"), "{said}");
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
+    assert!(!text.contains("running 0 tests"), "{text}");
 }
 
-/// Runs one test of [`program`] in a process of its own, as [`NOBODY`] where this is root, with this variable set.
+/// Runs one test of [`program`] in another process with this environment variable. Runs it as [`NOBODY`] if this
+/// process is root. Returns the output as an error if the test fails.
 pub(crate) fn run_alone(program: &Path, test: &str, variable: (&str, &Path)) -> Result<(), String> {
     let mut command = Command::new(program);
     command.args([test, "--exact", "--nocapture"]).current_dir("/").env(variable.0, variable.1);
@@ -46,15 +47,16 @@ pub(crate) fn run_alone(program: &Path, test: &str, variable: (&str, &Path)) -> 
         command.env("HOME", "/nonexistent").gid(NOBODY).uid(NOBODY);
     }
     let output = output_of(&mut command);
-    let said = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    assert!(!said.contains("running 0 tests"), "{said}");
-    if output.status.success() { Ok(()) } else { Err(said) }
+    let text = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(!text.contains("running 0 tests"), "{text}");
+    if output.status.success() { Ok(()) } else { Err(text) }
 }
 
 fn output_of(command: &mut Command) -> Output {
     loop {
         match command.output() {
-            // A test beside this one started a process while the program was copied, which has it open for a moment.
+            // A parallel test started a process while the program was copied. That process has the copy open for
+            // writing for a moment.
             Err(error) if error.kind() == ErrorKind::ExecutableFileBusy => std::thread::yield_now(),
             output => return output.unwrap(),
         }

@@ -1,4 +1,4 @@
-//! Whom a store belongs to that root used: to whom it belonged before. Only root can try.
+//! Ownership of a store that root used: it still belongs to its previous owner. These tests need root.
 
 use std::{
     os::unix::fs::{MetadataExt, PermissionsExt, lchown},
@@ -16,24 +16,24 @@ use crate::other_user::{self, NOBODY, is_root};
 const PLACE: &str = "BACKTRAIL_TEST_STORE_OF_NOBODY";
 const DRIVER: Driver = Driver { child_test: "crash::child" };
 
-fn give_away(place: &Path) {
+fn chown_to_nobody(place: &Path) {
     lchown(place, Some(NOBODY), Some(NOBODY)).unwrap();
     if place.symlink_metadata().unwrap().is_dir() {
-        std::fs::read_dir(place).unwrap().for_each(|entry| give_away(&entry.unwrap().path()));
+        std::fs::read_dir(place).unwrap().for_each(|entry| chown_to_nobody(&entry.unwrap().path()));
     }
 }
 
-fn assert_given(place: &Path) {
+fn assert_owned_by_nobody(place: &Path) {
     let found = place.symlink_metadata().unwrap();
     assert_eq!((found.uid(), found.gid()), (NOBODY, NOBODY), "{}", place.display());
     if found.is_dir() {
-        std::fs::read_dir(place).unwrap().for_each(|entry| assert_given(&entry.unwrap().path()));
+        std::fs::read_dir(place).unwrap().for_each(|entry| assert_owned_by_nobody(&entry.unwrap().path()));
     }
 }
 
-/// What the owner does after root was there; by itself it does nothing.
+/// The operations of the owner after root used the store. Does nothing unless the variable is set.
 #[test]
-fn owner() {
+fn child_of_owner() {
     let Some(place) = std::env::var_os(PLACE) else { return };
     let ws = TestWorkspace::attach(Path::new(&place));
     let workspace = ws.open();
@@ -48,9 +48,9 @@ fn owner() {
     workspace.undo(ws.now()).unwrap();
 }
 
-fn owner_goes_on(ws: &TestWorkspace, program: &Path) {
-    other_user::run_alone(program, "owners_of_stores::owner", (PLACE, &ws.base()))
-        .unwrap_or_else(|said| panic!("{said}"));
+fn run_child_of_owner(ws: &TestWorkspace, program: &Path) {
+    other_user::run_alone(program, "owners_of_stores::child_of_owner", (PLACE, &ws.base()))
+        .unwrap_or_else(|output| panic!("{output}"));
 }
 
 fn use_as_root(ws: &TestWorkspace) {
@@ -63,17 +63,17 @@ fn use_as_root(ws: &TestWorkspace) {
     workspace.prune(ws.now()).unwrap();
 }
 
-/// Whatever root does in it, the store is the owner's, who goes on with it.
-fn assert_stays_its_owners(ws: &TestWorkspace) {
-    give_away(&ws.base());
+/// Checks that the store belongs to its owner after root used it, and that the owner can continue with it.
+fn assert_stays_with_its_owner(ws: &TestWorkspace) {
+    chown_to_nobody(&ws.base());
     use_as_root(ws);
-    assert_given(&ws.stores());
+    assert_owned_by_nobody(&ws.stores());
     let (_directory, program) = other_user::program();
-    owner_goes_on(ws, &program);
+    run_child_of_owner(ws, &program);
 }
 
 #[test]
-fn a_store_that_root_used_is_still_its_owners() {
+fn a_store_that_root_used_still_belongs_to_its_owner() {
     if !is_root() {
         return;
     }
@@ -81,38 +81,38 @@ fn a_store_that_root_used_is_still_its_owners() {
     ws.write("a", "1");
     ws.write("d/b", "1");
     ws.save();
-    assert_stays_its_owners(&ws);
+    assert_stays_with_its_owner(&ws);
 }
 
 #[test]
-fn a_store_that_root_makes_in_somebodys_home_is_theirs() {
+fn a_store_that_root_creates_for_another_users_workspace_belongs_to_that_user() {
     if !is_root() {
         return;
     }
     let ws = TestWorkspace::new();
     ws.write("a", "1");
-    assert_stays_its_owners(&ws);
+    assert_stays_with_its_owner(&ws);
 }
 
-/// What root saves of its own stays its own, in whomever's home the store lies.
+/// A store of root's own workspace belongs to root, even if it is in another user's home.
 #[test]
-fn a_store_of_roots_workspace_is_roots() {
+fn a_store_of_roots_workspace_belongs_to_root() {
     if !is_root() {
         return;
     }
     let ws = TestWorkspace::new();
     ws.write("a", "1");
     std::fs::create_dir_all(ws.stores()).unwrap();
-    give_away(&ws.stores());
+    chown_to_nobody(&ws.stores());
     use_as_root(&ws);
     let store = ws.store().metadata().unwrap();
     assert_eq!((store.uid(), store.mode() & 0o777), (0, 0o700));
     assert_eq!(ws.store().join("backtrail/format").metadata().unwrap().uid(), 0);
 }
 
-/// Killed anywhere, root leaves nothing that the owner can't go on from.
+/// At whatever point root is killed, the owner can continue.
 #[test]
-fn a_restore_of_roots_that_was_killed_is_finished_by_the_owner() {
+fn a_killed_restore_of_root_is_finished_by_the_owner() {
     if !is_root() {
         return;
     }
@@ -125,18 +125,18 @@ fn a_restore_of_roots_that_was_killed_is_finished_by_the_owner() {
         ws.save_with(&SaveRequest { name: Some("one".into()), ..SaveRequest::default() });
         ws.write("a", "2");
         ws.remove("d");
-        give_away(&ws.base());
+        chown_to_nobody(&ws.base());
         let ended = DRIVER.run(&ws.base(), "restore one", point, Fault::Kill);
-        owner_goes_on(&ws, &program);
+        run_child_of_owner(&ws, &program);
         if ended == Ended::Done {
             break;
         }
     }
 }
 
-/// A pack that may not be read was told as one that is gone.
+/// Regression: a pack without read permission was reported as missing.
 #[test]
-fn what_may_not_be_read_is_not_called_missing() {
+fn a_pack_without_read_permission_is_not_reported_as_missing() {
     if !is_root() {
         return;
     }
@@ -145,7 +145,7 @@ fn what_may_not_be_read_is_not_called_missing() {
         let ws = TestWorkspace::new();
         ws.write("a", "1");
         ws.save();
-        give_away(&ws.base());
+        chown_to_nobody(&ws.base());
         let packs = ws.store().join("objects/pack");
         let mut closed: Vec<_> = std::fs::read_dir(&packs).unwrap().map(|entry| entry.unwrap().path()).collect();
         closed.retain(|path| path.extension().is_some_and(|found| found == suffix));
@@ -157,14 +157,15 @@ fn what_may_not_be_read_is_not_called_missing() {
             let mode = if path.is_dir() { 0o700 } else { 0o600 };
             std::fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap();
         }
-        let told = other_user::run_alone(&program, "owners_of_stores::shut_out", (PLACE, &ws.base()));
-        told.unwrap_or_else(|said| panic!("{suffix}: {said}"));
+        let result =
+            other_user::run_alone(&program, "owners_of_stores::child_without_read_permission", (PLACE, &ws.base()));
+        result.unwrap_or_else(|output| panic!("{suffix}: {output}"));
     }
 }
 
-/// Whoever may not write the store, or make it, hears of it before they rely on it.
+/// A user who may not write or create the store gets an error before they rely on it.
 #[test]
-fn a_store_that_may_not_be_written_is_told() {
+fn a_store_without_write_permission_is_reported() {
     if !is_root() {
         return;
     }
@@ -178,22 +179,24 @@ fn a_store_that_may_not_be_written_is_told() {
             assert!(opened.unwrap().success());
         }
         std::fs::set_permissions(ws.base(), PermissionsExt::from_mode(0o755)).unwrap();
-        give_away(&ws.root());
+        chown_to_nobody(&ws.root());
         ws.open().check_store().unwrap();
-        let told = other_user::run_alone(&program, "owners_of_stores::not_a_writer", (PLACE, &ws.base()));
-        told.unwrap_or_else(|said| panic!("{said}"));
-        give_away(&ws.base());
+        let result =
+            other_user::run_alone(&program, "owners_of_stores::child_without_write_permission", (PLACE, &ws.base()));
+        result.unwrap_or_else(|output| panic!("{output}"));
+        chown_to_nobody(&ws.base());
         if is_made {
             std::fs::set_permissions(ws.store(), PermissionsExt::from_mode(0o500)).unwrap();
         }
-        let told = other_user::run_alone(&program, "owners_of_stores::writer", (PLACE, &ws.base()));
-        told.unwrap_or_else(|said| panic!("{said}"));
+        let result =
+            other_user::run_alone(&program, "owners_of_stores::child_with_write_permission", (PLACE, &ws.base()));
+        result.unwrap_or_else(|output| panic!("{output}"));
     }
 }
 
-/// What somebody meets who may not write the store; by itself it does nothing.
+/// The operations of a user who may not write the store. Does nothing unless the variable is set.
 #[test]
-fn not_a_writer() {
+fn child_without_write_permission() {
     let Some(place) = std::env::var_os(PLACE) else { return };
     let ws = TestWorkspace::attach(Path::new(&place));
     let workspace = ws.open();
@@ -207,9 +210,10 @@ fn not_a_writer() {
     }
 }
 
-/// What somebody meets who may write the store, once they open it up; by itself it does nothing.
+/// The operations of a user who may write the store, or owns it and can change its permissions. Does nothing unless
+/// the variable is set.
 #[test]
-fn writer() {
+fn child_with_write_permission() {
     let Some(place) = std::env::var_os(PLACE) else { return };
     let ws = TestWorkspace::attach(Path::new(&place));
     let workspace = ws.open();
@@ -217,23 +221,23 @@ fn writer() {
     workspace.save(&SaveRequest::default(), ws.now()).unwrap();
 }
 
-/// What somebody meets who may not read all of the store; by itself it does nothing.
+/// The operations of a user who may not read the whole store. Does nothing unless the variable is set.
 #[test]
-fn shut_out() {
+fn child_without_read_permission() {
     let Some(place) = std::env::var_os(PLACE) else { return };
     let ws = TestWorkspace::attach(Path::new(&place));
     let workspace = ws.open();
     let id = workspace.list(&ListFilter::default()).unwrap()[0].id;
     ws.write("a", "2");
-    let told = [
+    let results = [
         workspace.restore(&RestoreRequest::whole(id), ws.now()).map(drop),
         workspace.save(&SaveRequest::default(), ws.now()).map(drop),
         workspace.show(&id).map(drop),
         workspace.export(&id, &ws.base().join("exported")).map(drop),
         workspace.verify().map(drop),
     ];
-    for told in told {
-        let error = told.unwrap_err();
+    for result in results {
+        let error = result.unwrap_err();
         assert_eq!(error.code(), ErrorCode::Io, "{error}");
         assert!(error.to_string().contains("ermission denied"), "{error}");
     }

@@ -1,4 +1,4 @@
-//! A path that the checkpoint under the workspace holds stays captured until its owner excludes it, or it is reported.
+//! A path that `@` holds stays captured until its owner excludes it. If it can't be captured any more, it is reported.
 
 use backtrail::{Reason, RestoreRequest, SaveRequest, Saved, Settings};
 use backtrail_testkit::TestWorkspace;
@@ -15,7 +15,7 @@ fn dropped(saved: &Saved) -> Vec<(String, Reason)> {
     saved.dropped.iter().map(|dropped| (dropped.path.to_string(), dropped.reason)).collect()
 }
 
-/// Returns settings as the user's own file gives them, with the workspace's file over them.
+/// Returns the settings of the user's own file, merged with those of the workspace's file.
 fn settings(ws: &TestWorkspace, of_user: serde_json::Value) -> Settings {
     Settings::default().with_values(of_user).unwrap().with_workspace(&ws.root()).unwrap()
 }
@@ -60,9 +60,9 @@ fn a_mark_does_not_end_the_capture_of_a_held_path() {
     }
 }
 
-/// A tracked directory that looked like a store, or like a staging area, was skipped without a word.
+/// Regression: a tracked directory that looked like a store or a staging area was skipped without a report.
 #[test]
-fn a_directory_that_looks_like_our_own_is_captured() {
+fn a_directory_that_looks_like_a_store_or_a_staging_area_is_captured() {
     let ws = TestWorkspace::new();
     ws.write("src/backtrail/format", "backtrail store 1\n");
     ws.write("src/objects/x", "1");
@@ -84,7 +84,7 @@ fn a_directory_that_looks_like_our_own_is_captured() {
 }
 
 #[test]
-fn the_exclude_command_ends_the_capture_and_a_pattern_by_hand_does_not() {
+fn the_exclude_command_ends_the_capture_and_a_pattern_added_by_hand_does_not() {
     let ws = TestWorkspace::new();
     ws.write("dist/a", "1");
     ws.write("k", "1");
@@ -95,13 +95,13 @@ fn the_exclude_command_ends_the_capture_and_a_pattern_by_hand_does_not() {
     ws.open().exclude(&ws.root(), &["dist/".to_owned()], ws.now()).unwrap();
     let saved = save(&ws);
     assert_eq!(captured(&ws), ["backtrail.toml", "k"]);
-    assert_eq!(dropped(&saved), [], "the owner decided");
+    assert_eq!(dropped(&saved), [], "the owner excluded it");
     ws.open().restore(&RestoreRequest::whole(saved.checkpoint.id), ws.now()).unwrap();
     assert_eq!(ws.read("dist/a").unwrap(), b"1", "an excluded file stays on disk");
 }
 
 #[test]
-fn a_confirmed_pattern_counts_only_while_the_settings_have_it() {
+fn a_confirmed_pattern_applies_only_while_the_settings_contain_it() {
     let ws = TestWorkspace::new();
     ws.write("dist/a", "1");
     save(&ws);
@@ -125,7 +125,7 @@ fn the_users_own_settings_end_the_capture() {
     assert_eq!(dropped(&saved), []);
 }
 
-/// With the limit lowered, an untouched file was captured in some runs and skipped in others: the stat cache decided.
+/// Regression: after the limit was lowered, the stat cache decided whether an unchanged file was captured or skipped.
 #[test]
 fn a_lowered_limit_does_not_end_the_capture_of_a_file_that_did_not_grow() {
     for settled in [true, false] {
@@ -166,17 +166,17 @@ fn a_file_that_grows_over_the_limit_is_dropped_once_and_captured_again_when_it_f
     ws.write(".gitignore", "grown\n");
     ws.write("grown", "fits again");
     save(&ws);
-    assert!(captured(&ws).contains(&"grown".to_owned()), "captured again, whatever rule appeared in the meantime");
+    assert!(captured(&ws).contains(&"grown".to_owned()), "captured again, although a new rule ignores it");
     assert_eq!(ws.open().unprotected().unwrap(), []);
 }
 
 #[test]
-fn a_dropped_directory_is_captured_again_with_what_it_held() {
+fn a_dropped_directory_is_captured_again_with_the_files_that_it_held() {
     let ws = TestWorkspace::new();
     ws.write("d/held", "1");
     ws.write("k", "1");
     save(&ws);
-    // A file in the place of the directory, then a special one: something that can't be captured.
+    // A special file in the place of the directory can't be captured.
     ws.rename("d", "aside");
     make_fifo(&ws, "d");
     ws.write(".gitignore", "d/\naside/\n");
@@ -195,7 +195,7 @@ fn make_fifo(ws: &TestWorkspace, name: &str) {
 }
 
 #[test]
-fn a_restore_removes_what_its_target_deleted_and_spares_what_it_skipped() {
+fn a_restore_removes_paths_that_its_target_deleted_and_keeps_paths_that_it_skipped() {
     let ws = TestWorkspace::new();
     ws.write("data/held", "1");
     ws.write("k", "1");
@@ -207,7 +207,7 @@ fn a_restore_removes_what_its_target_deleted_and_spares_what_it_skipped() {
     ws.open().restore(&RestoreRequest::whole(first.id), ws.now()).unwrap();
     assert_eq!(ws.read("data/held").unwrap(), b"1");
     ws.open().restore(&RestoreRequest::whole(without.id), ws.now()).unwrap();
-    assert!(!ws.exists("data/held"), "the target had deleted it");
+    assert!(!ws.exists("data/held"), "the target does not have it");
     assert_eq!(ws.read("data/skipped").unwrap(), b"1", "the target had skipped it");
     ws.open().undo(ws.now()).unwrap();
     assert_eq!(ws.read("data/held").unwrap(), b"1");
@@ -230,7 +230,7 @@ fn after_a_restore_paths_that_only_later_checkpoints_held_follow_the_rules_again
 }
 
 #[test]
-fn rule_files_are_captured_whatever_names_them() {
+fn rule_files_are_captured_even_if_a_rule_excludes_them() {
     let ws = TestWorkspace::new();
     ws.write(".gitignore", ".gitignore\nbacktrail.toml\nout/\n");
     ws.write("backtrail.toml", "[scan]\nexclude = [\".gitignore\", \"*.toml\"]\n");
@@ -247,7 +247,7 @@ fn rule_files_are_captured_whatever_names_them() {
 }
 
 #[test]
-fn a_rule_file_that_came_after_the_target_is_removed_by_the_restore() {
+fn a_restore_removes_a_rule_file_that_is_newer_than_its_target() {
     let ws = TestWorkspace::new();
     ws.write("a", "1");
     let first = ws.save();
@@ -278,7 +278,7 @@ fn rule_files_that_are_too_large_are_reported_and_not_applied() {
 }
 
 #[test]
-fn files_that_are_still_captured_are_grouped_by_what_the_rule_names() {
+fn files_that_are_still_captured_are_grouped_by_the_path_that_the_rule_matches() {
     let ws = TestWorkspace::new();
     for path in ["dist/a", "dist/sub/b", "x.log", "k"] {
         ws.write(path, "1");
@@ -293,7 +293,8 @@ fn files_that_are_still_captured_are_grouped_by_what_the_rule_names() {
     assert_eq!(groups, [("dist".to_owned(), 2, true), ("x.log".to_owned(), 1, false)]);
 }
 
-/// What the owner once excluded stayed excluded after the pattern was gone, so that an agent could write it again.
+/// Regression: a pattern that the owner had confirmed stayed confirmed after it was removed from the settings. An agent
+/// could add it again and end the capture.
 #[test]
 fn the_owners_consent_ends_when_the_pattern_leaves_the_settings() {
     for is_restored in [true, false] {

@@ -1,8 +1,8 @@
 //! A random model of protection: rule files at every level, both settings files, marks, sizes, special files, nested
-//! repositories and the index change between operations, and what was captured must stay captured.
+//! repositories and the index change between operations, and captured paths must stay captured.
 //!
-//! The oracle shares no code with the engine: the git program lists what a checkpoint holds, the testkit reads the disk,
-//! and exclude patterns are matched by a few lines below. `BACKTRAIL_LONG=1` runs a hundred thousand steps.
+//! The oracle shares no code with the engine: the git program lists the paths of a checkpoint, the testkit reads the
+//! disk, and this file matches exclude patterns itself. `BACKTRAIL_LONG=1` runs many more steps.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -48,17 +48,17 @@ struct Run {
     ws: TestWorkspace,
     random: Random,
     log: Vec<String>,
-    /// What the captured paths were on disk when a checkpoint was taken.
+    /// The captured paths of each checkpoint, as they were on disk when it was taken.
     captured: HashMap<CheckpointId, Tree>,
     order: Vec<CheckpointId>,
     confirmed: BTreeSet<String>,
-    by_workspace: Vec<String>,
-    by_user: Vec<String>,
+    workspace_excludes: Vec<String>,
+    user_excludes: Vec<String>,
     writes: usize,
 }
 
 #[test]
-fn what_is_captured_stays_captured() {
+fn captured_paths_stay_captured() {
     let is_long = std::env::var_os("BACKTRAIL_LONG").is_some();
     let (seeds, steps) = if is_long { (250, 400) } else { (4, 150) };
     for seed in 0..seeds {
@@ -77,8 +77,8 @@ impl Run {
             captured: HashMap::new(),
             order: Vec::new(),
             confirmed: BTreeSet::new(),
-            by_workspace: Vec::new(),
-            by_user: Vec::new(),
+            workspace_excludes: Vec::new(),
+            user_excludes: Vec::new(),
             writes: 0,
         }
     }
@@ -88,7 +88,7 @@ impl Run {
             match self.random.below(100) {
                 0..=59 => self.mutate(),
                 60..=73 => self.save(),
-                74..=79 => self.hook(),
+                74..=79 => self.agent_step(),
                 80..=86 => self.attempt(),
                 87..=91 => self.restore(),
                 92..=94 => self.undo_and_redo(),
@@ -102,12 +102,12 @@ impl Run {
     }
 
     fn open(&self) -> Workspace {
-        let values = serde_json::json!({ "scan": { "exclude": self.by_user } });
+        let values = serde_json::json!({ "scan": { "exclude": self.user_excludes } });
         let settings = Settings::default().with_values(values).unwrap().with_workspace(&self.ws.root()).unwrap();
         self.ws.open_with(&self.ws.root(), settings)
     }
 
-    fn story(&self) -> String {
+    fn recent_log(&self) -> String {
         let first = self.log.len().saturating_sub(60);
         format!("{}\n{}", self.log[0], self.log[first..].join("\n"))
     }
@@ -118,15 +118,13 @@ impl Run {
         self.ws.manifest().0.into_iter().filter(|(path, _)| !is_git(path)).collect()
     }
 
-    // --- mutations ---
-
     fn content(&mut self) -> String {
         self.writes += 1;
         let filler = if self.random.chance(20) { 1_200 } else { self.random.below(90) };
         format!("{}\n{}", self.writes, "x".repeat(filler + self.writes % 7))
     }
 
-    /// Makes room for a file at a path: whatever stands in the way of its parents goes.
+    /// Makes room for a file: removes the path, and every parent that is not a directory.
     fn clear(&self, path: &str) {
         for (at, _) in path.match_indices('/') {
             let parent = &path[..at];
@@ -219,10 +217,10 @@ impl Run {
 
     fn set_workspace_settings(&mut self) {
         let mut lines = vec!["[scan]".to_owned()];
-        self.by_workspace.clear();
+        self.workspace_excludes.clear();
         if self.random.chance(60) {
-            self.by_workspace.push(self.random.pick(&EXCLUDES).to_owned());
-            lines.push(format!("exclude = {:?}", self.by_workspace));
+            self.workspace_excludes.push(self.random.pick(&EXCLUDES).to_owned());
+            lines.push(format!("exclude = {:?}", self.workspace_excludes));
         }
         if self.random.chance(40) {
             lines.push(format!("max_file_bytes = {}", self.random.pick(&[10, 1_000, 100_000])));
@@ -241,9 +239,9 @@ impl Run {
     }
 
     fn set_users_settings(&mut self) {
-        self.by_user =
+        self.user_excludes =
             if self.random.chance(60) { Vec::new() } else { vec![self.random.pick(&EXCLUDES[..3]).to_owned()] };
-        self.log.push(format!("user's settings: exclude {:?}", self.by_user));
+        self.log.push(format!("user's settings: exclude {:?}", self.user_excludes));
     }
 
     fn exclude(&mut self) {
@@ -255,14 +253,17 @@ impl Run {
         self.log.push(format!("backtrail exclude → {all:?}"));
     }
 
-    /// Returns the patterns that the owner decided on: those of the user's own file, and confirmed ones that the workspace
-    /// still has.
+    /// Returns the patterns that the owner confirmed: the patterns of the user's own file, and patterns of the
+    /// `exclude` command that the workspace's file still has.
     fn owners_patterns(&self) -> Vec<String> {
         let text = self.ws.read("backtrail.toml").map(|bytes| String::from_utf8(bytes).unwrap()).unwrap_or_default();
         let line = text.lines().find(|line| line.starts_with("exclude")).unwrap_or_default().to_owned();
         let has = |pattern: &&String| line.contains(&format!("{pattern:?}"));
-        let users =
-            if line.is_empty() { self.by_user.clone() } else { self.by_user.iter().filter(has).cloned().collect() };
+        let users = if line.is_empty() {
+            self.user_excludes.clone()
+        } else {
+            self.user_excludes.iter().filter(has).cloned().collect()
+        };
         users.into_iter().chain(self.confirmed.iter().filter(has).cloned()).collect()
     }
 
@@ -278,8 +279,6 @@ impl Run {
             name => parts.contains(&name),
         })
     }
-
-    // --- operations, with what must hold after each ---
 
     fn current(&self) -> Option<CheckpointId> {
         self.open().current().unwrap()
@@ -310,7 +309,7 @@ impl Run {
         self.check_checkpoint(before, &disk, saved.created.then_some(saved.checkpoint.id), &saved.dropped);
     }
 
-    fn hook(&mut self) {
+    fn agent_step(&mut self) {
         let (before, disk) = (self.current(), self.disk());
         let request = StepRequest { session: Some("s".into()), ..StepRequest::default() };
         let stepped = self.open().step(&request, self.ws.now()).unwrap();
@@ -328,11 +327,11 @@ impl Run {
         dropped: &[Skipped],
     ) {
         let Some(id) = created else {
-            let before = before.expect("without a checkpoint to stand on, one is taken");
-            assert_eq!(dropped, [], "{}", self.story());
+            let before = before.expect("a save without a current checkpoint takes one");
+            assert_eq!(dropped, [], "{}", self.recent_log());
             for path in self.listed(&before) {
                 let was = &self.captured[&before][&path];
-                assert_eq!(disk.get(&path), Some(was), "unsaved: {}\n{}", show(&path), self.story());
+                assert_eq!(disk.get(&path), Some(was), "unsaved: {}\n{}", show(&path), self.recent_log());
             }
             return;
         };
@@ -340,7 +339,11 @@ impl Run {
         let now = self.listed(&id);
         for rule_file in [".gitignore", "backtrail.toml"] {
             let is_there = matches!(disk.get(rule_file.as_bytes()), Some(Found::File(..)));
-            assert!(!is_there || now.contains(rule_file.as_bytes()), "{rule_file} is not captured\n{}", self.story());
+            assert!(
+                !is_there || now.contains(rule_file.as_bytes()),
+                "{rule_file} is not captured\n{}",
+                self.recent_log()
+            );
         }
         let is_dropped = |path: &[u8]| {
             let path = WorkspacePath::new(path).unwrap();
@@ -355,8 +358,8 @@ impl Run {
             if now.contains(&path) || self.is_excluded_by_owner(&path) {
                 continue;
             }
-            let story = self.story();
-            assert!(is_dropped(&path), "no longer captured, and not reported: {}\n{story}", show(&path));
+            let recent_log = self.recent_log();
+            assert!(is_dropped(&path), "no longer captured, and not reported: {}\n{recent_log}", show(&path));
             if is_file {
                 let size = |found: Option<&Found>| match found {
                     Some(Found::File(_, bytes)) => bytes.len(),
@@ -365,21 +368,21 @@ impl Run {
                 let held = before.and_then(|before| self.captured[&before].get(&path));
                 assert!(
                     size(disk.get(&path)) > size(held),
-                    "dropped although it did not grow: {}\n{story}",
+                    "dropped although it did not grow: {}\n{recent_log}",
                     show(&path)
                 );
             }
         }
     }
 
-    /// Takes a checkpoint, lets changes happen, and goes back to it: the library's part of a `try` that fails.
+    /// Takes a checkpoint, makes changes and restores it: the library's part of a `try` that fails.
     fn attempt(&mut self) {
         let at = self.disk();
         let survey = self.open().survey().unwrap();
         self.save();
         let id = self.current().unwrap();
         self.log.push("try".into());
-        // Times tell a change only once the clock of the file system has ticked.
+        // A change is visible in the times only after the clock of the file system has ticked.
         std::thread::sleep(std::time::Duration::from_millis(5));
         for _ in 0..=self.random.below(5) {
             self.mutate();
@@ -398,7 +401,7 @@ impl Run {
                 listed.iter().any(|listed| path.is_within(listed))
             };
             if at.get(path) != now.get(path) && !in_rebuildable(path, &[&at, &between, &now]) {
-                assert!(is_listed(), "neither taken back nor listed: {}\n{}", show(path), self.story());
+                assert!(is_listed(), "neither taken back nor listed: {}\n{}", show(path), self.recent_log());
             }
         }
     }
@@ -430,7 +433,7 @@ impl Run {
                 "not restored: {}: {:?} instead of {was:?}\n{}",
                 show(path),
                 disk.get(path),
-                self.story()
+                self.recent_log()
             );
         }
     }
@@ -465,7 +468,7 @@ impl Run {
             .filter(differs)
             .map(|path| format!("{}: {:?} instead of {:?}", show(path), found.get(*path), expected.get(*path)))
             .collect();
-        assert!(different.is_empty(), "{when}: {different:#?}\n{}", self.story());
+        assert!(different.is_empty(), "{when}: {different:#?}\n{}", self.recent_log());
     }
 
     fn rewind(&mut self) {
@@ -484,11 +487,11 @@ impl Run {
         let before = self.current();
         self.open().prune(self.ws.now()).unwrap();
         self.log.push("prune".into());
-        assert_eq!(self.current(), before, "{}", self.story());
+        assert_eq!(self.current(), before, "{}", self.recent_log());
     }
 }
 
-/// Returns whether a directory above a path carried a mark at one of these times.
+/// Returns whether a parent directory of a path carried a mark at one of these times.
 fn in_rebuildable(path: &[u8], times: &[&Tree]) -> bool {
     let text = String::from_utf8_lossy(path).into_owned();
     ["src", "d/e", "dist"].iter().any(|directory| {

@@ -1,4 +1,4 @@
-//! Directories that a tool can make again are left out by their marks, not by their names.
+//! Directories that a tool can make again are skipped because of their marks, not because of their names.
 
 use backtrail::{Reason, SaveRequest};
 use backtrail_testkit::TestWorkspace;
@@ -11,7 +11,7 @@ fn skipped(saved: &backtrail::Saved) -> Vec<String> {
 }
 
 #[test]
-fn marked_directories_are_left_out_and_named() {
+fn marked_directories_are_skipped_and_reported() {
     let ws = TestWorkspace::new();
     ws.write("package.json", "{}");
     ws.write("node_modules/x/index.js", "1");
@@ -28,12 +28,12 @@ fn marked_directories_are_left_out_and_named() {
     ws.write("node_modules/x/index.js", "2");
     ws.write("target/debug/y", "2");
     let again = ws.save_with(&SaveRequest::default());
-    assert!(!again.created, "a change inside is none");
+    assert!(!again.created, "a change inside is not a change of the workspace");
     assert_eq!(skipped(&again), skipped(&saved));
 }
 
 #[test]
-fn a_name_alone_is_no_mark() {
+fn a_name_alone_does_not_mark_a_directory() {
     let ws = TestWorkspace::new();
     for path in ["node_modules/x", "target/x", "venv/x", ".venv/x", "build/x", "dist/x"] {
         ws.write(path, path);
@@ -49,7 +49,7 @@ fn a_name_alone_is_no_mark() {
 }
 
 #[test]
-fn a_file_or_link_with_such_a_name_is_a_file_or_link() {
+fn a_file_or_link_with_such_a_name_is_captured() {
     let ws = TestWorkspace::new();
     ws.write("package.json", "{}");
     ws.symlink("/somewhere/node_modules", "node_modules");
@@ -59,7 +59,7 @@ fn a_file_or_link_with_such_a_name_is_a_file_or_link() {
 }
 
 #[test]
-fn tracked_files_inside_are_captured() {
+fn tracked_files_in_a_marked_directory_are_captured() {
     let ws = TestWorkspace::new();
     ws.write("package.json", "{}");
     ws.write("node_modules/vendored/index.js", "1");
@@ -72,7 +72,7 @@ fn tracked_files_inside_are_captured() {
 }
 
 #[test]
-fn the_setting_takes_them() {
+fn the_setting_captures_marked_directories() {
     let ws = TestWorkspace::new();
     ws.write("backtrail.toml", "[scan]\nrebuildable = \"capture\"\n");
     ws.write("target/CACHEDIR.TAG", TAG);
@@ -88,7 +88,7 @@ fn the_setting_takes_them() {
 }
 
 #[test]
-fn a_path_that_is_named_is_taken() {
+fn an_included_path_is_captured() {
     let ws = TestWorkspace::new();
     ws.write("target/CACHEDIR.TAG", TAG);
     ws.write("target/a", "1");
@@ -102,7 +102,7 @@ fn a_path_that_is_named_is_taken() {
 }
 
 #[test]
-fn the_workspace_itself_is_never_taken_for_one() {
+fn the_workspace_itself_is_never_rebuildable() {
     let ws = TestWorkspace::new();
     ws.write("CACHEDIR.TAG", TAG);
     ws.write("pyvenv.cfg", "");
@@ -112,7 +112,7 @@ fn the_workspace_itself_is_never_taken_for_one() {
 }
 
 #[test]
-fn a_mark_that_comes_later_deletes_nothing_and_one_that_goes_brings_the_files() {
+fn a_new_mark_deletes_nothing_and_without_it_all_files_are_captured() {
     let ws = TestWorkspace::new();
     ws.write("out/a", "1");
     ws.write("x", "1");
@@ -129,7 +129,7 @@ fn a_mark_that_comes_later_deletes_nothing_and_one_that_goes_brings_the_files() 
 }
 
 #[test]
-fn an_ignored_directory_is_ignored_whatever_its_marks_are() {
+fn an_ignored_directory_is_not_reported_as_rebuildable() {
     let ws = TestWorkspace::new();
     ws.write(".gitignore", "target/\n");
     ws.write("target/CACHEDIR.TAG", TAG);

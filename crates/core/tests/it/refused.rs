@@ -1,5 +1,7 @@
-//! A restore that was interrupted, and then the system refuses to change what it is about: it is finished or taken back all
-//! the same, what could not be done is told, and no byte is lost. Mounting and giving away take privileges.
+//! Paths that the system refuses to change. An interrupted restore that meets one is still finished or taken back, the
+//! path is reported, and no byte is lost. A restore that meets one in its plan reports a conflict.
+//!
+//! The tests need privileges to mount file systems and to change owners and attributes.
 
 use std::{
     os::unix::fs::lchown,
@@ -18,22 +20,22 @@ use crate::other_user::{self, NOBODY, is_root};
 const DRIVER: Driver = Driver { child_test: "crash::child" };
 const NAMES: [&str; 4] = ["d/1", "d/2", "d/3", "d/4"];
 
-/// Does a program do this without complaint?
+/// Returns whether a program with these arguments succeeds.
 pub(crate) fn succeeds(program: &str, arguments: &[&str], path: &Path) -> bool {
     Command::new(program).args(arguments).arg(path).output().is_ok_and(|output| output.status.success())
 }
 
-/// A file system in memory over a directory, until it is dropped.
+/// A memory file system that is mounted over a directory, and unmounted when it is dropped.
 pub(crate) struct Mounted(PathBuf);
 
 impl Mounted {
-    /// None where that is not permitted.
+    /// Mounts it. Returns `None` if that is not permitted.
     pub(crate) fn over(path: PathBuf) -> Option<Self> {
         (is_root() && succeeds("mount", &["-t", "tmpfs", "none"], &path)).then_some(Self(path))
     }
 
-    pub(crate) fn remount(&self, how: &str) -> bool {
-        succeeds("mount", &["-o", &format!("remount,{how}")], &self.0)
+    pub(crate) fn remount(&self, options: &str) -> bool {
+        succeeds("mount", &["-o", &format!("remount,{options}")], &self.0)
     }
 }
 
@@ -43,11 +45,11 @@ impl Drop for Mounted {
     }
 }
 
-/// An attribute of a file or directory, such as `+i`, until it is dropped.
+/// An attribute of a file or directory, such as `+i`. It is removed when this is dropped.
 pub(crate) struct Attribute(PathBuf, &'static str);
 
 impl Attribute {
-    /// None where that is not permitted, or the file system has none.
+    /// Sets it. Returns `None` if that is not permitted or the file system has no attributes.
     pub(crate) fn set(path: PathBuf, letter: &'static str) -> Option<Self> {
         (is_root() && succeeds("chattr", &[&format!("+{letter}")], &path)).then_some(Self(path, letter))
     }
@@ -59,7 +61,8 @@ impl Drop for Attribute {
     }
 }
 
-/// What was saved, edited, and is half restored: the first two files are as they were saved.
+/// Makes a workspace whose restore was killed half-way: the first two files are restored, the others have unsaved
+/// edits. `before` runs before the files are written.
 fn interrupted(before: impl Fn(&TestWorkspace) -> Option<Mounted>) -> (TestWorkspace, Option<Mounted>) {
     let make = || {
         let ws = TestWorkspace::new();
@@ -81,7 +84,7 @@ fn interrupted(before: impl Fn(&TestWorkspace) -> Option<Mounted>) -> (TestWorks
     (ws, mounted)
 }
 
-fn told(recovered: &Recovered) -> Vec<String> {
+fn conflict_paths(recovered: &Recovered) -> Vec<String> {
     recovered.conflicts.iter().map(|one| one.path.to_text().into_owned()).collect()
 }
 
@@ -89,7 +92,7 @@ fn has_journal(ws: &TestWorkspace) -> bool {
     ws.store().join("backtrail/journal").exists()
 }
 
-/// Every unsaved byte is in the workspace or in a checkpoint, and what comes next works.
+/// Checks that every unsaved byte is in the workspace or in a checkpoint, and that the next save and restore work.
 fn assert_nothing_is_lost(ws: &TestWorkspace, what: &str) {
     assert!(!has_journal(ws), "{what}");
     let held = String::from_utf8(ws.store_git(&["rev-list", "--objects", "--all"])).unwrap();
@@ -109,13 +112,13 @@ fn assert_nothing_is_lost(ws: &TestWorkspace, what: &str) {
 }
 
 #[test]
-fn a_mount_that_came_keeps_no_restore_from_its_end() {
+fn a_new_mount_does_not_block_recovery() {
     for (way, left) in [(Way::Forward, ["d/3", "d/4"]), (Way::Back, ["d/1", "d/2"])] {
         let (ws, _) = interrupted(|_| None);
         let Some(mounted) = Mounted::over(ws.path("d")) else { return };
         let recovered = ws.open().recover(way, ws.now()).unwrap();
-        let told = told(&recovered);
-        assert!(left.iter().all(|name| told.iter().any(|one| one == name)), "{way:?}: {told:?}");
+        let paths = conflict_paths(&recovered);
+        assert!(left.iter().all(|name| paths.iter().any(|path| path == name)), "{way:?}: {paths:?}");
         assert!(recovered.conflicts.iter().all(|one| one.kept.is_some()), "{:?}", recovered.conflicts);
         assert!(!has_journal(&ws), "{way:?}");
         ws.write("beside", "1\n");
@@ -127,7 +130,7 @@ fn a_mount_that_came_keeps_no_restore_from_its_end() {
 
 /// A mount has a staging area of its own, which can't be cleared while it is read-only.
 #[test]
-fn a_mount_that_became_read_only_keeps_no_restore_from_its_end() {
+fn a_mount_that_became_read_only_does_not_block_recovery() {
     let areas = |ws: &TestWorkspace| {
         let names = std::fs::read_dir(ws.path("d")).unwrap().map(|entry| entry.unwrap().file_name());
         names.filter(|name| name.to_string_lossy().starts_with(".backtrail-")).count()
@@ -139,14 +142,14 @@ fn a_mount_that_became_read_only_keeps_no_restore_from_its_end() {
         let (ws, mounted) = interrupted(|ws| Mounted::over(ws.path("d")));
         let Some(mounted) = mounted.filter(|mounted| mounted.remount("ro")) else { return };
         let recovered = ws.open().recover(way, ws.now()).unwrap();
-        assert_eq!(told(&recovered), left, "{way:?}");
+        assert_eq!(conflict_paths(&recovered), left, "{way:?}");
         assert_eq!(areas(&ws), 1, "{way:?}");
         ws.write("beside", "1\n");
         ws.save();
         assert!(mounted.remount("rw"));
         ws.write("beside", "2\n");
         ws.save();
-        assert_eq!(areas(&ws), 0, "{way:?}: it is cleared as soon as that works");
+        assert_eq!(areas(&ws), 0, "{way:?}: it is cleared as soon as the mount is writable");
         assert_nothing_is_lost(&ws, &format!("{way:?}"));
     }
 }
@@ -159,7 +162,7 @@ fn give_to(owner: u32, place: &Path) {
 }
 
 #[test]
-fn a_directory_that_became_somebody_elses_keeps_no_restore_from_its_end() {
+fn a_directory_with_a_new_owner_does_not_block_recovery() {
     if !is_root() {
         return;
     }
@@ -180,9 +183,10 @@ fn a_directory_that_became_somebody_elses_keeps_no_restore_from_its_end() {
     }
 }
 
-/// Into a directory that only grows a file comes, and does not go again when something else is refused.
+/// A file can be created in an append-only directory, but not removed from it when a later step of the restore is
+/// refused.
 #[test]
-fn a_restore_that_can_not_be_taken_back_whole_comes_to_its_end() {
+fn a_failed_restore_ends_even_if_it_cannot_be_taken_back_completely() {
     let ws = TestWorkspace::new();
     ws.write("alogs/gone", "1\n");
     ws.write("e/b", "1\n");
@@ -207,7 +211,7 @@ fn a_restore_that_can_not_be_taken_back_whole_comes_to_its_end() {
 }
 
 #[test]
-fn a_repository_that_takes_no_change_keeps_no_restore_from_its_end() {
+fn an_immutable_repository_does_not_block_recovery() {
     for (way, file) in [(Way::Forward, "edited, not committed\n"), (Way::Back, "unsaved\n")] {
         let ws = crate::wedges::interrupted_with_git();
         let Some(fixed) = Attribute::set(ws.path(".git"), "i") else { return };
@@ -222,8 +226,8 @@ fn a_repository_that_takes_no_change_keeps_no_restore_from_its_end() {
     }
 }
 
-/// Tries what the system would refuse: it is a conflict that the plan tells, nothing is touched, and the rest comes back
-/// where these are skipped, and goes again.
+/// Checks that these paths, which the system refuses to change, are conflicts: the plan names them, and a restore
+/// changes nothing. With `skip_conflicts`, the other paths are restored, and undo reverts them.
 fn assert_conflicts(ws: &TestWorkspace, one: &Checkpoint, paths: &[&str]) {
     let request = RestoreRequest::whole(one.id);
     let named = |found: &[Conflict]| found.iter().map(|one| one.path.to_text().into_owned()).collect::<Vec<_>>();
@@ -244,7 +248,7 @@ fn assert_conflicts(ws: &TestWorkspace, one: &Checkpoint, paths: &[&str]) {
 }
 
 #[test]
-fn what_is_mounted_is_a_conflict() {
+fn a_mount_point_is_a_conflict() {
     let ws = TestWorkspace::new();
     ws.write("beside", "1\n");
     ws.write("file", "1\n");
@@ -267,7 +271,7 @@ fn what_is_mounted_is_a_conflict() {
 }
 
 #[test]
-fn what_attributes_keep_as_it_is_is_a_conflict() {
+fn paths_that_attributes_protect_are_conflicts() {
     let ws = TestWorkspace::new();
     for name in ["beside", "fixed/file", "fixed/dir/file", "grows/gone", "log", "mode"] {
         ws.write(name, "1\n");
@@ -289,7 +293,7 @@ fn what_attributes_keep_as_it_is_is_a_conflict() {
 const PLACE: &str = "BACKTRAIL_REFUSED_PLACE";
 
 #[test]
-fn what_lies_in_somebody_elses_directory_is_a_conflict() {
+fn paths_of_another_user_are_conflicts() {
     if let Some(base) = std::env::var_os(PLACE) {
         let ws = TestWorkspace::attach(Path::new(&base));
         let one = ws.open().list(&ListFilter::default()).unwrap().pop().unwrap();
@@ -314,6 +318,6 @@ fn what_lies_in_somebody_elses_directory_is_a_conflict() {
     }
     ws.chmod("held", 0o666);
     let (_directory, program) = other_user::program();
-    let test = "refused::what_lies_in_somebody_elses_directory_is_a_conflict";
+    let test = "refused::paths_of_another_user_are_conflicts";
     other_user::run_alone(&program, test, (PLACE, &ws.base())).unwrap();
 }

@@ -1,9 +1,9 @@
-//! `restore --git`: HEAD, branch and index go back with the files, and stock git agrees with what it finds.
+//! `restore --git`: HEAD, branch and index move back with the files, and plain git accepts the result.
 
 use backtrail::{Checkpoint, ErrorCode, RestoreOutcome, RestoreRequest, SaveRequest};
 use backtrail_testkit::{Manifest, TestWorkspace, git, git_directory_bytes};
 
-/// A repository with two commits: the checkpoint was taken at the first, with an edit that was not committed.
+/// Creates a repository with two commits. Returns a checkpoint that was taken at the first, with an uncommitted edit.
 pub(crate) fn two_commits_in(ws: &TestWorkspace) -> Checkpoint {
     ws.git_init();
     ws.write("file", "1\n");
@@ -43,7 +43,7 @@ fn restore(ws: &TestWorkspace, to: &Checkpoint) -> RestoreOutcome {
     ws.open().restore(&with_git(to), ws.now()).unwrap()
 }
 
-/// What git says of itself: where it stands, what is staged, what is changed.
+/// Returns git's own view of the repository: HEAD, commit, branches, index and status.
 pub(crate) fn standing(ws: &TestWorkspace) -> [String; 5] {
     let head = std::path::PathBuf::from(ask(ws, &["rev-parse", "--absolute-git-dir"])).join("HEAD");
     [
@@ -55,6 +55,7 @@ pub(crate) fn standing(ws: &TestWorkspace) -> [String; 5] {
     ]
 }
 
+/// Checks that the restore is refused and changes nothing. Returns the message.
 fn refused(ws: &TestWorkspace, to: &Checkpoint) -> String {
     let before = (ws.manifest(), git_directory_bytes(&ws.path(".git")));
     let error = ws.open().restore(&with_git(to), ws.now()).unwrap_err();
@@ -65,7 +66,7 @@ fn refused(ws: &TestWorkspace, to: &Checkpoint) -> String {
 }
 
 #[test]
-fn head_branch_and_index_go_back_as_a_mixed_reset_would_take_them() {
+fn head_branch_and_index_move_as_in_a_mixed_reset() {
     let (ws, saved) = two_commits();
     let (first, second) = (ask(&ws, &["rev-parse", "HEAD~1"]), ask(&ws, &["rev-parse", "HEAD"]));
     let outcome = restore(&ws, &saved);
@@ -76,7 +77,7 @@ fn head_branch_and_index_go_back_as_a_mixed_reset_would_take_them() {
     assert_eq!(ask(&ws, &["status", "--porcelain=v1"]), "M file");
     assert_eq!(ask(&ws, &["diff", "--cached", "--name-only"]), "");
     assert_eq!(ws.read("file").unwrap(), b"edited, not committed\n");
-    // What git itself would have put into the index.
+    // The index is the one that git itself would write.
     let ours = ask(&ws, &["ls-files", "--stage"]);
     git(&ws.root(), &["reset", "-q", "--mixed", "HEAD"]);
     assert_eq!(ask(&ws, &["ls-files", "--stage"]), ours);
@@ -88,7 +89,7 @@ fn head_branch_and_index_go_back_as_a_mixed_reset_would_take_them() {
 }
 
 #[test]
-fn undo_and_redo_move_it_along() {
+fn undo_and_redo_move_the_repository() {
     let (ws, saved) = two_commits();
     ws.write("staged", "3\n");
     git(&ws.root(), &["add", "staged"]);
@@ -98,10 +99,10 @@ fn undo_and_redo_move_it_along() {
     let after = (standing(&ws), ws.manifest());
     assert_ne!(before.0, after.0);
     ws.open().undo(ws.now()).unwrap().unwrap();
-    assert!(std::fs::read(ws.path(".git/index")).unwrap() == before.2, "the index as it was, to the byte");
+    assert!(std::fs::read(ws.path(".git/index")).unwrap() == before.2, "the index has exactly its old bytes");
     assert_eq!(standing(&ws), before.0);
     before.1.assert_same(&ws.manifest(), "undo");
-    assert_eq!(ask(&ws, &["for-each-ref", "refs/backtrail"]), "", "nothing has to be kept any more");
+    assert_eq!(ask(&ws, &["for-each-ref", "refs/backtrail"]), "", "no commit has to be kept any more");
     ws.open().redo(ws.now()).unwrap().unwrap();
     assert_eq!(standing(&ws), after.0);
     after.1.assert_same(&ws.manifest(), "redo");
@@ -120,7 +121,7 @@ fn a_commit_made_after_the_restore_is_kept_by_undo() {
 }
 
 #[test]
-fn another_branch_and_a_detached_head_are_left_for_the_recorded_one() {
+fn a_restore_switches_to_the_recorded_branch_or_detached_head() {
     let (ws, saved) = two_commits();
     git(&ws.root(), &["checkout", "-q", "-b", "topic"]);
     ws.write("topic", "t\n");
@@ -141,7 +142,7 @@ fn another_branch_and_a_detached_head_are_left_for_the_recorded_one() {
 }
 
 #[test]
-fn a_branch_that_is_gone_or_packed_comes_back() {
+fn a_deleted_or_packed_branch_is_restored() {
     let (ws, saved) = two_commits();
     git(&ws.root(), &["checkout", "-q", "-b", "deep/er"]);
     git(&ws.root(), &["branch", "-q", "-D", "main"]);
@@ -160,7 +161,7 @@ fn a_branch_that_is_gone_or_packed_comes_back() {
 }
 
 #[test]
-fn where_only_git_moved_the_files_stay() {
+fn files_stay_if_only_the_repository_has_to_move() {
     let (ws, saved) = two_commits();
     ws.write("file", "edited, not committed\n");
     ws.remove("new");
@@ -172,14 +173,14 @@ fn where_only_git_moved_the_files_stay() {
     assert_eq!(ask(&ws, &["log", "--format=%s"]), "first\nbase");
     ws.open().undo(ws.now()).unwrap().unwrap();
     assert_eq!(ask(&ws, &["log", "--format=%s"]), "second\nfirst\nbase");
-    // Standing there already, there is nothing to do.
+    // The repository is already there: nothing is left to do.
     restore(&ws, &saved);
     let again = restore(&ws, &saved);
     assert!(again.git.is_none() && again.safety.is_none());
 }
 
 #[test]
-fn what_is_under_way_is_not_disturbed() {
+fn a_restore_is_refused_during_another_git_operation() {
     for (name, says) in [
         ("MERGE_HEAD", "merge"),
         ("rebase-merge/head-name", "rebase"),
@@ -193,9 +194,9 @@ fn what_is_under_way_is_not_disturbed() {
     }
 }
 
-/// Only a warning told of the branch that stayed, while the index had gone back.
+/// Regression: the branch stayed, with only a warning, although the index had moved back.
 #[test]
-fn a_branch_that_another_git_process_is_at_is_refused_before_anything_changes() {
+fn a_branch_that_another_git_process_locks_is_refused_before_anything_changes() {
     let (ws, saved) = two_commits();
     git(&ws.root(), &["checkout", "-q", "-b", "topic"]);
     for name in ["refs/heads/main.lock", "refs/heads/topic.lock"] {
@@ -204,7 +205,7 @@ fn a_branch_that_another_git_process_is_at_is_refused_before_anything_changes() 
         assert!(message.contains("another git process") && message.contains(name), "{message}");
         ws.remove(format!(".git/{name}"));
     }
-    // Who packs refs is only waited for where one of them is needed.
+    // A lock of packed-refs matters only if a packed ref is needed.
     ws.write(".git/packed-refs.lock", "");
     restore(&ws, &saved);
     ws.open().undo(ws.now()).unwrap().unwrap();
@@ -219,8 +220,9 @@ fn a_branch_that_another_git_process_is_at_is_refused_before_anything_changes() 
     assert_eq!(error.code(), ErrorCode::GitState, "{error}");
 }
 
-/// A checkpoint on a branch that is gone since, with another whose name does not go together with it.
-fn beside(wanted: &str, other: &str, is_packed: bool) -> (TestWorkspace, Checkpoint) {
+/// Takes a checkpoint on the branch `wanted`, deletes that branch, and creates the branch `other`, whose name may
+/// conflict with it.
+fn on_deleted_branch(wanted: &str, other: &str, is_packed: bool) -> (TestWorkspace, Checkpoint) {
     let ws = TestWorkspace::new();
     ws.git_init();
     git(&ws.root(), &["checkout", "-q", "-b", wanted]);
@@ -237,16 +239,16 @@ fn beside(wanted: &str, other: &str, is_packed: bool) -> (TestWorkspace, Checkpo
     (ws, saved)
 }
 
-/// A file and a directory of one name among the refs: git gave up on such a repository.
+/// Regression: a restore could leave a ref and a directory of refs with the same name, and git rejected the repository.
 #[test]
-fn a_branch_whose_name_another_stands_in_the_way_of_is_refused() {
+fn a_branch_name_that_conflicts_with_another_branch_is_refused() {
     for (wanted, other) in [("x", "x/y"), ("x", "x/y/z"), ("x/y", "x"), ("x/y/z", "x")] {
         for is_packed in [false, true] {
-            let (ws, saved) = beside(wanted, other, is_packed);
+            let (ws, saved) = on_deleted_branch(wanted, other, is_packed);
             let message = refused(&ws, &saved);
             assert!(message.contains(&format!("refs/heads/{other} ")), "{message}");
             git(&ws.root(), &["branch", "-q", "-D", other]);
-            // Where nothing but empty directories is left of it, they go, as git has it.
+            // Empty directories that are left of the other branch are removed, as git does.
             if wanted == "x" {
                 ws.mkdir(".git/refs/heads/x/y/z");
             }
@@ -259,15 +261,15 @@ fn a_branch_whose_name_another_stands_in_the_way_of_is_refused() {
 }
 
 #[test]
-fn a_name_that_only_begins_alike_is_in_nobodys_way() {
-    let (ws, saved) = beside("x", "xy/z", true);
+fn branch_names_with_only_a_common_prefix_do_not_conflict() {
+    let (ws, saved) = on_deleted_branch("x", "xy/z", true);
     git(&ws.root(), &["branch", "-q", "x.y"]);
     restore(&ws, &saved);
     ws.open().undo(ws.now()).unwrap().unwrap();
     assert_eq!(ask(&ws, &["symbolic-ref", "HEAD"]), "refs/heads/main");
 }
 
-/// The workspace is a linked work tree of this repository, which may be a bare one.
+/// Creates a workspace that is a linked work tree of another repository, which is bare if `is_bare`.
 pub(crate) fn in_linked_tree(is_bare: bool) -> TestWorkspace {
     let ws = TestWorkspace::new();
     let main = ws.outside().join("main");
@@ -285,7 +287,7 @@ pub(crate) fn in_linked_tree(is_bare: bool) -> TestWorkspace {
     ws
 }
 
-/// Two commits in it, with a checkpoint taken at the first.
+/// Creates two commits in a linked work tree. Returns a checkpoint that was taken at the first.
 pub(crate) fn two_commits_in_linked_tree(ws: &TestWorkspace) -> Checkpoint {
     ws.write("file", "1\n");
     ws.write("gone", "1\n");
@@ -298,9 +300,9 @@ pub(crate) fn two_commits_in_linked_tree(ws: &TestWorkspace) -> Checkpoint {
     saved
 }
 
-/// Its own branch was taken for one that another work tree stands on.
+/// Regression: the branch of the work tree itself was mistaken for one that is checked out in another work tree.
 #[test]
-fn a_linked_work_tree_goes_back_and_leaves_the_others_alone() {
+fn a_linked_work_tree_is_restored_and_other_work_trees_are_not_touched() {
     for is_bare in [false, true] {
         let ws = in_linked_tree(is_bare);
         let saved = two_commits_in_linked_tree(&ws);
@@ -322,7 +324,7 @@ fn a_linked_work_tree_goes_back_and_leaves_the_others_alone() {
         assert_eq!(others(), untouched);
         git(&main, &["fsck", "--strict", "--full"]);
     }
-    // What the main work tree stands on stays its own.
+    // A branch that is checked out in the main work tree is refused.
     let ws = in_linked_tree(false);
     let main = ws.outside().join("main");
     git(&main, &["checkout", "-q", "--detach"]);
@@ -335,7 +337,7 @@ fn a_linked_work_tree_goes_back_and_leaves_the_others_alone() {
 }
 
 #[test]
-fn a_commit_that_is_gone_is_refused() {
+fn a_commit_that_no_longer_exists_is_refused() {
     let (ws, saved) = two_commits();
     let first = ask(&ws, &["rev-parse", "HEAD~1"]);
     git(&ws.root(), &["checkout", "-q", "--orphan", "fresh"]);
@@ -348,7 +350,7 @@ fn a_commit_that_is_gone_is_refused() {
 }
 
 #[test]
-fn unborn_missing_and_outer_repositories_are_refused() {
+fn unborn_and_missing_repositories_are_refused() {
     let ws = TestWorkspace::new();
     ws.write("file", "1\n");
     let without = ws.save();
@@ -366,7 +368,7 @@ fn refused_without_repository(ws: &TestWorkspace, to: &Checkpoint) -> String {
 }
 
 #[test]
-fn a_branch_that_another_work_tree_stands_on_is_refused() {
+fn a_branch_that_is_checked_out_in_another_work_tree_is_refused() {
     let (ws, saved) = two_commits();
     git(&ws.root(), &["checkout", "-q", "-b", "topic"]);
     let elsewhere = ws.outside().join("tree");
@@ -376,7 +378,7 @@ fn a_branch_that_another_work_tree_stands_on_is_refused() {
 }
 
 #[test]
-fn without_being_asked_nothing_of_git_moves() {
+fn a_restore_without_git_does_not_change_the_repository() {
     let (ws, saved) = two_commits();
     let before: Manifest = git_directory_bytes(&ws.path(".git"));
     ws.open().restore(&RestoreRequest::whole(saved.id), ws.now()).unwrap();
@@ -385,7 +387,7 @@ fn without_being_asked_nothing_of_git_moves() {
 }
 
 #[test]
-fn the_plan_tells_and_fits_only_the_same_repository() {
+fn the_plan_names_the_branch_and_is_valid_only_for_an_unchanged_repository() {
     let (ws, saved) = two_commits();
     let plan = ws.open().plan_restore(&with_git(&saved)).unwrap();
     assert_eq!(plan.git().unwrap().branch.as_deref(), Some("main"));

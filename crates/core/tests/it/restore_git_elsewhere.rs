@@ -1,4 +1,4 @@
-//! `restore --git` where `.git` leads elsewhere: only a repository that names the workspace back is moved.
+//! `restore --git` if `.git` leads to another directory: only a repository that names the workspace in return is moved.
 
 use std::{
     os::unix::fs::symlink,
@@ -14,8 +14,8 @@ fn with_git(to: &Checkpoint) -> RestoreRequest {
     RestoreRequest { git: true, ..RestoreRequest::whole(to.id) }
 }
 
-/// A workspace with a checkpoint, and another repository with the same commits, outside.
-fn beside_another() -> (TestWorkspace, Checkpoint, PathBuf) {
+/// Creates a workspace with a checkpoint, and another repository with the same commits outside of it.
+fn workspace_and_other_repository() -> (TestWorkspace, Checkpoint, PathBuf) {
     let ws = TestWorkspace::new();
     let saved = two_commits_in(&ws);
     let victim = ws.outside().join("victim");
@@ -23,50 +23,52 @@ fn beside_another() -> (TestWorkspace, Checkpoint, PathBuf) {
     (ws, saved, victim)
 }
 
-fn take_away_git(ws: &TestWorkspace) {
+fn move_git_away(ws: &TestWorkspace) {
     std::fs::rename(ws.path(".git"), ws.outside().join("own.git")).unwrap();
 }
 
 #[track_caller]
-fn assert_refused(ws: &TestWorkspace, saved: &Checkpoint, others: &Path, word: &str) {
-    let (files, before) = (ws.manifest(), git_directory_bytes(others));
+fn assert_refused(ws: &TestWorkspace, saved: &Checkpoint, other_repository: &Path, word: &str) {
+    let (files, before) = (ws.manifest(), git_directory_bytes(other_repository));
     let error = ws.open().restore(&with_git(saved), ws.now()).unwrap_err();
     assert_eq!(error.code(), ErrorCode::GitState, "{error}");
     assert!(error.to_string().contains(word), "{error}");
-    before.assert_same(&git_directory_bytes(others), "the other repository");
+    before.assert_same(&git_directory_bytes(other_repository), "the other repository");
     files.assert_same(&ws.manifest(), "the workspace");
 }
 
-/// An agent could write a `.git` file, and `restore --git` moved the branches of the repository that it named.
+/// Regression: an agent could write a `.git` file, and `restore --git` moved the branches of the repository that it
+/// named.
 #[test]
 fn a_git_file_that_leads_into_another_repository_is_refused() {
-    let (ws, saved, victim) = beside_another();
-    take_away_git(&ws);
+    let (ws, saved, victim) = workspace_and_other_repository();
+    move_git_away(&ws);
     let victim = victim.join(".git");
     ws.write(".git", format!("gitdir: {}\n", victim.display()));
     assert_refused(&ws, &saved, &victim, "does not name this directory");
-    // The files alone can be brought back.
+    // A restore of the files alone works.
     ws.open().restore(&RestoreRequest::whole(saved.id), ws.now()).unwrap();
     assert_eq!(ws.read("file").unwrap(), b"edited, not committed\n");
 }
 
 #[test]
-fn a_linked_git_directory_is_refused() {
-    let (ws, saved, victim) = beside_another();
-    take_away_git(&ws);
+fn a_git_directory_behind_a_symlink_is_refused() {
+    let (ws, saved, victim) = workspace_and_other_repository();
+    move_git_away(&ws);
     let victim = victim.join(".git");
     symlink(&victim, ws.path(".git")).unwrap();
     assert_refused(&ws, &saved, &victim, "does not name this directory");
 }
 
-/// What an agent makes in the workspace may name it back; the repository that it claims to be of has to know it as well.
+/// An agent can forge a git directory that names the workspace. The repository that it claims to belong to must list
+/// the work tree as well.
 #[test]
-fn a_made_up_work_tree_of_another_repository_is_refused() {
-    let (ws, saved, victim) = beside_another();
+fn a_forged_work_tree_of_another_repository_is_refused() {
+    let (ws, saved, victim) = workspace_and_other_repository();
     let victim = victim.join(".git");
     let common = format!("{}\n", victim.display());
     let own = ws.outside().join("own.git");
-    take_away_git(&ws);
+    move_git_away(&ws);
     let fake = ws.outside().join("fake");
     std::fs::create_dir(&fake).unwrap();
     std::fs::copy(own.join("HEAD"), fake.join("HEAD")).unwrap();
@@ -75,7 +77,7 @@ fn a_made_up_work_tree_of_another_repository_is_refused() {
     std::fs::write(fake.join("gitdir"), format!("{}\n", ws.path(".git").display())).unwrap();
     ws.write(".git", format!("gitdir: {}\n", fake.display()));
     assert_refused(&ws, &saved, &victim, "does not name this directory");
-    // The same in a directory of its own.
+    // The same with a forged `commondir` in the workspace's own `.git` directory.
     ws.remove(".git");
     std::fs::rename(&own, ws.path(".git")).unwrap();
     std::fs::write(ws.path(".git/commondir"), &common).unwrap();
@@ -83,10 +85,10 @@ fn a_made_up_work_tree_of_another_repository_is_refused() {
 }
 
 #[test]
-fn linked_directories_of_refs_and_logs_are_refused() {
+fn symlinked_refs_and_logs_are_refused() {
     for linked in ["refs", "refs/heads", "logs", "logs/refs", "logs/refs/heads", "HEAD", "logs/HEAD", "refs/heads/main"]
     {
-        let (ws, saved, victim) = beside_another();
+        let (ws, saved, victim) = workspace_and_other_repository();
         let (own, victim) = (ws.path(".git").join(linked), victim.join(".git"));
         std::fs::rename(&own, ws.outside().join("moved")).unwrap();
         symlink(victim.join(linked), &own).unwrap();
@@ -98,7 +100,7 @@ fn assert_moved(ws: &TestWorkspace, saved: &Checkpoint) {
     let before = standing(ws);
     let outcome = ws.open().restore(&with_git(saved), ws.now()).unwrap();
     assert_eq!(outcome.conflicts, []);
-    assert_ne!(standing(ws)[1], before[1], "HEAD went back");
+    assert_ne!(standing(ws)[1], before[1], "HEAD did not move");
     ws.open().undo(ws.now()).unwrap().unwrap();
     assert_eq!(standing(ws), before);
 }
@@ -113,7 +115,7 @@ fn a_linked_work_tree_with_a_relative_path_is_moved() {
     std::fs::write(admin.join("gitdir"), format!("{up}{}/.git\n", ws.root().strip_prefix("/").unwrap().display()))
         .unwrap();
     assert_moved(&ws, &saved);
-    // A work tree that is another's by now.
+    // The work tree belongs to another directory now.
     std::fs::write(admin.join("gitdir"), format!("{}/.git\n", ws.outside().display())).unwrap();
     assert_refused(&ws, &saved, &ws.outside().join("main/.git"), "does not name this directory");
 }
@@ -129,7 +131,7 @@ fn a_submodule_is_moved() {
     let add = ["-c", "protocol.file.allow=always", "submodule", "--quiet", "add", source.to_str().unwrap(), "sub"];
     git(&outer.root(), &add);
     let root = outer.path("sub");
-    let say = |words: &[&str]| String::from_utf8(git(&root, words)).unwrap();
+    let git_text = |words: &[&str]| String::from_utf8(git(&root, words)).unwrap();
     let workspace = outer.open_at(&root);
     std::fs::write(root.join("file"), "1\n").unwrap();
     git(&root, &["add", "-A"]);
@@ -138,14 +140,14 @@ fn a_submodule_is_moved() {
     std::fs::write(root.join("file"), "2\n").unwrap();
     git(&root, &["commit", "-q", "-a", "-m", "second"]);
     workspace.restore(&with_git(&saved), outer.now()).unwrap();
-    assert_eq!(say(&["log", "-1", "--format=%s"]), "first\n");
+    assert_eq!(git_text(&["log", "-1", "--format=%s"]), "first\n");
     workspace.undo(outer.now()).unwrap().unwrap();
-    assert_eq!(say(&["log", "-1", "--format=%s"]), "second\n");
+    assert_eq!(git_text(&["log", "-1", "--format=%s"]), "second\n");
 }
 
-/// `git init --separate-git-dir` notes nowhere which directory the repository is for.
+/// `git init --separate-git-dir` does not record the directory that the repository belongs to.
 #[test]
-fn a_repository_kept_elsewhere_is_moved_once_it_names_the_directory() {
+fn a_separate_git_directory_is_moved_once_it_names_the_workspace() {
     let ws = TestWorkspace::new();
     let apart = ws.outside().join("apart.git");
     git(&ws.root(), &["init", "-q", "--separate-git-dir", apart.to_str().unwrap()]);
@@ -159,12 +161,12 @@ fn a_repository_kept_elsewhere_is_moved_once_it_names_the_directory() {
     assert_moved(&ws, &saved);
 }
 
-/// The files come back even if the repository is another's by then.
+/// Undo restores the files even if the repository belongs to another directory by then.
 #[test]
-fn undo_leaves_a_repository_that_is_anothers_by_now() {
-    let (ws, saved, victim) = beside_another();
+fn undo_does_not_touch_a_repository_that_belongs_to_another_directory() {
+    let (ws, saved, victim) = workspace_and_other_repository();
     ws.open().restore(&with_git(&saved), ws.now()).unwrap();
-    take_away_git(&ws);
+    move_git_away(&ws);
     let victim = victim.join(".git");
     ws.write(".git", format!("gitdir: {}\n", victim.display()));
     let before = git_directory_bytes(&victim);

@@ -1,4 +1,4 @@
-//! What retention never takes, and what a checkpoint that stays keeps with it.
+//! Checkpoints that retention never removes, and the data that a kept checkpoint needs.
 
 use std::{
     sync::{Arc, Mutex},
@@ -19,7 +19,7 @@ fn automatic(ws: &TestWorkspace, content: &str) -> Checkpoint {
 }
 
 #[test]
-fn where_the_workspace_stands_and_what_undo_needs_stay() {
+fn the_current_checkpoint_and_the_target_of_undo_are_kept() {
     let ws = TestWorkspace::new();
     let [first, second, third] = ["1\n", "2\n", "3\n"].map(|content| automatic(&ws, content));
     ws.write("file", "unsaved\n");
@@ -28,7 +28,7 @@ fn where_the_workspace_stands_and_what_undo_needs_stay() {
     (settings.retention.automatic, settings.retention.safety) = (1, 1);
     let workspace = ws.open_with(&ws.root(), settings);
     let pruned = workspace.prune(ws.now()).unwrap();
-    assert_eq!(pruned.deleted, [second.id], "the newest stays, and the oldest, on which the workspace stands");
+    assert_eq!(pruned.deleted, [second.id], "the newest is kept, and the oldest, which is `@`");
     let listed: Vec<_> = workspace.list(&ListFilter::default()).unwrap().iter().map(|found| found.id).collect();
     assert!(listed.contains(&first.id) && listed.contains(&third.id), "{listed:?}");
     assert_eq!(workspace.current().unwrap(), Some(first.id));
@@ -38,7 +38,7 @@ fn where_the_workspace_stands_and_what_undo_needs_stay() {
 }
 
 #[test]
-fn what_a_checkpoint_that_stays_needs_stays_with_it() {
+fn all_data_of_a_kept_checkpoint_is_kept() {
     let ws = TestWorkspace::new();
     ws.write("shared/deep/file", "in each of them\n");
     ws.write_mode("secret", "with a mode of its own\n", 0o640);
@@ -51,7 +51,7 @@ fn what_a_checkpoint_that_stays_needs_stays_with_it() {
     let made: Vec<_> = (0..4).map(save).collect();
     ws.open().delete(&[made[0].0, made[2].0], false, ws.now()).unwrap();
     ws.open().prune(ws.now()).unwrap();
-    assert!(!ws.is_in_store(b"2\n"), "what only a deleted one had is gone");
+    assert!(!ws.is_in_store(b"2\n"), "contents that only a deleted checkpoint had are gone");
     assert!(ws.open().verify().unwrap().damaged.is_empty());
     ws.assert_store_is_sound();
     for number in [1, 3] {
@@ -63,7 +63,7 @@ fn what_a_checkpoint_that_stays_needs_stays_with_it() {
 }
 
 #[test]
-fn a_workspace_stands_on_something_while_anything_is_left() {
+fn a_workspace_has_a_current_checkpoint_while_any_is_left() {
     let ws = TestWorkspace::new();
     ws.write("a", "1");
     let one = ws.save();
@@ -72,7 +72,7 @@ fn a_workspace_stands_on_something_while_anything_is_left() {
     ws.open().restore(&RestoreRequest::whole(one.id), ws.now()).unwrap();
     ws.open().delete(&[one.id], false, ws.now()).unwrap();
     assert_eq!(ws.open().current().unwrap(), Some(two.id));
-    assert_eq!(ws.open().status(None).unwrap().changes.len(), 1, "the files are those of the one that was deleted");
+    assert_eq!(ws.open().status(None).unwrap().changes.len(), 1, "the files are those of the deleted checkpoint");
 }
 
 /// A wall clock and a boot-time clock that a test sets.
@@ -90,25 +90,25 @@ impl Clocks {
         Self(Arc::new(Mutex::new(Times { wall: 1_800_000_000_000, since_boot: 50_000, boot: 0 })))
     }
 
-    /// Lets time pass.
+    /// Advances both clocks.
     pub(crate) fn pass(&self, milliseconds: u64) {
         let mut times = self.0.lock().unwrap();
         times.wall += milliseconds as i64;
         times.since_boot += milliseconds;
     }
 
-    /// Sets the wall clock ahead, or back.
+    /// Sets the wall clock ahead or back.
     pub(crate) fn jump(&self, milliseconds: i64) {
         self.0.lock().unwrap().wall += milliseconds;
     }
 
-    /// Starts the machine again.
+    /// Reboots the machine.
     pub(crate) fn restart(&self) {
         let mut times = self.0.lock().unwrap();
         (times.boot, times.since_boot) = (times.boot + 1, 0);
     }
 
-    /// The wall clock, a second later than before.
+    /// Advances both clocks by a second and returns the wall clock.
     pub(crate) fn now(&self) -> Timestamp {
         self.pass(1_000);
         Timestamp::from_millisecond(self.0.lock().unwrap().wall).unwrap()
@@ -140,8 +140,8 @@ fn listed(workspace: &Workspace) -> Vec<CheckpointId> {
     workspace.list(&ListFilter::default()).unwrap().iter().map(|found| found.id).collect()
 }
 
-/// Puts `content` into a safety checkpoint that alone holds it.
-fn unsaved_work(
+/// Takes a safety checkpoint that holds the only copy of `content`.
+fn safety_with_only_copy(
     ws: &TestWorkspace,
     workspace: &Workspace,
     target: CheckpointId,
@@ -152,7 +152,7 @@ fn unsaved_work(
     workspace.restore(&RestoreRequest::whole(target), now).unwrap().safety.unwrap()
 }
 
-/// `backtrail.toml` may come from an agent: it once erased the timeline with the next save.
+/// `backtrail.toml` may come from an agent. Regression: its limits erased the timeline with the next save.
 #[test]
 fn a_workspace_file_cannot_lower_any_limit() {
     let ws = TestWorkspace::new();
@@ -171,7 +171,7 @@ fn a_workspace_file_cannot_lower_any_limit() {
 }
 
 #[test]
-fn a_workspace_file_can_raise_limits_over_the_users() {
+fn a_workspace_file_can_raise_limits_above_the_users() {
     let ws = TestWorkspace::new();
     ws.write_user_settings("[retention]\nstep = 2\nmax_age = \"100d\"\n");
     ws.write("backtrail.toml", "[retention]\nstep = 4\nunsaved = \"9d\"\nautomatic = 5\n");
@@ -181,16 +181,16 @@ fn a_workspace_file_can_raise_limits_over_the_users() {
     assert_eq!(settings.retention.max_age, Some(Duration::from_secs(100 * 86_400)));
     assert_eq!(settings.without_effect, []);
     let given = settings.with_values(serde_json::json!({ "retention": { "step": 1 } })).unwrap();
-    assert_eq!(given.retention.step, 1, "a caller is the owner");
+    assert_eq!(given.retention.step, 1, "values from the caller count as the owner's");
 }
 
-/// Each failed `try` takes a safety checkpoint; the twenty-first once removed the only copy of unsaved work.
+/// Each failed `try` takes a safety checkpoint. Regression: the twenty-first removed the only copy of unsaved work.
 #[test]
-fn unsaved_work_outlives_many_failed_tries() {
+fn unsaved_work_survives_many_failed_tries() {
     let ws = TestWorkspace::new();
     ws.write("file", "saved\n");
     let first = ws.save();
-    let safety = unsaved_work(&ws, &ws.open(), first.id, "unsaved work\n", ws.now());
+    let safety = safety_with_only_copy(&ws, &ws.open(), first.id, "unsaved work\n", ws.now());
     for number in 0..25 {
         let way_back = automatic(&ws, "saved\n");
         ws.write("file", format!("what try number {number} wrote\n"));
@@ -204,7 +204,7 @@ fn unsaved_work_outlives_many_failed_tries() {
 }
 
 #[test]
-fn a_safety_checkpoint_goes_when_others_that_stay_have_its_contents() {
+fn a_safety_checkpoint_is_removed_if_kept_checkpoints_have_its_contents() {
     let ws = TestWorkspace::new();
     let workspace = || {
         let mut settings = Settings::default();
@@ -213,24 +213,24 @@ fn a_safety_checkpoint_goes_when_others_that_stay_have_its_contents() {
     };
     ws.write("file", "saved\n");
     let first = ws.save();
-    let one = unsaved_work(&ws, &workspace(), first.id, "twice\n", ws.now());
-    let two = unsaved_work(&ws, &workspace(), first.id, "twice\n", ws.now());
-    let elsewhere = unsaved_work(&ws, &workspace(), first.id, "at another path\n", ws.now());
+    let one = safety_with_only_copy(&ws, &workspace(), first.id, "twice\n", ws.now());
+    let two = safety_with_only_copy(&ws, &workspace(), first.id, "twice\n", ws.now());
+    let elsewhere = safety_with_only_copy(&ws, &workspace(), first.id, "at another path\n", ws.now());
     ws.symlink("only here", "link");
     let link = workspace().restore(&RestoreRequest::whole(first.id), ws.now()).unwrap().safety.unwrap();
     ws.write("renamed", "at another path\n");
     ws.mkdir("empty");
     let renamed = workspace().save(&SaveRequest::default(), ws.now()).unwrap().checkpoint.id;
-    assert!(!listed(&workspace()).contains(&one), "the newer one has the same");
+    assert!(!listed(&workspace()).contains(&one), "the newer one has the same contents");
     workspace().restore(&RestoreRequest::whole(first.id), ws.now()).unwrap();
     assert_eq!(workspace().prune(ws.now()).unwrap().deleted, [elsewhere], "the same bytes are saved at another path");
     let left = listed(&workspace());
     assert!([two, link, renamed].iter().all(|id| left.contains(id)), "{left:?}");
 }
 
-/// A checkpoint that held the same contents may go later: then the safety checkpoint has the only copy.
+/// A checkpoint with the same contents may be removed later. Then the safety checkpoint has the only copy.
 #[test]
-fn contents_that_were_saved_are_protected_once_nothing_else_has_them() {
+fn a_safety_checkpoint_is_kept_once_no_other_checkpoint_has_its_contents() {
     let ws = TestWorkspace::new();
     let workspace = || {
         let mut settings = Settings::default();
@@ -246,7 +246,7 @@ fn contents_that_were_saved_are_protected_once_nothing_else_has_them() {
     ws.write("file", "saved since\n");
     ws.write("edit", "edited\n");
     ws.save();
-    unsaved_work(&ws, &workspace(), first.id, "newer\n", ws.now());
+    safety_with_only_copy(&ws, &workspace(), first.id, "newer\n", ws.now());
     workspace().prune(ws.now()).unwrap();
     let left = listed(&workspace());
     assert!(!left.contains(&held) && left.contains(&safety), "{left:?}");
@@ -254,15 +254,15 @@ fn contents_that_were_saved_are_protected_once_nothing_else_has_them() {
 }
 
 #[test]
-fn unsaved_work_goes_after_its_time_and_the_plan_names_it() {
+fn unsaved_work_is_removed_after_its_time_and_the_plan_names_it() {
     let (ws, clocks) = (TestWorkspace::new(), Clocks::new());
     let mut user = Settings::default();
     (user.retention.safety, user.retention.max_age, user.retention.max_bytes) = (0, Some(Duration::ZERO), Some(1));
     let workspace = || clocks.open(&ws, &user);
     ws.write("file", "saved\n");
     let first = workspace().save(&SaveRequest::default(), clocks.now()).unwrap().checkpoint;
-    let safety = unsaved_work(&ws, &workspace(), first.id, "unsaved\n", clocks.now());
-    let newer = unsaved_work(&ws, &workspace(), first.id, "newer\n", clocks.now());
+    let safety = safety_with_only_copy(&ws, &workspace(), first.id, "unsaved\n", clocks.now());
+    let newer = safety_with_only_copy(&ws, &workspace(), first.id, "newer\n", clocks.now());
     clocks.pass(7 * DAY - 20_000);
     let plan = workspace().plan_prune(clocks.now()).unwrap();
     assert!(plan.verdicts.iter().all(|verdict| verdict.keep) && plan.losses.is_empty(), "{plan:?}");
@@ -275,7 +275,7 @@ fn unsaved_work_goes_after_its_time_and_the_plan_names_it() {
     assert!(ws.is_in_store(b"newer\n") && !ws.is_in_store(b"unsaved\n"));
 }
 
-/// A clock that jumped ahead made every checkpoint older than `max_age`, and the next save erased them.
+/// Regression: after the clock jumped ahead, every checkpoint was older than `max_age`, and the next save erased them.
 #[test]
 fn max_age_is_suspended_while_the_clock_is_wrong() {
     let (ws, clocks) = (TestWorkspace::new(), Clocks::new());
@@ -283,8 +283,8 @@ fn max_age_is_suspended_while_the_clock_is_wrong() {
     (user.retention.max_age, user.retention.safety) = (Some(Duration::from_secs(86_400)), 0);
     let workspace = || clocks.open(&ws, &user);
     let first = step(&workspace(), &ws, "1\n", clocks.now());
-    let safety = unsaved_work(&ws, &workspace(), first.checkpoint.id, "unsaved\n", clocks.now());
-    unsaved_work(&ws, &workspace(), first.checkpoint.id, "newer\n", clocks.now());
+    let safety = safety_with_only_copy(&ws, &workspace(), first.checkpoint.id, "unsaved\n", clocks.now());
+    safety_with_only_copy(&ws, &workspace(), first.checkpoint.id, "newer\n", clocks.now());
     let mut made = vec![first.checkpoint.id, safety];
     clocks.jump(30 * DAY as i64);
     let saved = step(&workspace(), &ws, "2\n", clocks.now());
@@ -310,12 +310,12 @@ fn max_age_is_suspended_while_the_clock_is_wrong() {
     assert!(!listed(&workspace()).contains(&saved.checkpoint.id), "max_age applies again");
     clocks.jump(30 * DAY as i64);
     clocks.restart();
-    assert_eq!(step(&workspace(), &ws, "6\n", clocks.now()).not_applied, [], "a restart ends the suspicion");
+    assert_eq!(step(&workspace(), &ws, "6\n", clocks.now()).not_applied, [], "a reboot ends the suspension");
 }
 
-/// A limit that manual checkpoints alone exceed once removed everything else, one save after the other.
+/// Regression: if the manual checkpoints alone exceeded the limit, the following saves removed all other checkpoints.
 #[test]
-fn max_bytes_removes_nothing_if_it_cannot_be_kept_to() {
+fn max_bytes_removes_nothing_if_it_cannot_be_reached() {
     let ws = TestWorkspace::new();
     let mut random = Random::new(1);
     ws.write("file", random.bytes(200_000));
@@ -326,14 +326,14 @@ fn max_bytes_removes_nothing_if_it_cannot_be_kept_to() {
         settings.retention.max_bytes = Some(max_bytes);
         ws.open_with(&ws.root(), settings)
     };
-    let is_hindered = |limits: &[NotApplied]| matches!(limits, [NotApplied::MaxBytes { max_bytes: 100_000, needed }] if *needed > 200_000);
+    let is_unreachable = |limits: &[NotApplied]| matches!(limits, [NotApplied::MaxBytes { max_bytes: 100_000, needed }] if *needed > 200_000);
     for number in 0..3 {
         let saved = step(&workspace(100_000), &ws, format!("{number}\n"), ws.now());
-        assert!(is_hindered(&saved.not_applied), "{:?}", saved.not_applied);
+        assert!(is_unreachable(&saved.not_applied), "{:?}", saved.not_applied);
     }
-    assert!(is_hindered(&workspace(100_000).plan_prune(ws.now()).unwrap().not_applied));
+    assert!(is_unreachable(&workspace(100_000).plan_prune(ws.now()).unwrap().not_applied));
     let pruned = workspace(100_000).prune(ws.now()).unwrap();
-    assert!(pruned.deleted.is_empty() && is_hindered(&pruned.not_applied), "{pruned:?}");
+    assert!(pruned.deleted.is_empty() && is_unreachable(&pruned.not_applied), "{pruned:?}");
     let left = listed(&ws.open());
     assert!(made.iter().all(|id| left.contains(id)), "{left:?}");
     ws.open().delete(&[manual], false, ws.now()).unwrap();
@@ -342,7 +342,7 @@ fn max_bytes_removes_nothing_if_it_cannot_be_kept_to() {
 }
 
 #[test]
-fn max_bytes_removes_the_oldest_and_no_more_than_it_must() {
+fn max_bytes_removes_the_oldest_checkpoints_and_no_more_than_necessary() {
     for is_pruned in [false, true] {
         let ws = TestWorkspace::new();
         let mut random = Random::new(2);
@@ -352,8 +352,8 @@ fn max_bytes_removes_the_oldest_and_no_more_than_it_must() {
         settings.retention.max_bytes = Some(500_000);
         let workspace = ws.open_with(&ws.root(), settings);
         let plan = workspace.plan_prune(ws.now()).unwrap();
-        let going = plan.verdicts.iter().rev().filter(|verdict| !verdict.keep).map(|verdict| verdict.id);
-        assert_eq!(going.collect::<Vec<_>>(), made[..6], "the plan");
+        let removed = plan.verdicts.iter().rev().filter(|verdict| !verdict.keep).map(|verdict| verdict.id);
+        assert_eq!(removed.collect::<Vec<_>>(), made[..6], "the plan");
         if is_pruned {
             assert_eq!(workspace.prune(ws.now()).unwrap().deleted, made[..6]);
         } else {

@@ -1,8 +1,8 @@
-//! Random sequences of commands against one promise: contents that a safety checkpoint holds survive for seven days,
-//! whatever retention is told, unless that checkpoint is deleted.
+//! Random sequences of commands that test one promise: contents that a safety checkpoint holds survive for seven days
+//! with any retention settings, unless the user deletes that checkpoint.
 //!
-//! The oracle shares nothing with the engine: it reads refs, records and trees through the git program, and keeps time
-//! by its own clock. `BACKTRAIL_LONG=1` runs many more steps.
+//! The oracle shares no code with the engine: it reads refs, records and trees through the git program, and has its own
+//! clock. `BACKTRAIL_LONG=1` runs many more steps.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -22,7 +22,7 @@ const KINDS: [Kind; 5] = [Kind::Manual, Kind::Automatic, Kind::Step, Kind::Turn,
 /// A checkpoint as git reads it.
 struct Seen {
     is_safety: bool,
-    /// The test's clock when it appeared.
+    /// The true time at which the checkpoint appeared.
     since: u64,
     /// The ids of its blobs.
     contents: BTreeSet<String>,
@@ -33,23 +33,23 @@ struct Oracle {
     clocks: Clocks,
     random: Random,
     user: Settings,
-    /// True time, which no jump of the wall clock changes.
+    /// The true time, which jumps of the wall clock do not change.
     time: u64,
-    /// How far the wall clock is off.
+    /// The difference between the wall clock and the true time.
     off: i64,
     seen: BTreeMap<String, Seen>,
-    fresh: u64,
+    contents_written: u64,
     counts: Counts,
 }
 
-/// Proof that the sequences do what they are for.
+/// Counts which prove that the sequences reach the cases that matter.
 #[derive(Default, Debug)]
 struct Counts {
     steps: usize,
-    /// Safety checkpoints that went within their time, because others have the same.
-    went_early: usize,
-    went_late: usize,
-    /// Times that a safety checkpoint had the only copy of something.
+    /// Safety checkpoints that were removed within the promised time, because other checkpoints have their contents.
+    removed_early: usize,
+    removed_late: usize,
+    /// The number of times that a safety checkpoint had the only copy of a content.
     only_copies: usize,
 }
 
@@ -63,12 +63,12 @@ impl Oracle {
             time: 0,
             off: 0,
             seen: BTreeMap::new(),
-            fresh: 0,
+            contents_written: 0,
             counts: Counts::default(),
         };
         oracle.write();
         oracle.save();
-        oracle.look(&BTreeSet::new(), "the first save");
+        oracle.check(&BTreeSet::new(), "the first save");
         oracle
     }
 
@@ -101,7 +101,7 @@ impl Oracle {
             _ => self.restart(),
         };
         self.counts.steps += 1;
-        self.look(&deleted, &what);
+        self.check(&deleted, &what);
     }
 
     fn edit(&mut self) -> String {
@@ -113,9 +113,9 @@ impl Oracle {
 
     fn write(&mut self) {
         let path = self.random.pick(&PATHS);
-        self.fresh += 1;
-        // Some contents come again, at the same path or another.
-        let text = if self.random.chance(40) { self.random.below(6) as u64 } else { self.fresh + 100 };
+        self.contents_written += 1;
+        // Some contents repeat, at the same path or another one.
+        let text = if self.random.chance(40) { self.random.below(6) as u64 } else { self.contents_written + 100 };
         if self.ws.exists(path) && (self.random.chance(15) || self.ws.path(path).is_symlink()) {
             self.ws.remove(path);
         } else if !self.ws.exists(path) && self.random.chance(15) {
@@ -134,13 +134,13 @@ impl Oracle {
         format!("save --kind {kind}")
     }
 
-    fn any(&mut self) -> CheckpointId {
+    fn pick_checkpoint(&mut self) -> CheckpointId {
         let ids: Vec<&String> = self.seen.keys().collect();
         ids[self.random.below(ids.len())].parse().unwrap()
     }
 
     fn restore(&mut self) -> String {
-        let target = self.any();
+        let target = self.pick_checkpoint();
         let scope = match self.random.chance(25) {
             true => Scope::of_paths(vec![self.ws.workspace_path(self.random.pick(&["a", "d", "h"]))]),
             false => Scope::Whole,
@@ -152,12 +152,12 @@ impl Oracle {
         format!("restore {target}")
     }
 
-    /// A `try` that fails.
+    /// Performs the operations of a `try` that fails.
     fn attempt(&mut self) -> String {
         let request = SaveRequest { kind: Some(Kind::Automatic), ..SaveRequest::default() };
         let now = self.now();
         let way_back = self.open().save(&request, now).unwrap().checkpoint.id;
-        self.look(&BTreeSet::new(), "the save of a try");
+        self.check(&BTreeSet::new(), "the save of a try");
         self.write();
         let now = self.now();
         self.open().restore(&RestoreRequest::whole(way_back), now).unwrap();
@@ -220,7 +220,7 @@ impl Oracle {
     }
 
     fn pin(&mut self) -> String {
-        let (id, now) = (self.any(), self.now());
+        let (id, now) = (self.pick_checkpoint(), self.now());
         if self.random.chance(40) {
             self.open().pin(&id, now).unwrap();
             return format!("pin {id}");
@@ -230,7 +230,7 @@ impl Oracle {
     }
 
     fn delete(&mut self, deleted: &mut BTreeSet<String>) -> String {
-        let (id, now) = (self.any(), self.now());
+        let (id, now) = (self.pick_checkpoint(), self.now());
         if self.seen.len() > 3 {
             self.open().delete(&[id], true, now).unwrap();
             deleted.insert(id.to_string());
@@ -245,7 +245,7 @@ impl Oracle {
         "time passes".into()
     }
 
-    /// The wall clock goes wrong, or right again.
+    /// Sets the wall clock wrong, or right again.
     fn jump(&mut self) -> String {
         let off = if self.off == 0 { self.random.pick(&[40, 400, -40]) * DAY as i64 } else { 0 };
         self.clocks.jump(off - self.off);
@@ -253,7 +253,7 @@ impl Oracle {
         format!("the clock is off by {} days", off / DAY as i64)
     }
 
-    /// Starts the machine again while its clock is right: nothing tells otherwise.
+    /// Reboots the machine, but only while its clock is right: after a reboot, a wrong clock can't be detected.
     fn restart(&mut self) -> String {
         if self.off == 0 {
             self.clocks.restart();
@@ -263,8 +263,8 @@ impl Oracle {
         "a restart".into()
     }
 
-    /// Compares what there is with what there was.
-    fn look(&mut self, deleted: &BTreeSet<String>, what: &str) {
+    /// Checks the checkpoints that exist now against those that existed before.
+    fn check(&mut self, deleted: &BTreeSet<String>, what: &str) {
         let present = self.present();
         let held: BTreeSet<&String> = present.values().flat_map(|seen| &seen.contents).collect();
         for (id, seen) in self.seen.iter().filter(|(id, seen)| seen.is_safety && !deleted.contains(*id)) {
@@ -278,7 +278,7 @@ impl Oracle {
                 self.user
             );
             if !present.contains_key(id) {
-                *(if age > PROMISED { &mut self.counts.went_late } else { &mut self.counts.went_early }) += 1;
+                *(if age > PROMISED { &mut self.counts.removed_late } else { &mut self.counts.removed_early }) += 1;
             }
         }
         let of_others: BTreeSet<&String> =
@@ -288,7 +288,7 @@ impl Oracle {
         self.seen = present;
     }
 
-    /// All checkpoints as git reads them now.
+    /// Returns all checkpoints as git reads them now.
     fn present(&mut self) -> BTreeMap<String, Seen> {
         let format = "--format=%(refname:lstrip=2)";
         let listing = self.ws.store_git(&["for-each-ref", format, "refs/checkpoints"]);
@@ -299,9 +299,9 @@ impl Oracle {
             let seen = self.seen.remove(&id).unwrap_or_else(|| self.read(&id));
             present.insert(id, seen);
         }
-        // Those that are gone are still wanted for the comparison.
+        // The comparison still needs the removed ones.
         let gone = std::mem::take(&mut self.seen);
-        self.seen = present.iter().map(|(id, seen)| (id.clone(), seen.again())).chain(gone).collect();
+        self.seen = present.iter().map(|(id, seen)| (id.clone(), seen.copy())).chain(gone).collect();
         present
     }
 
@@ -316,7 +316,7 @@ impl Oracle {
 }
 
 impl Seen {
-    fn again(&self) -> Self {
+    fn copy(&self) -> Self {
         Self { contents: self.contents.clone(), ..*self }
     }
 }
@@ -337,15 +337,15 @@ fn run(seed: u64, steps: usize) -> Counts {
 fn the_only_copy_of_unsaved_work_survives_any_sequence_of_commands() {
     let (seeds, steps) = if is_long() { (40, 2_500) } else { (4, 600) };
     let run_seed = |seed| std::thread::spawn(move || run(seed, steps));
-    let mut went = (0, 0);
+    let mut removed = (0, 0);
     for pair in (0..seeds).collect::<Vec<u64>>().chunks(2) {
         let running: Vec<_> = pair.iter().copied().map(run_seed).collect();
         for (seed, running) in pair.iter().zip(running) {
             let counts = running.join().unwrap_or_else(|_| panic!("seed {seed}"));
             println!("seed {seed}: {counts:?}");
             assert!(counts.only_copies > 100, "seed {seed}: {counts:?}");
-            went = (went.0 + counts.went_early, went.1 + counts.went_late);
+            removed = (removed.0 + counts.removed_early, removed.1 + counts.removed_late);
         }
     }
-    assert!(went.0 > 10 && went.1 > 10, "retention takes what it may: {went:?}");
+    assert!(removed.0 > 10 && removed.1 > 10, "retention removed too few safety checkpoints: {removed:?}");
 }

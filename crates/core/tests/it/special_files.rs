@@ -1,19 +1,19 @@
-//! FIFOs, sockets and devices are named, and never opened.
+//! FIFOs, sockets and devices are reported as skipped, and never opened.
 
 use std::{fs, os::unix::net::UnixListener, process::Command};
 
 use backtrail::{ErrorCode, Reason, RestoreRequest, SaveRequest, Scope, Settings};
 use backtrail_testkit::{Found, TestWorkspace};
 
-fn fifo(ws: &TestWorkspace, name: &str) {
+fn make_fifo(ws: &TestWorkspace, name: &str) {
     assert!(Command::new("mkfifo").arg(ws.path(name)).status().unwrap().success());
 }
 
 #[test]
-fn special_files_are_left_out_and_named() {
+fn special_files_are_skipped_and_reported() {
     let ws = TestWorkspace::new();
     ws.write("d/a", "1");
-    fifo(&ws, "d/pipe");
+    make_fifo(&ws, "d/pipe");
     let _socket = UnixListener::bind(ws.path("socket")).unwrap();
     let saved = ws.save_with(&SaveRequest::default());
     assert_eq!(ws.paths_in_store(&saved.checkpoint.id), ["d/a"]);
@@ -23,17 +23,17 @@ fn special_files_are_left_out_and_named() {
     assert!(saved.checkpoint.complete);
     let again = ws.save_with(&SaveRequest::default());
     assert!(!again.created);
-    assert_eq!(again.skipped, saved.skipped, "a save that finds nothing new still names them");
+    assert_eq!(again.skipped, saved.skipped, "a save without a change still reports them");
 }
 
 #[test]
-fn a_file_that_becomes_special_is_not_called_deleted() {
+fn a_file_that_becomes_special_is_not_reported_as_deleted() {
     let ws = TestWorkspace::new();
     ws.write("a", "1");
     ws.write("b", "1");
     ws.save();
     ws.remove("a");
-    fifo(&ws, "a");
+    make_fifo(&ws, "a");
     assert_eq!(ws.open().status(None).unwrap().changes, []);
     ws.write("b", "2");
     let saved = ws.save();
@@ -46,11 +46,11 @@ fn a_file_that_becomes_special_is_not_called_deleted() {
 }
 
 #[test]
-fn a_directory_with_nothing_but_a_special_file_is_no_empty_directory() {
+fn a_directory_with_only_a_special_file_is_not_an_empty_directory() {
     let ws = TestWorkspace::new();
     ws.write("a", "1");
     ws.mkdir("run");
-    fifo(&ws, "run/pipe");
+    make_fifo(&ws, "run/pipe");
     let saved = ws.save();
     assert_eq!(saved.files_changed, [ws.workspace_path("a")]);
 }
@@ -59,18 +59,18 @@ fn a_directory_with_nothing_but_a_special_file_is_no_empty_directory() {
 fn rules_and_settings_that_are_special_files_do_not_block() {
     let ws = TestWorkspace::new();
     ws.write("a", "1");
-    fifo(&ws, ".gitignore");
+    make_fifo(&ws, ".gitignore");
     let saved = ws.save();
     assert_eq!(ws.paths_in_store(&saved.id), ["a"]);
-    fifo(&ws, "backtrail.toml");
+    make_fifo(&ws, "backtrail.toml");
     let refused = Settings::default().with_workspace(&ws.root()).unwrap_err();
     assert_eq!(refused.code(), ErrorCode::Settings);
     assert!(refused.to_string().contains("it is not a regular file"), "{refused}");
 }
 
-/// Rules that leave secrets out must not count for nothing because they are shared between workspaces by a link.
+/// Rules that exclude secrets must apply even if workspaces share them through a link.
 #[test]
-fn settings_behind_a_link_hold() {
+fn settings_behind_a_link_apply() {
     let ws = TestWorkspace::new();
     ws.write("secret", "1");
     fs::write(ws.outside().join("shared.toml"), "[scan]\nexclude = [\"secret\"]\n").unwrap();
@@ -86,7 +86,7 @@ fn settings_behind_a_link_hold() {
 fn a_settings_link_that_leads_to_no_file_is_an_error_and_does_not_block() {
     let ws = TestWorkspace::new();
     ws.mkdir("d");
-    fifo(&ws, "pipe");
+    make_fifo(&ws, "pipe");
     for (target, problem) in [
         ("missing", "it is a symbolic link to a file that does not exist"),
         ("d", "it is a symbolic link to a directory"),
@@ -102,9 +102,10 @@ fn a_settings_link_that_leads_to_no_file_is_an_error_and_does_not_block() {
     }
 }
 
-/// A workspace of a stranger may link to a file that it can't read itself: no word of it gets into a message.
+/// A workspace that comes from a stranger may contain a link to a private file of the user. No message may quote that
+/// file.
 #[test]
-fn what_a_settings_link_leads_to_is_not_quoted() {
+fn the_target_of_a_settings_link_is_not_quoted() {
     let ws = TestWorkspace::new();
     fs::write(ws.outside().join("key"), "-----BEGIN KEY-----\nhunter2\n").unwrap();
     ws.symlink(ws.outside().join("key").to_str().unwrap(), "backtrail.toml");
@@ -113,8 +114,8 @@ fn what_a_settings_link_leads_to_is_not_quoted() {
     assert!(!refused.contains("BEGIN") && !refused.contains("hunter2"), "{refused}");
 }
 
-/// Makes device nodes; says so and gives false where that is not allowed.
-fn devices(ws: &TestWorkspace) -> bool {
+/// Creates device nodes. Prints the reason and returns `false` if that is not allowed.
+fn make_devices(ws: &TestWorkspace) -> bool {
     let nodes =
         [("d/null", "c", "1", "3"), ("d/zero", "c", "1", "5"), ("tty", "c", "4", "1"), ("disk", "b", "7", "99")];
     nodes.into_iter().all(|(name, kind, major, minor)| {
@@ -126,7 +127,7 @@ fn devices(ws: &TestWorkspace) -> bool {
     })
 }
 
-/// Reads, writes and restores around special files with a time limit: whoever opens a FIFO waits for ever.
+/// Runs `work` with a time limit, because an operation that opens a FIFO waits for ever.
 fn within_a_minute(work: impl FnOnce() + Send + 'static) {
     let (sender, receiver) = std::sync::mpsc::channel();
     let thread = std::thread::spawn(move || {
@@ -134,19 +135,19 @@ fn within_a_minute(work: impl FnOnce() + Send + 'static) {
         sender.send(()).unwrap();
     });
     match receiver.recv_timeout(std::time::Duration::from_secs(60)) {
-        Err(std::sync::mpsc::RecvTimeoutError::Timeout) => panic!("it waits for a special file"),
+        Err(std::sync::mpsc::RecvTimeoutError::Timeout) => panic!("the operation waits for a special file"),
         _ => thread.join().unwrap(),
     }
 }
 
 #[test]
-fn devices_are_left_out_and_stay_where_they_are() {
+fn devices_are_skipped_and_stay_where_they_are() {
     within_a_minute(|| {
         let ws = TestWorkspace::new();
         ws.write("d/a", "1");
         ws.write("b", "1");
         let one = ws.save();
-        if !devices(&ws) {
+        if !make_devices(&ws) {
             return;
         }
         ws.write("d/a", "2");
@@ -173,12 +174,12 @@ fn a_special_file_in_the_way_is_a_conflict_and_blocks_nothing() {
         let one = ws.save();
         for name in ["a", "d/b", "e"] {
             ws.remove(name);
-            fifo(&ws, name);
+            make_fifo(&ws, name);
         }
         let _socket = UnixListener::bind(ws.path("socket")).unwrap();
         let before = ws.manifest();
         let workspace = ws.open();
-        assert_eq!(workspace.status(None).unwrap().changes, [], "what can't be read is not called deleted");
+        assert_eq!(workspace.status(None).unwrap().changes, [], "special files are not reported as deleted");
         workspace.diff(Some(one.id), None, &Scope::Whole).unwrap();
         let error = workspace.restore(&RestoreRequest::whole(one.id), ws.now()).unwrap_err();
         assert_eq!(error.code(), ErrorCode::Conflict);
@@ -186,7 +187,7 @@ fn a_special_file_in_the_way_is_a_conflict_and_blocks_nothing() {
         let request = RestoreRequest { skip_conflicts: true, ..RestoreRequest::whole(one.id) };
         let outcome = workspace.restore(&request, ws.now()).unwrap();
         assert_eq!(outcome.conflicts.len(), 3, "{:?}", outcome.conflicts);
-        before.assert_same(&ws.manifest(), "a restore that goes around them");
+        before.assert_same(&ws.manifest(), "a restore that skips them");
         workspace.verify().unwrap();
     });
 }

@@ -1,16 +1,16 @@
-//! The stat cache saves work and never changes what a save holds.
+//! The stat cache saves work and never changes the contents of a checkpoint.
 
 use std::{fs::File, os::unix::fs::MetadataExt, path::PathBuf, time::Duration};
 
 use backtrail::{GitEnvironment, Options, SaveRequest, Settings, Start, Workspace};
 use backtrail_testkit::{Random, TestWorkspace, git};
 
-/// Lets the file system's clock tick, so that what was written before counts as settled: nothing else can age a ctime.
+/// Waits until the file system's clock has ticked, so that earlier writes count as settled. A test can't set a ctime.
 fn settle() {
     std::thread::sleep(Duration::from_millis(35));
 }
 
-/// Saves, and returns the checkpoint that the workspace stands on then.
+/// Saves if there is a change, and returns the current checkpoint.
 fn save(ws: &TestWorkspace) -> backtrail::Checkpoint {
     ws.save_with(&SaveRequest::default()).checkpoint
 }
@@ -24,7 +24,8 @@ fn tree_of(store: &std::path::Path, id: &backtrail::CheckpointId) -> String {
     String::from_utf8(tree).unwrap().trim().to_owned()
 }
 
-/// Returns the tree of a save without the cache, into a copy of the store: what `@` holds has a say in it.
+/// Returns the tree of a save without the cache. It saves into a copy of the store, because the paths that `@` holds
+/// stay captured.
 fn uncached_tree(ws: &TestWorkspace, number: usize) -> String {
     let store = ws.base().join(format!("copy-{number}"));
     if ws.stores().exists() {
@@ -43,13 +44,13 @@ fn uncached_tree(ws: &TestWorkspace, number: usize) -> String {
     tree_of(&store, &saved.checkpoint.id)
 }
 
-/// A save with the cache holds what a save without one does, modes included.
+/// Checks that a save with the cache has the same tree as a save without it, modes included.
 #[track_caller]
 fn assert_save_is_exact(ws: &TestWorkspace, number: usize, what: &str) {
     let expected = uncached_tree(ws, number);
     let saved = ws.save_with(&SaveRequest::default());
     let tree = tree_of(&ws.store(), &saved.checkpoint.id);
-    assert_eq!(tree, expected, "{what}: with the cache, without");
+    assert_eq!(tree, expected, "{what}: the tree with the cache, and without");
     let with_cache = ws.open().status(None).unwrap().changes;
     assert_eq!(with_cache, [], "{what}: status with the cache");
     let cache = std::fs::read(cache_file(ws)).unwrap();
@@ -113,7 +114,7 @@ fn an_edit_right_after_a_save_is_seen() {
 }
 
 #[test]
-fn a_name_that_comes_or_goes_right_after_a_save_is_seen() {
+fn a_file_that_is_added_or_removed_right_after_a_save_is_seen() {
     let ws = TestWorkspace::new();
     ws.write("d/keep", "1");
     ws.save();
@@ -137,7 +138,7 @@ fn a_damaged_cache_costs_only_time() {
     ws.symlink("a", "link");
     settle();
     ws.save();
-    // With something appended to it.
+    // The second save appends to the cache.
     ws.write("d/a", "more");
     settle();
     ws.save();
@@ -192,11 +193,11 @@ fn a_save_without_a_change_leaves_the_cache_as_it_is() {
     assert_eq!(stamp(), before);
     ws.write("d/e/f", "2");
     ws.save();
-    assert_eq!(stamp().0, before.0, "one edit is added to it");
+    assert_eq!(stamp().0, before.0, "one edit is appended to the same file");
 }
 
 #[test]
-fn the_cache_does_not_grow_without_end() {
+fn the_cache_does_not_grow_without_limit() {
     let ws = TestWorkspace::new();
     for number in 0..200 {
         ws.write(format!("d{number}/a"), "1");
@@ -213,7 +214,7 @@ fn the_cache_does_not_grow_without_end() {
 }
 
 #[test]
-fn a_cache_of_another_workspace_is_not_believed() {
+fn a_cache_of_another_workspace_is_not_used() {
     let other = TestWorkspace::new();
     let ws = TestWorkspace::new();
     for workspace in [&other, &ws] {
@@ -274,7 +275,7 @@ fn a_change_of_info_exclude_and_of_the_settings_is_seen() {
 }
 
 #[test]
-fn a_directory_replaced_in_place_is_read_anew() {
+fn a_directory_replaced_in_place_is_read_again() {
     let ws = TestWorkspace::new();
     let outside = ws.outside();
     for (base, text) in [(ws.root().join("d"), "old"), (outside.join("d"), "new")] {
@@ -293,7 +294,7 @@ fn a_directory_replaced_in_place_is_read_anew() {
     let saved = ws.save();
     assert_eq!(saved.files_changed, [ws.workspace_path("d/a"), ws.workspace_path("d/e/b")]);
     assert_save_is_exact(&ws, 0, "replaced");
-    // And back again, with the cache of the other one.
+    // Back again, with the cache of the other directory.
     settle();
     ws.save_with(&SaveRequest::default());
     std::fs::rename(ws.root().join("d"), outside.join("d")).unwrap();
@@ -302,7 +303,7 @@ fn a_directory_replaced_in_place_is_read_anew() {
 }
 
 #[test]
-fn two_directories_that_change_places_are_read_anew() {
+fn two_swapped_directories_are_read_again() {
     let ws = TestWorkspace::new();
     ws.write("one/a", "1");
     ws.write("two/a", "2");
@@ -341,7 +342,7 @@ fn existing(ws: &TestWorkspace, random: &mut Random, wanted: fn(&std::fs::Metada
     (!fitting.is_empty()).then(|| random.pick(&fitting).clone())
 }
 
-/// Does something to the workspace, and says what.
+/// Makes a random change to the workspace. Returns its description.
 fn mutate(ws: &TestWorkspace, random: &mut Random) -> String {
     let text = |random: &mut Random| format!("{}", random.below(4));
     match random.below(14) {
@@ -433,7 +434,7 @@ fn mutate(ws: &TestWorkspace, random: &mut Random) -> String {
             } else {
                 vec!["rm", "-q", "-r", "--cached", "--ignore-unmatch", &path]
             };
-            // A path behind a link, or a clash with another entry, is refused: then nothing is tracked.
+            // Git refuses a path behind a link, or one that clashes with another entry. Then it tracks nothing new.
             let done = backtrail_testkit::git_output(&ws.root(), &arguments).status.success();
             format!("git {command} {path}: {done}")
         }
@@ -466,11 +467,11 @@ fn random_changes(seeds: std::ops::Range<u64>) {
 }
 
 #[test]
-fn after_random_changes_a_save_holds_what_a_save_without_the_cache_holds() {
+fn after_random_changes_a_save_equals_a_save_without_the_cache() {
     random_changes(0..2);
 }
 
 #[test]
-fn after_other_random_changes_a_save_holds_what_a_save_without_the_cache_holds() {
+fn after_other_random_changes_a_save_equals_a_save_without_the_cache() {
     random_changes(2..4);
 }

@@ -1,4 +1,4 @@
-//! Whoever asked for an operation may ask it to stop; it does before anything changed, or not at all.
+//! A caller may ask an operation to stop. It stops before anything changed, or not at all.
 
 use backtrail::{Error, ErrorCode, RestoreRequest, SaveRequest};
 use backtrail_testkit::TestWorkspace;

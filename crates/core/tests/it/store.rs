@@ -1,4 +1,4 @@
-//! The store: a git repository that plain git takes, private, small in number of files, and hard to break.
+//! The store: a private git repository that plain git accepts, with few files, and robust against damage.
 
 use std::{
     collections::BTreeSet,
@@ -21,7 +21,7 @@ fn listed(ws: &TestWorkspace) -> Vec<CheckpointId> {
     ws.open().list(&ListFilter::default()).unwrap().into_iter().map(|checkpoint| checkpoint.id).collect()
 }
 
-/// Puts every object into a file of its own, so that one can be taken away.
+/// Unpacks every object into its own file, so that a test can remove a single one.
 fn unpack(ws: &TestWorkspace) {
     let store = ws.store();
     let aside = ws.base().join("packs");
@@ -46,7 +46,7 @@ fn loose(ws: &TestWorkspace, id: &str) -> PathBuf {
 }
 
 #[test]
-fn plain_git_takes_the_store_for_a_repository() {
+fn plain_git_accepts_the_store_as_a_repository() {
     let ws = TestWorkspace::new();
     ws.write("a", "1\n");
     ws.write_mode("d/x", "1\n", 0o700);
@@ -85,19 +85,19 @@ fn a_save_without_a_change_writes_nothing_but_its_cache() {
     ws.write("a", "1");
     ws.write("d/b", "1");
     ws.save();
-    let look = || {
+    let read_store = || {
         let mut held = git_directory_bytes(&ws.store());
         held.0.remove(&b"backtrail/stat-cache"[..]);
         held
     };
-    let before = look();
+    let before = read_store();
     for _ in 0..3 {
         assert!(!ws.save_with(&SaveRequest::default()).created);
     }
-    before.assert_same(&look(), "the store");
+    before.assert_same(&read_store(), "the store");
     std::fs::remove_file(ws.store().join("backtrail/stat-cache")).unwrap();
     assert!(!ws.save_with(&SaveRequest::default()).created);
-    before.assert_same(&look(), "the store, saved without a cache");
+    before.assert_same(&read_store(), "the store, saved without a cache");
 }
 
 #[test]
@@ -119,7 +119,7 @@ fn contents_that_the_store_has_are_not_stored_again() {
 }
 
 #[test]
-fn many_saves_keep_the_number_of_files_in_bounds() {
+fn the_number_of_files_stays_bounded_over_many_saves() {
     let ws = TestWorkspace::new();
     let mut ids = Vec::new();
     for number in 0..130 {
@@ -148,7 +148,7 @@ fn many_saves_keep_the_number_of_files_in_bounds() {
 }
 
 #[test]
-fn nobody_else_may_read_the_store() {
+fn other_users_may_not_read_the_store() {
     let ws = TestWorkspace::new();
     for number in 0..3 {
         ws.write("a", format!("{number}"));
@@ -171,7 +171,7 @@ fn nobody_else_may_read_the_store() {
 }
 
 #[test]
-fn what_plain_git_needs_is_mended() {
+fn files_that_plain_git_needs_are_repaired() {
     let ws = TestWorkspace::new();
     ws.write("a", "1");
     ws.save();
@@ -189,7 +189,7 @@ fn what_plain_git_needs_is_mended() {
             Some(bytes) => std::fs::write(path, bytes).unwrap(),
             None => std::fs::remove_file(path).unwrap(),
         }
-        assert_eq!(listed(&ws).len(), number + 1, "{name} is nothing that reading needs");
+        assert_eq!(listed(&ws).len(), number + 1, "reading does not need {name}");
         ws.write("a", format!("after {number}"));
         ws.save();
         let output = git_output(&ws.store(), &["fsck", "--full", "--strict"]);
@@ -199,12 +199,12 @@ fn what_plain_git_needs_is_mended() {
 }
 
 #[test]
-fn what_a_dead_process_left_is_swept() {
+fn temporary_files_of_a_dead_process_are_removed() {
     let ws = TestWorkspace::new();
     ws.write("a", "1");
     ws.save();
     let before = git_directory_bytes(&ws.store()).0.len();
-    // The name of a temporary file as the store itself makes them.
+    // A name like those of the store's own temporary files.
     for place in ["objects/pack", "refs/checkpoints", "backtrail", "."] {
         std::fs::write(ws.store().join(place).join(".backtrail-tmp-1-2-left-behind"), "half").unwrap();
     }
@@ -215,7 +215,7 @@ fn what_a_dead_process_left_is_swept() {
 }
 
 #[test]
-fn a_store_of_a_newer_version_is_left_alone() {
+fn a_store_of_a_newer_version_is_not_changed() {
     let ws = TestWorkspace::new();
     ws.write("a", "1");
     ws.save();
@@ -223,7 +223,7 @@ fn a_store_of_a_newer_version_is_left_alone() {
     let format = ws.store().join("backtrail/format");
     std::fs::write(&format, "backtrail store 1\nread: base\nwrite: base future\n").unwrap();
     let before = git_directory_bytes(&ws.store());
-    assert_eq!(ws.open().list(&ListFilter::default()).unwrap().len(), 1, "it may be read");
+    assert_eq!(ws.open().list(&ListFilter::default()).unwrap().len(), 1, "it can be read");
     assert_eq!(ws.open().status(None).unwrap().changes.len(), 1);
     let error = ws.open().save(&SaveRequest::default(), ws.now()).unwrap_err();
     assert_eq!(error.code(), ErrorCode::StoreTooNew);
@@ -244,7 +244,7 @@ fn a_store_of_a_newer_version_is_left_alone() {
 }
 
 #[test]
-fn a_lost_or_damaged_timeline_is_made_again() {
+fn a_lost_or_damaged_timeline_is_rebuilt() {
     let ws = TestWorkspace::new();
     for number in 0..6 {
         ws.write("a", format!("{number}"));
@@ -284,7 +284,7 @@ fn a_lost_or_damaged_timeline_is_made_again() {
 }
 
 #[test]
-fn a_missing_object_costs_exactly_the_checkpoints_that_need_it() {
+fn a_missing_object_damages_only_the_checkpoints_that_need_it() {
     let ws = TestWorkspace::new();
     ws.write("always", "always\n");
     let first = ws.save();
@@ -313,7 +313,7 @@ fn a_missing_object_costs_exactly_the_checkpoints_that_need_it() {
 }
 
 #[test]
-fn an_object_with_other_bytes_is_damage_too() {
+fn an_object_with_wrong_bytes_is_damage() {
     let ws = TestWorkspace::new();
     ws.write("a", "one\n");
     let first = ws.save();
@@ -331,7 +331,7 @@ fn an_object_with_other_bytes_is_damage_too() {
 }
 
 #[test]
-fn a_lost_commit_costs_its_checkpoint_alone() {
+fn a_lost_commit_damages_only_its_checkpoint() {
     let ws = TestWorkspace::new();
     let mut ids = Vec::new();
     for number in 0..3 {
@@ -344,13 +344,13 @@ fn a_lost_commit_costs_its_checkpoint_alone() {
     std::fs::remove_file(ws.store().join("backtrail/timeline")).unwrap();
     let damaged: Vec<String> = ws.open().verify().unwrap().damaged.into_iter().map(|damage| damage.id).collect();
     assert_eq!(damaged, [ids[1].to_string()]);
-    assert_eq!(listed(&ws), [ids[2], ids[0]], "what can't be read is not listed, the others are");
+    assert_eq!(listed(&ws), [ids[2], ids[0]], "unreadable checkpoints are not listed, the others are");
     ws.write("a", "more");
     ws.save();
 }
 
 #[test]
-fn a_flipped_bit_in_a_pack_never_goes_unnoticed() {
+fn a_flipped_bit_in_a_pack_is_always_detected() {
     let ws = TestWorkspace::new();
     ws.write("a", "some text that is long enough to be flipped somewhere\n");
     ws.save();
@@ -373,7 +373,7 @@ fn a_flipped_bit_in_a_pack_never_goes_unnoticed() {
 }
 
 #[test]
-fn a_ref_that_names_something_else_is_damage() {
+fn a_ref_that_names_another_checkpoint_is_damage() {
     let ws = TestWorkspace::new();
     ws.write("a", "1");
     let first = ws.save();
@@ -386,7 +386,7 @@ fn a_ref_that_names_something_else_is_damage() {
 }
 
 #[test]
-fn a_gc_by_plain_git_costs_nothing() {
+fn a_gc_by_plain_git_loses_nothing() {
     let ws = TestWorkspace::new();
     for number in 0..12 {
         ws.write("a", "line\n".repeat(100 + number));
@@ -410,7 +410,7 @@ fn a_gc_by_plain_git_costs_nothing() {
 }
 
 #[test]
-fn everything_that_a_caller_says_is_kept() {
+fn all_values_of_a_save_request_are_kept() {
     let ws = TestWorkspace::new();
     ws.write("a", "1");
     let request = SaveRequest {
@@ -465,7 +465,7 @@ fn an_empty_workspace_can_be_saved() {
 }
 
 #[test]
-fn an_unchanged_workspace_gets_a_new_checkpoint_only_where_that_says_more() {
+fn an_unchanged_workspace_gets_a_new_checkpoint_only_if_the_request_adds_something() {
     let ws = TestWorkspace::new();
     ws.write("a", "1");
     let save = |request: SaveRequest| ws.save_with(&request).created;
@@ -482,7 +482,7 @@ fn an_unchanged_workspace_gets_a_new_checkpoint_only_where_that_says_more() {
 }
 
 #[test]
-fn a_directory_that_holds_something_else_is_not_filled() {
+fn a_directory_with_other_files_does_not_become_a_store() {
     let ws = TestWorkspace::new();
     ws.write("a", "1");
     std::fs::write(ws.outside().join("precious"), "1").unwrap();
@@ -509,7 +509,7 @@ fn two_workspaces_do_not_share_a_store() {
 }
 
 #[test]
-fn reading_before_the_first_save_makes_no_store() {
+fn reading_before_the_first_save_creates_no_store() {
     let ws = TestWorkspace::new();
     ws.write("a", "1");
     let workspace = ws.open();

@@ -4,7 +4,7 @@ use backtrail::{ChangeStatus, RestoreRequest, SaveRequest};
 use backtrail_testkit::{Found, Manifest, TestWorkspace, blob_id};
 
 #[test]
-fn every_sort_of_link_is_kept_by_its_target() {
+fn every_kind_of_link_is_kept_by_its_target() {
     let ws = TestWorkspace::new();
     ws.write("d/file", "1");
     let long = "x/".repeat(2_000);
@@ -44,7 +44,7 @@ fn nothing_outside_is_read_through_a_link() {
     ws.save();
     assert!(!ws.is_in_store(b"not yours\n"));
     std::fs::write(ws.outside().join("d/secret"), "changed\n").unwrap();
-    assert_eq!(ws.open().status(None).unwrap().changes, [], "a change behind a link is none of the workspace");
+    assert_eq!(ws.open().status(None).unwrap().changes, [], "a change behind a link is not a change of the workspace");
     std::fs::write(ws.outside().join("d/secret"), "not yours\n").unwrap();
     before.assert_same(&Manifest::of(&ws.outside()), "outside");
 }
@@ -66,7 +66,7 @@ fn a_directory_that_becomes_a_link_is_not_followed() {
 }
 
 #[test]
-fn file_link_file_is_a_change_of_type_each_time() {
+fn a_file_that_becomes_a_link_and_back_changes_its_type_each_time() {
     let ws = TestWorkspace::new();
     ws.write("a", "target");
     ws.save();
@@ -106,7 +106,7 @@ fn a_workspace_reached_through_a_link_is_the_same_workspace() {
     assert_eq!(path, ws.workspace_path("a"));
 }
 
-/// A link that takes the workspace's place leads to files that nobody meant.
+/// A link in the place of the workspace leads to files that the user did not mean.
 #[test]
 fn a_link_in_the_place_of_the_workspace_is_not_followed() {
     let ws = TestWorkspace::new();

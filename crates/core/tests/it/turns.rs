@@ -1,4 +1,4 @@
-//! Prompts: what was done for one, and which lie behind.
+//! Prompts: the changes that were made for each, and the list of prompts behind the current checkpoint.
 
 use backtrail::{Kind, RestoreRequest, SaveRequest, Scope, StepRequest, WorkspacePath};
 use backtrail_testkit::TestWorkspace;
@@ -21,7 +21,7 @@ fn step(ws: &TestWorkspace, turn: u64) {
 }
 
 #[test]
-fn a_prompt_shows_all_that_was_done_for_it() {
+fn a_prompt_shows_all_changes_that_were_made_for_it() {
     let ws = TestWorkspace::new();
     ws.write("a", "1\n");
     let first = prompt(&ws, 1);
@@ -44,7 +44,7 @@ fn a_prompt_shows_all_that_was_done_for_it() {
 }
 
 #[test]
-fn going_back_goes_on_from_where_the_workspace_stands() {
+fn prompts_are_listed_from_the_current_checkpoint_backwards() {
     let ws = TestWorkspace::new();
     let turns: Vec<_> = (1..=3)
         .map(|number| {
@@ -53,11 +53,7 @@ fn going_back_goes_on_from_where_the_workspace_stands() {
         })
         .collect();
     let behind = || ws.open().turns_behind().unwrap().iter().map(|turn| turn.id).collect::<Vec<_>>();
-    assert_eq!(
-        behind(),
-        [turns[2], turns[1], turns[0]],
-        "nothing was done for the third yet: it is the last all the same"
-    );
+    assert_eq!(behind(), [turns[2], turns[1], turns[0]], "the third is listed although nothing was done for it yet");
     ws.write("a", "work for the third");
     assert_eq!(behind(), [turns[2], turns[1], turns[0]]);
     ws.open().restore(&RestoreRequest::whole(turns[1]), ws.now()).unwrap();
@@ -65,24 +61,25 @@ fn going_back_goes_on_from_where_the_workspace_stands() {
     ws.write("a", "another way");
     let fourth = prompt(&ws, 4);
     ws.write("a", "done");
-    assert_eq!(behind(), [fourth, turns[1], turns[0]], "the third is on another line");
+    assert_eq!(behind(), [fourth, turns[1], turns[0]], "the third is on another fork of the timeline");
 }
 
-/// A prompt for which nothing was done was passed over, and the one before it was taken back, another session's even.
-/// Whoever went back to before it is one prompt further, however often it is undone and done again.
+/// Regression: a prompt for which nothing was done was skipped, and the previous one was taken back instead, even that
+/// of another session. After a restore to a prompt, that prompt is not listed any more, also after any number of undos
+/// and redos.
 #[test]
-fn going_back_to_before_a_prompt_is_told_from_just_having_given_it() {
+fn a_restored_prompt_is_distinguished_from_a_new_one() {
     let ws = TestWorkspace::new();
     ws.write("a", "1");
     let first = prompt(&ws, 1);
     ws.write("a", "2");
     let second = prompt(&ws, 2);
     let behind = || ws.open().turns_behind().unwrap().iter().map(|turn| turn.id).collect::<Vec<_>>();
-    assert_eq!(behind(), [second, first], "it was just given");
+    assert_eq!(behind(), [second, first], "the second is new");
     ws.write("a", "work for the second");
     let path = Scope::Paths(vec![WorkspacePath::new(b"a").unwrap()]);
     ws.open().restore(&RestoreRequest { scope: path, ..RestoreRequest::whole(second) }, ws.now()).unwrap();
-    assert_eq!(behind(), [second, first], "just a file came back");
+    assert_eq!(behind(), [second, first], "only a file was restored");
     ws.write("a", "work for the second");
     ws.open().restore(&RestoreRequest::whole(second), ws.now()).unwrap();
     assert_eq!(behind(), [first], "the second is taken back");
@@ -95,5 +92,5 @@ fn going_back_to_before_a_prompt_is_told_from_just_having_given_it() {
     ws.open().redo(ws.now()).unwrap();
     assert_eq!(behind(), [first]);
     let third = prompt(&ws, 3);
-    assert_eq!(behind(), [third, second, first], "it was just given, on what was restored");
+    assert_eq!(behind(), [third, second, first], "the third is new, on top of the restored state");
 }

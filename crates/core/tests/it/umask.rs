@@ -1,4 +1,5 @@
-//! A umask that takes bits even from the owner: what the program makes is as it has to be all the same.
+//! A umask that removes permissions even from the owner: new files and directories have the right permissions
+//! nonetheless.
 
 use std::{
     os::unix::fs::PermissionsExt,
@@ -11,10 +12,10 @@ use rustix::fs::Mode;
 
 use crate::other_user;
 
-const ALONE: &str = "BACKTRAIL_TEST_UMASK";
+const CHILD: &str = "BACKTRAIL_TEST_UMASK";
 const MASKS: [u32; 6] = [0o777, 0o377, 0o277, 0o177, 0o077, 0o000];
 
-fn with<T>(mask: u32, act: impl FnOnce() -> T) -> T {
+fn with_umask<T>(mask: u32, act: impl FnOnce() -> T) -> T {
     let before = rustix::process::umask(Mode::from_raw_mode(mask));
     let done = act();
     rustix::process::umask(before);
@@ -41,7 +42,7 @@ fn assert_private(ws: &TestWorkspace, mask: u32) {
     }
 }
 
-fn use_it(ws: &TestWorkspace) {
+fn use_workspace(ws: &TestWorkspace) {
     let workspace = ws.open();
     let first = workspace.list(&ListFilter::default()).unwrap().pop().unwrap();
     ws.remove("d");
@@ -62,28 +63,30 @@ fn prepared() -> TestWorkspace {
     ws
 }
 
-/// A restore under umask 0777 left a directory that no later command could open, and a first save half a store.
+/// Regression: under umask 0777, a restore left a directory that no later command could open, and a first save left
+/// half a store.
 #[test]
-fn the_store_and_what_is_restored_are_as_they_should_be_under_any_umask() {
+fn the_store_and_restored_files_have_the_right_permissions_under_any_umask() {
     let (_directory, program) = other_user::program();
-    other_user::run_alone(&program, "umask::alone", (ALONE, Path::new("1"))).unwrap_or_else(|said| panic!("{said}"));
+    other_user::run_alone(&program, "umask::child_with_its_own_umask", (CHILD, Path::new("1")))
+        .unwrap_or_else(|output| panic!("{output}"));
 }
 
-/// In a process of its own: the umask is everybody's.
+/// Does nothing unless the variable is set. Runs in another process, because all threads share the umask.
 #[test]
-fn alone() {
-    if std::env::var_os(ALONE).is_none() {
+fn child_with_its_own_umask() {
+    if std::env::var_os(CHILD).is_none() {
         return;
     }
     for mask in MASKS {
-        let ws = with(0o022, prepared);
-        with(mask, || {
+        let ws = with_umask(0o022, prepared);
+        with_umask(mask, || {
             ws.open().save(&SaveRequest::default(), ws.now()).unwrap_or_else(|error| panic!("{mask:04o}: {error}"));
         });
         assert_private(&ws, mask);
-        with(0o022, || use_it(&ws));
+        with_umask(0o022, || use_workspace(&ws));
         ws.remove("d");
-        with(mask, || {
+        with_umask(mask, || {
             let first = ws.open().list(&ListFilter::default()).unwrap().pop().unwrap();
             ws.open().restore(&RestoreRequest::whole(first.id), ws.now()).unwrap();
             let target = ws.outside().join("new/exported");
@@ -92,35 +95,35 @@ fn alone() {
         });
         assert_private(&ws, mask);
         assert_eq!([mode(&ws.path("d")), mode(&ws.path("d/e"))], [0o755, 0o755]);
-        with(0o022, || use_it(&ws));
+        with_umask(0o022, || use_workspace(&ws));
     }
-    what_was_closed_before_is_opened_again();
+    check_that_closed_stores_are_opened_again();
 }
 
-fn what_was_closed_before_is_opened_again() {
+fn check_that_closed_stores_are_opened_again() {
     let places =
         ["backtrail/stage", "backtrail", "objects", "objects/pack", "refs", "refs/checkpoints", "", "backtrail/lock"];
     for place in places {
-        let ws = with(0o022, prepared);
+        let ws = with_umask(0o022, prepared);
         ws.save();
-        with(0o022, || use_it(&ws));
+        with_umask(0o022, || use_workspace(&ws));
         let store = ws.store();
         std::fs::set_permissions(store.join(place), PermissionsExt::from_mode(0o000)).unwrap();
         ws.open().save(&SaveRequest::default(), ws.now()).unwrap_or_else(|error| panic!("{place}: {error}"));
-        with(0o022, || use_it(&ws));
+        with_umask(0o022, || use_workspace(&ws));
         ws.open().recover(Way::Back, ws.now()).unwrap();
         assert_private(&ws, 0o022);
     }
-    // Every file and every directory at once, as if made under that umask.
-    let ws = with(0o022, prepared);
+    // Every file and every directory at once, as if they had been created under umask 0777.
+    let ws = with_umask(0o022, prepared);
     ws.save();
     for path in everything_below(&ws.store()).iter().rev() {
         std::fs::set_permissions(path, PermissionsExt::from_mode(0o000)).unwrap();
     }
     ws.open().save(&SaveRequest::default(), ws.now()).unwrap();
-    with(0o022, || use_it(&ws));
-    // A store of which there is no more than its closed directory.
-    let ws = with(0o022, prepared);
+    with_umask(0o022, || use_workspace(&ws));
+    // A store that consists only of its closed directory.
+    let ws = with_umask(0o022, prepared);
     let store = ws.open().store_directory().to_owned();
     std::fs::create_dir_all(&store).unwrap();
     std::fs::set_permissions(&store, PermissionsExt::from_mode(0o000)).unwrap();

@@ -1,6 +1,6 @@
-//! What can't be read is named, and the checkpoint says that it is incomplete.
+//! Unreadable paths are reported, and the checkpoint is marked as incomplete.
 //!
-//! Nothing is unreadable to root: there the tests run once more as another user, in a process of their own.
+//! Root can read everything. If the tests run as root, they run again as another user in another process.
 
 use backtrail::{Reason, SaveRequest, Saved};
 use backtrail_testkit::TestWorkspace;
@@ -39,7 +39,7 @@ mod ordinary {
     }
 
     #[test]
-    fn a_file_that_becomes_unreadable_is_not_called_deleted() {
+    fn a_file_that_becomes_unreadable_is_not_reported_as_deleted() {
         if is_root() {
             return;
         }
@@ -60,7 +60,7 @@ mod ordinary {
     }
 
     #[test]
-    fn directories_that_can_t_be_opened_listed_or_searched() {
+    fn directories_that_cannot_be_opened_listed_or_searched_are_reported() {
         if is_root() {
             return;
         }
@@ -81,7 +81,7 @@ mod ordinary {
     }
 
     #[test]
-    fn unreadable_rules_are_no_rules() {
+    fn unreadable_rules_are_not_applied() {
         if is_root() {
             return;
         }
@@ -94,7 +94,7 @@ mod ordinary {
     }
 
     #[test]
-    fn a_workspace_that_is_read_only_can_be_saved() {
+    fn a_read_only_workspace_can_be_saved() {
         if is_root() {
             return;
         }
@@ -109,7 +109,7 @@ mod ordinary {
     }
 
     #[test]
-    fn a_workspace_that_can_t_be_read_is_an_error_and_changes_nothing() {
+    fn an_unreadable_workspace_is_an_error_and_changes_nothing() {
         if is_root() {
             return;
         }
@@ -128,7 +128,7 @@ mod ordinary {
     }
 
     #[test]
-    fn a_store_that_its_owner_closed_is_opened_again() {
+    fn a_read_only_store_becomes_writable_again() {
         if is_root() {
             return;
         }

@@ -1,4 +1,4 @@
-//! The user's own repository is read and not written unless somebody asks, whatever state it is in.
+//! The user repository is read in any state, and only `restore --git` writes it.
 
 use std::{os::unix::fs::PermissionsExt, path::Path};
 
@@ -9,7 +9,7 @@ fn text(bytes: Vec<u8>) -> String {
     String::from_utf8(bytes).unwrap().trim().to_owned()
 }
 
-/// Everything that reads or saves.
+/// Runs every operation that reads or saves. Returns a new checkpoint.
 fn use_everything(ws: &TestWorkspace, workspace: &Workspace) -> backtrail::Checkpoint {
     workspace.status(None).unwrap();
     let saved = workspace.save(&SaveRequest { allow_empty: true, ..Default::default() }, ws.now()).unwrap();
@@ -21,7 +21,8 @@ fn use_everything(ws: &TestWorkspace, workspace: &Workspace) -> backtrail::Check
     saved.checkpoint
 }
 
-/// Nothing that Backtrail does changes a byte of the repository; gives what the checkpoint says of it.
+/// Checks that no operation changes a byte of the repository or of the workspace. Returns the git state of a new
+/// checkpoint.
 #[track_caller]
 fn assert_untouched(ws: &TestWorkspace) -> Option<GitState> {
     let before = (git_directory_bytes(&ws.path(".git")), ws.manifest());
@@ -31,7 +32,7 @@ fn assert_untouched(ws: &TestWorkspace) -> Option<GitState> {
     saved.git
 }
 
-/// The tracked files that differ from the index, and the staged ones, as git has them.
+/// Returns the tracked files that differ from the index, and the staged ones, according to git.
 fn dirty_by_git(directory: &Path) -> Vec<String> {
     let mut paths = Vec::new();
     for words in [&["diff-files", "--name-only"][..], &["diff", "--cached", "--no-renames", "--name-only"]] {
@@ -47,7 +48,7 @@ fn dirty(state: &GitState) -> Vec<String> {
 }
 
 #[test]
-fn a_branch_with_dirty_files() {
+fn the_branch_and_dirty_files_are_recorded() {
     let ws = TestWorkspace::new();
     for name in ["clean", "edited", "gone", "to-link", "to-directory", "executable", "d/deep", "staged"] {
         ws.write(name, "1\n");
@@ -72,9 +73,9 @@ fn a_branch_with_dirty_files() {
     assert_eq!(dirty(&state), ["d/deep", "edited", "executable", "gone", "staged", "to-directory", "to-link"]);
 }
 
-/// What changes between saves is looked up in the index, the rest is remembered: both together must be what git says.
+/// A save looks up changed files in the index and remembers the state of the others. The result must match git's.
 #[test]
-fn dirty_files_are_right_from_save_to_save() {
+fn dirty_files_match_git_in_every_save() {
     let ws = TestWorkspace::new();
     for name in ["a", "d/b", "d/c", "d/e/f", "g/h", "g/i", "long"] {
         ws.write(name, "1\n");
@@ -105,13 +106,13 @@ fn dirty_files_are_right_from_save_to_save() {
         ("committed", |ws| drop(ws.git(&["commit", "-q", "-a", "-m", "more"]))),
     ];
     for (what, step) in steps {
-        // What is written in the same tick as the save before is read again in any case.
+        // A file that was written in the same clock tick as the previous save is always read again.
         std::thread::sleep(std::time::Duration::from_millis(35));
         ws.save_with(&SaveRequest::default());
         std::thread::sleep(std::time::Duration::from_millis(35));
         step(&ws);
         let saved = ws.save_with(&SaveRequest { allow_empty: true, ..SaveRequest::default() });
-        // Without its optional locks git leaves the index as it is.
+        // Without optional locks, git does not update the index.
         let by_git = |more: &[&str]| {
             let words = [&["--no-optional-locks", "diff", "--name-only"], more].concat();
             text(git(&ws.root(), &words)).lines().map(String::from).collect::<Vec<_>>()
@@ -124,7 +125,7 @@ fn dirty_files_are_right_from_save_to_save() {
 }
 
 #[test]
-fn a_safety_checkpoint_of_paths_says_nothing_of_others() {
+fn a_safety_checkpoint_of_paths_lists_no_other_dirty_files() {
     let ws = TestWorkspace::new();
     ws.write("a", "1\n");
     ws.write("d/b", "1\n");
@@ -148,7 +149,7 @@ fn a_touched_file_is_not_dirty() {
 }
 
 #[test]
-fn an_unborn_branch() {
+fn an_unborn_branch_is_recorded() {
     let ws = TestWorkspace::new();
     ws.write("a", "1\n");
     ws.git(&["init", "-q", "-b", "topic/one"]);
@@ -157,7 +158,7 @@ fn an_unborn_branch() {
 }
 
 #[test]
-fn a_detached_head() {
+fn a_detached_head_is_recorded() {
     let ws = TestWorkspace::new();
     ws.write("a", "1\n");
     ws.git_init();
@@ -168,7 +169,7 @@ fn a_detached_head() {
 }
 
 #[test]
-fn packed_refs_and_a_repacked_repository() {
+fn packed_refs_are_read() {
     let ws = TestWorkspace::new();
     ws.write("a", "1\n");
     ws.git_init();
@@ -180,7 +181,7 @@ fn packed_refs_and_a_repacked_repository() {
 }
 
 #[test]
-fn a_symbolic_branch() {
+fn a_symbolic_branch_is_resolved() {
     let ws = TestWorkspace::new();
     ws.write("a", "1\n");
     ws.git_init();
@@ -191,7 +192,7 @@ fn a_symbolic_branch() {
 }
 
 #[test]
-fn a_linked_worktree() {
+fn a_linked_worktree_is_read_and_not_changed() {
     let ws = TestWorkspace::new();
     ws.write("a", "1\n");
     ws.write(".gitignore", "*.log\n");
@@ -217,7 +218,7 @@ fn a_linked_worktree() {
 }
 
 #[test]
-fn a_subdirectory_of_a_repository() {
+fn a_workspace_in_a_subdirectory_records_only_its_own_dirty_files() {
     let ws = TestWorkspace::new();
     ws.write("sub/a", "1\n");
     ws.write("sub/b", "1\n");
@@ -230,12 +231,12 @@ fn a_subdirectory_of_a_repository() {
     before.assert_same(&git_directory_bytes(&ws.path(".git")), ".git");
     let state = saved.git.unwrap();
     assert_eq!(state.branch.as_deref(), Some("main"));
-    assert_eq!(dirty(&state), ["a"], "paths are those of the workspace");
+    assert_eq!(dirty(&state), ["a"], "paths are relative to the workspace");
     assert_eq!(saved.files_changed, [ws.workspace_path("a"), ws.workspace_path("b")]);
 }
 
 #[test]
-fn a_sha256_repository() {
+fn a_sha256_repository_is_read() {
     let ws = TestWorkspace::new();
     ws.write("a", "1\n");
     ws.write("b", "1\n");
@@ -253,7 +254,7 @@ fn a_sha256_repository() {
 }
 
 #[test]
-fn a_repository_with_a_reftable() {
+fn a_repository_with_a_reftable_never_yields_a_wrong_branch() {
     let ws = TestWorkspace::new();
     ws.write("a", "1\n");
     if !git_output(&ws.root(), &["init", "-q", "--ref-format=reftable"]).status.success() {
@@ -267,7 +268,7 @@ fn a_repository_with_a_reftable() {
 }
 
 #[test]
-fn in_the_middle_of_a_merge() {
+fn a_merge_in_progress_is_not_disturbed() {
     let ws = TestWorkspace::new();
     ws.write("a", "base\n");
     ws.write("b", "base\n");
@@ -289,7 +290,7 @@ fn in_the_middle_of_a_merge() {
 }
 
 #[test]
-fn in_the_middle_of_a_rebase_with_a_stash() {
+fn a_rebase_in_progress_and_a_stash_are_not_disturbed() {
     let ws = TestWorkspace::new();
     ws.write("a", "base\n");
     ws.git_init();
@@ -308,7 +309,7 @@ fn in_the_middle_of_a_rebase_with_a_stash() {
 }
 
 #[test]
-fn every_form_of_index_tells_what_is_tracked() {
+fn tracked_files_are_read_from_every_form_of_index() {
     let forms: [(&str, &[&[&str]]); 5] = [
         ("version 4", &[&["update-index", "--index-version", "4"]]),
         ("split", &[&["update-index", "--split-index"]]),
@@ -337,7 +338,7 @@ fn every_form_of_index_tells_what_is_tracked() {
 
 /// A sparse index has one entry for a whole directory: everything below it counts as tracked.
 #[test]
-fn a_directory_of_a_sparse_index_is_tracked_with_all_that_is_below_it() {
+fn all_files_below_a_directory_of_a_sparse_index_are_tracked() {
     let ws = TestWorkspace::new();
     ws.write("elsewhere/deep/x", "1\n");
     ws.write("in/y", "1\n");
@@ -351,7 +352,7 @@ fn a_directory_of_a_sparse_index_is_tracked_with_all_that_is_below_it() {
 }
 
 #[test]
-fn what_is_staged_is_found_wherever_it_is() {
+fn staged_files_match_git_after_random_changes() {
     let mut random = Random::new(11);
     for round in 0..12 {
         let ws = TestWorkspace::new();
@@ -390,7 +391,7 @@ fn what_is_staged_is_found_wherever_it_is() {
 }
 
 #[test]
-fn intent_to_add_and_skipped_files() {
+fn intent_to_add_and_skip_worktree_files_match_git() {
     let ws = TestWorkspace::new();
     ws.write("assumed", "1\n");
     ws.write("skipped", "1\n");
@@ -406,7 +407,7 @@ fn intent_to_add_and_skipped_files() {
 }
 
 #[test]
-fn a_broken_repository_counts_as_none() {
+fn a_broken_repository_does_not_prevent_a_save() {
     type Damage = fn(&TestWorkspace);
     let damages: [(&str, Damage); 6] = [
         ("garbage index", |ws| std::fs::write(ws.path(".git/index"), b"garbage").unwrap()),
@@ -469,7 +470,7 @@ fn no_program_that_the_configuration_names_is_run() {
 }
 
 #[test]
-fn what_git_does_between_saves_is_seen_as_changes_of_files() {
+fn changes_that_git_makes_between_saves_are_seen() {
     let ws = TestWorkspace::new();
     ws.write("a", "1\n");
     ws.git_init();

@@ -1,4 +1,4 @@
-//! A restore that was interrupted, and then what it needs goes away: the next command still works, and nothing is lost.
+//! An interrupted restore that loses something it needs: the next command still works, and no byte is lost.
 
 use std::{process::Command, sync::mpsc, time::Duration};
 
@@ -11,9 +11,10 @@ use backtrail_testkit::{
 use crate::{hostile::crc32, restore_git::two_commits_in};
 
 const DRIVER: Driver = Driver { child_test: "crash::child" };
-const PATIENCE: Duration = Duration::from_secs(1);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Three saved files, each edited since; the restore of them is killed before the last of these steps.
+/// Makes a workspace with three files that were edited after a save. Its restore was killed before the last step of
+/// this name.
 fn interrupted(step: &str) -> TestWorkspace {
     let make = || {
         let ws = TestWorkspace::new();
@@ -26,41 +27,41 @@ fn interrupted(step: &str) -> TestWorkspace {
     let point = points.iter().rposition(|name| name == step).unwrap() + 1;
     let ws = make();
     assert_eq!(DRIVER.run(&ws.base(), "restore one", point, Fault::Kill), Ended::Killed);
-    assert_eq!(ws.read("f1").unwrap(), b"saved\n", "it was half done");
+    assert_eq!(ws.read("f1").unwrap(), b"saved\n", "the restore was not half done");
     ws
 }
 
 #[test]
 fn a_half_restored_workspace_is_not_forgotten() {
     let ws = interrupted("exchange");
-    let error = backtrail::forget(&ws.store(), None, PATIENCE).unwrap_err();
+    let error = backtrail::forget(&ws.store(), None, LOCK_TIMEOUT).unwrap_err();
     assert!(matches!(error, Error::HalfRestored { .. }), "{error}");
     ws.open().recover(Way::Back, ws.now()).unwrap();
     assert_eq!(ws.read("f1").unwrap(), b"unsaved f1\n");
-    backtrail::forget(&ws.store(), None, PATIENCE).unwrap();
+    backtrail::forget(&ws.store(), None, LOCK_TIMEOUT).unwrap();
     assert!(!ws.store().join("backtrail/format").exists());
 }
 
 #[test]
-fn nor_is_one_that_was_moved_then() {
+fn a_half_restored_workspace_that_was_moved_is_not_forgotten() {
     let ws = interrupted("exchange");
     let store = ws.store();
     let beside = ws.root().with_file_name("beside");
     std::fs::rename(ws.root(), &beside).unwrap();
-    let error = backtrail::forget(&store, None, PATIENCE).unwrap_err();
+    let error = backtrail::forget(&store, None, LOCK_TIMEOUT).unwrap_err();
     assert!(matches!(error, Error::HalfRestored { .. }), "{error}");
     let elsewhere = ws.outside().join("elsewhere");
     std::fs::rename(&beside, &elsewhere).unwrap();
-    let error = backtrail::forget(&store, Some(&elsewhere), PATIENCE).unwrap_err();
+    let error = backtrail::forget(&store, Some(&elsewhere), LOCK_TIMEOUT).unwrap_err();
     assert!(matches!(error, Error::HalfRestored { .. }), "{error}");
     std::fs::rename(&elsewhere, ws.root()).unwrap();
     ws.remove("");
-    backtrail::forget(&store, None, PATIENCE).unwrap();
+    backtrail::forget(&store, None, LOCK_TIMEOUT).unwrap();
     assert!(!store.join("backtrail/format").exists());
 }
 
 #[test]
-fn a_workspace_that_was_renamed_is_not_gone() {
+fn a_renamed_workspace_is_not_listed_as_gone() {
     let ws = TestWorkspace::new();
     ws.write("a", "1\n");
     ws.save();
@@ -76,14 +77,14 @@ fn a_workspace_that_was_renamed_is_not_gone() {
     assert!(listed[0].is_gone && listed[0].moved_to.is_none());
 }
 
-/// Recovers, and gives what it told could not be done.
-fn recovered(ws: &TestWorkspace, way: Way) -> (Recovery, Vec<String>) {
+/// Recovers. Returns the outcome and the conflicts.
+fn recover(ws: &TestWorkspace, way: Way) -> (Recovery, Vec<String>) {
     let done = ws.open().recover(way, ws.now()).unwrap();
-    let told = done.conflicts.iter().map(|conflict| format!("{}: {}", conflict.path, conflict.reason)).collect();
-    (done.outcome, told)
+    let conflicts = done.conflicts.iter().map(|conflict| format!("{}: {}", conflict.path, conflict.reason)).collect();
+    (done.outcome, conflicts)
 }
 
-/// A restore with the repository, killed when it was about to change that.
+/// Makes a workspace whose `restore --git` was killed before its first change to the repository.
 pub(crate) fn interrupted_with_git() -> TestWorkspace {
     let probe = TestWorkspace::new();
     two_commits_in(&probe);
@@ -97,22 +98,22 @@ pub(crate) fn interrupted_with_git() -> TestWorkspace {
 }
 
 #[test]
-fn a_repository_that_went_does_not_keep_a_restore_from_its_end() {
+fn a_removed_repository_does_not_block_recovery() {
     for (way, outcome, file) in
         [(Way::Forward, Recovery::Finished, "edited, not committed\n"), (Way::Back, Recovery::TakenBack, "unsaved\n")]
     {
-        // Another repository around the workspace is not the one that went.
+        // A repository around the workspace must not be mistaken for the removed one.
         for is_inside_another in [false, true] {
             let ws = interrupted_with_git();
             if is_inside_another {
                 backtrail_testkit::git(&ws.base(), &["init", "-q"]);
             }
             ws.remove(".git");
-            let (found, told) = recovered(&ws, way);
+            let (found, conflicts) = recover(&ws, way);
             assert_eq!(found, outcome);
-            assert!(told.iter().any(|one| one.contains("repository is gone")), "{told:?}");
+            assert!(conflicts.iter().any(|one| one.contains("repository is gone")), "{conflicts:?}");
             assert_eq!(ws.read("file").unwrap(), file.as_bytes());
-            assert!(!ws.exists(".git"), "and none is made");
+            assert!(!ws.exists(".git"), "a repository was created");
             ws.write("more", "1\n");
             ws.save();
             ws.assert_store_is_sound();
@@ -121,7 +122,7 @@ fn a_repository_that_went_does_not_keep_a_restore_from_its_end() {
 }
 
 #[test]
-fn files_are_taken_back_where_the_repository_went() {
+fn undo_restores_the_files_if_the_repository_is_gone() {
     let ws = TestWorkspace::new();
     let one = two_commits_in(&ws);
     let request = RestoreRequest { git: true, ..RestoreRequest::whole(one.id) };
@@ -137,9 +138,9 @@ fn files_are_taken_back_where_the_repository_went() {
     assert_eq!(ws.read("file").unwrap(), b"edited, not committed\n");
 }
 
-/// A staging area lies at the top of each mount in the workspace; this one is made up, as mounting takes privileges.
+/// Each mount in the workspace has a staging area at its top. This one is forged, because mounting needs privileges.
 #[test]
-fn a_mount_that_went_does_not_keep_a_restore_from_its_end() {
+fn a_removed_mount_does_not_block_recovery() {
     for (way, kept) in [(Way::Forward, "saved\n"), (Way::Back, "unsaved f2\n")] {
         let ws = interrupted("exchange");
         let path = ws.store().join("backtrail/journal");
@@ -155,8 +156,8 @@ fn a_mount_that_went_does_not_keep_a_restore_from_its_end() {
         }
         let text = journal.to_string();
         std::fs::write(&path, format!("{:08x} {text}\n", crc32(text.as_bytes()))).unwrap();
-        let (_, told) = recovered(&ws, way);
-        assert!(told.len() == 1 && told[0].starts_with("m/f3: "), "{told:?}");
+        let (_, conflicts) = recover(&ws, way);
+        assert!(conflicts.len() == 1 && conflicts[0].starts_with("m/f3: "), "{conflicts:?}");
         assert_eq!(ws.read("f2").unwrap(), kept.as_bytes());
         assert!(!ws.exists("m"));
         ws.save();
@@ -164,8 +165,8 @@ fn a_mount_that_went_does_not_keep_a_restore_from_its_end() {
     }
 }
 
-/// Does something with a workspace that must not wait for anybody.
-fn at_once<T: Send + 'static>(
+/// Runs an operation that must not wait for another process. Panics if it does not end in time.
+fn without_waiting<T: Send + 'static>(
     ws: &TestWorkspace,
     what: &str,
     act: impl FnOnce(TestWorkspace) -> T + Send + 'static,
@@ -173,12 +174,12 @@ fn at_once<T: Send + 'static>(
     let (send, receive) = mpsc::channel();
     let base = ws.base();
     std::thread::spawn(move || drop(send.send(act(TestWorkspace::attach(&base)))));
-    receive.recv_timeout(Duration::from_secs(60)).unwrap_or_else(|_| panic!("{what}: it waits"))
+    receive.recv_timeout(Duration::from_secs(60)).unwrap_or_else(|_| panic!("{what}: the operation waits"))
 }
 
-/// Whoever reads a FIFO waits for a writer, for ever, with the workspace locked.
+/// An operation that reads a FIFO would wait for a writer for ever, with the workspace locked.
 #[test]
-fn special_files_in_a_repository_are_not_waited_for() {
+fn special_files_in_a_repository_do_not_block_operations() {
     let object = |ws: &TestWorkspace, what: &str| {
         let id = String::from_utf8(ws.git(&["rev-parse", what])).unwrap().trim().to_owned();
         format!(".git/objects/{}/{}", &id[..2], &id[2..])
@@ -213,12 +214,13 @@ fn special_files_in_a_repository_are_not_waited_for() {
         std::fs::create_dir_all(ws.path(&name).parent().unwrap()).unwrap();
         assert!(Command::new("mkfifo").arg(ws.path(&name)).status().unwrap().success());
         ws.write("file", "3\n");
-        let saved =
-            at_once(&ws, &name, |ws| ws.open().save(&SaveRequest::default(), ws.now()).map(|saved| saved.created));
+        let saved = without_waiting(&ws, &name, |ws| {
+            ws.open().save(&SaveRequest::default(), ws.now()).map(|saved| saved.created)
+        });
         assert!(saved.unwrap(), "{name}");
-        at_once(&ws, &name, |ws| drop(ws.open().status(None).unwrap()));
-        // The repository may not be moved, but its files come back, and nobody waits.
-        at_once(&ws, &name, move |ws| {
+        without_waiting(&ws, &name, |ws| drop(ws.open().status(None).unwrap()));
+        // The repository may not move, but the files are restored, and no operation waits.
+        without_waiting(&ws, &name, move |ws| {
             let request = RestoreRequest { git: true, ..RestoreRequest::whole(one.id) };
             drop(ws.open().restore(&request, ws.now()));
             ws.open().restore(&RestoreRequest::whole(one.id), ws.now()).unwrap();
@@ -227,21 +229,22 @@ fn special_files_in_a_repository_are_not_waited_for() {
     }
 }
 
-/// The same after an interruption: what was a file is none any more.
+/// The same after an interruption: a file of the repository has become a FIFO.
 #[test]
-fn nor_are_those_that_came_during_a_restore() {
+fn special_files_in_a_repository_do_not_block_recovery() {
     for name in ["index", "HEAD"] {
         let ws = interrupted_with_git();
         std::fs::remove_file(ws.path(format!(".git/{name}"))).unwrap();
         assert!(Command::new("mkfifo").arg(ws.path(format!(".git/{name}"))).status().unwrap().success());
-        at_once(&ws, name, |ws| ws.open().recover(Way::Forward, ws.now()).map(drop)).unwrap();
+        without_waiting(&ws, name, |ws| ws.open().recover(Way::Forward, ws.now()).map(drop)).unwrap();
         assert_eq!(ws.read("file").unwrap(), b"edited, not committed\n");
     }
 }
 
-/// However far forgetting came, there is a store with its checkpoints, or there is none; the next save works on either.
+/// At whatever point `forget` is killed, the store has all its checkpoints or does not exist. The next save works in
+/// both cases.
 #[test]
-fn a_half_forgotten_store_is_one_or_is_none() {
+fn a_half_forgotten_store_is_complete_or_gone() {
     let make = || {
         let ws = TestWorkspace::new();
         ws.write("a", "1\n");
@@ -256,7 +259,11 @@ fn a_half_forgotten_store_is_one_or_is_none() {
         let format = ws.store().join("backtrail/format");
         assert_eq!(DRIVER.run(&ws.base(), "forget", point, Fault::Kill), Ended::Killed);
         let what = format!("killed at point {point}");
-        assert_eq!(ws.open().has_store().unwrap(), format.exists(), "{what}: what is left looks damaged");
+        assert_eq!(
+            ws.open().has_store().unwrap(),
+            format.exists(),
+            "{what}: the remaining files look like a damaged store"
+        );
         let was_there = format.exists();
         ws.write("a", "3\n");
         ws.save();

@@ -1,4 +1,4 @@
-//! A year on a machine: saves, restores, deletes, prunes and pins over many workspaces, with the clock moved.
+//! A simulated year on a machine: saves, restores, deletes, prunes and pins in many workspaces, with a simulated clock.
 
 use std::{
     collections::BTreeSet,
@@ -14,11 +14,11 @@ use jiff::Timestamp;
 const WORKSPACES: usize = 5;
 const YEAR_MILLISECONDS: i64 = 365 * 86_400_000;
 
-/// One workspace of the machine, with what must never be gone from it.
+/// One workspace of the machine, with the checkpoints that must not be removed from it.
 struct Place {
     root: PathBuf,
     settings: Settings,
-    /// Manual and feature ones, unless somebody deleted them.
+    /// Manual and feature checkpoints that were not deleted explicitly.
     promised: BTreeSet<CheckpointId>,
     pinned: BTreeSet<CheckpointId>,
 }
@@ -133,7 +133,7 @@ impl Machine {
             request.scope = Scope::of_paths(vec![self.ws.workspace_path(&file)]);
         }
         match self.open(at).restore(&request, now) {
-            // A path that neither has.
+            // Neither the workspace nor the target has the path.
             Ok(_) | Err(backtrail::Error::UnknownPath { .. }) => {}
             Err(error) => panic!("{error}"),
         }
@@ -167,7 +167,7 @@ impl Machine {
         self.open(at).pin(&target.id, now).unwrap();
     }
 
-    /// After a save or a prune, retention holds, and nothing that it protects is gone.
+    /// Checks, after a save or a prune, that the retention limits are met and no protected checkpoint is gone.
     fn check_bounds(&mut self, at: usize, now: Timestamp) {
         let listed = self.list(at);
         let place = &self.places[at];
@@ -207,7 +207,7 @@ impl Machine {
         let store = self.open(at).store_directory().to_owned();
         if let Some(most) = limits.max_bytes {
             let bytes = bytes_below(&store);
-            // The stat cache, the timeline and the events are written after retention has looked.
+            // The stat cache, the timeline and the events are written after retention has measured the store.
             let is_applied = self.open(at).plan_prune(now).unwrap().not_applied.is_empty();
             assert!(free.is_empty() || !is_applied || bytes <= most + 100_000, "workspace {at}: {bytes} bytes");
         }
@@ -227,7 +227,7 @@ impl Machine {
     }
 }
 
-/// The number of files and the lengths of logs stay in bounds, whatever happened before.
+/// Checks that the number of files and the lengths of logs are bounded.
 fn check_files(store: &Path, checkpoints: usize) {
     let names = |path: &str| fs::read_dir(store.join(path)).map_or(0, |entries| entries.count());
     let lines = |path: &str| fs::read(store.join(path)).map_or(0, |bytes| bytes.split(|byte| *byte == b'\n').count());
@@ -254,7 +254,7 @@ fn average(times: &[Duration]) -> Duration {
     times.iter().sum::<Duration>() / times.len().max(1) as u32
 }
 
-fn live(seed: u64, operations: usize) {
+fn simulate(seed: u64, operations: usize) {
     let mut machine = Machine::new(seed, operations);
     for number in 0..operations {
         machine.step();
@@ -274,9 +274,9 @@ fn live(seed: u64, operations: usize) {
     }
 }
 
-/// Every deletion and restore left a line for ever, and each command read all of them.
+/// Regression: every deletion and restore left a permanent line in the log, and each command read all of them.
 #[test]
-fn what_nothing_refers_to_is_forgotten() {
+fn operations_that_nothing_refers_to_are_removed_from_the_log() {
     let mut machine = Machine::new(3, 1_000);
     let step = SaveRequest { kind: Some(Kind::Step), ..Default::default() };
     let at = WORKSPACES - 1;
@@ -295,10 +295,10 @@ fn what_nothing_refers_to_is_forgotten() {
         longest = longest.max(fs::read(&ops).map_or(0, |bytes| bytes.split(|byte| *byte == b'\n').count()));
     }
     let length = fs::read(&ops).unwrap().split(|byte| *byte == b'\n').count();
-    assert!(longest > length, "it never became shorter");
+    assert!(longest > length, "the log never became shorter");
     let workspace = machine.open(at);
     let now = jiff::Zoned::now();
-    assert_eq!(workspace.resolve("@~10", &now).unwrap(), first, "deleted ones are stepped over");
+    assert_eq!(workspace.resolve("@~10", &now).unwrap(), first, "deleted checkpoints are skipped");
     let steps = ListFilter { kind: Some(Kind::Step), ..ListFilter::default() };
     assert_eq!(workspace.list(&steps).unwrap().len(), 10);
     let moment = machine.now();
@@ -308,13 +308,13 @@ fn what_nothing_refers_to_is_forgotten() {
 }
 
 #[test]
-fn some_weeks_on_a_machine() {
-    live(1, 400);
+fn retention_and_stores_stay_correct_for_some_weeks() {
+    simulate(1, 400);
 }
 
 #[test]
-fn a_year_on_a_machine() {
+fn retention_and_stores_stay_correct_for_a_year() {
     if backtrail_testkit::is_long() {
-        live(2, 20_000);
+        simulate(2, 20_000);
     }
 }

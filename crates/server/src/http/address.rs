@@ -1,8 +1,8 @@
-//! Where to listen: on this machine alone.
+//! Parses the address to listen at. Only addresses of this machine are accepted.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-/// Reads `127.0.0.1:7420`, `localhost:7420`, `[::1]:7420` or just a port; the error says why an address is refused.
+/// Parses `127.0.0.1:7420`, `localhost:7420`, `[::1]:7420` or just a port. The error is the reason for the refusal.
 pub fn parse_address(text: &str) -> Result<SocketAddr, String> {
     let local = |port: u16| SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port);
     let port = text.strip_prefix("localhost:").unwrap_or(text);

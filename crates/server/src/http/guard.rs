@@ -1,7 +1,8 @@
-//! Who is let in: requests that were sent to this machine by name, by no web page of another place, with the token.
+//! Checks HTTP requests. A request must name this machine as its host, must not come from a foreign web page, and must
+//! have the token.
 //!
-//! A web page can make a browser send requests here, and can make its own name lead here. It can neither set Host nor
-//! hide Origin, and it does not know the token.
+//! A web page can make a browser send requests here, and can make its own host name resolve to this machine. It can
+//! neither set the Host header nor hide the Origin header, and it does not know the token.
 
 use hyper::{
     HeaderMap, Request, StatusCode, Uri,
@@ -11,11 +12,11 @@ use hyper::{
 
 use super::Token;
 
-/// The one path that is served.
+/// The only path that is served.
 pub(super) const PATH: &str = "/mcp";
 const NAMES: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 
-/// Why a request is turned away.
+/// The reason why a request is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Refused {
     Host,
@@ -43,7 +44,7 @@ impl Refused {
     }
 }
 
-/// What is asked of every request.
+/// The values that every request is checked against.
 #[derive(Debug)]
 pub(super) struct Guard {
     port: u16,
@@ -69,7 +70,8 @@ impl Guard {
         if is_here { Ok(()) } else { Err(Refused::Host) }
     }
 
-    /// Programs send no origin; a web page that this server itself would show is not foreign.
+    /// Refuses requests from foreign web pages. Programs send no Origin header. A page from this server's own address
+    /// is accepted.
     fn check_origin(&self, headers: &HeaderMap) -> Result<(), Refused> {
         if !headers.contains_key(ORIGIN) {
             return Ok(());
@@ -93,7 +95,7 @@ impl Guard {
     }
 }
 
-/// The value of a header that must stand there once.
+/// Returns the value of a header that occurs exactly once. Returns `None` otherwise.
 fn only(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
     let mut values = headers.get_all(name).iter();
     let first = values.next()?.to_str().ok()?;

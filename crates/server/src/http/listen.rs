@@ -1,4 +1,4 @@
-//! Takes connections and hands what the guard lets in to the protocol.
+//! Accepts connections, and passes requests that the guard accepts to the protocol.
 
 use std::{convert::Infallible, io, net::SocketAddr, sync::Arc, time::Duration};
 
@@ -27,24 +27,24 @@ use super::{
 };
 use crate::handler::Handler;
 
-/// Connections at once; further ones wait.
+/// The maximum number of simultaneous connections. Further ones wait.
 const MAX_CONNECTIONS: usize = 64;
-/// Who connects and says nothing is let go.
+/// The maximum time in which a client must send the headers. After that, the connection is closed.
 const PATIENCE_FOR_HEADERS: Duration = Duration::from_secs(30);
-/// How long answers may take to get out after the end was asked for.
+/// The maximum time for sending the remaining answers when the server ends.
 const PATIENCE_AT_THE_END: Duration = Duration::from_secs(3);
 const MAX_BODY_BYTES: usize = 4 << 20;
 
 type Answer = Response<BoxBody<Bytes, Infallible>>;
 type Protocol = StreamableHttpService<Handler, LocalSessionManager>;
 
-/// A place that connections come to.
+/// A socket that accepts connections.
 pub(crate) struct Listening {
     listener: TcpListener,
     address: SocketAddr,
 }
 
-/// Listens at this address; a port of 0 means any that is free.
+/// Listens at this address. Port 0 means any free port.
 pub(crate) async fn bind(address: SocketAddr) -> io::Result<Listening> {
     let listener = TcpListener::bind(address).await?;
     let address = listener.local_addr()?;
@@ -52,16 +52,16 @@ pub(crate) async fn bind(address: SocketAddr) -> io::Result<Listening> {
 }
 
 impl Listening {
-    /// Where it listens.
+    /// Returns the address, with the actual port.
     pub(crate) fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Serves until the end is asked for.
+    /// Serves until `end` is cancelled.
     pub(crate) async fn serve(self, handler: Handler, token: Token, end: CancellationToken) {
         let port = self.address.port();
         let names = ["localhost", "127.0.0.1", "[::1]"];
-        // The guard has asked already; the protocol's own checks stand behind it.
+        // The guard checks the same. These checks of the protocol library are a second line of defence.
         let config = StreamableHttpServerConfig::default()
             .with_allowed_hosts(["localhost", "127.0.0.1", "::1"])
             .with_allowed_origins(names.map(|name| format!("http://{name}:{port}")))
@@ -81,7 +81,7 @@ impl Listening {
                 Some(_) = connections.join_next() => continue,
                 accepted = self.listener.accept() => match accepted {
                     Ok((stream, _)) => stream,
-                    // Too many open files, perhaps: others end, and then there is room again.
+                    // For example, too many files are open. Retry after some connections have ended.
                     Err(_) => {
                         tokio::time::sleep(Duration::from_millis(50)).await;
                         continue;
@@ -95,7 +95,7 @@ impl Listening {
             });
         }
         let all = async { while connections.join_next().await.is_some() {} };
-        // Connections that are still open then are closed with the process.
+        // Connections that are still open after this time are closed when the process ends.
         drop(tokio::time::timeout(PATIENCE_AT_THE_END, all).await);
     }
 }
@@ -116,7 +116,7 @@ async fn connection(stream: TcpStream, protocol: Protocol, guard: Arc<Guard>, en
         .serve_connection(TokioIo::new(stream), service);
     let mut served = std::pin::pin!(served);
     tokio::select! {
-        // A client that breaks off has nobody left to tell.
+        // An error means that the client has disconnected, so there is no one to report it to.
         _ = served.as_mut() => {}
         () = end.cancelled() => {
             served.as_mut().graceful_shutdown();

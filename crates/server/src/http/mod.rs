@@ -1,4 +1,4 @@
-//! The protocol over HTTP, for programs on this machine that hold the token.
+//! The protocol over HTTP, for programs on this machine that have the token.
 
 mod address;
 mod guard;

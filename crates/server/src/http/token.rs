@@ -1,11 +1,11 @@
-//! What a program must know to be served over HTTP.
+//! The secret that clients need for access over HTTP.
 
 use std::fmt;
 
 use subtle::ConstantTimeEq;
 
 const RANDOM_BYTES: usize = 32;
-/// Shorter ones can be guessed.
+/// The minimum length. Shorter tokens can be guessed.
 const SHORTEST: usize = 16;
 const LONGEST: usize = 1_000;
 
@@ -13,25 +13,25 @@ const LONGEST: usize = 1_000;
 #[derive(Clone)]
 pub struct Token(String);
 
-/// Why a text can't be a token.
+/// The reason why there is no token.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TokenError {
-    /// Anybody could guess it, or it is longer than a header should be.
+    /// The text is too short, and could be guessed, or too long for a header.
     #[error("the token has {length} characters; it must have {SHORTEST} to {LONGEST}")]
     Length {
-        /// How many it has.
+        /// The number of characters.
         length: usize,
     },
-    /// It would not survive in a header.
+    /// The text has characters that are not safe in a header.
     #[error("the token may contain only letters, digits and - . _ ~ + / =")]
     Characters,
-    /// The system has no random bytes.
+    /// The system returned no random bytes.
     #[error("can't create a token: {0}")]
     NoRandomBytes(String),
 }
 
 impl Token {
-    /// Takes a token that somebody chose; white space around it is no part of it.
+    /// Returns a token that the user chose. White space around it is removed.
     pub fn new(text: &str) -> Result<Self, TokenError> {
         let text = text.trim();
         let length = text.chars().count();
@@ -42,7 +42,7 @@ impl Token {
         if text.chars().all(is_fit) { Ok(Self(text.to_owned())) } else { Err(TokenError::Characters) }
     }
 
-    /// Makes one that nobody can guess.
+    /// Returns a random token.
     pub fn random() -> Result<Self, TokenError> {
         let mut bytes = [0_u8; RANDOM_BYTES];
         let mut filled = 0;
@@ -53,12 +53,13 @@ impl Token {
         Ok(Self(bytes.iter().map(|byte| format!("{byte:02x}")).collect()))
     }
 
-    /// The secret itself, for whoever must be told.
+    /// Returns the secret, to be shown to the user.
     pub fn reveal(&self) -> &str {
         &self.0
     }
 
-    /// Is it this one? Takes as long for a near miss as for any other.
+    /// Returns whether the client sent this token. Compares in constant time, so that the time reveals nothing about
+    /// the token.
     pub(super) fn is(&self, given: &[u8]) -> bool {
         self.0.as_bytes().ct_eq(given).into()
     }

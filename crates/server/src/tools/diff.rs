@@ -28,39 +28,39 @@ const MAX_BYTES: usize = 1_000_000;
 pub(super) struct DiffArgs {
     /// The older side: an id, a name, @, @~N, latest, step:N, before:ID, ago:20m, at:14:30.
     from: Option<String>,
-    /// The newer side, in the same words.
+    /// The newer side, named in the same way.
     to: Option<String>,
     /// Only these files and directories, relative to the workspace.
     paths: Option<Vec<String>>,
-    /// The maximum size of the patch in bytes, from 1 to 1000000; the default is 50000.
+    /// The maximum length of the patch in bytes, from 1 to 1000000; 50000 by default.
     max_bytes: Option<u64>,
-    /// The maximum number of changes to list, from 1 to 1000; the default is 200.
+    /// The maximum number of changes to list, from 1 to 1000; 200 by default.
     limit: Option<u64>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct DiffAnswer {
-    /// The older side; null where nothing was saved before.
+    /// The older side; null if there is no earlier checkpoint.
     from: Option<String>,
     /// The newer side; null for the files on disk.
     to: Option<String>,
-    /// What differs, in the order of the paths.
+    /// The changes, sorted by path.
     changes: Vec<ShownChange>,
-    /// How many changes there are altogether.
+    /// The total number of changes.
     changes_total: u64,
-    /// The paths that came.
+    /// The added paths.
     added_files: Vec<String>,
-    /// The paths that are other than before.
+    /// The paths that changed in content, type or mode.
     modified_files: Vec<String>,
-    /// The paths that went.
+    /// The deleted paths.
     deleted_files: Vec<String>,
-    /// A unified patch. It is whole unless `truncated` says otherwise; files that are no text are only named.
+    /// A unified patch. It is complete unless `truncated` mentions it. Binary files are only named.
     patch: String,
-    /// Changed paths whose contents the patch does not show: they are precious.
+    /// Changed paths whose contents the patch does not show, because they are precious.
     hidden_files: Vec<String>,
-    /// What the older side holds and a checkpoint of the files on disk would leave out, and why.
+    /// Paths that the older side holds and that a checkpoint of the files on disk would skip, with the reasons.
     skipped: Vec<SkippedJson>,
-    /// What of this answer was cut; empty where all is told.
+    /// Notes on truncated parts of this answer; empty if nothing was truncated.
     truncated: Vec<String>,
 }
 
@@ -119,5 +119,5 @@ fn answer(diff: Diff, limit: usize, precious: &Precious) -> DiffAnswer {
     }
 }
 
-/// Stands at the end of a patch that goes on.
+/// The last line of a truncated patch.
 pub(crate) const CUT_MARK: &str = "[truncated]\n";

@@ -21,23 +21,23 @@ const MAX_VERSIONS: usize = 500;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct HistoryArgs {
-    /// The file, relative to the workspace.
+    /// The file or directory, relative to the workspace.
     path: String,
-    /// The maximum number of versions, from 1 to 500; the default is 50.
+    /// The maximum number of versions to list, from 1 to 500; 50 by default.
     limit: Option<u64>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct HistoryAnswer {
-    /// Relative to the workspace.
+    /// The path, relative to the workspace.
     path: String,
-    /// Newest first.
+    /// The versions, newest first.
     versions: Vec<VersionJson>,
-    /// How many versions there are altogether.
+    /// The total number of versions.
     versions_total: u64,
-    /// The path is precious: its contents, and what could tell of them, are not shown.
+    /// True if the path is precious. Then its contents, sizes and line counts are not shown.
     hidden: bool,
-    /// What of this answer was cut; empty where all is told.
+    /// Notes on truncated parts of this answer; empty if nothing was truncated.
     truncated: Vec<String>,
 }
 

@@ -22,30 +22,30 @@ const MAX_TEXT_BYTES: usize = 1_000;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ListArgs {
-    /// The maximum number of checkpoints, from 1 to 100; the default is 20.
+    /// The maximum number of checkpoints to list, from 1 to 100; 20 by default.
     limit: Option<u64>,
     /// The next_cursor of the previous page.
     cursor: Option<String>,
     /// Only checkpoints of this kind.
     kind: Option<Kind>,
-    /// Only checkpoints of this session of an agent.
+    /// Only checkpoints of this agent session.
     session: Option<String>,
-    /// Only checkpoints in which this file, or something in this directory, changed.
+    /// Only checkpoints in which this file, or a file in this directory, changed.
     path: Option<String>,
-    /// Only checkpoints with this text in message, name or prompt.
+    /// Only checkpoints with this text in the message, name or prompt.
     grep: Option<String>,
-    /// Only checkpoints since then: a duration such as 20m, or a time such as 13:45 or 2026-11-15T14:30.
+    /// Only checkpoints taken since then: a duration such as 20m, or a time such as 13:45 or 2026-11-15T14:30.
     since: Option<String>,
 }
 
 /// A page of the timeline.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct ListAnswer {
-    /// Newest first.
+    /// The checkpoints, newest first.
     checkpoints: Vec<BoundedCheckpoint>,
-    /// The checkpoint that the workspace stands on; null before the first.
+    /// The checkpoint that the workspace stands on; null before the first checkpoint.
     current: Option<String>,
-    /// Pass it as cursor to get the next page; null on the last page.
+    /// The cursor for the next page; null on the last page.
     next_cursor: Option<String>,
 }
 
@@ -67,14 +67,14 @@ pub(super) fn run(shared: &Shared, call: &Call, args: ListArgs) -> Result<ListAn
     page(&workspace, filter, limit)
 }
 
-/// The newest checkpoints.
+/// Returns the newest checkpoints.
 pub(crate) fn timeline(shared: &Shared, call: &Call, limit: usize) -> Result<ListAnswer, Failure> {
     let (workspace, _) = shared.open(Purpose::Look, call)?;
     page(&workspace, ListFilter::default(), limit)
 }
 
 fn page(workspace: &Workspace, filter: ListFilter, limit: usize) -> Result<ListAnswer, Failure> {
-    // One more than wanted tells whether there is a next page.
+    // One more than the limit, to find out whether there is a next page.
     let found = workspace.list(&ListFilter { limit: Some(limit + 1), ..filter })?;
     let page = &found[..found.len().min(limit)];
     let next = page.last().filter(|_| found.len() > limit);
@@ -85,7 +85,7 @@ fn page(workspace: &Workspace, filter: ListFilter, limit: usize) -> Result<ListA
     })
 }
 
-/// A cursor is a place in the order of the timeline.
+/// Parses a cursor: the sequence number of a checkpoint in the timeline.
 fn sequence(cursor: &str) -> Result<u64, Failure> {
     cursor.parse().map_err(|_| {
         Failure::usage(format!("{cursor:?} is not a cursor")).with_hint("pass the next_cursor of the previous page")

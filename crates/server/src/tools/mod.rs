@@ -1,4 +1,4 @@
-//! The tools: one file each, with what it takes, what it gives, and what it does.
+//! The tools: one file for each, with its arguments, its answer and its implementation.
 
 mod diff;
 mod history;
@@ -26,14 +26,15 @@ use crate::{
 };
 pub(crate) use {diff::CUT_MARK, list::timeline};
 
-/// What the tools share.
+/// The state that all tools share.
 pub(crate) struct Shared {
     pub(crate) access: Access,
     pub(crate) plans: Plans,
 }
 
 impl Shared {
-    /// The workspace, with what happens in it told to whoever waits, and what of it must not be shown.
+    /// Opens the workspace, and reports its events to the client. Returns it with the paths whose contents must not be
+    /// shown.
     pub(crate) fn open(&self, purpose: Purpose, call: &Call) -> Result<(Workspace, Precious), Failure> {
         let mut workspace = self.access.open(purpose)?;
         call.watch.follow(&mut workspace);
@@ -42,33 +43,33 @@ impl Shared {
     }
 }
 
-/// What calling a tool does to the workspace and its checkpoints.
+/// The effect of a tool on the workspace and its checkpoints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Effect {
-    /// Nothing.
+    /// Changes nothing.
     Reads,
-    /// Something comes.
+    /// Adds a checkpoint.
     Adds,
-    /// Files are replaced or removed, after a safety checkpoint was taken.
+    /// Takes a safety checkpoint, then replaces or removes files.
     Replaces,
 }
 
 type Work = Box<dyn Fn(&Shared, &Call, JsonObject) -> Result<Value, Failure> + Send + Sync>;
 
-/// A tool as it is listed, and what it does.
+/// A tool: its description for clients, and its implementation.
 pub(crate) struct Offered {
     pub(crate) listed: Tool,
     work: Work,
 }
 
 impl Offered {
-    /// Does what was asked for.
+    /// Runs the tool.
     pub(crate) fn call(&self, shared: &Shared, call: &Call, arguments: JsonObject) -> Result<Value, Failure> {
         (self.work)(shared, call, arguments)
     }
 }
 
-/// What the tools are called, in the order in which they are listed.
+/// The names of the tools, in the order in which they are listed.
 pub const TOOL_NAMES: &[&str] = &[
     "checkpoint_save",
     "checkpoint_list",
@@ -81,7 +82,7 @@ pub const TOOL_NAMES: &[&str] = &[
     "undo",
 ];
 
-/// Every tool, in the order in which they are listed.
+/// Returns all tools, in the order in which they are listed.
 pub(crate) fn all() -> Vec<Arc<Offered>> {
     vec![
         offer(Effect::Adds, "checkpoint_save", "Save a checkpoint", save::ABOUT, save::run),
@@ -127,7 +128,7 @@ where
     Arc::new(Offered { listed, work: Box::new(work) })
 }
 
-/// How many items are wanted: within what may be asked for.
+/// Returns the requested number, or the default. Refuses a number that is out of range.
 fn count(name: &str, wanted: Option<u64>, usual: usize, most: usize) -> Result<usize, Failure> {
     match wanted {
         None => Ok(usual),

@@ -1,4 +1,4 @@
-//! `restore_plan`, which only reads, and `restore_apply`, which does what a plan showed and nothing else.
+//! `restore_plan`, which only reads, and `restore_apply`, which makes exactly the changes of a plan.
 
 use backtrail::{
     Change, Conflict, ErrorCode, Only, Precious, RestoreOutcome, RestorePlan, RestoreRequest, Skipped, Workspace,
@@ -34,15 +34,15 @@ pub(super) struct PlanArgs {
     /// The checkpoint: an id or its first 4 or more characters, a name, @ (the one that the workspace stands on), @~N
     /// (N steps back), latest, step:N, before:ID, ago:20m, at:14:30.
     checkpoint: String,
-    /// Only these files and directories, relative to the workspace; without them, everything.
+    /// Only these files and directories, relative to the workspace; everything by default.
     paths: Option<Vec<String>>,
-    /// `all` (the default), `files` (without the agent's own state files) or `state` (only those).
+    /// `all` (the default), `files` (without the agent's own state files), or `state` (only the state files).
     only: Option<OnlyWord>,
     /// Also remove files that an incomplete checkpoint does not have.
     exact: Option<bool>,
-    /// Skip paths that have something in the way, instead of refusing.
+    /// Skip paths with conflicts instead of refusing the whole restore.
     skip_conflicts: Option<bool>,
-    /// The maximum number of changes to list, from 1 to 1000; the default is 200.
+    /// The maximum number of changes to list, from 1 to 1000; 200 by default.
     limit: Option<u64>,
 }
 
@@ -57,35 +57,36 @@ enum OnlyWord {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ApplyArgs {
-    /// The plan, from restore_plan's answer.
+    /// The `plan` from the answer of restore_plan.
     plan: String,
 }
 
-/// What restores of every sort answer.
+/// The answer of `restore_plan`, `restore_apply` and `undo`.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct RestoreAnswer {
-    /// The hash of the plan; null where there was nothing to take back.
+    /// The hash of the plan; null if there was nothing to take back.
     plan: Option<String>,
-    /// The checkpoint that is brought back; null where there was nothing to take back.
+    /// The checkpoint that is restored; null if there was nothing to take back.
     checkpoint: Option<String>,
-    /// What happened to the workspace, or would.
+    /// The changes that the restore made to the workspace, or would make.
     changes: Vec<ShownChange>,
-    /// How many changes there are altogether.
+    /// The total number of changes.
     changes_total: u64,
-    /// Was it done?
+    /// True if the restore was carried out; false for a plan.
     applied: bool,
-    /// The checkpoint of how the workspace was before; null where nothing had to change.
+    /// The safety checkpoint, which has the files from before the restore; null if nothing had to change.
     safety: Option<String>,
-    /// What stood in the way, or changed meanwhile.
+    /// Paths that were not restored, because something was in the way or another process changed them meanwhile.
     conflicts: Vec<ConflictJson>,
-    /// What should go, and stays, or would, such as git's own directory; it keeps nobody from restoring.
+    /// Paths that should be removed but stay, or would stay, such as git's own directory. They do not prevent the
+    /// restore.
     stays: Vec<ConflictJson>,
-    /// Paths on disk that the checkpoint could not capture, although an earlier one held them: they can't come back.
+    /// Paths on disk that the checkpoint could not capture, although an earlier one held them. They can't be restored.
     not_restored: Vec<SkippedJson>,
-    /// Where the user's repository was moved to, which only `undo` of the user's own restore does; null where it was
-    /// left alone.
+    /// The position that the user's repository was moved to; null if it was left alone. Only `undo` of the user's own
+    /// restore moves it.
     git: Option<MovedJson>,
-    /// What of this answer was cut; empty where all is told.
+    /// Notes on truncated parts of this answer; empty if nothing was truncated.
     truncated: Vec<String>,
 }
 
@@ -133,14 +134,14 @@ pub(super) fn apply(shared: &Shared, call: &Call, args: ApplyArgs) -> Result<Res
     Ok(RestoreAnswer::done(&done, &lacking, &precious))
 }
 
-/// Returns the paths of the request that its checkpoint could not hold, and that stay as they are.
+/// Returns the paths of the request that its checkpoint could not capture, and that stay unchanged.
 fn lacking(workspace: &Workspace, request: &RestoreRequest) -> Result<Vec<Skipped>, Failure> {
     let dropped = workspace.unprotected_at(&request.target)?.into_iter();
     let dropped = dropped.filter(|dropped| request.scope.contains(&dropped.path));
     Ok(dropped.map(|dropped| Skipped { path: dropped.path, reason: dropped.reason }).collect())
 }
 
-/// What an answer is made of.
+/// The contents of an answer.
 struct Facts<'a> {
     changes: &'a [Change],
     conflicts: &'a [Conflict],
@@ -169,7 +170,7 @@ impl RestoreAnswer {
         }
     }
 
-    /// What was done.
+    /// Returns the answer for a restore that was carried out.
     pub(super) fn done(done: &RestoreOutcome, lacking: &[Skipped], precious: &Precious) -> Self {
         let RestoreOutcome { changes, conflicts, stays, .. } = done;
         let facts = Facts { changes, conflicts, stays, lacking, limit: USUAL_CHANGES, precious };
@@ -183,7 +184,7 @@ impl RestoreAnswer {
         }
     }
 
-    /// There was nothing to take back.
+    /// Returns the answer for an undo without a restore to take back.
     pub(super) fn nothing(precious: &Precious) -> Self {
         Self::of(&Facts { changes: &[], conflicts: &[], stays: &[], lacking: &[], limit: USUAL_CHANGES, precious })
     }

@@ -25,25 +25,25 @@ const MAX_METADATA_BYTES: usize = 16_000;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct SaveArgs {
-    /// The message of the checkpoint; without one, it names the changed paths.
+    /// A message that describes the checkpoint; made of the changed paths by default.
     message: Option<String>,
-    /// A name for the checkpoint.
+    /// A name by which the checkpoint can be found later.
     name: Option<String>,
     /// A longer description.
     description: Option<String>,
-    /// `manual` (the default), or `feature` if a feature is complete: the user can't delete that one by mistake.
+    /// `manual` (the default), or `feature` if a feature is complete. The user can't delete a `feature` one by mistake.
     kind: Option<SaveKind>,
-    /// The number of your step.
+    /// The number of your current step.
     step: Option<u64>,
     /// The id of your session.
     session: Option<String>,
-    /// Your name; the default is the name of the program that is connected to this server.
+    /// Your name; the name of the client program by default.
     agent: Option<String>,
-    /// Values to store with the checkpoint.
+    /// Any data to keep with the checkpoint.
     metadata: Option<Map<String, Value>>,
 }
 
-/// Kinds that retention never takes, and that take no other's place.
+/// Kinds that retention never deletes, and that do not count towards the limits of other kinds.
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum SaveKind {
@@ -53,16 +53,16 @@ enum SaveKind {
 
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct SaveAnswer {
-    /// Was one made? Otherwise the checkpoint is the one that the workspace stands on.
+    /// True if a checkpoint was created. Otherwise `checkpoint` is the one that the workspace stands on.
     created: bool,
     /// The checkpoint.
     checkpoint: BoundedCheckpoint,
-    /// What was left out, ignored paths aside.
+    /// Paths that were skipped. Does not include ignored paths.
     skipped: Vec<SkippedJson>,
-    /// Paths that were captured so far, that are still on disk, and that this checkpoint could not capture: changes to
+    /// Paths that the previous checkpoint held, that are still on disk, and that this one could not capture. Changes to
     /// them can't be taken back. Tell the user.
     dropped: Vec<SkippedJson>,
-    /// What of this answer was cut; empty where all is told.
+    /// Notes on truncated parts of this answer; empty if nothing was truncated.
     truncated: Vec<String>,
 }
 

@@ -23,7 +23,7 @@ pub(super) struct ShowArgs {
     /// The checkpoint: an id or its first 4 or more characters, a name, @ (the one that the workspace stands on), @~N
     /// (N steps back), latest, step:N, before:ID, ago:20m, at:14:30.
     checkpoint: String,
-    /// The maximum number of changes to list, from 1 to 1000; the default is 200.
+    /// The maximum number of changes to list, from 1 to 1000; 200 by default.
     limit: Option<u64>,
 }
 
@@ -31,11 +31,11 @@ pub(super) struct ShowArgs {
 pub(super) struct ShowAnswer {
     /// The checkpoint.
     checkpoint: BoundedCheckpoint,
-    /// What changed against the one that it followed.
+    /// The changes against the previous checkpoint.
     changes: Vec<ShownChange>,
-    /// How many changes there are altogether.
+    /// The total number of changes.
     changes_total: u64,
-    /// What of this answer was cut; empty where all is told.
+    /// Notes on truncated parts of this answer; empty if nothing was truncated.
     truncated: Vec<String>,
 }
 

@@ -21,30 +21,30 @@ another one: added, modified and deleted paths, including those that shell comma
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct StatusArgs {
-    /// Compare with this checkpoint: an id, a name, @~N, latest, step:N, before:ID, ago:20m, at:14:30.
+    /// The checkpoint to compare with: an id, a name, @~N, latest, step:N, before:ID, ago:20m, at:14:30.
     since: Option<String>,
-    /// The maximum number of changes to list, from 1 to 1000; the default is 200.
+    /// The maximum number of changes to list, from 1 to 1000; 200 by default.
     limit: Option<u64>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct StatusAnswer {
-    /// The directory that is under protection.
+    /// The directory that Backtrail protects.
     workspace: String,
-    /// What it was compared with; null before the first checkpoint: nothing can be brought back yet.
+    /// The checkpoint that the files were compared with; null before the first checkpoint: no file can be restored yet.
     checkpoint: Option<BoundedCheckpoint>,
-    /// What changed since.
+    /// The changes since that checkpoint.
     changes: Vec<ShownChange>,
-    /// How many changes there are altogether.
+    /// The total number of changes.
     changes_total: u64,
-    /// What the checkpoint holds and a new one would leave out, and why.
+    /// Paths that the checkpoint holds and that a new one would skip, with the reasons.
     skipped: Vec<SkippedJson>,
-    /// Paths that were captured once, that are still on disk, and that no checkpoint can capture now: changes to them
+    /// Paths that an earlier checkpoint held, that are still on disk, and that can't be captured now. Changes to them
     /// can't be taken back.
     unprotected: Vec<SkippedJson>,
-    /// Was a restore interrupted? The next call that writes finishes it.
+    /// True if a restore was interrupted. The next call that writes finishes it.
     interrupted_restore: bool,
-    /// What of this answer was cut; empty where all is told.
+    /// Notes on truncated parts of this answer; empty if nothing was truncated.
     truncated: Vec<String>,
 }
 

@@ -1,5 +1,5 @@
-//! Killed or failing at every step that changes something: the tree is the old one or the new one, no byte is lost, and
-//! the next command just works.
+//! Operations that are killed or fail at every step that changes something: the tree is the old one or the new one, no
+//! byte is lost, and the next command works.
 
 mod git;
 mod meddling;
@@ -22,7 +22,7 @@ const DRIVER: Driver = Driver { child_test: "crash::child" };
 const EIO: i32 = 5;
 const ENOSPC: i32 = 28;
 
-/// What children of the driver run; by itself it does nothing.
+/// Runs an operation in a child process of the driver. Does nothing as a test of its own.
 #[test]
 fn child() {
     crash::child(|place, operation| {
@@ -39,17 +39,18 @@ fn child() {
             ["save"] => workspace.save(&SaveRequest::default(), now).map(drop),
             ["intruded", step, path, name] => {
                 let (step, path) = (if *step == "exchange" { "exchange" } else { "move into place" }, ws.path(path));
-                backtrail::disk::crash_points::intrude(step, move || std::fs::write(path, INTRUDER).unwrap());
+                backtrail::disk::crash_points::intrude(step, move || std::fs::write(path, LATE_WRITE).unwrap());
                 workspace.restore(&RestoreRequest::whole(by_name(name)?.id), now).map(drop)
             }
             ["intruded-abort", path] => {
                 let path = ws.path(path);
                 backtrail::disk::crash_points::intrude("exchange", move || {
-                    std::fs::write(path, SECOND_INTRUDER).unwrap()
+                    std::fs::write(path, SECOND_LATE_WRITE).unwrap()
                 });
-                let told = workspace.recover(Way::Back, now).map_err(|error| error.to_string())?.conflicts;
-                let kept: BTreeSet<_> = told.iter().map(|conflict| (conflict.path.to_text(), conflict.kept)).collect();
-                assert!(kept.len() == 2 && kept.iter().all(|(_, kept)| kept.is_some()), "{told:?}");
+                let reported = workspace.recover(Way::Back, now).map_err(|error| error.to_string())?.conflicts;
+                let kept: BTreeSet<_> =
+                    reported.iter().map(|conflict| (conflict.path.to_text(), conflict.kept)).collect();
+                assert!(kept.len() == 2 && kept.iter().all(|(_, kept)| kept.is_some()), "{reported:?}");
                 Ok(())
             }
             ["displaced", path, name] => {
@@ -57,7 +58,7 @@ fn child() {
                 backtrail::disk::crash_points::intrude("move into place", move || {
                     std::fs::remove_file(&path).unwrap();
                     std::fs::create_dir(&path).unwrap();
-                    std::fs::write(path.join("inside"), INTRUDER).unwrap();
+                    std::fs::write(path.join("inside"), LATE_WRITE).unwrap();
                 });
                 workspace.restore(&RestoreRequest::whole(by_name(name)?.id), now).map(drop)
             }
@@ -112,8 +113,9 @@ fn child() {
     });
 }
 
-/// A workspace with every sort of entry, saved as `one`; then every sort of change, saved as `two`; then unsaved edits.
-fn every_sort_of_change(ws: &TestWorkspace) {
+/// Creates every kind of entry and saves it as `one`, makes every kind of change and saves it as `two`, then makes
+/// unsaved edits.
+fn make_every_kind_of_change(ws: &TestWorkspace) {
     ws.write(".gitignore", "*.o\nignored/\n.env\n");
     ws.write(".env", "SECRET=1\n");
     ws.write("ignored/x", "never captured\n");
@@ -166,13 +168,14 @@ fn save_as(ws: &TestWorkspace, name: &str) -> Checkpoint {
     ws.save_with(&request).checkpoint
 }
 
-/// The git directories in the workspace, byte for byte.
+/// Returns the git directories in the workspace, byte for byte.
 fn git_directories(ws: &TestWorkspace) -> [Manifest; 2] {
     [git_directory_bytes(&ws.path(".git")), git_directory_bytes(&ws.path("nested/.git"))]
 }
 
-/// Everything that must be true after a fault, however far the operation came: the tree is one of these, the oldest first.
-fn check(ws: &TestWorkspace, trees: &[Manifest], git_before: &[Manifest; 2], what: &str) {
+/// Checks everything that must be true after a fault, however far the operation came. The tree must be one of `trees`,
+/// which starts with the oldest.
+fn check_after_fault(ws: &TestWorkspace, trees: &[Manifest], git_before: &[Manifest; 2], what: &str) {
     let before_recovery = contents(&ws.manifest());
     let recovered =
         ws.open().recover(Way::Forward, ws.now()).unwrap_or_else(|error| panic!("{what}: recover: {error}"));
@@ -182,7 +185,7 @@ fn check(ws: &TestWorkspace, trees: &[Manifest], git_before: &[Manifest; 2], wha
         differences.iter().any(Vec::is_empty),
         "{what}: {recovered:?}, but the tree is neither old nor new:\n{differences:#?}"
     );
-    let held = contents_in_store(ws);
+    let held = object_ids_in_store(ws);
     let mut wanted = before_recovery;
     wanted.extend(contents(&trees[0]));
     for (bytes, path) in wanted {
@@ -197,7 +200,7 @@ fn check(ws: &TestWorkspace, trees: &[Manifest], git_before: &[Manifest; 2], wha
     }
     ws.write("after", "the next command works\n");
     let saved = ws.open().save(&SaveRequest::default(), ws.now());
-    assert!(saved.is_ok_and(|saved| saved.created), "{what}: the next save");
+    assert!(saved.is_ok_and(|saved| saved.created), "{what}: the next save failed or saved nothing");
     assert_no_leftovers(ws, what);
     ws.assert_store_is_sound();
 }
@@ -210,14 +213,14 @@ fn contents(tree: &Manifest) -> BTreeMap<Vec<u8>, String> {
     files.filter(|(_, path)| !path.contains(".backtrail-")).collect()
 }
 
-fn contents_in_store(ws: &TestWorkspace) -> String {
+fn object_ids_in_store(ws: &TestWorkspace) -> String {
     if !ws.store().join("HEAD").exists() {
         return String::new();
     }
     String::from_utf8_lossy(&ws.store_git(&["rev-list", "--objects", "--all"])).into_owned()
 }
 
-/// No temporary file, staging area, journal or pin of what is gone is left after a command that writes.
+/// Checks that a command that writes left no temporary file, staging area, journal or pin of a deleted checkpoint.
 fn assert_no_leftovers(ws: &TestWorkspace, what: &str) {
     let mut pending: Vec<_> = [ws.store(), ws.root()].into_iter().filter(|place| place.exists()).collect();
     while let Some(directory) = pending.pop() {
@@ -233,15 +236,15 @@ fn assert_no_leftovers(ws: &TestWorkspace, what: &str) {
     assert!(!ws.store().join("backtrail/journal").exists(), "{what}: the journal is left");
     let stage = ws.store().join("backtrail/stage");
     let staged = std::fs::read_dir(&stage).map(|entries| entries.count()).unwrap_or(0);
-    assert_eq!(staged, 0, "{what}: the stage is not empty");
+    assert_eq!(staged, 0, "{what}: the staging directory is not empty");
     for pin in std::fs::read_dir(ws.store().join("refs/pinned")).into_iter().flatten() {
         let id = pin.unwrap().file_name();
         let checkpoint = ws.store().join("refs/checkpoints").join(&id);
-        assert!(checkpoint.exists(), "{what}: {id:?} is gone, and its pin is left");
+        assert!(checkpoint.exists(), "{what}: {id:?} is gone, but its pin is left");
     }
 }
 
-/// Runs `operation` with a fault at each of its points, after `prepare` in a fresh workspace each time.
+/// Runs `operation` with a fault at each of its points, each time in a fresh workspace after `prepare`.
 fn sweep(
     name: &str,
     make: &(dyn Fn() -> TestWorkspace + Sync),
@@ -251,7 +254,7 @@ fn sweep(
     sweep_from(1, name, make, prepare, operation);
 }
 
-/// As [`sweep`], from a point on.
+/// Like [`sweep`], but starts at the point `first`.
 fn sweep_from(
     first: usize,
     name: &str,
@@ -264,8 +267,8 @@ fn sweep_from(
     let old = ws.manifest();
     let points = DRIVER.points(&ws.base(), operation);
     let trees = [old, ws.manifest()];
-    let sorts: std::collections::BTreeSet<_> = points.iter().collect();
-    println!("{name}: {} points of {} sorts", points.len(), sorts.len());
+    let kinds: std::collections::BTreeSet<_> = points.iter().collect();
+    println!("{name}: {} points of {} kinds", points.len(), kinds.len());
     let next = AtomicUsize::new(first);
     std::thread::scope(|scope| {
         for _ in 0..2 {
@@ -285,7 +288,7 @@ fn sweep_from(
                             Fault::Kill => assert_eq!(ended, Ended::Killed, "{what}"),
                             Fault::Error(_) => assert_ne!(ended, Ended::Killed, "{what}"),
                         }
-                        check(&ws, &trees, &git_before, &what);
+                        check_after_fault(&ws, &trees, &git_before, &what);
                     }
                 }
             });
@@ -293,11 +296,11 @@ fn sweep_from(
     });
 }
 
-/// What somebody writes into a file right before the restore takes it away.
-const INTRUDER: &str = "written at the worst moment\n";
-const SECOND_INTRUDER: &str = "and again\n";
+/// Bytes that another process writes into a file right before the restore removes it.
+const LATE_WRITE: &str = "written at the worst moment\n";
+const SECOND_LATE_WRITE: &str = "and again\n";
 
-/// Stores on another file system have staging areas in the workspace.
+/// If the store is on another file system, the staging area is in the workspace.
 #[test]
 fn a_restore_that_fails_before_it_begins_leaves_no_staging_area() {
     let memory = Path::new("/dev/shm");
@@ -316,9 +319,9 @@ fn a_restore_that_fails_before_it_begins_leaves_no_staging_area() {
         names.filter(|name| name.to_string_lossy().starts_with(".backtrail-")).collect::<Vec<_>>()
     };
     let points = DRIVER.points(&prepared().base(), "restore one");
-    let (mut tried, mut ready) = (0, false);
+    let (mut tried, mut found_area) = (0, false);
     for (number, name) in points.iter().enumerate() {
-        // Up to the first write, and but for the clearing away itself.
+        // Only points before the first write. A fault while the staging area is removed does not fail the restore.
         if name == "exchange" {
             break;
         }
@@ -328,11 +331,11 @@ fn a_restore_that_fails_before_it_begins_leaves_no_staging_area() {
             assert_eq!(ws.read("file").unwrap(), b"two\n");
             tried += 1;
         }
-        // A directory that somebody puts into one stays, and stops nobody.
+        // A directory that another process puts into a staging area stays, and later commands work.
         let ws = prepared();
         DRIVER.run(&ws.base(), "restore one", number + 1, Fault::Kill);
         if let Some(area) = areas(&ws).first() {
-            ready = true;
+            found_area = true;
             let inside = ws.root().join(area).join("theirs");
             std::fs::create_dir(&inside).unwrap();
             std::fs::write(inside.join("file"), "theirs\n").unwrap();
@@ -342,23 +345,23 @@ fn a_restore_that_fails_before_it_begins_leaves_no_staging_area() {
             assert_eq!(std::fs::read(inside.join("file")).unwrap(), b"theirs\n");
         }
     }
-    assert!(tried > 5 && ready, "{tried} points: {points:?}");
+    assert!(tried > 5 && found_area, "{tried} points: {points:?}");
 }
 
 #[test]
-fn a_restore_that_ends_while_its_files_are_made_ready_has_not_begun() {
+fn a_restore_interrupted_while_staging_changes_nothing() {
     let probe = TestWorkspace::new();
-    every_sort_of_change(&probe);
+    make_every_kind_of_change(&probe);
     let points = DRIVER.points(&probe.base(), "restore one");
     let staging = ["create file", "write file", "create symlink"];
     let numbers: Vec<usize> =
         (1..=points.len()).filter(|number| staging.contains(&points[number - 1].as_str())).collect();
-    assert!(numbers.len() > 6, "files and links are made ready: {points:?}");
+    assert!(numbers.len() > 6, "files and links are staged: {points:?}");
     for number in numbers {
         for fault in [Fault::Kill, Fault::Error(ENOSPC)] {
             let what = format!("{fault:?} at point {number} ({})", points[number - 1]);
             let ws = TestWorkspace::new();
-            every_sort_of_change(&ws);
+            make_every_kind_of_change(&ws);
             let before = ws.manifest();
             assert_ne!(DRIVER.run(&ws.base(), "restore one", number, fault), Ended::Done, "{what}");
             before.assert_same(&ws.manifest(), &what);
@@ -370,70 +373,70 @@ fn a_restore_that_ends_while_its_files_are_made_ready_has_not_begun() {
     }
 }
 
-/// A workspace whose restore was killed, and that then went out of sight.
-fn half_restored_and_gone() -> TestWorkspace {
+/// Returns a workspace whose restore was killed and whose directory was then moved away. An empty directory is at its
+/// path.
+fn half_restored_and_moved_away() -> TestWorkspace {
     let probe = TestWorkspace::new();
-    every_sort_of_change(&probe);
+    make_every_kind_of_change(&probe);
     let points = DRIVER.points(&probe.base(), "restore one");
     let number = points.iter().position(|point| point.contains("exchange")).unwrap() + 2;
     let ws = TestWorkspace::new();
-    every_sort_of_change(&ws);
+    make_every_kind_of_change(&ws);
     assert_eq!(DRIVER.run(&ws.base(), "restore one", number, Fault::Kill), Ended::Killed);
     std::fs::rename(ws.root(), ws.outside().join("gone")).unwrap();
     ws.mkdir("");
     ws
 }
 
-/// The directory that was being restored is elsewhere, and what has its path by now is another project's.
+/// The directory of the restore was moved, and its path now belongs to another project.
 #[test]
-fn a_restore_is_neither_finished_nor_set_aside_in_another_directory() {
-    let ws = half_restored_and_gone();
+fn an_interrupted_restore_is_neither_finished_nor_set_aside_in_another_directory() {
+    let ws = half_restored_and_moved_away();
     ws.write("fresh", "another project\n");
     let before = ws.manifest();
     assert_eq!(ws.open().recover(Way::Forward, ws.now()).unwrap().outcome, Recovery::Nothing);
     ws.save();
-    assert_eq!(ws.open().list(&ListFilter::default()).unwrap().len(), 1, "a history of its own");
-    before.assert_same(&ws.manifest(), "a restore of the directory before it");
+    assert_eq!(ws.open().list(&ListFilter::default()).unwrap().len(), 1, "the other project has its own history");
+    before.assert_same(&ws.manifest(), "the other project, after the commands");
     std::fs::rename(ws.root(), ws.outside().join("fresh")).unwrap();
     std::fs::rename(ws.outside().join("gone"), ws.root()).unwrap();
     assert_eq!(ws.open().recover(Way::Forward, ws.now()).unwrap().outcome, Recovery::Finished);
-    assert_no_leftovers(&ws, "a restore that was finished where it began");
+    assert_no_leftovers(&ws, "a restore that was finished in its own directory");
     ws.assert_store_is_sound();
 }
 
-/// An empty directory continues the history, and a directory that adopts the store does so as well; the restore was about
-/// neither.
+/// An empty directory continues the history, and so does a directory that adopts the store. The restore was of neither.
 #[test]
-fn a_restore_is_set_aside_where_another_directory_continues_the_history() {
-    for adopts in [false, true] {
-        let ws = half_restored_and_gone();
+fn an_interrupted_restore_is_set_aside_if_another_directory_continues_the_history() {
+    for is_adopted in [false, true] {
+        let ws = half_restored_and_moved_away();
         let store = ws.store();
-        if adopts {
+        if is_adopted {
             ws.write("fresh", "another project\n");
         }
         let before = ws.manifest();
-        if adopts {
+        if is_adopted {
             ws.open().adopt(&store, ws.now()).unwrap();
             assert!(!ws.open().has_interrupted_restore().unwrap());
         } else {
             assert_eq!(ws.open().recover(Way::Forward, ws.now()).unwrap().outcome, Recovery::SetAside);
         }
-        before.assert_same(&ws.manifest(), "a restore of the directory before it");
+        before.assert_same(&ws.manifest(), "the other directory");
         assert_no_leftovers(&ws, "a restore that was set aside");
         assert_eq!(ws.open().recover(Way::Forward, ws.now()).unwrap().outcome, Recovery::Nothing);
         ws.save();
-        assert!(ws.is_in_store(b"unsaved work\n"), "what was there before is in the safety checkpoint");
+        assert!(ws.is_in_store(b"unsaved work\n"), "the safety checkpoint holds the unsaved work");
         ws.assert_store_is_sound();
     }
 }
 
 #[test]
 fn save_survives_a_kill_at_every_point() {
-    sweep("save", &TestWorkspace::new, &every_sort_of_change, "save");
+    sweep("save", &TestWorkspace::new, &make_every_kind_of_change, "save");
 }
 
 #[test]
-fn the_very_first_save_survives_a_kill_at_every_point() {
+fn the_first_save_survives_a_kill_at_every_point() {
     let prepare = |ws: &TestWorkspace| {
         ws.write("a", "1\n");
         ws.write("nested/x", "2\n");
@@ -443,7 +446,7 @@ fn the_very_first_save_survives_a_kill_at_every_point() {
     sweep("first save", &TestWorkspace::new, &prepare, "save");
 }
 
-/// So much that a part of it becomes a pack of its own while the rest is still being made.
+/// Enough data that one pack is sealed while the rest is still being written.
 #[test]
 fn a_large_first_save_survives_a_kill_at_every_point() {
     let noise = backtrail_testkit::Random::new(1).bytes(3 << 20);
@@ -457,7 +460,7 @@ fn a_large_first_save_survives_a_kill_at_every_point() {
     let ws = TestWorkspace::new();
     prepare(&ws);
     ws.save();
-    assert_eq!(ws.packs().len(), 2, "it is large enough");
+    assert_eq!(ws.packs().len(), 2, "the save is not large enough for two packs");
     sweep("large first save", &TestWorkspace::new, &prepare, "save");
 }
 
@@ -476,19 +479,19 @@ fn a_step_survives_a_kill_at_every_point() {
 
 #[test]
 fn restore_is_old_or_new_after_a_kill_at_every_point() {
-    sweep("restore", &TestWorkspace::new, &every_sort_of_change, "restore one");
+    sweep("restore", &TestWorkspace::new, &make_every_kind_of_change, "restore one");
 }
 
 #[test]
 fn restore_of_paths_is_old_or_new_after_a_kill_at_every_point() {
     let operation = "restore one edited dir-to-file file-to-dir/inside nested deleted";
-    sweep("restore of paths", &TestWorkspace::new, &every_sort_of_change, operation);
+    sweep("restore of paths", &TestWorkspace::new, &make_every_kind_of_change, operation);
 }
 
 #[test]
 fn undo_and_redo_are_old_or_new_after_a_kill_at_every_point() {
     let restored = |ws: &TestWorkspace| {
-        every_sort_of_change(ws);
+        make_every_kind_of_change(ws);
         let one = by_name(ws, "one");
         ws.open().restore(&RestoreRequest::whole(one.id), ws.now()).unwrap();
         ws.write("after the restore", "edit\n");
@@ -503,25 +506,25 @@ fn undo_and_redo_are_old_or_new_after_a_kill_at_every_point() {
 
 #[test]
 fn delete_and_prune_survive_a_kill_at_every_point() {
-    sweep("delete", &TestWorkspace::new, &every_sort_of_change, "delete one");
+    sweep("delete", &TestWorkspace::new, &make_every_kind_of_change, "delete one");
     let pinned = |ws: &TestWorkspace| {
-        every_sort_of_change(ws);
+        make_every_kind_of_change(ws);
         ws.open().pin(&by_name(ws, "one").id, ws.now()).unwrap();
     };
-    sweep("delete of a pinned one", &TestWorkspace::new, &pinned, "delete one");
+    sweep("delete of a pinned checkpoint", &TestWorkspace::new, &pinned, "delete one");
     let deleted = |ws: &TestWorkspace| {
-        every_sort_of_change(ws);
+        make_every_kind_of_change(ws);
         ws.open().delete(&[by_name(ws, "one").id], false, ws.now()).unwrap();
     };
     sweep("prune", &TestWorkspace::new, &deleted, "prune");
 }
 
-/// The log of operations is written anew where it has grown long: what a deleted checkpoint followed must be known all the
-/// while, and so must what undo takes back.
+/// A long log of operations is rewritten. The parents of deleted checkpoints and the restores that undo takes back must
+/// be known at every point.
 #[test]
 fn shortening_the_log_survives_a_kill_at_every_point() {
     let restored = |ws: &TestWorkspace| {
-        every_sort_of_change(ws);
+        make_every_kind_of_change(ws);
         ws.open().restore(&RestoreRequest::whole(by_name(ws, "one").id), ws.now()).unwrap();
         ws.write("after the restore", "edit\n");
     };
@@ -531,9 +534,9 @@ fn shortening_the_log_survives_a_kill_at_every_point() {
         let ids: Vec<_> = (0..120).map(|_| ws.save_with(&request).checkpoint.id).collect();
         ws.open().delete(&ids, false, ws.now()).unwrap();
         ws.write("after the deletion", "edit\n");
-        assert!(operations_of(ws) > 120);
+        assert!(count_operations(ws) > 120);
     };
-    // So many saves take long where each of them waits for a disk.
+    // This many saves are slow if each one waits for a disk.
     let memory = Path::new("/dev/shm");
     let make = || if memory.is_dir() { TestWorkspace::with_stores_below(memory) } else { TestWorkspace::new() };
     let ws = make();
@@ -542,8 +545,8 @@ fn shortening_the_log_survives_a_kill_at_every_point() {
     let ws = make();
     with_a_long_log(&ws);
     let points = DRIVER.points(&ws.base(), "save");
-    assert!(points.len() > without && operations_of(&ws) < 10, "the log was not shortened: {points:?}");
-    // Shortening comes last: what is in front of it is swept by others.
+    assert!(points.len() > without && count_operations(&ws) < 10, "the log was not shortened: {points:?}");
+    // Shortening comes last. Other tests sweep the points before it.
     let first = points.len() - (points.len() - without) - 2;
     sweep_from(first, "shortening the log", &make, &with_a_long_log, "save");
     let ws = make();
@@ -557,21 +560,21 @@ fn shortening_the_log_survives_a_kill_at_every_point() {
     assert_eq!(before.differences(&ws.manifest()), Vec::<String>::new());
 }
 
-/// How many lines the log of operations has.
-fn operations_of(ws: &TestWorkspace) -> usize {
+/// Returns the number of lines in the log of operations.
+fn count_operations(ws: &TestWorkspace) -> usize {
     std::fs::read_to_string(ws.store().join("backtrail/ops")).unwrap().lines().count()
 }
 
 #[test]
-fn recovery_itself_can_be_killed_at_every_point() {
+fn recovery_survives_a_kill_at_every_point() {
     for (operation, fraction) in [("recover", 3), ("recover", 2), ("abort", 2)] {
-        // Killed in the middle of a restore: how many points it has is known from a run without a fault.
+        // Kills the restore in the middle. A run without a fault gives its points.
         let probe = TestWorkspace::new();
-        every_sort_of_change(&probe);
+        make_every_kind_of_change(&probe);
         let points = DRIVER.points(&probe.base(), "restore one");
         let journal = points.iter().rposition(|name| name == "exchange").unwrap_or(points.len() - 1);
         let interrupted = |ws: &TestWorkspace| {
-            every_sort_of_change(ws);
+            make_every_kind_of_change(ws);
             let ended = DRIVER.run(&ws.base(), "restore one", journal - journal / (10 * fraction), Fault::Kill);
             assert_eq!(ended, Ended::Killed);
         };
@@ -579,13 +582,13 @@ fn recovery_itself_can_be_killed_at_every_point() {
     }
 }
 
-/// As [`sweep`], where the old tree is not what is on disk at the start.
+/// Like [`sweep`], but the old tree is not the one on disk at the start.
 fn sweep_recovery(name: &str, interrupted: &dyn Fn(&TestWorkspace), operation: &str) {
     let ws = TestWorkspace::new();
-    every_sort_of_change(&ws);
+    make_every_kind_of_change(&ws);
     let old = ws.manifest();
     ws.open().restore(&RestoreRequest::whole(by_name(&ws, "one").id), ws.now()).unwrap();
-    // Taking it back may be interrupted before it has begun: then the next command goes forward.
+    // An abort may be interrupted before it has begun. The next command then finishes the restore.
     let restored = ws.manifest();
     let ws = TestWorkspace::new();
     interrupted(&ws);
@@ -600,7 +603,7 @@ fn sweep_recovery(name: &str, interrupted: &dyn Fn(&TestWorkspace), operation: &
             interrupted(&ws);
             let git_before = git_directories(&ws);
             DRIVER.run(&ws.base(), operation, point, fault);
-            check(&ws, &trees, &git_before, &what);
+            check_after_fault(&ws, &trees, &git_before, &what);
         }
     }
 }
@@ -611,11 +614,11 @@ fn restore_with_the_store_on_another_file_system_is_old_or_new() {
     let elsewhere = given.clone().unwrap_or_else(|| "/dev/shm".into());
     let device = |path: &Path| std::fs::metadata(path).map(|metadata| metadata.dev()).ok();
     if given.is_none() && (device(&elsewhere).is_none() || device(&elsewhere) == device(&std::env::temp_dir())) {
-        println!("no second file system here: not tried");
+        println!("skipped: there is no second file system");
         return;
     }
     let make = || TestWorkspace::with_stores_below(&elsewhere);
-    sweep("restore across file systems", &make, &every_sort_of_change, "restore one");
+    sweep("restore across file systems", &make, &make_every_kind_of_change, "restore one");
 }
 
 fn by_name(ws: &TestWorkspace, name: &str) -> Checkpoint {

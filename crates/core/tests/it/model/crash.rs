@@ -1,4 +1,4 @@
-//! Operations that are killed in the middle, and processes that work beside each other.
+//! Operations that are killed in the middle, and concurrent processes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,59 +7,59 @@ use backtrail_testkit::crash::{Ended, Fault};
 use proptest::prelude::*;
 
 use super::{
-    run::{Decided, Run, failed},
+    run::{ExpectedRestore, Run, failed},
     *,
 };
 
 impl Run {
-    /// Kills a restore at a point, and lets the next command pick up the pieces.
-    pub(super) fn crash(&mut self, what: &Restoring, point: usize, next: &AfterCrash) -> Checked {
-        let Some(decided) = self.decide(what) else { return Ok(()) };
-        let is_refused = decided.request.is_some() && !decided.planned.conflicts.is_empty();
-        if is_refused || self.names_nothing(&decided) || decided.planned.tree == self.tree {
-            return self.restoring(what);
+    /// Kills a restore at a point, then runs the next command, which recovers.
+    pub(super) fn crash(&mut self, what: &RestoreOp, point: usize, next: &AfterCrash) -> Checked {
+        let Some(expected) = self.expect_restore(what) else { return Ok(()) };
+        let is_refused = expected.request.is_some() && !expected.planned.conflicts.is_empty();
+        if is_refused || self.names_unknown_path(&expected) || expected.planned.tree == self.tree {
+            return self.run_restore(what);
         }
-        let ended = DRIVER.run(&self.ws.base(), &decided.words, point, Fault::Kill);
+        let ended = DRIVER.run(&self.ws.base(), &expected.command, point, Fault::Kill);
         prop_assert_ne!(ended, Ended::Failed, "{:?} in a child", what);
         let is_under_way = self.ws.store().join("backtrail/journal").exists();
-        let is_new = self.is_on_disk(&decided.planned.tree, "").is_ok();
+        let is_new = self.check_on_disk(&expected.planned.tree, "").is_ok();
         let goes_forward = is_under_way || is_new;
         if !goes_forward {
-            self.unchanged(&format!("{what:?} killed at {point}, before it began"))?;
+            self.check_unchanged(&format!("{what:?} killed at {point}, before it began"))?;
             prop_assert_ne!(ended, Ended::Done);
         }
-        let safety = self.take_up_safety(&decided)?;
+        let safety = self.record_published_safety(&expected)?;
         prop_assert!(safety.is_some() || !goes_forward, "{what:?} began without a safety checkpoint");
-        self.next_command(next, Crashed { decided, safety, is_under_way, goes_forward })
+        self.next_command(next, Crashed { expected, safety, is_under_way, goes_forward })
     }
 
-    /// The safety checkpoint that a process published before it died.
-    fn take_up_safety(&mut self, decided: &Decided) -> Checked<Option<CheckpointId>> {
-        let news = self.news()?;
-        prop_assert!(news.len() <= 1, "{news:?} are new after a restore that died");
+    /// Records the safety checkpoint that the process published before it was killed. Returns its id.
+    fn record_published_safety(&mut self, expected: &ExpectedRestore) -> Checked<Option<CheckpointId>> {
+        let news = self.new_checkpoints()?;
+        prop_assert!(news.len() <= 1, "{news:?} are new after a restore that was killed");
         let Some(id) = news.first().copied() else { return Ok(None) };
-        self.know_safety(id, decided)?;
+        self.record_safety(id, expected)?;
         Ok(Some(id))
     }
 
-    /// Checkpoints that the model does not know yet, in their order.
-    fn news(&self) -> Checked<Vec<CheckpointId>> {
+    /// Returns the checkpoints that the model does not know yet, in order.
+    fn new_checkpoints(&self) -> Checked<Vec<CheckpointId>> {
         let is_new = |id: &CheckpointId| !self.timeline.known.iter().any(|known| known.id == *id);
         Ok(self.listed()?.into_iter().map(|found| found.id).filter(is_new).collect())
     }
 
     fn next_command(&mut self, next: &AfterCrash, crashed: Crashed) -> Checked {
-        let Crashed { decided, safety, is_under_way, goes_forward } = crashed;
+        let Crashed { expected, safety, is_under_way, goes_forward } = crashed;
         let now = self.ws.now();
         match next {
             AfterCrash::Abort => {
                 let recovered = self.workspace.recover(Way::Back, now).map_err(|error| failed("abort", error))?.outcome;
                 prop_assert_eq!(recovered != Recovery::Nothing, is_under_way, "{:?}", recovered);
-                // One that was done but for the end of its journal may be finished instead, if it says so.
+                // A restore that only had to remove its journal may be finished instead, if the outcome says so.
                 if recovered == Recovery::Finished || (goes_forward && !is_under_way) {
-                    self.done(decided, safety);
+                    self.record_done(expected, safety);
                 }
-                self.unchanged("after recover --abort")?;
+                self.check_unchanged("after recover --abort")?;
                 self.check_timeline("recover --abort")
             }
             AfterCrash::Recover => {
@@ -67,25 +67,25 @@ impl Run {
                     self.workspace.recover(Way::Forward, now).map_err(|error| failed("recover", error))?.outcome;
                 prop_assert_eq!(recovered, if is_under_way { Recovery::Finished } else { Recovery::Nothing });
                 if goes_forward {
-                    self.done(decided, safety);
+                    self.record_done(expected, safety);
                 }
-                self.unchanged("after recover")?;
+                self.check_unchanged("after recover")?;
                 self.check_timeline("recover")
             }
             AfterCrash::Save => {
                 let request = SaveRequest::default();
                 let saved = self.workspace.save(&request, now).map_err(|error| failed("save", error))?;
                 if goes_forward {
-                    self.done(decided, safety);
+                    self.record_done(expected, safety);
                 }
-                self.saved(saved.created, &saved.checkpoint, &request)
+                self.check_saved(saved.created, &saved.checkpoint, &request)
             }
             AfterCrash::Write(path) => {
                 let written = self.edit_after_crash(PATHS[*path]);
                 let recovered = self.workspace.recover(Way::Forward, now);
                 recovered.map_err(|error| failed("recover after a write", error))?;
                 if goes_forward {
-                    self.done(decided, safety);
+                    self.record_done(expected, safety);
                 }
                 self.check_after_write(PATHS[*path], written, safety)?;
                 self.check_timeline("a write and a recovery")
@@ -93,19 +93,19 @@ impl Run {
         }
     }
 
-    /// Writes where a file can be written now; gives the bytes.
+    /// Writes to a file if the path allows it. Returns the bytes.
     fn edit_after_crash(&mut self, name: &str) -> Option<Vec<u8>> {
         let path = self.ws.path(name);
         let parent_is_there = path.parent().is_some_and(|parent| parent.is_dir() && !parent.is_symlink());
         if !parent_is_there || path.is_symlink() || path.is_dir() {
             return None;
         }
-        let bytes = self.fresh();
+        let bytes = self.fresh_bytes();
         std::fs::write(path, &bytes).unwrap();
         Some(bytes)
     }
 
-    /// All is as the model says, but for the path that somebody wrote to, and what is above and below it.
+    /// Compares the disk with the model, except for the written path and the paths above and below it.
     fn check_after_write(&mut self, name: &str, written: Option<Vec<u8>>, safety: Option<CheckpointId>) -> Checked {
         let disk = self.ws.manifest();
         let is_related = |path: &[u8]| is_within(path, name.as_bytes()) || is_within(name.as_bytes(), path);
@@ -124,65 +124,68 @@ impl Run {
         }
         if let Some(bytes) = &written {
             let is_stored = self.ws.blobs_in_store().contains(bytes);
-            prop_assert!(disk.holds(bytes) || is_stored, "what was written to {name} after the crash is lost");
+            prop_assert!(disk.holds(bytes) || is_stored, "the bytes written to {name} after the crash are lost");
         }
-        for id in self.news()? {
-            // What came out of the workspace is in a checkpoint of its own, behind the safety checkpoint.
-            let found = self.workspace.get(&id).map_err(|error| failed("what was kept", error))?;
-            prop_assert_eq!(found.parent, safety, "what kept bytes follow");
+        for id in self.new_checkpoints()? {
+            // The bytes that the restore replaced are in a checkpoint of their own, after the safety checkpoint.
+            let found = self.workspace.get(&id).map_err(|error| failed("a checkpoint of kept bytes", error))?;
+            prop_assert_eq!(found.parent, safety, "the parent of a checkpoint of kept bytes");
             let bytes = written.clone().unwrap_or_default();
             let tree = Tree::from([(name.as_bytes().to_vec(), backtrail_testkit::Found::File(0, bytes))]);
-            let known = self.know(&found, tree, None, BTreeMap::new());
+            let known = self.record_checkpoint(&found, tree, None, BTreeMap::new());
             (known.is_opaque, known.parent) = (true, found.parent);
         }
-        self.look_again();
+        self.reread_disk();
         Ok(())
     }
 
-    /// Kills something else than a restore.
-    pub(super) fn crash_other(&mut self, what: &Other, point: usize) -> Checked {
+    /// Kills an operation other than a restore.
+    pub(super) fn crash_other(&mut self, what: &OtherOp, point: usize) -> Checked {
         let target = |back: usize| self.timeline.nth_back(back).map(|known| known.id);
-        let (words, mut may_go) = match what {
-            Other::Save => ("save".to_owned(), BTreeSet::new()),
-            Other::Prune => ("prune".to_owned(), self.timeline.surplus()),
-            Other::Delete(back) => match target(*back) {
+        let (command, mut may_go) = match what {
+            OtherOp::Save => ("save".to_owned(), BTreeSet::new()),
+            OtherOp::Prune => ("prune".to_owned(), self.timeline.surplus()),
+            OtherOp::Delete(back) => match target(*back) {
                 Some(id) => (format!("delete {id}"), BTreeSet::from([id])),
                 None => return Ok(()),
             },
-            Other::Pin(back) => match target(*back) {
+            OtherOp::Pin(back) => match target(*back) {
                 Some(id) => (format!("pin {id}"), BTreeSet::new()),
                 None => return Ok(()),
             },
         };
-        let ended = DRIVER.run(&self.ws.base(), &words, point, Fault::Kill);
+        let ended = DRIVER.run(&self.ws.base(), &command, point, Fault::Kill);
         prop_assert_ne!(ended, Ended::Failed, "{:?} in a child", what);
-        self.unchanged(&format!("{what:?} killed at {point}"))?;
-        let news = self.news()?;
-        prop_assert!(news.len() <= usize::from(matches!(what, Other::Save)), "{what:?}: {news:?} are new");
+        self.check_unchanged(&format!("{what:?} killed at {point}"))?;
+        let news = self.new_checkpoints()?;
+        prop_assert!(news.len() <= usize::from(matches!(what, OtherOp::Save)), "{what:?}: {news:?} are new");
         for id in news {
             let found = self.workspace.get(&id).map_err(|error| failed("what was saved", error))?;
-            self.know(&found, captured(&self.tree), None, BTreeMap::new());
+            self.record_checkpoint(&found, captured(&self.tree), None, BTreeMap::new());
             self.timeline.at = Some(id);
             may_go.extend(self.timeline.surplus());
         }
         let listed = self.listed()?;
-        let gone: BTreeSet<_> = self.timeline.living().map(|known| known.id).collect();
+        let gone: BTreeSet<_> = self.timeline.existing().map(|known| known.id).collect();
         let gone: BTreeSet<_> = gone.into_iter().filter(|id| !listed.iter().any(|found| found.id == *id)).collect();
-        prop_assert!(gone.is_subset(&may_go), "{what:?} killed at {point}: {gone:?} are gone, not of {may_go:?}");
-        prop_assert!(ended != Ended::Done || gone == may_go, "{what:?} was done, and {may_go:?} should be gone");
+        prop_assert!(
+            gone.is_subset(&may_go),
+            "{what:?} killed at {point}: {gone:?} are gone, but only {may_go:?} may be"
+        );
+        prop_assert!(ended != Ended::Done || gone == may_go, "{what:?} was done, but not all of {may_go:?} are gone");
         self.timeline.forget(&gone);
-        if let Other::Pin(back) = what
+        if let OtherOp::Pin(back) = what
             && let Some(id) = self.timeline.nth_back(*back).map(|known| known.id)
         {
             let is_pinned = listed.iter().any(|found| found.id == id && found.pinned);
-            prop_assert!(is_pinned || ended != Ended::Done, "it was pinned");
+            prop_assert!(is_pinned || ended != Ended::Done, "the pin is missing");
             self.timeline.get_mut(id).is_pinned |= is_pinned;
         }
         self.check_timeline(&format!("{what:?} killed at {point}"))
     }
 
-    /// Two handles and a process save at once; the process may be killed in between.
-    pub(super) fn together(&mut self, point: usize) -> Checked {
+    /// Two handles and a child process save at the same time. The child may be killed in between.
+    pub(super) fn save_concurrently(&mut self, point: usize) -> Checked {
         const BY_CHILD: usize = 3;
         let base = self.ws.base();
         let (here, there) = (&self.workspace, &self.other);
@@ -195,34 +198,34 @@ impl Run {
             (child.join().unwrap(), [first, second.join().unwrap()])
         });
         prop_assert_ne!(ended, Ended::Failed, "saves in a child");
-        self.unchanged("saves beside each other")?;
-        let mut ours = BTreeSet::new();
+        self.check_unchanged("concurrent saves")?;
+        let mut own = BTreeSet::new();
         for saved in saved {
-            let saved = saved.map_err(|error| failed("a save beside others", error))?;
+            let saved = saved.map_err(|error| failed("a concurrent save", error))?;
             prop_assert!(saved.created);
-            ours.insert(saved.checkpoint.id);
+            own.insert(saved.checkpoint.id);
         }
-        let news = self.news()?;
-        prop_assert!(ours.iter().all(|id| news.contains(id)), "a checkpoint that was reported is lost");
-        let by_child = news.len() - ours.len();
+        let news = self.new_checkpoints()?;
+        prop_assert!(own.iter().all(|id| news.contains(id)), "a checkpoint that was reported is lost");
+        let by_child = news.len() - own.len();
         prop_assert!(by_child <= BY_CHILD && (ended != Ended::Done || by_child == BY_CHILD), "{by_child} by the child");
         let tree = captured(&self.tree);
         for id in news {
             let found = self.workspace.get(&id).map_err(|error| failed("what was saved", error))?;
             prop_assert_eq!(found.kind, Kind::Manual);
-            prop_assert_eq!(found.parent, self.timeline.standing_id(), "each follows the one before");
-            self.know(&found, tree.clone(), None, BTreeMap::new());
+            prop_assert_eq!(found.parent, self.timeline.standing_id(), "the parent is the previous checkpoint");
+            self.record_checkpoint(&found, tree.clone(), None, BTreeMap::new());
             self.timeline.at = Some(id);
-            // The policy runs after each; what it takes after the last is taken once that is over.
+            // The policy runs after each save. The save below updates the model for all of them.
         }
         let saved = self.workspace.save(&request, self.ws.now()).map_err(|error| failed("the save after", error))?;
-        self.saved(saved.created, &saved.checkpoint, &request)
+        self.check_saved(saved.created, &saved.checkpoint, &request)
     }
 }
 
 /// A restore that was killed.
 struct Crashed {
-    decided: Decided,
+    expected: ExpectedRestore,
     safety: Option<CheckpointId>,
     is_under_way: bool,
     goes_forward: bool,

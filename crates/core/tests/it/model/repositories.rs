@@ -1,4 +1,4 @@
-//! Repositories inside the workspace: their git directories, which nothing may touch.
+//! Repositories inside the workspace: no operation may touch their git directories.
 
 use std::{
     collections::BTreeMap,
@@ -11,16 +11,16 @@ use backtrail_testkit::{Found, Manifest, TestWorkspace, git, git_directory_bytes
 /// The git directories by their paths, byte for byte.
 pub(super) type Repositories = BTreeMap<Vec<u8>, Manifest>;
 
-/// Those that are on disk.
+/// Reads the git directories on disk.
 pub(super) fn read(ws: &TestWorkspace) -> Repositories {
     let manifest = ws.manifest();
     let directories = manifest.0.iter().filter(|(_, found)| matches!(found, Found::Directory(_)));
     let paths = directories.map(|(path, _)| [path, &b"/.git"[..]].concat());
-    let there = paths.filter(|path| ws.exists(path));
-    there.map(|path| (path.clone(), git_directory_bytes(&ws.path(&path)))).collect()
+    let existing = paths.filter(|path| ws.exists(path));
+    existing.map(|path| (path.clone(), git_directory_bytes(&ws.path(&path)))).collect()
 }
 
-/// Makes a directory a repository, if it is none.
+/// Makes a directory a repository, unless it is one already.
 pub(super) fn make(ws: &TestWorkspace, name: &str) {
     let directory = ws.path(format!("{name}/.git"));
     if !directory.exists() {
@@ -28,7 +28,7 @@ pub(super) fn make(ws: &TestWorkspace, name: &str) {
     }
 }
 
-/// A repository as git makes it, made once.
+/// Returns a git directory that git itself created. Creates it once for all tests.
 fn template() -> &'static Path {
     static MADE: OnceLock<(tempfile::TempDir, PathBuf)> = OnceLock::new();
     let (_, path) = MADE.get_or_init(|| {

@@ -1,4 +1,4 @@
-//! What a save captures and what a restore makes of a tree, over maps of paths.
+//! The expected results of saves and restores, computed on maps of paths.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,31 +7,31 @@ use backtrail_testkit::Found;
 use proptest::prelude::TestCaseError;
 
 pub(super) type Tree = BTreeMap<Vec<u8>, Found>;
-/// Some paths with all below them, or everything.
+/// Some paths with everything below them, or `None` for the whole tree.
 pub(super) type Paths = Option<Vec<Vec<u8>>>;
 pub(super) type Checked<T = ()> = Result<T, TestCaseError>;
 
-/// What a restore makes of a tree.
+/// The expected result of a restore.
 #[derive(Debug, Clone)]
 pub(super) struct Planned {
     pub(super) tree: Tree,
     pub(super) scope: Paths,
-    /// What of the scope was asked for, where directories above it had to be made.
+    /// The requested part of the scope, if directories above it had to be created.
     pub(super) named: Paths,
     pub(super) conflicts: BTreeSet<Vec<u8>>,
 }
 
-/// The agent's own files: captured although a rule leaves them out.
+/// The agent's own files, which are captured even if a rule ignores them.
 pub(super) const STATE: [&str; 2] = ["features.ign", "d/progress.ign"];
 
-/// Left out: what the rules name, the agent's own files aside, and the git directory of a repository inside.
+/// Returns whether a path is skipped: a path that the rules ignore, except the agent's own files, or a git directory.
 pub(super) fn is_ignored(path: &[u8]) -> bool {
     let is_state = STATE.iter().any(|name| name.as_bytes() == path);
     (path.ends_with(b".ign") && !is_state) || path == b".git" || path.ends_with(b"/.git")
 }
 
 pub(super) fn state_scope() -> Paths {
-    normal(STATE.iter().map(|name| name.as_bytes().to_vec()).collect())
+    normalize(STATE.iter().map(|name| name.as_bytes().to_vec()).collect())
 }
 
 pub(super) fn bytes_of(found: &Found) -> Option<Vec<u8>> {
@@ -45,8 +45,8 @@ pub(super) fn is_within(path: &[u8], above: &[u8]) -> bool {
     path.strip_prefix(above).is_some_and(|rest| rest.is_empty() || rest[0] == b'/')
 }
 
-/// The directories above a path, the topmost first.
-pub(super) fn above(path: &[u8]) -> impl Iterator<Item = &[u8]> {
+/// Returns the directories above a path, topmost first.
+pub(super) fn ancestors(path: &[u8]) -> impl Iterator<Item = &[u8]> {
     path.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(slash, _)| &path[..slash])
 }
 
@@ -54,8 +54,8 @@ pub(super) fn contains(scope: &Paths, path: &[u8]) -> bool {
     scope.as_ref().is_none_or(|paths| paths.iter().any(|above| is_within(path, above)))
 }
 
-/// In order, without those below another.
-pub(super) fn normal(mut paths: Vec<Vec<u8>>) -> Paths {
+/// Sorts the paths and removes each one that is below another.
+pub(super) fn normalize(mut paths: Vec<Vec<u8>>) -> Paths {
     paths.sort();
     paths.dedup();
     let all = paths.clone();
@@ -74,13 +74,13 @@ pub(super) fn is_directory(found: Option<&Found>) -> bool {
     matches!(found, Some(Found::Directory(_)))
 }
 
-/// Is something ignored below it?
+/// Returns whether something below the path is ignored.
 pub(super) fn holds_ignored(tree: &Tree, path: &[u8]) -> bool {
     tree.keys().any(|other| other != path && is_within(other, path) && is_ignored(other))
 }
 
-/// A directory that has something in it, but nothing that is captured, is not captured itself.
-pub(super) fn is_hollow(tree: &Tree, path: &[u8]) -> bool {
+/// Returns whether a directory has entries but none that is captured. Such a directory is not captured itself.
+pub(super) fn has_only_ignored_entries(tree: &Tree, path: &[u8]) -> bool {
     let below = || tree.iter().filter(|(other, _)| *other != path && is_within(other, path));
     let is_captured = |(other, found): (&Vec<u8>, &Found)| match found {
         Found::Directory(_) => !below().any(|(deeper, _)| deeper != other && is_within(deeper, other)),
@@ -89,41 +89,42 @@ pub(super) fn is_hollow(tree: &Tree, path: &[u8]) -> bool {
     is_directory(tree.get(path)) && below().next().is_some() && !below().any(is_captured)
 }
 
-/// What a checkpoint of this tree holds.
+/// Returns the tree that a checkpoint of this tree holds.
 pub(super) fn captured(tree: &Tree) -> Tree {
-    let held = tree.iter().filter(|(path, _)| !is_ignored(path) && !is_hollow(tree, path));
+    let held = tree.iter().filter(|(path, _)| !is_ignored(path) && !has_only_ignored_entries(tree, path));
     held.map(|(path, found)| (path.clone(), found.clone())).collect()
 }
 
-/// Does it hold this path, or something below it?
+/// Returns whether the scope holds this path or something below it.
 fn touches(scope: &Paths, path: &[u8]) -> bool {
     contains(scope, path) || scope.as_ref().is_none_or(|paths| paths.iter().any(|below| is_within(below, path)))
 }
 
-/// What a restore makes of what is there.
+/// Returns the expected result of a restore.
 pub(super) fn plan(present: &Tree, wanted: &Tree, scope: &Paths) -> Planned {
     plan_within(present, wanted, scope, &None)
 }
 
-/// What taking something back makes of what is there: of the directories that it made above what was named, nothing else
-/// is touched.
+/// Returns the expected result of an undo or redo. It touches nothing else in the directories that the restore created
+/// above the requested paths.
 pub(super) fn plan_within(present: &Tree, wanted: &Tree, scope: &Paths, named: &Paths) -> Planned {
     let is_leaf = |path: &[u8]| match wanted.get(path) {
         Some(found) => !is_directory(Some(found)),
         None => present.contains_key(path) && !is_directory(present.get(path)),
     };
-    let is_beside = |path: &[u8]| if is_leaf(path) { !contains(named, path) } else { !touches(named, path) };
-    let concerned = |path: &[u8]| contains(scope, path) && !is_beside(path) && !above(path).any(&is_beside);
-    let holds_others = |path: &[u8]| present.keys().any(|other| is_within(other, path) && !concerned(other));
+    let is_not_requested = |path: &[u8]| if is_leaf(path) { !contains(named, path) } else { !touches(named, path) };
+    let is_in_scope =
+        |path: &[u8]| contains(scope, path) && !is_not_requested(path) && !ancestors(path).any(&is_not_requested);
+    let holds_others = |path: &[u8]| present.keys().any(|other| is_within(other, path) && !is_in_scope(other));
     let conflicts: BTreeSet<Vec<u8>> = wanted
         .iter()
-        .filter(|(path, found)| concerned(path) && !is_directory(Some(found)))
+        .filter(|(path, found)| is_in_scope(path) && !is_directory(Some(found)))
         .filter(|(path, _)| is_directory(present.get(*path)) && holds_ignored(present, path))
         .map(|(path, _)| path.clone())
         .collect();
     let is_blocked = |path: &[u8]| conflicts.iter().any(|above| is_within(path, above));
     let mut tree = present.clone();
-    for path in present.keys().filter(|path| concerned(path) && !is_ignored(path) && !is_blocked(path)) {
+    for path in present.keys().filter(|path| is_in_scope(path) && !is_ignored(path) && !is_blocked(path)) {
         let stays = is_directory(present.get(path))
             && (is_directory(wanted.get(path)) || holds_ignored(present, path) || holds_others(path));
         if !stays {
@@ -131,10 +132,10 @@ pub(super) fn plan_within(present: &Tree, wanted: &Tree, scope: &Paths, named: &
         }
     }
     let mut widened = Vec::new();
-    for (path, found) in wanted.iter().filter(|(path, _)| concerned(path) && !is_blocked(path)) {
-        for parent in above(path).filter(|parent| !concerned(parent)) {
+    for (path, found) in wanted.iter().filter(|(path, _)| is_in_scope(path) && !is_blocked(path)) {
+        for parent in ancestors(path).filter(|parent| !is_in_scope(parent)) {
             if !is_directory(tree.get(parent)) {
-                // What must be made above the scope is taken back with it.
+                // A directory that is created above the scope is removed again by an undo.
                 tree.insert(parent.to_vec(), wanted[parent].clone());
                 widened.push(parent.to_vec());
             }
@@ -147,7 +148,7 @@ pub(super) fn plan_within(present: &Tree, wanted: &Tree, scope: &Paths, named: &
         is_leaf && is_directory(tree.get(*path))
     };
     let replaced: Vec<Vec<u8>> = present.keys().filter(is_replaced).cloned().collect();
-    let named = was_named.and_then(|paths| normal(paths.into_iter().chain(replaced).collect()));
-    let scope = scope.clone().and_then(|paths| normal(paths.into_iter().chain(widened).collect()));
+    let named = was_named.and_then(|paths| normalize(paths.into_iter().chain(replaced).collect()));
+    let scope = scope.clone().and_then(|paths| normalize(paths.into_iter().chain(widened).collect()));
     Planned { tree, scope, named, conflicts }
 }

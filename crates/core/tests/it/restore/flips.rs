@@ -1,4 +1,4 @@
-//! A directory and a link to the outside change places all the time, while restores run.
+//! Restores while another thread keeps exchanging a directory with a link to the outside.
 
 use std::{
     os::unix::fs::MetadataExt,
@@ -16,7 +16,7 @@ use rustix::fs::{CWD, RenameFlags, renameat_with};
 
 const FILES: usize = 12;
 
-/// Everything below a directory, with the times at which it was changed.
+/// Returns everything below a directory, with the change times.
 fn state(directory: &Path) -> (Manifest, Vec<(Vec<u8>, i64, i64)>) {
     let manifest = Manifest::of(directory);
     let mut times = Vec::new();
@@ -28,7 +28,7 @@ fn state(directory: &Path) -> (Manifest, Vec<(Vec<u8>, i64, i64)>) {
     (manifest, times)
 }
 
-/// The tree that a restore is going to change, with a link beside it that leads out.
+/// Creates the tree that a restore is going to change, and a link beside it that leads outside.
 fn set_up(ws: &TestWorkspace, round: usize) {
     for name in ["d", "link"] {
         ws.exists(name).then(|| ws.remove(name));
@@ -42,16 +42,16 @@ fn set_up(ws: &TestWorkspace, round: usize) {
     ws.symlink(ws.outside().to_str().unwrap(), "link");
 }
 
-/// Says that it is over, also where a test fails: the other thread must not go on for ever.
-struct Over<'a>(&'a AtomicBool);
+/// Stops the other thread when it is dropped, also if the test fails.
+struct StopOnDrop<'a>(&'a AtomicBool);
 
-impl Drop for Over<'_> {
+impl Drop for StopOnDrop<'_> {
     fn drop(&mut self) {
         self.0.store(true, Ordering::SeqCst);
     }
 }
 
-/// Waits without giving the processor away: sleeping takes longer than a restore.
+/// Waits without releasing the processor, because a sleep takes longer than a restore.
 fn spin(time: Duration) {
     let start = Instant::now();
     while start.elapsed() < time {
@@ -60,7 +60,7 @@ fn spin(time: Duration) {
 }
 
 #[test]
-fn a_directory_that_changes_places_with_a_link_is_never_written_through() {
+fn a_restore_never_writes_through_a_link_that_keeps_replacing_a_directory() {
     let wanted = if backtrail_testkit::is_long() { 100_000 } else { 3_000 };
     let ws = TestWorkspace::in_memory();
     for number in 0..FILES {
@@ -95,7 +95,7 @@ fn a_directory_that_changes_places_with_a_link_is_never_written_through() {
                 }
             }
         });
-        let _over = Over(&is_over);
+        let _stop = StopOnDrop(&is_over);
         while flips.load(Ordering::SeqCst) < wanted {
             rounds += 1;
             {
@@ -103,7 +103,7 @@ fn a_directory_that_changes_places_with_a_link_is_never_written_through() {
                 set_up(&ws, rounds);
             }
             is_restoring.store(true, Ordering::SeqCst);
-            // Any answer will do, as long as nothing outside is touched and nothing is lost.
+            // Any result is allowed, as long as nothing outside is touched and nothing is lost.
             let done = ws.open().restore(&RestoreRequest::whole(one.id), ws.now());
             is_restoring.store(false, Ordering::SeqCst);
             restored += usize::from(done.is_ok());
@@ -119,11 +119,11 @@ fn a_directory_that_changes_places_with_a_link_is_never_written_through() {
         }
     });
     ws.assert_store_is_sound();
-    println!("{} flips in {rounds} restores, {restored} of them done", flips.load(Ordering::SeqCst));
-    assert!(restored > 0, "no restore came through");
+    println!("{} flips in {rounds} restores, {restored} of them succeeded", flips.load(Ordering::SeqCst));
+    assert!(restored > 0, "no restore succeeded");
 }
 
-/// What was in no checkpoint before a restore is in the workspace or in the store.
+/// Checks that the bytes that were in no checkpoint before the restore are in the workspace or in the store.
 fn assert_kept(ws: &TestWorkspace, round: usize) {
     let disk = ws.manifest();
     let unsaved = [format!("unsaved {round}\n"), format!("unsaved {round} below\n")];

@@ -1,11 +1,11 @@
-//! What a checkpoint left out is not touched, and what it holds comes back.
+//! Paths that a checkpoint skipped are not touched, and paths that it holds are restored.
 
 use backtrail_testkit::{Found, TestWorkspace};
 
 use super::*;
 
 #[test]
-fn what_was_not_captured_is_not_touched() {
+fn paths_that_were_not_captured_are_not_touched() {
     let ws = TestWorkspace::new();
     ws.write("backtrail.toml", "[scan]\nmax_file_bytes = 100\n");
     ws.write(".gitignore", "*.log\nbuild/\n");
@@ -34,7 +34,7 @@ fn what_was_not_captured_is_not_touched() {
 }
 
 #[test]
-fn a_rule_that_came_after_the_checkpoint_protects_what_it_names() {
+fn a_rule_that_is_newer_than_the_checkpoint_protects_the_paths_that_it_ignores() {
     let ws = TestWorkspace::new();
     ws.write("a", "1\n");
     let one = ws.save();
@@ -46,7 +46,7 @@ fn a_rule_that_came_after_the_checkpoint_protects_what_it_names() {
 }
 
 #[test]
-fn what_a_checkpoint_holds_comes_back_though_it_is_ignored_by_now() {
+fn a_captured_file_is_restored_although_it_is_ignored_now() {
     let ws = TestWorkspace::new();
     ws.write("config", "one\n");
     let one = ws.save();
@@ -55,7 +55,7 @@ fn what_a_checkpoint_holds_comes_back_though_it_is_ignored_by_now() {
     let new = ws.manifest();
     restore(&ws, &one);
     assert_eq!(ws.read("config").unwrap(), b"one\n");
-    assert!(ws.is_in_store(b"two, ignored by now\n"), "the safety checkpoint covers it");
+    assert!(ws.is_in_store(b"two, ignored by now\n"), "the safety checkpoint has it");
     undo(&ws);
     new.assert_same(&ws.manifest(), "undone");
     ws.remove("config");
@@ -63,11 +63,11 @@ fn what_a_checkpoint_holds_comes_back_though_it_is_ignored_by_now() {
     restore(&ws, &one);
     assert_eq!(ws.read("config").unwrap(), b"one\n");
     undo(&ws);
-    new.assert_same(&ws.manifest(), "what the restore made is gone again");
+    new.assert_same(&ws.manifest(), "the restored file is removed again");
 }
 
 #[test]
-fn what_a_checkpoint_left_out_stays_when_the_rule_is_gone() {
+fn paths_that_a_checkpoint_skipped_stay_when_the_rule_is_gone() {
     let ws = TestWorkspace::new();
     ws.write(".gitignore", "data/\n*.log\n");
     ws.write("a", "1\n");
@@ -85,7 +85,7 @@ fn what_a_checkpoint_left_out_stays_when_the_rule_is_gone() {
 }
 
 #[test]
-fn a_deleted_env_file_comes_back() {
+fn a_deleted_env_file_is_restored() {
     let ws = TestWorkspace::new();
     ws.write(".gitignore", ".env\n");
     ws.write_mode(".env", "SECRET=1\n", 0o600);
@@ -102,9 +102,9 @@ fn mode_of(ws: &TestWorkspace, name: &str) -> u32 {
     std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(ws.path(name)).unwrap().permissions()) & 0o7777
 }
 
-/// The undo of a restore that had left a file alone must leave it, too.
+/// The undo of a restore that skipped a file must skip it, too.
 #[test]
-fn what_a_restore_left_alone_stays_when_it_is_taken_back() {
+fn a_file_that_a_restore_skipped_is_not_touched_by_undo() {
     let ws = TestWorkspace::new();
     ws.write("f", "small");
     let one = ws.save();
@@ -120,9 +120,9 @@ fn what_a_restore_left_alone_stays_when_it_is_taken_back() {
     before.assert_same(&ws.manifest(), "undo");
 }
 
-/// What a restore brings may be larger than the limit by now.
+/// A restored file may be larger than a limit that was lowered after the checkpoint.
 #[test]
-fn what_is_larger_than_the_limit_by_now_can_be_taken_back() {
+fn a_restored_file_over_the_current_limit_can_be_undone() {
     let ws = TestWorkspace::new();
     ws.write("big", [7; 500]);
     let one = ws.save();
@@ -130,10 +130,10 @@ fn what_is_larger_than_the_limit_by_now_can_be_taken_back() {
     ws.write("backtrail.toml", "[scan]\nmax_file_bytes = 100\n");
     ws.save();
     let before = ws.manifest();
-    ws.open().restore(&of_paths(&ws, &one, &["big"]), ws.now()).unwrap();
+    ws.open().restore(&request_for_paths(&ws, &one, &["big"]), ws.now()).unwrap();
     assert_eq!(ws.read("big").unwrap(), [7; 500]);
-    // A second one finds that everything is there.
-    let again = ws.open().restore(&of_paths(&ws, &one, &["big"]), ws.now()).unwrap();
+    // A second restore has nothing to do.
+    let again = ws.open().restore(&request_for_paths(&ws, &one, &["big"]), ws.now()).unwrap();
     assert_eq!((again.changes.len(), again.conflicts.len()), (0, 0));
     ws.open().undo(ws.now()).unwrap().unwrap();
     before.assert_same(&ws.manifest(), "undo");
@@ -141,9 +141,9 @@ fn what_is_larger_than_the_limit_by_now_can_be_taken_back() {
     assert_eq!(ws.read("big").unwrap(), [7; 500]);
 }
 
-/// A directory in which only ignored files are left is still the one that was closed to others.
+/// A private directory that now contains only ignored files is still the captured directory: its permissions come back.
 #[test]
-fn a_directory_of_ignored_files_gets_its_bits_back() {
+fn permissions_of_a_directory_with_ignored_files_are_restored() {
     let ws = TestWorkspace::new();
     ws.write(".gitignore", "*.o\n");
     ws.write("a/secret", "s");

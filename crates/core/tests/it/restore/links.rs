@@ -1,4 +1,4 @@
-//! Links that somebody puts in the way are never written through.
+//! Links in the way of a restore are never written through.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -36,7 +36,7 @@ fn a_link_to_the_outside_is_never_written_through() {
 }
 
 #[test]
-fn a_parent_that_was_swapped_for_a_link_since_the_plan_is_refused() {
+fn a_parent_that_became_a_link_after_the_plan_is_refused() {
     let ws = TestWorkspace::new();
     ws.write("d/file", "1\n");
     let one = ws.save();
@@ -54,7 +54,7 @@ fn a_parent_that_was_swapped_for_a_link_since_the_plan_is_refused() {
 }
 
 #[test]
-fn a_parent_that_is_swapped_for_a_link_all_the_time_is_never_written_through() {
+fn a_parent_that_keeps_becoming_a_link_is_never_written_through() {
     let ws = TestWorkspace::new();
     for number in 0..40 {
         ws.write(format!("d/{number}"), format!("old {number}\n"));
@@ -80,7 +80,7 @@ fn a_parent_that_is_swapped_for_a_link_all_the_time_is_never_written_through() {
                     drop(std::os::unix::fs::symlink(&target, root.join("d")));
                     std::thread::yield_now();
                     drop(std::fs::remove_file(root.join("d")));
-                    // Where the restore has made a directory by now, that one stays.
+                    // If the restore has created a directory by now, that one stays.
                     if std::fs::rename(root.join("aside"), root.join("d")).is_err() {
                         drop(std::fs::rename(root.join("aside"), root.join(format!("aside-{round}"))));
                     }
@@ -88,7 +88,7 @@ fn a_parent_that_is_swapped_for_a_link_all_the_time_is_never_written_through() {
             }
         });
         for _ in 0..10 {
-            // Any answer will do, as long as nothing outside is touched.
+            // Any result is allowed, as long as nothing outside is touched.
             drop(ws.open().restore(&RestoreRequest::whole(one.id), ws.now()));
             drop(ws.open().restore(&RestoreRequest::whole(two.id), ws.now()));
         }

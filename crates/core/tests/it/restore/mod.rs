@@ -1,4 +1,4 @@
-//! What a restore does to real trees, and what it leaves alone: the hard cases that can be tried here, one by one.
+//! Restores of real trees: the paths that a restore changes, and the paths that it must not touch.
 
 mod flips;
 mod left_out;
@@ -22,14 +22,14 @@ fn restore(ws: &TestWorkspace, to: &Checkpoint) -> RestoreOutcome {
     ws.open().restore(&RestoreRequest::whole(to.id), ws.now()).unwrap()
 }
 
-fn of_paths(ws: &TestWorkspace, to: &Checkpoint, paths: &[&str]) -> RestoreRequest {
+fn request_for_paths(ws: &TestWorkspace, to: &Checkpoint, paths: &[&str]) -> RestoreRequest {
     let scope = Scope::of_paths(paths.iter().map(|path| ws.workspace_path(path)).collect());
     RestoreRequest { scope, ..RestoreRequest::whole(to.id) }
 }
 
 #[track_caller]
 fn restore_paths(ws: &TestWorkspace, to: &Checkpoint, paths: &[&str]) -> RestoreOutcome {
-    ws.open().restore(&of_paths(ws, to, paths), ws.now()).unwrap()
+    ws.open().restore(&request_for_paths(ws, to, paths), ws.now()).unwrap()
 }
 
 #[track_caller]
@@ -42,7 +42,7 @@ fn redo(ws: &TestWorkspace) -> RestoreOutcome {
     ws.open().redo(ws.now()).unwrap().unwrap()
 }
 
-fn fifo(ws: &TestWorkspace, name: &str) {
+fn make_fifo(ws: &TestWorkspace, name: &str) {
     assert!(Command::new("mkfifo").arg(ws.path(name)).status().unwrap().success());
 }
 
@@ -50,7 +50,7 @@ fn changes(outcome: &RestoreOutcome) -> Vec<(String, ChangeStatus)> {
     outcome.changes.iter().map(|change| (change.path.to_text().into_owned(), change.status)).collect()
 }
 
-/// What tells whether somebody touched a path: its inode, its times and its bits.
+/// The inode, the times and the mode of a path. It differs if the path was touched.
 type Stamp = (u64, i64, i64, i64, i64, u32);
 
 fn stamp(ws: &TestWorkspace, name: &str) -> Stamp {
@@ -63,9 +63,10 @@ fn stamps(ws: &TestWorkspace, except: &[&str]) -> Vec<(String, Stamp)> {
     paths.filter(|path| !except.contains(&path.as_str())).map(|path| (path.clone(), stamp(ws, &path))).collect()
 }
 
-/// Saves `before`, makes `after` of it, and goes there and back: each way the tree must be exact.
+/// Saves the tree of `before`, changes it with `after`, and moves between the two by restore, undo and redo. The tree
+/// must be exact each time.
 #[track_caller]
-fn there_and_back(before: impl Fn(&TestWorkspace), after: impl Fn(&TestWorkspace)) {
+fn assert_round_trip(before: impl Fn(&TestWorkspace), after: impl Fn(&TestWorkspace)) {
     let ws = TestWorkspace::new();
     ws.write("beside", "untouched\n");
     before(&ws);

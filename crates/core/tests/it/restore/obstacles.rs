@@ -1,4 +1,4 @@
-//! What stands in the way, and what a failed restore leaves: nothing changed.
+//! Obstacles in the way of a restore. A restore that fails changes nothing.
 
 use std::process::Command;
 
@@ -15,9 +15,9 @@ fn a_special_file_in_the_way_is_a_conflict() {
     ws.write("other", "1\n");
     let one = ws.save();
     ws.remove("pipe");
-    fifo(&ws, "pipe");
+    make_fifo(&ws, "pipe");
     ws.remove("d");
-    fifo(&ws, "d");
+    make_fifo(&ws, "d");
     ws.write("other", "2\n");
     let before = ws.manifest();
     let request = RestoreRequest::whole(one.id);
@@ -25,7 +25,7 @@ fn a_special_file_in_the_way_is_a_conflict() {
     let checkpoints = ws.open().list(&ListFilter::default()).unwrap().len();
     assert_eq!(ws.open().restore(&request, ws.now()).unwrap_err().code(), ErrorCode::Conflict);
     before.assert_same(&ws.manifest(), "a refused restore");
-    assert_eq!(ws.open().list(&ListFilter::default()).unwrap().len(), checkpoints, "and nothing is written");
+    assert_eq!(ws.open().list(&ListFilter::default()).unwrap().len(), checkpoints, "no checkpoint was taken");
     let outcome = ws.open().restore(&RestoreRequest { skip_conflicts: true, ..request }, ws.now()).unwrap();
     let conflicts: Vec<_> = outcome.conflicts.iter().map(|conflict| conflict.path.to_text().into_owned()).collect();
     assert_eq!(conflicts, ["d", "pipe"]);
@@ -36,17 +36,17 @@ fn a_special_file_in_the_way_is_a_conflict() {
     before.assert_same(&ws.manifest(), "undone");
 }
 
-/// What was not done was called added.
+/// Regression: a path that was not restored was reported as added.
 #[test]
-fn what_lies_below_something_in_the_way_is_no_change() {
+fn a_path_below_an_obstacle_is_not_reported_as_changed() {
     let ws = TestWorkspace::new();
     ws.write("d/e/f", "1\n");
     ws.write("k", "1\n");
     let one = ws.save();
     ws.remove("d");
-    fifo(&ws, "d");
+    make_fifo(&ws, "d");
     ws.write("k", "2\n");
-    let request = RestoreRequest { skip_conflicts: true, ..of_paths(&ws, &one, &["d/e/f", "k"]) };
+    let request = RestoreRequest { skip_conflicts: true, ..request_for_paths(&ws, &one, &["d/e/f", "k"]) };
     let outcome = ws.open().restore(&request, ws.now()).unwrap();
     let changed: Vec<_> = outcome.changes.iter().map(|change| change.path.to_text()).collect();
     assert_eq!(changed, ["k"]);
@@ -54,12 +54,12 @@ fn what_lies_below_something_in_the_way_is_no_change() {
 }
 
 #[test]
-fn a_special_file_that_came_later_stays() {
+fn a_special_file_that_is_newer_than_the_checkpoint_stays() {
     let ws = TestWorkspace::new();
     ws.write("a", "1\n");
     let one = ws.save();
     ws.write("new/file", "1\n");
-    fifo(&ws, "new/pipe");
+    make_fifo(&ws, "new/pipe");
     restore(&ws, &one);
     assert!(!ws.exists("new/file"));
     assert_eq!(ws.manifest().0[&b"new/pipe"[..]], Found::Special);
@@ -78,7 +78,7 @@ fn an_oversized_file_in_the_place_of_a_captured_one_is_a_conflict() {
 }
 
 #[test]
-fn a_directory_with_ignored_files_does_not_give_way_to_a_file() {
+fn a_directory_with_ignored_files_is_not_replaced_by_a_file() {
     let ws = TestWorkspace::new();
     ws.write(".gitignore", "*.log\n");
     ws.write("x", "was a file\n");
@@ -92,10 +92,10 @@ fn a_directory_with_ignored_files_does_not_give_way_to_a_file() {
     before.assert_same(&ws.manifest(), "a refused restore");
     let outcome = ws.open().restore(&RestoreRequest { skip_conflicts: true, ..request }, ws.now()).unwrap();
     assert_eq!(outcome.conflicts.len(), 1);
-    before.assert_same(&ws.manifest(), "all of it was in the way");
+    before.assert_same(&ws.manifest(), "the whole directory was in the way");
 }
 
-/// Takes one blob out of the store, as a bad disk would.
+/// Removes one blob from the store, as a bad disk would.
 fn lose_blob(ws: &TestWorkspace, bytes: &[u8]) {
     let lost = backtrail_testkit::blob_id(bytes);
     let listing = ws.store_git(&["cat-file", "--batch-all-objects", "--batch-check=%(objectname)"]);
@@ -113,7 +113,7 @@ fn lose_blob(ws: &TestWorkspace, bytes: &[u8]) {
 }
 
 #[test]
-fn a_missing_blob_changes_nothing() {
+fn a_restore_that_lacks_a_blob_changes_nothing() {
     let ws = TestWorkspace::new();
     ws.write("a", "1\n");
     ws.write("lost", "the bytes that are lost\n");
@@ -130,13 +130,13 @@ fn a_missing_blob_changes_nothing() {
     before.assert_same(&ws.manifest(), "a restore from a damaged store");
     assert!(!ws.store().join("backtrail/journal").exists());
     restore_paths(&ws, &one, &["a"]);
-    assert_eq!(ws.read("a").unwrap(), b"1\n", "what is whole can be restored");
+    assert_eq!(ws.read("a").unwrap(), b"1\n", "undamaged paths can be restored");
     restore(&ws, &two);
     assert_eq!(ws.read("a").unwrap(), b"2\n", "other checkpoints are not affected");
 }
 
 #[test]
-fn a_workspace_that_vanished_keeps_its_history() {
+fn a_missing_workspace_keeps_its_history() {
     let ws = TestWorkspace::new();
     ws.write("a", "1\n");
     let one = ws.save();
@@ -144,7 +144,7 @@ fn a_workspace_that_vanished_keeps_its_history() {
     std::fs::rename(ws.root(), ws.base().join("unmounted")).unwrap();
     assert_eq!(workspace.restore(&RestoreRequest::whole(one.id), ws.now()).unwrap_err().code(), ErrorCode::Io);
     assert!(workspace.save(&SaveRequest::default(), ws.now()).is_err());
-    assert!(!ws.root().exists(), "it is not made anew");
+    assert!(!ws.root().exists(), "it is not created again");
     std::fs::rename(ws.base().join("unmounted"), ws.root()).unwrap();
     assert_eq!(ws.open().list(&ListFilter::default()).unwrap().len(), 1);
     ws.write("a", "2\n");
@@ -153,7 +153,7 @@ fn a_workspace_that_vanished_keeps_its_history() {
 }
 
 #[test]
-fn what_git_did_in_between_does_not_matter() {
+fn files_that_git_changed_since_the_checkpoint_are_restored() {
     let ws = TestWorkspace::new();
     ws.write(".gitattributes", "* text eol=crlf ident\n");
     ws.write("a", "$Id$\n");

@@ -1,4 +1,4 @@
-//! What the system refuses to an ordinary user.
+//! Restores of paths that an ordinary user may not read or write.
 
 use std::os::unix::fs::PermissionsExt;
 
@@ -36,7 +36,11 @@ mod refused {
         let exact = RestoreRequest { exact: true, ..RestoreRequest::whole(one.id) };
         ws.open().restore(&exact, ws.now()).unwrap();
         assert!(!ws.exists("new"));
-        assert_eq!(ws.read("closed").unwrap(), b"edited\n", "what it could not read it says nothing about");
+        assert_eq!(
+            ws.read("closed").unwrap(),
+            b"edited\n",
+            "the checkpoint does not hold a file that it could not read"
+        );
     }
 
     #[test]
@@ -57,7 +61,7 @@ mod refused {
         assert_eq!(ws.read("b").unwrap(), b"2\n");
         let outcome = ws.open().restore(&RestoreRequest { skip_conflicts: true, ..request }, ws.now()).unwrap();
         let left: Vec<_> = outcome.conflicts.iter().map(|conflict| conflict.path.to_text()).collect();
-        assert_eq!(left, ["a", "new"], "what can't be read stays, and is told");
+        assert_eq!(left, ["a", "new"], "unreadable files stay and are reported");
         assert_eq!(ws.read("b").unwrap(), b"1\n");
         ws.chmod("a", 0o644);
         ws.chmod("new", 0o644);
@@ -65,7 +69,7 @@ mod refused {
     }
 
     #[test]
-    fn a_directory_that_its_owner_closed_is_opened_and_closed_again() {
+    fn a_read_only_directory_is_changed_and_read_only_again() {
         if is_root() {
             return;
         }
@@ -91,8 +95,9 @@ mod refused {
         ws.chmod("d/e", 0o755);
     }
 
-    /// Closed directories that go, come and stay, in a closed workspace.
-    fn closed_directories(ws: &TestWorkspace) -> (CheckpointId, [Manifest; 2]) {
+    /// Saves a read-only workspace with read-only directories, then removes one of them, adds one and edits the others.
+    /// Returns the checkpoint, and the trees before and after the changes.
+    fn prepare_read_only_directories(ws: &TestWorkspace) -> (CheckpointId, [Manifest; 2]) {
         ws.write("comes/in/m.go", "1\n");
         ws.write("stays/edited", "1\n");
         ws.write("stays/below/deep", "1\n");
@@ -113,50 +118,50 @@ mod refused {
         (one.checkpoint.id, [old, tree(ws)])
     }
 
-    /// The tree; the root itself must be as closed as it was.
+    /// Returns the tree. Checks that the root itself is still read-only.
     fn tree(ws: &TestWorkspace) -> Manifest {
         let mode = std::fs::metadata(ws.root()).unwrap().permissions().mode();
         assert_eq!(mode & 0o7777, 0o555, "the root");
         ws.manifest()
     }
 
-    fn open_everything(ws: &TestWorkspace) {
+    fn make_everything_writable(ws: &TestWorkspace) {
         let all = ["", "comes", "comes/in", "goes", "goes/mod", "goes/mod/x", "stays", "stays/below"];
         all.iter().filter(|path| ws.exists(path)).for_each(|path| ws.chmod(path, 0o755));
     }
 
     #[test]
-    fn closed_directories_go_and_come_with_what_is_in_them() {
+    fn read_only_directories_are_removed_and_restored_with_their_contents() {
         if is_root() {
             return;
         }
         let ws = TestWorkspace::new();
-        let (one, [old, new]) = closed_directories(&ws);
+        let (one, [old, new]) = prepare_read_only_directories(&ws);
         let restored = ws.open().restore(&RestoreRequest::whole(one), ws.now());
         let after = tree(&ws);
         let undone = restored.map(|_| ws.open().undo(ws.now()).map(|_| tree(&ws)));
         let redone = ws.open().redo(ws.now()).map(|_| tree(&ws));
-        open_everything(&ws);
+        make_everything_writable(&ws);
         new.assert_same(&undone.unwrap().unwrap(), "undone");
         old.assert_same(&after, "restored");
         old.assert_same(&redone.unwrap(), "redone");
     }
 
     #[test]
-    fn closed_directories_wherever_a_restore_is_interrupted() {
+    fn a_restore_of_read_only_directories_recovers_from_a_kill_at_every_point() {
         if is_root() {
             return;
         }
         let driver = crash::Driver { child_test: "crash::child" };
         let ws = TestWorkspace::new();
-        closed_directories(&ws);
+        prepare_read_only_directories(&ws);
         let points = driver.points(&ws.base(), "restore one");
-        open_everything(&ws);
+        make_everything_writable(&ws);
         for point in 1..=points.len() {
             for way in [Way::Forward, Way::Back] {
                 let what = format!("killed before {point}: {}, then {way:?}", points[point - 1]);
                 let ws = TestWorkspace::new();
-                let (_, [old, new]) = closed_directories(&ws);
+                let (_, [old, new]) = prepare_read_only_directories(&ws);
                 assert_eq!(
                     driver.run(&ws.base(), "restore one", point, crash::Fault::Kill),
                     crash::Ended::Killed,
@@ -164,11 +169,11 @@ mod refused {
                 );
                 let recovered = ws.open().recover(way, ws.now());
                 let after = tree(&ws);
-                open_everything(&ws);
+                make_everything_writable(&ws);
                 match recovered.unwrap_or_else(|error| panic!("{what}: {error}")).outcome {
                     Recovery::Finished => old.assert_same(&after, &what),
                     Recovery::TakenBack => new.assert_same(&after, &what),
-                    // Not begun, or done but for the cleaning up.
+                    // The restore had not begun, or only its cleanup was missing.
                     Recovery::Nothing if new.differences(&after).is_empty() => {}
                     Recovery::Nothing => old.assert_same(&after, &what),
                     Recovery::SetAside => panic!("{what}: set aside"),
@@ -178,7 +183,7 @@ mod refused {
     }
 
     #[test]
-    fn a_workspace_that_can_t_be_written_changes_nothing() {
+    fn a_failed_restore_of_a_read_only_workspace_changes_nothing() {
         if is_root() {
             return;
         }

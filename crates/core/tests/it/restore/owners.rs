@@ -1,4 +1,4 @@
-//! Whom restored entries belong to where root restores in somebody else's workspace. Only root can try.
+//! Ownership of restored entries if root restores another user's workspace. These tests need root.
 
 use std::os::unix::{
     fs::{PermissionsExt, chown, lchown},
@@ -21,7 +21,7 @@ fn mode(ws: &TestWorkspace, name: &str) -> u32 {
 }
 
 #[test]
-fn what_root_brings_back_belongs_to_whoever_has_the_workspace() {
+fn entries_that_root_restores_belong_to_the_owner_of_the_workspace() {
     if !is_root() {
         return;
     }
@@ -35,7 +35,7 @@ fn what_root_brings_back_belongs_to_whoever_has_the_workspace() {
         ws.remove(name);
     }
     chown(ws.root(), Some(NOBODY), Some(NOBODY)).unwrap();
-    // New directories get the group by themselves, and the user all the same.
+    // With the set-group-id bit, the kernel sets the group of new entries. The user must be set nonetheless.
     ws.chmod("", 0o2755);
     restore(&ws, &one);
     for name in ["d", "d/e", "d/e/file", "d/e/link", "link", "empty"] {
@@ -45,7 +45,7 @@ fn what_root_brings_back_belongs_to_whoever_has_the_workspace() {
 }
 
 #[test]
-fn a_file_never_gains_to_run_as_somebody() {
+fn a_restore_never_makes_a_file_run_as_another_user() {
     if !is_root() {
         return;
     }
@@ -56,13 +56,17 @@ fn a_file_never_gains_to_run_as_somebody() {
     ws.write_mode("own", "1\n", 0o4755);
     let one = ws.save();
     let shown = ws.open().status(None).unwrap();
-    assert_eq!(shown.changes, [], "what is not kept is not compared");
+    assert_eq!(shown.changes, [], "bits that are not captured are not compared");
     ws.remove("tool");
     ws.write("tool", "2\n");
     restore(&ws, &one);
-    assert_eq!((mode(&ws, "tool"), owner(&ws, "tool").0), (0o755, 0), "somebody else's bits are not root's");
+    assert_eq!(
+        (mode(&ws, "tool"), owner(&ws, "tool").0),
+        (0o755, 0),
+        "set-user-id bits of another user do not apply to root's file"
+    );
     assert_eq!(mode(&ws, "own"), 0o4755);
-    // Nor does what root may run as root become somebody else's to run so.
+    // The set-user-id bit of root's file does not apply to another user's file either.
     ws.remove("own");
     ws.write("own", "2\n");
     chown(ws.path("own"), Some(NOBODY), Some(NOBODY)).unwrap();
@@ -70,16 +74,16 @@ fn a_file_never_gains_to_run_as_somebody() {
     assert_eq!((mode(&ws, "own"), owner(&ws, "own").0), (0o755, NOBODY));
 }
 
-/// The store of somebody else says who could run what as them, and root is not them.
+/// Set-user-id bits in another user's store were captured from files of that user, and must not apply to files of root.
 #[test]
-fn somebody_elses_store_makes_nothing_run_as_root() {
+fn another_users_store_makes_nothing_run_as_root() {
     if !is_root() {
         return;
     }
     let ws = TestWorkspace::new();
     ws.write_mode("tool", "1\n", 0o4755);
     let one = ws.save();
-    give_away(&ws.base());
+    chown_to_nobody(&ws.base());
     chown(ws.store(), Some(NOBODY), Some(NOBODY)).unwrap();
     ws.remove("tool");
     ws.write("tool", "2\n");
@@ -90,16 +94,17 @@ fn somebody_elses_store_makes_nothing_run_as_root() {
     assert_eq!(mode(&ws, "tool"), 0o755);
 }
 
-fn give_away(place: &std::path::Path) {
+fn chown_to_nobody(place: &std::path::Path) {
     lchown(place, Some(NOBODY), Some(NOBODY)).unwrap();
     if place.symlink_metadata().unwrap().is_dir() {
-        std::fs::read_dir(place).unwrap().for_each(|entry| give_away(&entry.unwrap().path()));
+        std::fs::read_dir(place).unwrap().for_each(|entry| chown_to_nobody(&entry.unwrap().path()));
     }
 }
 
-/// Root captures what its owner could not read: bringing it back must not stop half-way where it is closed again.
+/// Root captures files that their owner can't read. A restore by the owner must not stop half-way once such a file is
+/// unreadable again.
 #[test]
-fn what_nobody_may_read_can_be_finished_by_an_ordinary_user() {
+fn a_restore_of_unreadable_files_can_be_finished_by_an_ordinary_user() {
     if !is_root() {
         return;
     }
@@ -120,7 +125,7 @@ fn what_nobody_may_read_can_be_finished_by_an_ordinary_user() {
         ws.remove("gone");
         ws.remove("closed");
         ws.write("last", "2\n");
-        give_away(&ws.base());
+        chown_to_nobody(&ws.base());
         ws
     };
     let run = |ws: &TestWorkspace, operation: &str, point: usize| {
@@ -134,9 +139,9 @@ fn what_nobody_may_read_can_be_finished_by_an_ordinary_user() {
         for operation in ["recover", "abort"] {
             let ws = prepared();
             let before = ws.manifest();
-            let (is_done, said) = run(&ws, "restore one", point);
-            let (is_recovered, also_said) = run(&ws, operation, 0);
-            assert!(is_recovered, "killed at {point}, then {operation}: {said}{also_said}");
+            let (is_done, restore_output) = run(&ws, "restore one", point);
+            let (is_recovered, recover_output) = run(&ws, operation, 0);
+            assert!(is_recovered, "killed at {point}, then {operation}: {restore_output}{recover_output}");
             let tree = ws.manifest();
             let is_new = ws.read("last").unwrap() == b"1\n";
             if is_new {

@@ -1,4 +1,4 @@
-//! The plan as a value, and edits between undo and redo.
+//! Restore plans as values, and edits between undo and redo.
 
 use backtrail::{ErrorCode, RestoreRequest};
 use backtrail_testkit::{TestWorkspace, git_directory_bytes};
@@ -6,7 +6,7 @@ use backtrail_testkit::{TestWorkspace, git_directory_bytes};
 use super::*;
 
 #[test]
-fn the_hash_of_a_plan_is_stable_and_notices_every_change() {
+fn the_hash_of_a_plan_is_stable_and_depends_on_every_change() {
     let ws = TestWorkspace::new();
     ws.write("a", "1\n");
     ws.write("d/b", "1\n");
@@ -18,11 +18,11 @@ fn the_hash_of_a_plan_is_stable_and_notices_every_change() {
     assert_eq!(hash(&request), first);
     ws.remove("a");
     ws.write("a", "2\n");
-    assert_eq!(hash(&request), first, "times don't count");
+    assert_eq!(hash(&request), first, "times are not part of the hash");
     assert_ne!(hash(&RestoreRequest { exact: true, ..request.clone() }), first);
-    assert_ne!(hash(&of_paths(&ws, &one, &["a"])), first);
+    assert_ne!(hash(&request_for_paths(&ws, &one, &["a"])), first);
     ws.chmod("a", 0o600);
-    assert_ne!(hash(&request), first, "permission bits count");
+    assert_ne!(hash(&request), first, "permission bits are part of the hash");
     ws.chmod("a", 0o644);
     ws.write("a", "3\n");
     let with_plan = |hash: &str| RestoreRequest { plan: Some(hash.to_owned()), ..request.clone() };
@@ -35,7 +35,7 @@ fn the_hash_of_a_plan_is_stable_and_notices_every_change() {
 }
 
 #[test]
-fn a_plan_writes_nothing() {
+fn planning_a_restore_writes_nothing() {
     let ws = TestWorkspace::new();
     ws.write("a", "1\n");
     let one = ws.save();
@@ -66,18 +66,18 @@ fn redo_brings_back_edits_made_before_the_undo() {
     edited.assert_same(&ws.manifest(), "redone");
     undo(&ws);
     restore(&ws, &one);
-    assert!(ws.open().redo(ws.now()).unwrap().is_none(), "a new restore clears what could be redone");
+    assert!(ws.open().redo(ws.now()).unwrap().is_none(), "a new restore clears the redo");
 }
 
 #[test]
-fn undo_leads_back_to_standing_on_no_checkpoint() {
+fn undo_can_return_to_a_workspace_without_a_current_checkpoint() {
     let ws = TestWorkspace::new();
     ws.write("a", "1\n");
     let one = ws.save();
     ws.write("a", "2\n");
     let safety = restore(&ws, &one).safety.unwrap();
     ws.open().delete(&[one.id], false, ws.now()).unwrap();
-    assert_eq!(ws.open().current().unwrap(), None, "what it stood on is gone");
+    assert_eq!(ws.open().current().unwrap(), None, "its checkpoint was deleted");
     ws.open().restore(&RestoreRequest::whole(safety), ws.now()).unwrap();
     assert_eq!(ws.open().current().unwrap(), Some(safety));
     undo(&ws);

@@ -1,4 +1,4 @@
-//! Some paths, or only the state: the rest stays as it is.
+//! Restores of some paths, or of the state alone: everything else stays as it is.
 
 use std::os::unix::fs::PermissionsExt;
 
@@ -26,7 +26,7 @@ fn a_restore_of_paths_leaves_the_rest_as_it_is() {
     assert_eq!(changes(&outcome), expected.map(|(path, status)| (path.to_owned(), status)));
     assert_eq!(stamps(&ws, &["d", "d/x", "d/e", "d/e/z", "d/e/new"]), before);
     assert_eq!((ws.read("d/x").unwrap(), ws.read("d/e/z").unwrap()), (b"1\n".to_vec(), b"1\n".to_vec()));
-    assert_eq!(ws.open().current().unwrap(), current, "the workspace stands where it stood");
+    assert_eq!(ws.open().current().unwrap(), current, "`@` does not move");
     ws.write("b", "edited after\n");
     undo(&ws);
     assert_eq!(ws.read("b").unwrap(), b"edited after\n", "undo keeps to the scope");
@@ -35,7 +35,7 @@ fn a_restore_of_paths_leaves_the_rest_as_it_is() {
 }
 
 #[test]
-fn a_path_below_a_deleted_directory_comes_back_and_undo_removes_it_again() {
+fn a_path_below_a_deleted_directory_is_restored_and_undo_removes_it_again() {
     let ws = TestWorkspace::new();
     ws.write("d/e/f/x", "1\n");
     ws.write("d/e/y", "1\n");
@@ -54,7 +54,7 @@ fn a_path_below_a_deleted_directory_comes_back_and_undo_removes_it_again() {
 }
 
 #[test]
-fn a_path_below_what_is_a_file_by_now() {
+fn a_path_below_a_directory_that_became_a_file_is_restored() {
     let ws = TestWorkspace::new();
     ws.write("d/x", "1\n");
     ws.write("d/y", "1\n");
@@ -70,7 +70,7 @@ fn a_path_below_what_is_a_file_by_now() {
 }
 
 #[test]
-fn a_restored_path_that_was_deleted_since_can_still_be_undone() {
+fn a_restore_can_be_undone_after_a_restored_path_was_deleted() {
     let ws = TestWorkspace::new();
     ws.write("a", "1\n");
     ws.write("b", "1\n");
@@ -88,12 +88,12 @@ fn a_restored_path_that_was_deleted_since_can_still_be_undone() {
 }
 
 #[test]
-fn a_path_that_is_nowhere_is_an_error() {
+fn an_unknown_path_is_an_error() {
     let ws = TestWorkspace::new();
     ws.write("a", "1\n");
     let one = ws.save();
     ws.write("a", "2\n");
-    let error = ws.open().restore(&of_paths(&ws, &one, &["a", "nowhere"]), ws.now()).unwrap_err();
+    let error = ws.open().restore(&request_for_paths(&ws, &one, &["a", "nowhere"]), ws.now()).unwrap_err();
     assert_eq!(error.code(), ErrorCode::UnknownPath);
     assert_eq!(ws.read("a").unwrap(), b"2\n");
 }
@@ -110,12 +110,12 @@ fn a_scoped_safety_checkpoint_is_restored_within_its_scope() {
     let two = ws.save();
     ws.open().restore(&RestoreRequest::whole(safety), ws.now()).unwrap();
     assert_eq!((ws.read("x").unwrap(), ws.read("y").unwrap()), (b"2\n".to_vec(), b"2\n".to_vec()));
-    // Its tree outside of the scope is that of an older checkpoint: standing on it would show `y` as changed.
-    assert_eq!(ws.open().current().unwrap(), Some(two.id), "a restore of paths does not move the workspace");
+    // Outside of its scope, its tree is that of an older checkpoint. If it became `@`, `y` would be shown as changed.
+    assert_eq!(ws.open().current().unwrap(), Some(two.id), "a restore of paths does not move `@`");
 }
 
 #[test]
-fn files_and_state_can_be_restored_apart() {
+fn files_and_state_can_be_restored_separately() {
     let ws = TestWorkspace::new();
     ws.write("backtrail.toml", "[state]\nfeatures = \"feature_list.json\"\nprogress = \"progress.md\"\n");
     ws.write(".gitignore", "progress.md\n");
@@ -137,14 +137,14 @@ fn files_and_state_can_be_restored_apart() {
     assert_eq!(read(), ["two\n", "two\n", "two\n"]);
     ws.open().restore(&only(Only::State), ws.now()).unwrap();
     assert_eq!(read(), ["one\n", "[]", "two\n"]);
-    assert_eq!(ws.open().current().unwrap(), Some(two.id), "state alone does not move the workspace");
+    assert_eq!(ws.open().current().unwrap(), Some(two.id), "a restore of the state alone does not move `@`");
     undo(&ws);
     assert_eq!(read(), ["two\n", "two\n", "two\n"]);
 }
 
-/// The directories above what was named are made for it, and go with it where nothing else is in them.
+/// A restore creates the parent directories of a named path. Undo removes them unless they contain something else.
 #[test]
-fn undo_of_one_path_leaves_what_else_is_in_the_directories_above_it() {
+fn undo_of_one_path_keeps_other_files_in_its_parent_directories() {
     let ws = TestWorkspace::new();
     ws.write("d/e/x", "1\n");
     ws.write("d/y", "1\n");
@@ -169,7 +169,7 @@ fn undo_of_one_path_leaves_what_else_is_in_the_directories_above_it() {
 }
 
 #[test]
-fn what_took_the_place_of_a_directory_that_was_made_stays() {
+fn undo_keeps_a_file_that_replaced_a_restored_parent_directory() {
     let ws = TestWorkspace::new();
     ws.write("d/x", "1\n");
     let one = ws.save();
@@ -177,7 +177,7 @@ fn what_took_the_place_of_a_directory_that_was_made_stays() {
     ws.write("d", "was a file\n");
     restore_paths(&ws, &one, &["d/x"]);
     undo(&ws);
-    assert_eq!(ws.read("d").unwrap(), b"was a file\n", "what had to give way comes back");
+    assert_eq!(ws.read("d").unwrap(), b"was a file\n", "undo restores the file that the directory had replaced");
     ws.remove("d");
     restore_paths(&ws, &one, &["d/x"]);
     ws.remove("d");
@@ -186,13 +186,13 @@ fn what_took_the_place_of_a_directory_that_was_made_stays() {
     assert_eq!(ws.read("d").unwrap(), b"a file by now\n");
     ws.remove("d");
     ws.open().redo(ws.now()).unwrap().unwrap();
-    assert!(!ws.exists("d"), "it was no part of what was named");
+    assert!(!ws.exists("d"), "`d` itself was not in the scope");
 }
 
-/// Found by the model: the safety checkpoint had the bits that the checkpoint before it knew, and a directory that was
-/// private came back open.
+/// Regression: the safety checkpoint took the permissions of a parent directory from the previous checkpoint, and a
+/// private directory came back open to other users.
 #[test]
-fn a_directory_above_a_path_comes_back_with_the_bits_that_it_had() {
+fn a_parent_directory_of_a_path_is_restored_with_its_permissions() {
     let ws = TestWorkspace::new();
     ws.write("d/x", "1\n");
     let one = ws.save();

@@ -1,4 +1,4 @@
-//! Where the files of a restore are made ready, and that nothing of the user's is taken for such a place.
+//! Staging areas. No directory of the user's may be mistaken for one.
 
 use std::path::Path;
 
@@ -7,9 +7,9 @@ use backtrail_testkit::TestWorkspace;
 use super::{restore, undo};
 use crate::hostile::crc32;
 
-/// Named as a staging area is, it was neither captured nor spared.
+/// Regression: a directory of the user's with the name of a staging area was neither captured nor kept.
 #[test]
-fn a_directory_that_is_named_like_a_staging_area_is_the_users() {
+fn a_directory_with_the_name_of_a_staging_area_is_captured_and_kept() {
     let memory = Path::new("/dev/shm");
     let elsewhere = || if memory.is_dir() { TestWorkspace::with_stores_below(memory) } else { TestWorkspace::new() };
     for ws in [TestWorkspace::new(), elsewhere()] {
@@ -28,9 +28,10 @@ fn a_directory_that_is_named_like_a_staging_area_is_the_users() {
     }
 }
 
-/// What moves into the workspace between the note and the making is not what the note is about.
+/// The store notes the name of a staging area before it creates the directory. A directory that the user moves to that
+/// name in between is not a staging area.
 #[test]
-fn a_directory_of_the_users_under_a_name_that_was_noted_is_not_cleared() {
+fn a_users_directory_at_a_noted_staging_area_is_not_cleared() {
     let ws = TestWorkspace::new();
     let area = ".backtrail-0123456789abcdef";
     ws.write("x", "1\n");
@@ -42,12 +43,13 @@ fn a_directory_of_the_users_under_a_name_that_was_noted_is_not_cleared() {
     let saved = ws.save();
     assert_eq!(ws.read(format!("{area}/notes")).unwrap(), b"precious\n");
     assert!(saved.files_changed.contains(&ws.workspace_path(format!("{area}/notes"))));
-    assert!(!path.exists(), "the note has done its duty");
+    assert!(!path.exists(), "the note is removed");
 }
 
-/// To find out where a file can be renamed to, two names were moved that nobody was expected to have.
+/// Regression: to find out whether files can be renamed to another directory, a restore moved two probe names, which
+/// the user may have.
 #[test]
-fn no_name_is_moved_to_find_out_what_can_be() {
+fn a_restore_does_not_move_files_to_probe_the_file_system() {
     let memory = Path::new("/dev/shm");
     if !memory.is_dir() {
         return;
@@ -60,5 +62,5 @@ fn no_name_is_moved_to_find_out_what_can_be() {
     let edited = ws.manifest();
     restore(&ws, &saved);
     undo(&ws);
-    edited.assert_same(&ws.manifest(), "there and back");
+    edited.assert_same(&ws.manifest(), "restored and undone");
 }

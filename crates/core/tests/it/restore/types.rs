@@ -1,4 +1,4 @@
-//! What files, directories and links turned into, and back.
+//! Restores of files, directories and links whose type, permissions, names or contents changed.
 
 use std::os::unix::fs::PermissionsExt;
 
@@ -8,8 +8,8 @@ use backtrail_testkit::{TestWorkspace, git, git_directory_bytes};
 use super::*;
 
 #[test]
-fn a_file_that_became_a_directory() {
-    there_and_back(
+fn a_file_that_became_a_directory_is_restored() {
+    assert_round_trip(
         |ws| ws.write("x", "file\n"),
         |ws| {
             ws.remove("x");
@@ -20,8 +20,8 @@ fn a_file_that_became_a_directory() {
 }
 
 #[test]
-fn a_directory_that_became_a_link() {
-    there_and_back(
+fn a_directory_that_became_a_link_is_restored() {
+    assert_round_trip(
         |ws| {
             ws.write("x/deep/inside", "1\n");
             ws.write("other/deep/inside", "other\n");
@@ -34,8 +34,8 @@ fn a_directory_that_became_a_link() {
 }
 
 #[test]
-fn a_link_that_became_a_file_and_a_file_that_became_a_link() {
-    there_and_back(
+fn a_link_that_became_a_file_and_a_file_that_became_a_link_are_restored() {
+    assert_round_trip(
         |ws| {
             ws.symlink("beside", "link");
             ws.write("file", "bytes\n");
@@ -50,9 +50,9 @@ fn a_link_that_became_a_file_and_a_file_that_became_a_link() {
 }
 
 #[test]
-fn odd_links_are_exact() {
+fn unusual_links_are_restored_exactly() {
     let long = "l/".repeat(2_000);
-    there_and_back(
+    assert_round_trip(
         |ws| {
             ws.symlink("nowhere", "dangling");
             ws.symlink("circle-b", "circle-a");
@@ -74,8 +74,8 @@ fn odd_links_are_exact() {
 }
 
 #[test]
-fn permission_bits_come_back_exactly() {
-    there_and_back(
+fn permission_bits_are_restored_exactly() {
+    assert_round_trip(
         |ws| {
             ws.write_mode("plain", "1\n", 0o644);
             ws.write_mode("tool", "1\n", 0o755);
@@ -102,7 +102,7 @@ fn permission_bits_come_back_exactly() {
 }
 
 #[test]
-fn a_change_of_bits_alone_is_set_in_place() {
+fn a_change_of_permissions_alone_is_made_in_place() {
     let ws = TestWorkspace::new();
     ws.write_mode("tool", "1\n", 0o755);
     let one = ws.save();
@@ -116,8 +116,8 @@ fn a_change_of_bits_alone_is_set_in_place() {
 }
 
 #[test]
-fn empty_directories_come_back_and_new_ones_go() {
-    there_and_back(
+fn empty_directories_are_restored_and_new_ones_are_removed() {
+    assert_round_trip(
         |ws| {
             ws.mkdir("empty/inner");
             ws.mkdir("gets-a-file");
@@ -133,8 +133,8 @@ fn empty_directories_come_back_and_new_ones_go() {
 }
 
 #[test]
-fn an_empty_file_is_not_an_absent_one() {
-    there_and_back(
+fn empty_files_are_distinguished_from_missing_files() {
+    assert_round_trip(
         |ws| {
             ws.write("empty", "");
             ws.write("full", "1\n");
@@ -148,8 +148,8 @@ fn an_empty_file_is_not_an_absent_one() {
 }
 
 #[test]
-fn a_move_is_taken_back_at_both_ends() {
-    there_and_back(
+fn a_moved_file_is_restored_and_its_new_path_is_removed() {
+    assert_round_trip(
         |ws| {
             ws.write("from/file", "1\n");
             ws.write("README", "1\n");
@@ -162,10 +162,10 @@ fn a_move_is_taken_back_at_both_ends() {
 }
 
 #[test]
-fn odd_names_come_back() {
+fn files_with_unusual_names_are_restored() {
     let names: [&[u8]; 7] =
         [b"new\nline", b"tab\t\"quote\"\\", b"\xff\xfe", "漢字".as_bytes(), "🦀/é".as_bytes(), b" ", b"-rf"];
-    there_and_back(
+    assert_round_trip(
         |ws| names.iter().for_each(|name| ws.write(name, "1\n")),
         |ws| {
             names.iter().for_each(|name| ws.remove(name));
@@ -189,7 +189,7 @@ fn hard_links_are_not_written_through() {
 }
 
 #[test]
-fn the_bits_of_a_file_with_a_name_outside_are_not_changed_there() {
+fn permissions_of_a_hard_link_outside_are_not_changed() {
     let ws = TestWorkspace::new();
     ws.write_mode("one", "1\n", 0o600);
     let saved = ws.save();
@@ -213,16 +213,16 @@ fn untouched_files_keep_inode_and_times() {
     ws.write("d/edited", "2\n");
     let edited = stamp(&ws, "d/edited");
     let before = stamps(&ws, &["d", "d/edited"]);
-    // The kernel's clock for files ticks every few milliseconds.
+    // The kernel's clock for file times ticks only every few milliseconds.
     std::thread::sleep(std::time::Duration::from_millis(30));
     restore(&ws, &one);
     assert_eq!(stamps(&ws, &["d", "d/edited"]), before);
     let restored = stamp(&ws, "d/edited");
-    assert_ne!((edited.1, edited.2), (restored.1, restored.2), "a file that changes gets a new time");
+    assert_ne!((edited.1, edited.2), (restored.1, restored.2), "a restored file gets a new mtime");
 }
 
 #[test]
-fn a_restore_of_what_is_there_writes_nothing() {
+fn a_restore_without_changes_writes_nothing() {
     let ws = TestWorkspace::new();
     ws.write("a", "1\n");
     ws.write("d/b", "1\n");
@@ -233,11 +233,11 @@ fn a_restore_of_what_is_there_writes_nothing() {
     assert!(outcome.applied && outcome.changes.is_empty() && outcome.safety.is_none());
     assert_eq!(stamps(&ws, &[]), before);
     store.assert_same(&files(), "the store");
-    assert!(ws.open().undo(ws.now()).unwrap().is_none(), "there is nothing to take back");
+    assert!(ws.open().undo(ws.now()).unwrap().is_none(), "there is nothing to undo");
 }
 
 #[test]
-fn a_restore_of_what_is_there_moves_where_the_workspace_stands() {
+fn a_restore_without_changes_moves_the_current_checkpoint() {
     let ws = TestWorkspace::new();
     ws.write("a", "1\n");
     let one = ws.save();
@@ -252,7 +252,7 @@ fn a_restore_of_what_is_there_moves_where_the_workspace_stands() {
 }
 
 #[test]
-fn nested_repositories_get_their_files_back_and_keep_their_git() {
+fn files_of_nested_repositories_are_restored_and_their_git_directories_are_kept() {
     let ws = TestWorkspace::new();
     ws.write("top", "1\n");
     ws.git_init();
@@ -272,23 +272,23 @@ fn nested_repositories_get_their_files_back_and_keep_their_git() {
     let gits = || ["", "inner", "cloned"].map(|name| git_directory_bytes(&ws.path(name).join(".git")));
     let before = gits();
     restore(&ws, &one);
-    assert!(ws.exists("cloned/.git"), "a repository that came later is kept");
+    assert!(ws.exists("cloned/.git"), "a repository that is newer than the checkpoint is kept");
     before.iter().zip(gits()).for_each(|(before, after)| before.assert_same(&after, ".git"));
     assert!(!ws.exists("cloned/file"));
     let mut now = ws.manifest();
     now.0.remove(&b"cloned"[..]);
-    old.assert_same(&now, "the rest");
+    old.assert_same(&now, "everything else");
     undo(&ws);
     assert_eq!(ws.read("cloned/file").unwrap(), b"1\n");
     assert_eq!(ws.read("inner/file").unwrap(), b"2\n");
     before.iter().zip(gits()).for_each(|(before, after)| before.assert_same(&after, ".git"));
 }
 
-/// Enough that trees, files and directories are seen to side by side.
+/// Has enough entries that trees, files and directories are handled in parallel.
 #[test]
-fn many_files_in_many_directories() {
+fn many_files_in_many_directories_are_restored() {
     let path = |number: usize| format!("d{}/e{}/f{number}", number % 20, number % 340);
-    there_and_back(
+    assert_round_trip(
         |ws| (0..680).for_each(|number| ws.write(path(number), format!("{number}\n"))),
         |ws| {
             (0..680).step_by(3).for_each(|number| ws.write(path(number), "edited\n"));

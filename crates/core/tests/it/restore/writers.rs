@@ -1,4 +1,4 @@
-//! Somebody writes all the time: no byte is lost.
+//! Restores while another thread keeps writing: no byte is lost.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -7,9 +7,10 @@ use backtrail_testkit::TestWorkspace;
 
 use super::*;
 
-/// Somebody writes a file over and over while it is restored to and fro: what was there last, and all that a restore
-/// took away, is in the workspace or in the store.
-fn written_all_the_time(keeps_all: bool, write: impl Fn(&TestWorkspace, usize, &[u8]) + Sync) {
+/// Restores files back and forth while another thread keeps writing them. Checks that the last version of each file is
+/// in the workspace or in the store. With `keeps_all`, checks that every version that a restore replaced is in the
+/// store.
+fn restore_while_writing(keeps_all: bool, write: impl Fn(&TestWorkspace, usize, &[u8]) + Sync) {
     let ws = TestWorkspace::new();
     for number in 0..3 {
         ws.write(format!("busy{number}"), "one\n");
@@ -28,15 +29,15 @@ fn written_all_the_time(keeps_all: bool, write: impl Fn(&TestWorkspace, usize, &
         let writer = scope.spawn(|| {
             let ws = TestWorkspace::attach(&base);
             let mut last = vec![b"two\n".to_vec(); 3];
-            let mut taken = Vec::new();
+            let mut replaced = Vec::new();
             let mut version = 0_u64;
             while !is_done.load(Ordering::SeqCst) {
                 let number = (version % 3) as usize;
                 version += 1;
                 let bytes = format!("version {version} of {number}\n").into_bytes();
-                // Nobody else writes here: where it is gone, a restore took it.
+                // Only this thread and the restores write here: if the last version is gone, a restore replaced it.
                 if ws.read(format!("busy{number}")).is_some_and(|found| found != last[number]) {
-                    taken.push(last[number].clone());
+                    replaced.push(last[number].clone());
                 }
                 write(&ws, number, &bytes);
                 last[number] = bytes;
@@ -44,7 +45,7 @@ fn written_all_the_time(keeps_all: bool, write: impl Fn(&TestWorkspace, usize, &
                     std::thread::sleep(std::time::Duration::from_millis(3));
                 }
             }
-            (last, taken)
+            (last, replaced)
         });
         for _ in 0..rounds {
             for target in [&one, &two] {
@@ -53,18 +54,22 @@ fn written_all_the_time(keeps_all: bool, write: impl Fn(&TestWorkspace, usize, &
                 let kept = ws.blobs_in_store();
                 for conflict in outcome.conflicts.iter().filter_map(|conflict| conflict.kept) {
                     let bytes = ws.store_git(&["cat-file", "blob", &conflict.to_string()]);
-                    assert!(kept.contains(&bytes), "a conflict names bytes that are kept");
+                    assert!(kept.contains(&bytes), "a conflict names bytes that are not in the store");
                 }
                 let quiet = if target.id == one.id { b"one\n" } else { b"two\n" };
                 (0..3).for_each(|number| assert_eq!(ws.read(format!("d/quiet{number}")).unwrap(), quiet));
             }
         }
         is_done.store(true, Ordering::SeqCst);
-        let (last, taken) = writer.join().unwrap();
+        let (last, replaced) = writer.join().unwrap();
         let stored = ws.blobs_in_store();
-        assert!(!taken.is_empty(), "no restore ever met the writer");
-        for bytes in taken.iter().filter(|_| keeps_all) {
-            assert!(stored.contains(bytes), "what a restore took is lost: {:?}", String::from_utf8_lossy(bytes));
+        assert!(!replaced.is_empty(), "no restore ever replaced a version of the writer");
+        for bytes in replaced.iter().filter(|_| keeps_all) {
+            assert!(
+                stored.contains(bytes),
+                "a version that a restore replaced is lost: {:?}",
+                String::from_utf8_lossy(bytes)
+            );
         }
         for (number, bytes) in last.iter().enumerate() {
             let is_kept = ws.manifest().holds(bytes) || stored.contains(bytes);
@@ -75,16 +80,17 @@ fn written_all_the_time(keeps_all: bool, write: impl Fn(&TestWorkspace, usize, &
 }
 
 #[test]
-fn a_file_that_is_written_in_place_all_the_time_is_not_lost() {
-    // A write through an open handle may come after the last look at what was set aside: only the last one counts.
-    written_all_the_time(false, |ws, number, bytes| {
+fn a_file_that_is_constantly_written_in_place_is_not_lost() {
+    // A write through an open handle may happen after the final check of the files that were set aside, so only the
+    // last version is sure to be kept.
+    restore_while_writing(false, |ws, number, bytes| {
         std::fs::write(ws.path(format!("busy{number}")), bytes).unwrap();
     });
 }
 
 #[test]
-fn a_file_that_is_replaced_all_the_time_is_not_lost() {
-    written_all_the_time(true, |ws, number, bytes| {
+fn a_file_that_is_constantly_replaced_is_not_lost() {
+    restore_while_writing(true, |ws, number, bytes| {
         let draft = ws.outside().join(format!("draft{number}"));
         std::fs::write(&draft, bytes).unwrap();
         std::fs::rename(draft, ws.path(format!("busy{number}"))).unwrap();
@@ -92,7 +98,7 @@ fn a_file_that_is_replaced_all_the_time_is_not_lost() {
 }
 
 #[test]
-fn bytes_that_an_open_file_got_after_it_was_replaced_are_kept() {
+fn bytes_written_through_an_open_handle_before_a_restore_are_kept() {
     use std::io::Write;
     let ws = TestWorkspace::new();
     ws.write("a", "1\n");

@@ -55,7 +55,7 @@ pub(crate) fn expect(place: &Place, scenario: &Scenario) -> Expected {
         place.reset();
         trees.push((before.clone(), saved_tree(place).unwrap()));
     }
-    let problems = unsound(place, &place.store().unwrap());
+    let problems = store_problems(place, &place.store().unwrap());
     assert!(problems.is_empty(), "{} without any fault: {problems:?}", scenario.name);
     if let Some(change) = scenario.done_by_command {
         place.reset();
@@ -128,18 +128,18 @@ pub(crate) struct Verdict {
 
 /// Checks everything after a fault.
 pub(crate) fn after(place: &Place, scenario: &Scenario, expected: &Expected, point: &Point, done: &Done) -> Verdict {
-    let mut problems = ended(place, scenario, expected, point, done);
+    let mut problems = check_exit(place, scenario, expected, point, done);
     // From identical bytes the next command does the same as without a fault, and that was checked before the first
     // fault.
     let is_untouched = done.code != Some(scenario.exit) && place.everything() == expected.start;
     if !is_untouched {
-        problems.extend(left(place, scenario, expected, done));
+        problems.extend(check_next_command(place, scenario, expected, done));
     }
     Verdict { problems, is_untouched }
 }
 
 /// Checks that the exit status fits the state on disk.
-fn ended(place: &Place, scenario: &Scenario, expected: &Expected, point: &Point, done: &Done) -> Vec<String> {
+fn check_exit(place: &Place, scenario: &Scenario, expected: &Expected, point: &Point, done: &Done) -> Vec<String> {
     let mut problems = Vec::new();
     // A lie about more bytes than the buffer has, because the file is shorter in this run. No real system does that.
     if matches!(point.fault, Fault::Lie(_)) && done.stderr.contains("out of range for slice of length") {
@@ -152,26 +152,26 @@ fn ended(place: &Place, scenario: &Scenario, expected: &Expected, point: &Point,
     let (new, _) = expected.trees.last().unwrap();
     let elsewhere = || Manifest::of(&place.path("elsewhere"));
     // A failed command that could not be rolled back ends with its own status, and the failed rollback is reported.
-    let is_told_undone = done.stderr.contains("not rolled back: ");
+    let is_failed_rollback_reported = done.stderr.contains("not rolled back: ");
     match done.code {
         None => {}
-        Some(code) if code == scenario.exit && !is_told_undone => {
+        Some(code) if code == scenario.exit && !is_failed_rollback_reported => {
             let differences = new.differences(&place.manifest());
-            if !differences.is_empty() && !is_told(scenario, expected, &place.manifest(), done) {
-                problem(format!("it says that it is done, and is not: {}", differences.join("; ")));
+            if !differences.is_empty() && !is_reported(scenario, expected, &place.manifest(), done) {
+                problem(format!("it reported success, but the tree is wrong: {}", differences.join("; ")));
             }
             // If the fault struck the command that is tried, there was nothing to roll back.
             let is_without_change = done.stderr.contains("no file had to change");
             if refs(place).len() < expected.refs_after && !is_without_change {
-                problem("it says that it is done, and there is no checkpoint".into());
+                problem("it reported success, but there is no checkpoint".into());
             }
             if elsewhere() != expected.elsewhere {
-                problem(format!("it wrote something else: {:?}", expected.elsewhere.differences(&elsewhere())));
+                problem(format!("it wrote the wrong files: {:?}", expected.elsewhere.differences(&elsewhere())));
             }
         }
         // If the message itself could not be written, there is only the exit status.
         Some(_) if done.stderr.trim().is_empty() && !["write", "writev"].contains(&point.call.as_str()) => {
-            problem("it fails without a word".into());
+            problem("it failed without a message".into());
         }
         Some(_) => {}
     }
@@ -179,7 +179,7 @@ fn ended(place: &Place, scenario: &Scenario, expected: &Expected, point: &Point,
 }
 
 /// Checks that the next command works and that nothing is lost.
-fn left(place: &Place, scenario: &Scenario, expected: &Expected, done: &Done) -> Vec<String> {
+fn check_next_command(place: &Place, scenario: &Scenario, expected: &Expected, done: &Done) -> Vec<String> {
     let mut problems = Vec::new();
     let mut problem = |text: String| problems.push(text);
     let tree_id = match saved_tree(place) {
@@ -194,13 +194,13 @@ fn left(place: &Place, scenario: &Scenario, expected: &Expected, done: &Done) ->
     if let (Some(which), true) = (which, scenario.moves_git) {
         let (wanted, found) = (&expected.git_states[which], place.git_state());
         if *wanted != found {
-            problem(format!("the repository does not stand where the files do: {found:?} rather than {wanted:?}"));
+            problem(format!("the repository does not match the files: {found:?} instead of {wanted:?}"));
         }
     }
     match expected.trees.iter().find(|(allowed, _)| *allowed == tree) {
         Some((_, id)) if *id == tree_id => {}
-        Some((_, id)) => problem(format!("the next checkpoint is {tree_id} rather than {id}")),
-        None if is_told(scenario, expected, &tree, done) => {}
+        Some((_, id)) => problem(format!("the next checkpoint is {tree_id} instead of {id}")),
+        None if is_reported(scenario, expected, &tree, done) => {}
         None => {
             let differences = expected.trees.iter().map(|(allowed, _)| allowed.differences(&tree).join("; "));
             problem(format!("neither old nor new: {}", differences.collect::<Vec<_>>().join("\n      or: ")));
@@ -211,7 +211,7 @@ fn left(place: &Place, scenario: &Scenario, expected: &Expected, done: &Done) ->
         problem(format!("checkpoints are gone: {gone:?}"));
     }
     let store = place.store().unwrap();
-    problems.extend(unsound(place, &store));
+    problems.extend(store_problems(place, &store));
     problems.extend(lost(place, &store, &tree, expected));
     problems.extend(leftovers(&store));
     problems.extend(leftovers(&place.path("ws")));
@@ -226,8 +226,8 @@ fn left(place: &Place, scenario: &Scenario, expected: &Expected, done: &Done) ->
         // An export that was complete and failed at the very end does not have to run again.
         let elsewhere = Manifest::of(&place.path("elsewhere"));
         if elsewhere != expected.elsewhere {
-            let said = String::from_utf8_lossy(&again.stderr).trim().to_owned();
-            problems.push(format!("the next export: {said} {:?}", expected.elsewhere.differences(&elsewhere)));
+            let message = String::from_utf8_lossy(&again.stderr).trim().to_owned();
+            problems.push(format!("the next export: {message} {:?}", expected.elsewhere.differences(&elsewhere)));
         }
     }
     problems
@@ -235,7 +235,7 @@ fn left(place: &Place, scenario: &Scenario, expected: &Expected, done: &Done) ->
 
 /// Returns whether the program reported that a path can't be read and stays, and every path is either as before or as
 /// it should be.
-fn is_told(scenario: &Scenario, expected: &Expected, tree: &Manifest, done: &Done) -> bool {
+fn is_reported(scenario: &Scenario, expected: &Expected, tree: &Manifest, done: &Done) -> bool {
     let is_in = |allowed: &Manifest, path: &Vec<u8>| allowed.0.get(path) == tree.0.get(path);
     let is_in_any = |path: &Vec<u8>| expected.trees.iter().any(|(allowed, _)| is_in(allowed, path));
     let all = expected.trees.iter().map(|(allowed, _)| allowed).chain([tree]);
@@ -255,7 +255,7 @@ fn top(path: &[u8]) -> &[u8] {
 }
 
 /// Returns the problems that git and the program itself find in the store.
-fn unsound(place: &Place, store: &Path) -> Vec<String> {
+fn store_problems(place: &Place, store: &Path) -> Vec<String> {
     let mut problems = Vec::new();
     let checked = place.git(store, &["fsck", "--full", "--strict", "--no-progress"]);
     let text = String::from_utf8_lossy(&checked.stdout) + String::from_utf8_lossy(&checked.stderr);

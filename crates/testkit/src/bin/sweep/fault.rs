@@ -120,7 +120,7 @@ pub(crate) struct Point {
 
 impl Point {
     /// Returns the kind of the fault, for the statistics.
-    pub(crate) fn sort(&self) -> String {
+    pub(crate) fn kind(&self) -> String {
         match self.fault {
             Fault::Kill => "killed".into(),
             Fault::Error(code) => code.into(),

@@ -25,7 +25,7 @@ pub(crate) fn compare(_: &Arguments) -> ExitCode {
     for scenario in [RESET, COMMIT] {
         kill_everywhere(&place, &scenario);
     }
-    commit_beside_each_other(&place, 50);
+    commit_concurrently(&place, 50);
     ExitCode::SUCCESS
 }
 
@@ -77,8 +77,8 @@ fn kill_everywhere(place: &Place, scenario: &Scenario) {
     println!("{} killed at each of {} calls that change something:", scenario.name, points.len());
     println!("  {mixed} times the tree is neither old nor new");
     println!("  {torn} times a file is missing or torn");
-    println!("  {locked} times a lock stops the next command");
-    println!("  {lost} times the unsaved edit is nowhere any more");
+    println!("  {locked} times a lock blocks the next command");
+    println!("  {lost} times the unsaved edit is lost");
 }
 
 /// Returns whether a file has bytes of neither side, or is missing although both sides have it.
@@ -90,17 +90,17 @@ fn has_torn_file(tree: &Manifest, old: &Manifest, new: &Manifest) -> bool {
     tree.0.iter().any(is_torn) || new.0.keys().any(is_missing)
 }
 
-fn commit_beside_each_other(place: &Place, count: usize) {
+fn commit_concurrently(place: &Place, count: usize) {
     place.clear();
     prepare(place);
     let start = |number: usize| {
         place.write(&format!("by{number}"), "x\n");
         let mut command = Command::new("sh");
-        place.surround(&mut command);
+        place.set_environment(&mut command);
         command.args(["-c", &format!("git add -A && git commit -q -m {number}")]);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
     };
     let children: Vec<_> = (0..count).map(start).collect();
     let failed = children.into_iter().map(|mut child| child.wait().unwrap()).filter(|status| !status.success()).count();
-    println!("{count} times `git add -A && git commit` beside each other: {failed} failed");
+    println!("{count} concurrent `git add -A && git commit`: {failed} failed");
 }

@@ -9,8 +9,8 @@
 //! If `strace` can't be used, the program reports that and ends with success. With `--git`, the same is done to git's
 //! own commands for comparison: problems are counted, but are no failures of this program.
 
-#![expect(clippy::print_stdout, reason = "it prints what it counted")]
-#![expect(clippy::unwrap_used, reason = "a tool for tests stops where its own set-up fails")]
+#![expect(clippy::print_stdout, reason = "it prints its results")]
+#![expect(clippy::unwrap_used, reason = "a tool for tests stops if its own set-up fails")]
 
 mod check;
 mod fault;
@@ -108,15 +108,15 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    if let Some(why) = strace::is_missing() {
-        println!("the sweep from outside was not tried: {why}");
+    if let Some(why) = strace::unusable_reason() {
+        println!("the external sweep was skipped: {why}");
         return ExitCode::SUCCESS;
     }
     if arguments.git {
         return git::compare(&arguments);
     }
     if !arguments.program.is_file() {
-        println!("sweep: {} is not there: build it, or name it with --program", arguments.program.display());
+        println!("sweep: {} does not exist: build it, or pass its path with --program", arguments.program.display());
         return ExitCode::from(2);
     }
     sweep(&arguments)
@@ -145,12 +145,12 @@ fn sweep(arguments: &Arguments) -> ExitCode {
         work.extend(points.filter(is_free).map(|point| (number, point)));
     }
     work.retain(|(_, point)| {
-        let is_wanted = arguments.fault.as_ref().is_none_or(|word| point.sort().contains(word.as_str()));
+        let is_wanted = arguments.fault.as_ref().is_none_or(|word| point.kind().contains(word.as_str()));
         is_wanted && (arguments.points.is_empty() || arguments.points.contains(&point.to_string()))
     });
     let total = work.len();
     // Even if the sweep ends early, every operation and every kind of fault has had its share.
-    work.sort_by_cached_key(|(number, point)| place_in_line(arguments.seed, scenarios[*number].name, point));
+    work.sort_by_cached_key(|(number, point)| sort_key(arguments.seed, scenarios[*number].name, point));
     work.drain(..arguments.skip.min(total));
     work.truncate(arguments.sample.unwrap_or(total));
     let (left, skip, seed) = (work.len(), arguments.skip, arguments.seed);
@@ -187,7 +187,7 @@ fn sweep(arguments: &Arguments) -> ExitCode {
                     let check::Verdict { problems, is_untouched } =
                         check::after(place, scenario, expected, point, &done);
                     let mut counts = counts.lock().unwrap();
-                    let count = counts.entry((scenario.name.to_owned(), point.sort())).or_default();
+                    let count = counts.entry((scenario.name.to_owned(), point.kind())).or_default();
                     count.tried += 1;
                     count.untouched += usize::from(is_untouched);
                     if !problems.is_empty() {
@@ -195,8 +195,12 @@ fn sweep(arguments: &Arguments) -> ExitCode {
                         let mut failures = failures.lock().unwrap();
                         *failures += 1;
                         if *failures <= SHOWN_FAILURES {
-                            let said = format!("it ended with {:?} and said: {}", done.code, done.stderr.trim());
-                            println!("FAILED {}, {point}:\n    {}\n    {said}", scenario.name, problems.join("\n    "));
+                            let ending = format!("it ended with {:?} and printed: {}", done.code, done.stderr.trim());
+                            println!(
+                                "FAILED {}, {point}:\n    {}\n    {ending}",
+                                scenario.name,
+                                problems.join("\n    ")
+                            );
                         }
                     }
                 }
@@ -207,7 +211,7 @@ fn sweep(arguments: &Arguments) -> ExitCode {
 }
 
 /// Returns a pseudo-random sort key. The key of a point does not depend on the other points.
-fn place_in_line(seed: u64, operation: &str, point: &Point) -> u64 {
+fn sort_key(seed: u64, operation: &str, point: &Point) -> u64 {
     let mut hasher = DefaultHasher::new();
     (seed, operation, point.to_string()).hash(&mut hasher);
     hasher.finish()
@@ -234,7 +238,7 @@ fn report(counts: &BTreeMap<(String, String), Count>, missed: usize, started: In
     print("operation", &by_operation);
     print("fault", &by_fault);
     println!("{} points left every byte as it was before", all.untouched);
-    println!("{missed} points were not reached again: threads share the work differently each time");
+    println!("{missed} points were not reached again: the threads divide the work differently in each run");
     let seconds = started.elapsed().as_secs();
     println!("{} points, {} failures, {seconds} s", all.tried, all.failed);
     if all.failed == 0 && all.tried > 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }

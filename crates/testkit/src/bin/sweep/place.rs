@@ -41,7 +41,7 @@ impl Place {
     }
 
     /// Returns the command line of a scenario, starting with the program.
-    pub(crate) fn words(&self, scenario: &Scenario) -> Vec<String> {
+    pub(crate) fn command_line(&self, scenario: &Scenario) -> Vec<String> {
         let place = |word: &&str| word.replace("{elsewhere}", &self.path("elsewhere").display().to_string());
         let program = self.program.display().to_string();
         std::iter::once(program).chain(scenario.command.iter().map(place)).collect()
@@ -49,12 +49,12 @@ impl Place {
 
     /// Runs the command of a scenario without a fault.
     pub(crate) fn run_scenario(&self, scenario: &Scenario) -> Output {
-        let words = self.words(scenario);
+        let words = self.command_line(scenario);
         self.run(&words.iter().skip(1).map(String::as_str).collect::<Vec<_>>())
     }
 
     /// Sets the environment of a command. It contains nothing of the user's.
-    pub(crate) fn surround(&self, command: &mut Command) {
+    pub(crate) fn set_environment(&self, command: &mut Command) {
         command.current_dir(self.path("ws")).env_clear();
         command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
         command.env("HOME", self.path("home")).env("BACKTRAIL_HOME", self.path("home/backtrail"));
@@ -71,7 +71,7 @@ impl Place {
     pub(crate) fn run(&self, words: &[&str]) -> Output {
         let mut command = Command::new(&self.program);
         command.args(words).stdin(Stdio::null());
-        self.surround(&mut command);
+        self.set_environment(&mut command);
         command.output().unwrap()
     }
 
@@ -85,7 +85,7 @@ impl Place {
     /// Runs git in a directory of the place.
     pub(crate) fn git(&self, directory: &Path, words: &[&str]) -> Output {
         let mut command = Command::new("git");
-        self.surround(&mut command);
+        self.set_environment(&mut command);
         command.current_dir(directory).args(words).stdin(Stdio::null()).output().unwrap()
     }
 

@@ -33,8 +33,8 @@ pub(crate) struct Done {
     pub(crate) stderr: String,
 }
 
-/// Returns why strace can't be used here. Returns `None` if it can.
-pub(crate) fn is_missing() -> Option<String> {
+/// Returns the reason why strace can't be used here. Returns `None` if it can.
+pub(crate) fn unusable_reason() -> Option<String> {
     let tried = Command::new("strace").args(["-f", "--seccomp-bpf", "-o", "/dev/null", "true"]).output();
     match tried {
         Err(_) => Some("strace is not installed".into()),
@@ -49,8 +49,8 @@ fn command(place: &Place, options: &[&str], scenario: &Scenario) -> Command {
     if let Some(always) = scenario.always {
         command.args(["-e", always]);
     }
-    command.args(place.words(scenario));
-    place.surround(&mut command);
+    command.args(place.command_line(scenario));
+    place.set_environment(&mut command);
     command.stdin(Stdio::null());
     command
 }
@@ -63,8 +63,8 @@ fn command(place: &Place, options: &[&str], scenario: &Scenario) -> Command {
 pub(crate) fn baseline(place: &Place, scenario: &Scenario) -> Vec<Call> {
     let trace = format!("trace={},sigaltstack,poll", fault::watched());
     let output = command(place, &["-e", &trace], scenario).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.code() == Some(scenario.exit), "{} fails without any fault: {said}", scenario.name);
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code() == Some(scenario.exit), "{} fails without any fault: {message}", scenario.name);
     calls(&String::from_utf8_lossy(&std::fs::read(place.log()).unwrap()))
 }
 
