@@ -50,7 +50,7 @@ impl Checkup<'_> {
             ));
             if let Some(problem) = newest.why_unprotected() {
                 is_well = false;
-                lines.push(format!("not protected: no checkpoint was taken for its last event: {problem}"));
+                lines.push(format!("not protected at its last event: {problem}"));
             }
         }
         let log = self.log.lines();

@@ -100,7 +100,7 @@ impl Front {
                 self.problem(
                     "",
                     None,
-                    &format!("a payload of {} bytes can't be understood: {}", payload.len(), problem.0),
+                    &format!("the payload can't be understood (size in bytes: {}): {}", payload.len(), problem.0),
                 );
                 return None;
             }
@@ -108,7 +108,7 @@ impl Front {
         let mut worker = match self.start_worker(agent) {
             Ok(worker) => worker,
             Err(error) => {
-                let message = format!("no checkpoint was taken: the process for it can't be started: {error}");
+                let message = format!("no checkpoint was taken: no process can be started: {error}");
                 self.report_unprotected(None, &message, &event);
                 return None;
             }

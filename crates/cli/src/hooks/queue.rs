@@ -60,7 +60,7 @@ impl SessionState {
 }
 
 fn problem_of(abandoned: &InQueue) -> String {
-    format!("the process for it ended unexpectedly ({})", abandoned.event)
+    format!("the process that takes the checkpoint ended unexpectedly ({})", abandoned.event)
 }
 
 #[cfg(test)]

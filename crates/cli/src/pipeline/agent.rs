@@ -83,7 +83,7 @@ mod tests {
 
     #[test]
     fn invalid_templates_are_refused() {
-        for (template, word) in [("build", "{prompt}"), ("", "empty"), ("claude -p '{prompt}", "open quotes")] {
+        for (template, word) in [("build", "{prompt}"), ("", "empty"), ("claude -p '{prompt}", "unclosed quote")] {
             let problem = AgentCommand::parse(template).unwrap_err();
             assert!(problem.contains(word), "{problem}");
         }

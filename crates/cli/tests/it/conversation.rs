@@ -166,7 +166,7 @@ fn nothing_is_restored_if_the_conversation_cannot_be_written() {
         let run = place.run(["--json"].iter().chain(&words));
         assert_eq!(run.code, 1, "{}", run.shown());
         let hint = run.json()["error"]["hint"].as_str().unwrap().to_owned();
-        assert!(hint.starts_with("nothing was restored") && hint.ends_with("without --conversation"), "{hint}");
+        assert!(hint.starts_with("nothing was restored") && hint.ends_with("leave out --conversation"), "{hint}");
         assert_eq!(fs::read_to_string(place.path("ws/a")).unwrap(), "2\n", "{words:?}");
     }
     assert_eq!(place.json(["list", "--all"])["checkpoints"].as_array().unwrap().len(), count, "no safety checkpoint");
@@ -328,7 +328,7 @@ fn a_restore_is_reported_after_its_checkpoints_were_pruned() {
     place.ok(["delete", &safety]);
     place.ok(["prune"]);
     let report = prompt(&place, "claude", 2);
-    assert!(report.contains("were restored") && report.contains("no list is kept"), "{report}");
+    assert!(report.contains("were restored") && report.contains("not listed"), "{report}");
 }
 
 #[test]

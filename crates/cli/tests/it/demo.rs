@@ -68,7 +68,7 @@ took back the undo of the restore to [ID] "before the agent" ([WHEN]): 1 added, 
   modified  src/greet.py  +2 −1
 $ backtrail list --all
 ◌     [ID]  [WHEN] safety  before redoing the restore to [ID]: before the…  2 files +1 −3
-│ ◌   [ID]  [WHEN] safety  before undoing the restore to [ID]: before…  0 files
+│ ◌   [ID]  [WHEN] safety  before undoing the restore to [ID]: before the…  0 files
 │ │ ◌ [ID]  [WHEN] safety  before restoring [ID]: before the agent          2 files +1 −3
 ├─┴─╯
 @     [ID]  [WHEN] manual  before the agent                                     3 files +6

@@ -24,7 +24,7 @@ fn no_store_is_created_before_the_first_checkpoint() {
     place.write("a", "1\n");
     assert!(checks(&place).iter().all(|check| check["ok"] == true));
     let (_, store) = check(&place, "store");
-    assert!(store.contains("not made yet"), "{store}");
+    assert!(store.contains("does not exist yet"), "{store}");
     assert!(!place.path("home/backtrail").exists());
 }
 
@@ -129,7 +129,7 @@ fn settings_behind_a_symlink_are_used_and_shown() {
     let (ok, detail) = check(&place, "settings");
     assert!(ok && detail.contains("900  (the workspace's file)"), "{detail}");
     assert!(
-        detail.contains(&format!("{} (a link to {})", link.display(), place.path("shared.toml").display())),
+        detail.contains(&format!("{} (a symbolic link to {})", link.display(), place.path("shared.toml").display())),
         "{detail}"
     );
     std::fs::remove_file(place.path("shared.toml")).unwrap();
@@ -171,7 +171,8 @@ fn a_store_that_a_save_would_refuse_is_reported() {
     let run = place.run_in(&other, ["doctor", "--json", "--store", place.path("ws").to_str().unwrap()]);
     let store_check = &run.json()["checks"][1];
     assert!(
-        store_check["ok"] == false && store_check["detail"].as_str().unwrap().contains("neither a store nor empty"),
+        store_check["ok"] == false
+            && store_check["detail"].as_str().unwrap().contains("neither a store nor an empty directory"),
         "{store_check}"
     );
 }

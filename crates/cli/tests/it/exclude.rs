@@ -10,7 +10,7 @@ fn added_patterns_take_effect() {
     assert_shown!(
         place.run(["exclude", "*.log", "data/"]),
         str![[r#"
-[ROOT]/ws/backtrail.toml has 2 exclude patterns now
+[ROOT]/ws/backtrail.toml now has 2 exclude patterns
 --- stderr
 existing checkpoints keep these paths; see what is skipped with: backtrail doctor
 --- exit 0
@@ -114,7 +114,7 @@ fn a_symlinked_settings_file_is_not_changed() {
     fs::write(&shared, "[scan]\n").unwrap();
     std::os::unix::fs::symlink(&shared, place.path("ws/backtrail.toml")).unwrap();
     let (_, word, message) = place.run(["exclude", "x", "--json"]).error();
-    assert!(word == "settings" && message.contains("it is a link"), "{message}");
+    assert!(word == "settings" && message.contains("it is a symbolic link"), "{message}");
     assert_eq!(fs::read_to_string(&shared).unwrap(), "[scan]\n");
 }
 

@@ -28,7 +28,7 @@ on disk now: the version of [ID] "spoilt"
 [CLOCK]  modified  +1     14 B  [ID] "good"
 [CLOCK]  added     +2      8 B  [ID] "first"
 --- stderr
-bring back the version before the last change with: backtrail restore [ID] a.txt
+restore the version before the last change with: backtrail restore [ID] a.txt
 --- exit 0
 
 "#]])

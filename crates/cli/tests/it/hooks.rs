@@ -143,7 +143,7 @@ fn truncated_and_malformed_payloads_do_no_harm() {
         }
         assert_eq!(checkpoints(&place).len(), 0, "{agent}: a truncated payload got a checkpoint");
         let log = fs::read_to_string(place.path("home/backtrail/log/hooks.jsonl")).unwrap();
-        assert!(log.contains("means nothing"), "{log}");
+        assert!(log.contains("can't be understood"), "{log}");
         // A complete payload with one unexpected value.
         let Some(payload) = payloads(&place, text).into_iter().find(is_before_tool) else { panic!("{agent}") };
         for key in payload.as_object().unwrap().keys() {
@@ -397,7 +397,7 @@ fn a_conversation_that_cannot_be_attached_is_reported() {
         agents["detail"].as_str().unwrap().to_owned()
     };
     hook(&place, "claude", prompt);
-    assert!(!agents_check().contains("not kept"), "there was no file yet: {}", agents_check());
+    assert!(!agents_check().contains("not saved"), "there was no file yet: {}", agents_check());
 
     fs::create_dir_all(&transcript).unwrap();
     let mut next = prompt.clone();
@@ -486,7 +486,7 @@ fn invalid_workspace_settings_do_not_stop_checkpoints() {
     place.write("backtrail.toml", "[scan");
     place.write("a", "1\n");
     let stderr = stderr_of(&place, &recorded(&place, "claude")[1]);
-    assert!(stderr.contains("backtrail.toml: line 1") && stderr.contains("counts for nothing"), "{stderr}");
+    assert!(stderr.contains("backtrail.toml: line 1") && stderr.contains("the file is ignored"), "{stderr}");
     assert!(!stderr.contains("not protected"), "{stderr}");
     assert_eq!(stderr.lines().count(), 1, "the warning is printed once: {stderr}");
     assert_eq!(of_kind(&place, "turn").len(), 1);
@@ -497,7 +497,7 @@ fn invalid_workspace_settings_do_not_stop_checkpoints() {
     assert_eq!(stderr_of(&place, &call), "", "the warning does not come with each call");
     assert_eq!(of_kind(&place, "step").len(), 1);
     let doctor = place.ok(["doctor"]);
-    assert!(doctor.contains("counts for nothing") && !doctor.contains("not protected"), "{doctor}");
+    assert!(doctor.contains("the file is ignored") && !doctor.contains("not protected"), "{doctor}");
 }
 
 /// Regression: a prompt that was cut within an emoji got no checkpoint, because the escape of a lone surrogate is not

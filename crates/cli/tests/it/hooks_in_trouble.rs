@@ -103,7 +103,7 @@ fn late_hooks_work_in_order_and_their_checkpoints_are_marked_late() {
         assert!(late["timestamp"].as_str().unwrap().parse::<jiff::Timestamp>().unwrap() >= edited, "{late:#}");
     }
     assert!(place.ok(["list"]).contains("prompt 1  (late) create hello.txt"), "{}", place.ok(["list"]));
-    assert!(place.ok(["show", "@"]).contains("taken late, after the agent had gone on"));
+    assert!(place.ok(["show", "@"]).contains("taken late, after the agent continued"));
     assert!(agents_check(&place).1.contains("prompt: the checkpoint was taken late"), "{:?}", agents_check(&place));
     let rewound = place.run(["rewind", "--turn", "2"]);
     let before = format!("backtrail restore {}", listed[0]["short_id"].as_str().unwrap());
@@ -135,7 +135,7 @@ fn a_killed_worker_is_reported_until_a_checkpoint_is_taken() {
     assert!(stderr.contains("not protected") && stderr.contains("signal: 9"), "{stderr}");
     assert!(log(&place).iter().any(|line| line["sort"] == "problem" && line["event"] == "prompt"));
     let (is_ok, detail) = agents_check(&place);
-    assert!(!is_ok && detail.contains("not protected: its last event got no checkpoint"), "{detail}");
+    assert!(!is_ok && detail.contains("not protected at its last event: no checkpoint was taken"), "{detail}");
 
     drop(lock);
     assert_eq!(stderr_of(&place, &events[1]), "");
@@ -156,9 +156,12 @@ fn a_worker_that_is_killed_after_its_hook_ended_is_reported() {
     let worker = log(&place)[0]["process"].as_u64().unwrap();
     kill(worker.try_into().unwrap());
     let (is_ok, detail) = await_some("report of doctor", || {
-        Some(agents_check(&place)).filter(|(_, detail)| detail.contains("without a word"))
+        Some(agents_check(&place)).filter(|(_, detail)| detail.contains("ended unexpectedly"))
     });
-    assert!(!is_ok && detail.contains("not protected:") && !detail.contains("not protected yet"), "{detail}");
+    assert!(
+        !is_ok && detail.contains("not protected at its last event:") && !detail.contains("not protected yet"),
+        "{detail}"
+    );
     drop(lock);
     place.write("hello.txt", "edited\n");
     hook(&place, "claude", &events[3]);

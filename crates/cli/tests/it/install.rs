@@ -386,7 +386,7 @@ fn a_hook_script_that_the_user_changed_is_kept() {
     let changed = fs::read_to_string(&path).unwrap().replace("exec ", "BACKTRAIL_HOME=/x exec ");
     fs::write(&path, &changed).unwrap();
     let answer = place.json(["install", "cline"]);
-    assert!(answer["notes"].to_string().contains("changed by hand"), "{answer}");
+    assert!(answer["notes"].to_string().contains("changed after the installation"), "{answer}");
     assert_eq!(fs::read_to_string(&path).unwrap(), changed);
 }
 
@@ -492,7 +492,7 @@ fn install_takes_the_first_checkpoint_and_tries_the_command() {
     let again = place.json(["install", "claude"]);
     assert_eq!(again["checkpoint"], Value::Null);
     let text = place.ok(["install", "codex"]);
-    assert!(text.contains("made a checkpoint") && text.contains("trust the hooks"), "{text}");
+    assert!(text.contains("it took a checkpoint") && text.contains("trust the hooks"), "{text}");
 
     let shared = place.run(["install", "gemini", "--shared"]);
     assert!(shared.stderr.contains("the test of `backtrail hook gemini`"), "{}", shared.shown());

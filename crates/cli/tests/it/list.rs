@@ -107,7 +107,7 @@ fn invalid_times_limits_and_paths_are_refused() {
         Place::new().run(["list", "--since", "soon"]),
         str![[r#"
 --- stderr
-error: "soon" is no time
+error: "soon" is not a time
 hint: write a duration such as 20m or 7d, or a time: 13:45, yesterday, 2026-11-15, 2026-11-15T14:30
 --- exit 2
 
@@ -125,7 +125,7 @@ fn grep_without_capitals_ignores_case() {
     place.ok(["save", "Fix the Parser"]);
     let count = |text: &str| place.json(["list", "--grep", text])["checkpoints"].as_array().unwrap().len();
     assert_eq!([count("parser"), count("Parser"), count("PARSER"), count("fix the p")], [1, 1, 0, 1]);
-    assert!(place.ok(["list", "--help"]).contains("a text without capitals is found in any case"));
+    assert!(place.ok(["list", "--help"]).contains("a text without capital letters matches any case"));
 }
 
 #[test]
@@ -169,7 +169,7 @@ fn a_hint_names_the_option_for_safety_checkpoints() {
 fn the_error_for_a_stray_argument_names_the_option() {
     let place = Place::saved();
     let hint = |word: &str| place.run(["list", word, "--json"]).json()["error"]["hint"].as_str().unwrap().to_owned();
-    assert_eq!(hint("5"), "the last 5: backtrail list -n 5");
+    assert_eq!(hint("5"), "to list the last 5: backtrail list -n 5");
     assert_eq!(
         hint("a.txt"),
         "for changes of a path: backtrail list --path a.txt; for a text: backtrail list --grep a.txt"

@@ -17,7 +17,7 @@ unsaved    1 added
   added  a  +1
 
 next
-  backtrail save "a message"   take a checkpoint
+  backtrail save "a message"      take a checkpoint
   backtrail demo                  see a save, an accident and a restore in a temporary directory
 --- exit 0
 
@@ -71,7 +71,7 @@ checkpoints
 
 next
   backtrail diff                  see the unsaved changes line by line
-  backtrail save "a message"   take a checkpoint
+  backtrail save "a message"      take a checkpoint
   backtrail restore @             go back to the last checkpoint; unsaved changes are kept
   backtrail list                  see all checkpoints
 --- exit 0

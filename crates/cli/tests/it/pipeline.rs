@@ -316,7 +316,7 @@ fn errors_have_a_hint() {
     assert!(hint("steps: [{run: 'echo {{x}}'}]", &[]).contains("--var x="));
     assert!(hint("steps: [{prompt: x}]", &[]).contains("--agent"));
     let later = "steps: [{name: a, run: b, output_var: x}, {name: c, run: 'echo {{x}}'}]";
-    assert!(hint(later, &["--from-step", "c"]).contains("which is not run"), "{}", hint(later, &["--from-step", "c"]));
+    assert!(hint(later, &["--from-step", "c"]).contains("but is not run"), "{}", hint(later, &["--from-step", "c"]));
     assert_eq!(run(&place, later, &["--from-step", "c", "--var", "x=1"]).code, 0);
 }
 

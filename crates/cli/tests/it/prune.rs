@@ -28,11 +28,11 @@ fn a_dry_run_gives_the_reasons() {
     let gone = "  delete  automatic  only the last 1";
     assert_lines_start_with(
         &run.text(),
-        &[gone, gone, "  keep    1  the workspace stands on it", "  keep    1  manual checkpoints stay"],
+        &[gone, gone, "  keep    1  the workspace stands on it", "  keep    1  manual checkpoints are kept"],
     );
     let all = place.ok(["prune", "--dry-run", "--verbose"]);
     assert_lines_start_with(&all, &["  keep    automatic  ", gone, gone, "  keep    manual  "]);
-    assert!(run.stderr.contains("name each with --verbose"), "{}", run.stderr);
+    assert!(run.stderr.contains("list them with --verbose"), "{}", run.stderr);
     assert_eq!(place.run(["prune", "--verbose", "--json"]).error().1, "usage");
     assert!(run.stderr.starts_with("would delete 2 and keep 2; the store uses "), "{}", run.stderr);
     assert_eq!(place.json(["list"])["checkpoints"].as_array().unwrap().len(), 4);
@@ -72,7 +72,7 @@ fn no_store_is_created_before_the_first_checkpoint() {
     assert_shown!(
         place.run(["prune"]),
         str![[r#"
-deleted 0 checkpoints, kept 0; the store uses 0 B, before 0 B
+deleted 0 checkpoints, kept 0; the store uses 0 B now, 0 B before
 --- exit 0
 
 "#]]

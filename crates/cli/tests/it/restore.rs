@@ -282,11 +282,11 @@ fn the_error_for_a_message_names_its_checkpoint() {
 fn undo_names_the_checkpoint_of_later_work() {
     let place = changed_place();
     place.ok(["restore", "@"]);
-    assert!(!place.run(["undo"]).shown().contains("set aside"));
+    assert!(!place.run(["undo"]).shown().contains("unsaved changes are kept"));
     place.ok(["redo"]);
     place.write("later", "work\n");
     let undone = place.run(["undo"]);
-    assert!(undone.shown().contains("set aside in"), "{}", undone.shown());
+    assert!(undone.shown().contains("unsaved changes are kept in"), "{}", undone.shown());
     place.ok(["redo"]);
     assert_eq!(std::fs::read(place.path("ws/later")).unwrap(), b"work\n");
 }
@@ -297,10 +297,10 @@ fn files_of_a_checkpoint_are_not_called_unsaved() {
     let place = changed_place();
     place.ok(["save", "second"]);
     place.ok(["restore", "@~1", "a.txt"]);
-    assert!(!place.run(["undo"]).shown().contains("set aside"));
+    assert!(!place.run(["undo"]).shown().contains("unsaved changes are kept"));
     place.ok(["redo"]);
     place.write("a.txt", "edited since\n");
-    assert!(place.run(["undo"]).shown().contains("set aside"));
+    assert!(place.run(["undo"]).shown().contains("unsaved changes are kept"));
 }
 
 #[test]

@@ -170,11 +170,11 @@ fn the_first_five_skipped_files_are_reported() {
         str![[r#"
 saved [ID] "x" (1 file, +2)
 --- stderr
-warning: left out large0\n: too large (19 B)
-warning: left out large1\n: too large (19 B)
-warning: left out large2\n: too large (19 B)
-warning: left out large3\n: too large (19 B)
-warning: left out large4\n: too large (19 B)
+warning: skipped large0\n: too large (19 B)
+warning: skipped large1\n: too large (19 B)
+warning: skipped large2\n: too large (19 B)
+warning: skipped large3\n: too large (19 B)
+warning: skipped large4\n: too large (19 B)
 warning: and 2 more were skipped
 to capture larger files, raise max_file_bytes, now 10, under [scan] in backtrail.toml
 --- exit 0
@@ -191,7 +191,7 @@ fn rebuildable_directories_are_reported_once() {
     let place = Place::new();
     place.write("package.json", "{}\n");
     place.write("node_modules/x/index.js", "x\n");
-    assert!(place.run(["save", "x"]).stderr.contains("left out node_modules: can be rebuilt"));
+    assert!(place.run(["save", "x"]).stderr.contains("skipped node_modules: can be rebuilt"));
     place.write("package.json", "{ }\n");
     assert_eq!(place.run(["save", "y"]).stderr, "");
 }
@@ -229,7 +229,7 @@ fn a_file_that_is_too_large_is_reported_with_its_size_and_the_setting() {
         str![[r#"
 saved [ID] "x" (1 file, +2)
 --- stderr
-warning: left out big.bin: too large (2.5 kB)
+warning: skipped big.bin: too large (2.5 kB)
 to capture larger files, raise max_file_bytes, now 1KiB, under [scan] in backtrail.toml
 --- exit 0
 
@@ -261,7 +261,7 @@ in [ROOT]/ws
 saved [ID] "x" (nothing changed)
 --- stderr
 in [ROOT]/ws
-warning: [ROOT]/ws/dir has its own .git, but belongs to the workspace [ROOT]/ws; to make it a separate workspace, use -w . there
+warning: [ROOT]/ws/dir has its own .git, but belongs to the workspace [ROOT]/ws; to separate it, use -w . there
 --- exit 0
 
 "#]]
@@ -308,7 +308,7 @@ fn save_waits_for_the_lock() {
 fn a_name_that_moves_is_reported() {
     let place = Place::new();
     place.write("a", "1\n");
-    assert!(!place.run(["save", "one", "--name", "good"]).stderr.contains("means"));
+    assert!(!place.run(["save", "one", "--name", "good"]).stderr.contains("belongs to this checkpoint"));
     let before = place.id("good");
     place.write("a", "2\n");
     let run = place.run(["save", "two", "--name", "good"]);

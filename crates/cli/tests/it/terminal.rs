@@ -112,7 +112,7 @@ fn removing_stores_needs_confirmation_on_a_terminal() {
     let shown = answer("n\n", &["workspaces", "--prune"]);
     assert!(shown.contains("these workspaces are gone:\n  ") && shown.contains("gone: 1 checkpoint"), "{shown}");
     assert!(
-        shown.contains("remove 1 store, with all checkpoints? (y/n)") && shown.contains("nothing was removed"),
+        shown.contains("remove 1 store with all checkpoints? (y/n)") && shown.contains("nothing was removed"),
         "{shown}"
     );
     assert_eq!(count(), 2);
@@ -158,7 +158,7 @@ fn deleting_old_checkpoints_needs_confirmation_on_a_terminal() {
     assert!(!run_with_input(&place, 100, "", &["delete", "--older-than", "0s", "--dry-run"]).contains("(y/n)"));
     assert_eq!(count(), 26);
     let shown = run_with_input(&place, 100, "y\n", &words);
-    assert!(shown.contains("deleted 25 checkpoints") && shown.contains("that is final"), "{shown}");
+    assert!(shown.contains("deleted 25 checkpoints") && shown.contains("this can't be undone"), "{shown}");
     assert_eq!(count(), 1);
     place.ok(["save", "--allow-empty", "one more"]);
     assert!(!run_with_input(&place, 100, "", &["delete", "--older-than", "0s", "--yes"]).contains("(y/n)"));
@@ -170,7 +170,7 @@ fn the_choice_of_a_checkpoint_can_be_cancelled() {
     let place = changed_place();
     for text in ["q\n", "\n", "1\nq\n"] {
         let shown = run_with_input(&place, 100, text, &["restore"]);
-        assert!(shown.contains("q to leave") && shown.contains("nothing was restored"), "{text:?}: {shown}");
+        assert!(shown.contains("q to quit") && shown.contains("nothing was restored"), "{text:?}: {shown}");
         assert!(!shown.contains("error"), "{text:?}: {shown}");
     }
     assert_eq!(std::fs::read(place.path("ws/a.txt")).unwrap(), b"one\n\x1b[2J\n");

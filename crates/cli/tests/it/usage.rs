@@ -114,8 +114,8 @@ fn errors_for_invalid_addresses_name_the_expected_form() {
     for (word, expected) in [
         ("ago:soon", "such as ago:20m"),
         ("at:noon", "such as at:14:30"),
-        ("step:x", "a number behind step:"),
-        ("@x", "@~N with a number"),
+        ("step:x", "a number after step:"),
+        ("@x", "@~N where N is a number"),
         ("before:ago:x", "such as ago:20m"),
         ("", "an id, a name, or a word such as @"),
     ] {

@@ -145,7 +145,7 @@ fn a_project_in_a_folder_of_projects_has_its_own_checkpoints() {
 #[test]
 fn a_save_by_hand_in_a_folder_of_projects_warns_once() {
     let place = folder_of_projects();
-    let warned = |run: Run| succeeded(run).stderr.matches("holds several projects").count();
+    let warned = |run: Run| succeeded(run).stderr.matches("contains several projects").count();
     assert_eq!(warned(place.run(["save", "x"])), 1);
     place.write("one/a", "2\n");
     assert_eq!(warned(place.run(["save", "y"])), 0);
@@ -235,7 +235,7 @@ fn a_store_is_adopted_by_path_or_by_name() {
         place.ok(["restore", "@"]);
         assert_eq!(fs::read(place.path("ws/a.txt")).unwrap(), b"one\ntwo\n");
         let listed = place.ok(["workspaces"]);
-        assert!(listed.contains("(kept: "), "{listed}");
+        assert!(listed.contains("(no longer in use: "), "{listed}");
         place.ok(["workspaces", "--prune"]);
         assert_eq!(count_stores(&place), 2, "a kept store is not pruned");
         let kept = run.stderr.split("--adopt ").nth(1).unwrap().trim().to_owned();
@@ -274,7 +274,7 @@ fn a_copied_workspace_adopts_its_store() {
     fs::copy(place.path("ws/dir/b.txt"), copy.join("dir/b.txt")).unwrap();
     delete_workspace(&place);
     let run = succeeded(place.run_in(&copy.join("dir"), ["list"]));
-    let there = format!("if it is what was {}", place.path("ws").display());
+    let there = format!("if it was {} before", place.path("ws").display());
     assert!(run.stderr.contains(&there) && run.stderr.contains("nothing saved yet"), "{}", run.shown());
     let words = ["-w", copy.to_str().unwrap(), "workspaces", "--adopt", store.to_str().unwrap()];
     succeeded(place.run_in(&copy.join("dir"), words));

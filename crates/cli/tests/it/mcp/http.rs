@@ -202,7 +202,7 @@ fn invalid_options_are_refused_at_the_start() {
     let cases: [(&[&str], i32, &str); 6] = [
         (&["mcp", "--http", "0.0.0.0:0"], 2, "other machines"),
         (&["mcp", "--http", "192.168.0.1:80"], 2, "other machines"),
-        (&["mcp", "--http", "somewhere"], 2, "no address"),
+        (&["mcp", "--http", "somewhere"], 2, "not an address"),
         (&["mcp", "--http", "0", "--token-file", &short], 2, "must have 16"),
         (&["mcp", "--http", "0", "--token-file", "/nowhere/token"], 1, "read the token file"),
         (&["mcp", "--token-file", "x"], 2, "--http"),

@@ -155,7 +155,7 @@ fn a_protected_directory_is_neither_scanned_nor_saved() {
     for tool in ["checkpoint_save", "workspace_status", "checkpoint_diff"] {
         let (code, _, hint) = client.refused(tool, json!({}));
         assert_eq!(code, "protected_directory", "{tool}");
-        assert!(hint.contains("below"), "{hint}");
+        assert!(hint.contains("inside"), "{hint}");
     }
 }
 
