@@ -137,7 +137,7 @@ pub(crate) fn agents_text(agents: &[AgentListed], paint: Paint) -> String {
     for listed in agents {
         let run = match listed.agent.version_run() {
             Some(version) => format!("tested with {version}"),
-            None => "made from its documentation".to_owned(),
+            None => "written from its documentation".to_owned(),
         };
         let state = if listed.installed.is_empty() { "" } else { ", installed" };
         let name = paint.heading(pad(listed.agent.name(), names));

@@ -121,8 +121,8 @@ const ARGUMENTS: &[Row] = &[
     (&["rewind", "-1"], 2, "usage", "'-1' for '[N]'"),
     (&["rewind", "99"], 3, "unknown_checkpoint", "@~99"),
     (&["rewind", "1", "2"], 2, "usage", "'2'"),
-    (&["rewind", "--turn", "0"], 2, "usage", "prompt 0 back"),
-    (&["rewind", "0", "--turn", "--dry-run"], 2, "usage", "prompt 0 back"),
+    (&["rewind", "--turn", "0"], 2, "usage", "--turn 0 is not valid"),
+    (&["rewind", "0", "--turn", "--dry-run"], 2, "usage", "--turn 0 is not valid"),
     (&["rewind", "--turn"], 3, "unknown_checkpoint", "prompt"),
     (&["undo", "3"], 2, "usage", "'3'"),
     (&["redo", "3"], 2, "usage", "'3'"),
@@ -522,7 +522,7 @@ fn user_settings_that_are_not_a_regular_file_are_refused() {
     for target_is in ["does not exist", "a directory", "not a regular file"] {
         match target_is {
             "a directory" => fs::create_dir(&target).unwrap(),
-            "no regular file" => {
+            "not a regular file" => {
                 fs::remove_dir(&target).unwrap();
                 assert!(Command::new("mkfifo").arg(&target).status().unwrap().success());
             }

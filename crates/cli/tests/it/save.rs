@@ -151,7 +151,7 @@ fn a_name_that_is_an_address_is_refused() {
         str![[r#"
 --- stderr
 error: "step:1" can't be the name of a checkpoint: it has another meaning
-hint: a name can't be empty, `latest` or an id, and can't start with @ - step: commit: before: ago: or at:
+hint: a name can't be empty, `latest` or an id, and can't start with any of @ - step: commit: before: ago: at:
 --- exit 2
 
 "#]]

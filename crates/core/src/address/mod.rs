@@ -106,7 +106,7 @@ const NO_NAME_STARTS_WITH: [&str; 7] = ["@", "-", "step:", "commit:", "before:",
 
 /// The rule that [`validate_name`] checks, in words.
 pub const RULE_OF_NAMES: &str =
-    "a name can't be empty, `latest` or an id, and can't start with @ - step: commit: before: ago: or at:";
+    "a name can't be empty, `latest` or an id, and can't start with any of @ - step: commit: before: ago: at:";
 
 /// Returns an error for a name that would be read as another address.
 pub fn validate_name(name: &str) -> Result<()> {

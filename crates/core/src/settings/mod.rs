@@ -258,7 +258,7 @@ mod tests {
             ("[scan]\nmax_file_bytes = \"lots\"\n", "line 2: [scan] max_file_bytes: \"lots\""),
             ("[scan]\nrebuildable = \"maybe\"\n", "line 2: [scan] rebuildable: "),
             ("[scan]\nexclude = [\n  \"a\",\n  5,\n]\n", "line 4: [scan] exclude: "),
-            ("[checkpoints]\nevery_n_steps = 51\n", "line 2: [checkpoints] every_n_steps: it is 51"),
+            ("[checkpoints]\nevery_n_steps = 51\n", "line 2: [checkpoints] every_n_steps: 51 is out of range"),
             ("[state]\nprogress = \"../x\"\n", "line 2: [state] progress: "),
             ("[state]\nprogress = \"\"\n", "line 2: [state] progress: \"\" is not a path inside"),
             ("[state]\nfeatures = \"\"\n", "line 2: [state] features: \"\" is not a path inside"),
@@ -391,7 +391,7 @@ mod tests {
             let limits = |settings: &Settings| (settings.checkpoints.clone(), settings.retention.clone());
             match says.as_str() {
                 "sets" => assert!(!is_named(&outcome.unwrap()), "{named}"),
-                "refused" => assert!(outcome.unwrap_err().contains("belongs in the user's own"), "{named}"),
+                "refused" => assert!(outcome.unwrap_err().contains("only in the user's own"), "{named}"),
                 "no effect" => {
                     let outcome = outcome.unwrap();
                     assert!(is_named(&outcome) && limits(&outcome) == limits(&Settings::default()), "{named}");

@@ -171,7 +171,11 @@ fn undo_does_not_touch_a_repository_that_belongs_to_another_directory() {
     ws.write(".git", format!("gitdir: {}\n", victim.display()));
     let before = git_directory_bytes(&victim);
     let undone = ws.open().undo(ws.now()).unwrap().unwrap();
-    assert!(undone.conflicts.iter().any(|one| one.reason.contains("another directory's")), "{:?}", undone.conflicts);
+    assert!(
+        undone.conflicts.iter().any(|one| one.reason.contains("belongs to another directory")),
+        "{:?}",
+        undone.conflicts
+    );
     assert_eq!(ws.read("file").unwrap(), b"2\n");
     before.assert_same(&git_directory_bytes(&victim), "the other repository");
 }

@@ -218,5 +218,5 @@ fn invalid_options_are_refused_at_the_start() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     place.set("BACKTRAIL_MCP_TOKEN", "long-enough-0123456789");
     let run = place.run(["mcp", "--http", &taken.local_addr().unwrap().to_string()]);
-    assert!(run.code == 1 && run.stderr.contains("can't listen at 127.0.0.1:"), "{}", run.shown());
+    assert!(run.code == 1 && run.stderr.contains("can't listen on 127.0.0.1:"), "{}", run.shown());
 }
