@@ -199,7 +199,7 @@ impl Worker<'_> {
         let filter =
             ListFilter { session: Some(session.to_owned()), limit: Some(1), turns: true, ..ListFilter::default() };
         let newest = workspace.list(&filter).ok().and_then(|found| found.into_iter().next());
-        newest.and_then(|checkpoint| checkpoint.turn).unwrap_or(0)
+        newest.and_then(|checkpoint| checkpoint.origin.turn).unwrap_or(0)
     }
 
     pub(super) fn remember_success(

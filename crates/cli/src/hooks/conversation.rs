@@ -41,11 +41,13 @@ pub(crate) struct ForkedFile {
 /// Prepares the copy of the conversation that belongs to a checkpoint.
 pub(crate) fn plan(workspace: &Workspace, id: &CheckpointId, sessions: &Sessions) -> Result<Fork, Failure> {
     let turn = turn_of(workspace, id)?;
-    let (Some(agent), Some(session)) = (turn.agent.as_ref().and_then(|agent| agent.parse().ok()), &turn.session) else {
+    let (Some(agent), Some(session)) =
+        (turn.origin.agent.as_ref().and_then(|agent| agent.parse().ok()), &turn.origin.session)
+    else {
         return Err(no_conversation(id));
     };
     let is_live = sessions.get(session).is_some_and(|state| state.is_live());
-    let before = turn.prompt.clone().unwrap_or_default();
+    let before = turn.origin.prompt.clone().unwrap_or_default();
     let has_conversation = turn.attachments.iter().any(|attachment| attachment.name == CONVERSATION);
     let transcript = turn.metadata.get("transcript").and_then(Value::as_str).map(PathBuf::from);
     let (true, Some(transcript)) = (has_conversation, transcript) else {
@@ -72,8 +74,10 @@ fn turn_of(workspace: &Workspace, id: &CheckpointId) -> Result<Checkpoint, Failu
         return Ok(checkpoint);
     }
     let turns = workspace.list(&ListFilter { kind: Some(Kind::Turn), ..ListFilter::default() })?;
-    let is_own = |turn: &&Checkpoint| turn.session == checkpoint.session && turn.turn == checkpoint.turn;
-    let own = turns.iter().find(|turn| checkpoint.turn.is_some() && is_own(turn));
+    let is_own = |turn: &&Checkpoint| {
+        turn.origin.session == checkpoint.origin.session && turn.origin.turn == checkpoint.origin.turn
+    };
+    let own = turns.iter().find(|turn| checkpoint.origin.turn.is_some() && is_own(turn));
     let earlier = || turns.iter().find(|turn| turn.sequence < checkpoint.sequence);
     own.or_else(earlier).cloned().ok_or_else(|| no_conversation(id))
 }
