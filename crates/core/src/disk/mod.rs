@@ -1,8 +1,8 @@
 //! The only module that calls the operating system.
 //!
 //! Workspaces are read and written through `Dir` handles, name by name, so that no symlink is ever followed. The
-//! store's own files go through `private`. Every step that changes something passes [`points`], where the crash tests
-//! can stop it.
+//! store's own files go through `private`. Every step that changes something passes [`crash_points`], where the crash
+//! tests can stop it.
 
 mod boot;
 pub mod crash_points;
