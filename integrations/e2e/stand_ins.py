@@ -1,7 +1,7 @@
 """Loopback stand-ins for the model services of three agents.
 
-Each answers from the same script: what the model does next follows from the last prompt and from how many tools have
-run since. What it was asked is kept, so that a test can look at the conversation that the agent really sent.
+All answer from the same script: the next action of the model depends on the last prompt and on the number of tools that
+have run since. The requests are kept, so that a test can check the conversation that the agent really sent.
 """
 
 import http.server
@@ -9,7 +9,7 @@ import json
 import re
 import threading
 
-# What the model does for a prompt that holds a word: tools one after another, then a text.
+# The actions of the model for a prompt that contains a word: tools one after another, then a text.
 SCRIPT = {
     "FIRST": ["edit", "delete"],
     "SECOND": ["write"],
@@ -24,7 +24,7 @@ SAVED = "asked for by the model"
 
 
 class StandIn:
-    """A service on a port of its own."""
+    """A service on its own port."""
 
     def __init__(self, project):
         self.project = project
@@ -68,17 +68,17 @@ class StandIn:
         self.server.shutdown()
 
     def next_step(self, prompts, tools_since):
-        """What the script has for the last prompt that it knows."""
+        """Returns the next action of the script for the last prompt that it knows."""
         word = next((word for text in reversed(prompts) for word in SCRIPT if word in text), None)
         steps = SCRIPT.get(word, [])
         return steps[tools_since] if tools_since < len(steps) else None
 
     def was_told(self, words):
-        """Did any request hold these words, wherever the agent puts what hooks say?"""
+        """Returns whether any request contained these words, wherever the agent puts the output of hooks."""
         return any(words in body for body in self.bodies)
 
     def prompts_of_last_request(self):
-        """The words of the script that stand in the conversation of the last request, in order."""
+        """Returns the words of the script in the conversation of the last request, in order."""
         return [word for text in self.requests[-1] for word in SCRIPT if word in text]
 
 
@@ -116,7 +116,7 @@ class Anthropic(StandIn):
         return self.stream(body, content, stop)
 
     def tool(self, step, number, body):
-        # The name has that of the plugin in it, where the server is a plugin's.
+        # The name contains that of the plugin if the server belongs to a plugin.
         save = re.search(r"mcp__\w*backtrail__checkpoint_save", json.dumps(body))
         name, told = {
             "edit": ("Write", {"file_path": f"{self.project}/app.txt", "content": EDITED}),
@@ -192,7 +192,7 @@ class OpenAI(StandIn):
         patch = f"*** Begin Patch\n{head}+{text}*** End Patch\n"
         if text and names.get("apply_patch") == "custom":
             return {"type": "custom_tool_call", "id": f"ctc_{number}", "call_id": f"call_{number}", "name": "apply_patch", "input": patch}
-        # Without a tool for it, Codex takes a patch out of a shell command.
+        # Without a tool for patches, Codex reads a patch from a shell command.
         command = DELETE if step == "delete" else f"apply_patch <<'END'\n{patch}END\n"
         shell = next(name for name in ("exec_command", "shell_command", "shell") if name in names)
         told = {"exec_command": {"cmd": command}, "shell_command": {"command": command}, "shell": {"command": ["sh", "-c", command]}}

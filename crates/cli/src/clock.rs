@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_zone_is_looked_up_for_words_with_a_time_alone() {
+    fn the_time_zone_is_looked_up_only_for_addresses_with_a_time() {
         let now = Now::new();
         for word in ["@", "@~2", "latest", "a name", "1234abcd"] {
             assert_eq!(now.for_address(word).timestamp(), now.timestamp());

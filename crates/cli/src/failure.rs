@@ -302,21 +302,21 @@ mod tests {
     }
 
     #[test]
-    fn exit_codes_are_those_of_the_documentation() {
+    fn exit_codes_match_the_documentation() {
         let page = include_str!("../../../docs/json.md");
         let (_, failures) = page.split_once("## Failures").unwrap();
         let (table, _) = failures.split_once("### `error`").unwrap();
-        let said: Vec<(u8, Vec<&str>)> = table.lines().filter_map(row).collect();
+        let documented: Vec<(u8, Vec<&str>)> = table.lines().filter_map(row).collect();
         for code in ErrorCode::ALL {
             let exits: Vec<u8> =
-                said.iter().filter(|(_, codes)| codes.contains(&code.as_str())).map(|(exit, _)| *exit).collect();
+                documented.iter().filter(|(_, codes)| codes.contains(&code.as_str())).map(|(exit, _)| *exit).collect();
             assert_eq!(exits, [exit_code(code)], "{code:?}");
         }
-        assert_eq!(said.iter().map(|(_, codes)| codes.len()).sum::<usize>(), ErrorCode::ALL.len());
+        assert_eq!(documented.iter().map(|(_, codes)| codes.len()).sum::<usize>(), ErrorCode::ALL.len());
     }
 
     #[test]
-    fn what_can_be_done_about_it_is_said() {
+    fn errors_have_a_hint() {
         let hint = |error: Error| Failure::from(error).hint().unwrap_or_default();
         let full = std::io::ErrorKind::StorageFull.into();
         assert!(hint(Error::Io { action: "write", path: "/x".into(), source: full }).contains("--store"));
@@ -329,10 +329,10 @@ mod tests {
     }
 
     #[test]
-    fn colours_are_found_in_words_that_do_not_parse() {
-        let asked = |words: &[&str]| color_asked_for(words.iter().map(OsString::from).collect::<Vec<_>>().iter());
-        assert_eq!(asked(&["--frob", "--color", "always"]), ColorWhen::Always);
-        assert_eq!(asked(&["--color=never"]), ColorWhen::Never);
-        assert_eq!(asked(&["--color"]), ColorWhen::Auto);
+    fn the_colour_option_is_found_in_invalid_arguments() {
+        let color_in = |words: &[&str]| color_asked_for(words.iter().map(OsString::from).collect::<Vec<_>>().iter());
+        assert_eq!(color_in(&["--frob", "--color", "always"]), ColorWhen::Always);
+        assert_eq!(color_in(&["--color=never"]), ColorWhen::Never);
+        assert_eq!(color_in(&["--color"]), ColorWhen::Auto);
     }
 }

@@ -10,7 +10,7 @@ mod tests {
     use std::path::Path;
 
     #[test]
-    fn the_kept_payloads_are_understood_or_refused() {
+    fn the_payloads_of_the_corpus_are_parsed_or_refused() {
         let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/hook_payload");
         let mut tried = 0;
         for entry in std::fs::read_dir(&corpus).unwrap() {

@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn stores_follow_the_nearest_variable() {
+    fn the_most_specific_variable_sets_the_directory_of_the_stores() {
         let home = ("HOME", "/h");
         assert_eq!(stores(&[home]), Some("/h/.local/share/backtrail/stores".into()));
         assert_eq!(stores(&[home, ("XDG_DATA_HOME", "/d")]), Some("/d/backtrail/stores".into()));
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn stores_named_in_the_settings_win() {
+    fn the_settings_override_the_variables_for_the_stores() {
         let mut settings = Settings::default();
         let environment = environment(&[("HOME", "/h"), ("BACKTRAIL_HOME", "/b")]);
         settings.stores.dir = Some("~/s".into());
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn git_files_are_those_that_git_reads() {
+    fn the_same_git_configuration_files_as_in_git_are_read() {
         let files = |variables: &[(&str, &str)]| environment(variables).git.config_files;
         let paths = |paths: &[&str]| paths.iter().map(PathBuf::from).collect::<Vec<_>>();
         let home = ("HOME", "/h");
@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_pager_or_cat_is_none() {
+    fn an_empty_pager_or_cat_means_no_pager() {
         let pager = |variables: &[(&str, &str)]| environment(variables).pager().cloned();
         assert_eq!(pager(&[]), Some("less -FRX".into()));
         assert_eq!(pager(&[("PAGER", "more")]), Some("more".into()));

@@ -1,4 +1,4 @@
-//! One call of an operation: a handle that stops it, and what it told.
+//! One call of an operation: a handle that stops it and collects its events.
 
 use std::sync::{
     Arc, Mutex, MutexGuard, PoisonError,
@@ -18,7 +18,7 @@ pub(crate) struct Call {
     watch: Arc<Watch>,
 }
 
-/// What the thread that works and the one that waits know of each other.
+/// State that the thread which runs the operation shares with the thread which waits for it.
 #[derive(Default)]
 pub(crate) struct Watch {
     is_stopped: AtomicBool,
@@ -34,7 +34,7 @@ impl Call {
         Self::default()
     }
 
-    /// Ends the operation as long as it only reads; one that has begun to write is finished.
+    /// Stops the operation as long as it only reads. An operation that has begun to write is finished.
     pub(crate) fn stop(&self) {
         self.watch.is_stopped.store(true, Ordering::SeqCst);
         if let Some(progress) = &*lock(&self.watch.progress) {
@@ -42,7 +42,7 @@ impl Call {
         }
     }
 
-    /// What happened since this was last asked.
+    /// Returns the events since the last call of this method.
     fn take_events(&self) -> Vec<JsonObject> {
         let happened = std::mem::take(&mut *lock(&self.watch.events));
         let values = happened.iter().filter_map(|event| match serde_json::to_value(event) {
@@ -60,7 +60,7 @@ impl Call {
 }
 
 impl Watch {
-    /// Makes a workspace report here, and stop from here.
+    /// Connects a workspace: its events are collected here, and [`Call::stop`] stops its operation.
     pub(crate) fn over(&self, workspace: &mut Workspace) {
         let events = Arc::clone(&self.events);
         workspace.observe(move |event| lock(&events).push(event.clone()));
@@ -74,7 +74,7 @@ impl Watch {
         self.is_stopped.load(Ordering::SeqCst)
     }
 
-    /// Keeps something that is wrong although the operation goes on.
+    /// Adds a problem that does not end the operation. Duplicates are dropped.
     pub(crate) fn note_problem(&self, problem: String) {
         let mut problems = lock(&self.problems);
         if !problems.contains(&problem) {

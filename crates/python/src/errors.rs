@@ -1,4 +1,4 @@
-//! Failures as exceptions. The classes are written in Python, in `backtrail/errors.py`.
+//! Converts failures into exceptions. The exception classes are written in Python, in `backtrail/errors.py`.
 
 use std::io;
 
@@ -6,14 +6,14 @@ use backtrail::Error;
 use backtrail_cli::Failure;
 use pyo3::{prelude::*, sync::PyOnceLock, types::PyDict};
 
-/// A failed operation as the exception that its code stands for.
+/// Converts a failed operation into the exception for its code.
 pub(crate) fn exception(py: Python<'_>, error: &Error) -> PyErr {
     let details = PyDict::new(py);
     let filled = fill(&details, error);
     filled.and_then(|()| make(py, error.code().as_str(), &error.to_string(), &details)).unwrap_or_else(|broken| broken)
 }
 
-/// What the command line's edge found wrong, as an exception.
+/// Converts a failure of the command line crate into an exception.
 pub(crate) fn failure(py: Python<'_>, failure: &Failure) -> PyErr {
     match failure {
         Failure::Operation(error) => exception(py, error),
@@ -30,7 +30,7 @@ fn make(py: Python<'_>, code: &str, message: &str, details: &Bound<'_, PyDict>) 
     Ok(PyErr::from_value(make.call1((code, message, details))?))
 }
 
-/// What a program may want to know of it beside the message.
+/// Adds the details of an error that become attributes of the exception.
 fn fill(details: &Bound<'_, PyDict>, error: &Error) -> PyResult<()> {
     match error {
         Error::Io { path, source, .. } | Error::NoWorkspace { path, source } => {

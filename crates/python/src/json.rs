@@ -1,4 +1,4 @@
-//! JSON values as Python's own.
+//! Converts JSON values into Python objects.
 
 use pyo3::{
     IntoPyObjectExt,
@@ -7,7 +7,7 @@ use pyo3::{
 };
 use serde_json::{Map, Value};
 
-/// A JSON object on its way to Python.
+/// A JSON object that becomes a Python dictionary.
 pub(crate) struct JsonObject(pub(crate) Map<String, Value>);
 
 impl<'py> IntoPyObject<'py> for JsonObject {

@@ -1,7 +1,7 @@
 //! The native half of the Python package `backtrail`.
 //!
-//! It knows Python's types and threads, and nothing else: what it returns are plain dictionaries, of which the Python
-//! half makes its results. Operations are those of the library; the command is that of the command line.
+//! It only deals with Python's types and threads. It returns plain dictionaries, which the Python half converts into
+//! its result classes. The operations come from the library, and the command from the command line crate.
 
 mod call;
 mod command;
@@ -14,7 +14,7 @@ mod stores;
 mod work;
 mod workspace;
 
-/// What the Python half calls.
+/// The module that the Python half imports.
 #[pyo3::pymodule]
 mod _native {
     #[pymodule_export]

@@ -1,4 +1,4 @@
-//! Opening a workspace for one call, with the settings as they are then.
+//! Opens a workspace for one call, with the settings at that time.
 
 use std::{
     path::{Path, PathBuf},
@@ -14,21 +14,22 @@ use serde_json::Value;
 
 use crate::{call::Watch, work};
 
-/// How long one try to get hold of the workspace takes; between two it is seen whether somebody wants to stop.
-const TRY: Duration = Duration::from_millis(200);
+/// The time that one attempt waits for the lock of the workspace. Between two attempts, the call checks whether the
+/// caller wants to stop it.
+const ATTEMPT: Duration = Duration::from_millis(200);
 
-/// What an operation needs of the workspace.
+/// The access to the workspace that an operation needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Access {
-    /// The store alone: the workspace itself may be gone.
+    /// Access to the store only. The workspace itself need not exist.
     Store,
-    /// Looks at files or brings them back: mistakes in the settings file are told, and it counts for nothing.
+    /// Reads files or restores them. A settings file with a mistake is ignored, with a warning.
     Files,
-    /// Takes files in: mistakes in the settings file, and protected places, are refused.
+    /// Captures files. A settings file with a mistake and a protected directory are errors.
     Save,
 }
 
-/// A workspace that was found, and how the caller wants it opened.
+/// A located workspace, with the caller's options for opening it.
 pub(crate) struct Opener {
     pub(crate) environment: Environment,
     pub(crate) location: Location,
@@ -39,7 +40,7 @@ pub(crate) struct Opener {
     pub(crate) prepared: Mutex<Option<Arc<Prepared>>>,
 }
 
-/// What the user's settings make of a call, kept for the next one: they hardly ever change.
+/// Values derived from the user's settings. They are cached for the next call, because the settings rarely change.
 pub(crate) struct Prepared {
     of_user: Settings,
     settings: Settings,
@@ -47,7 +48,7 @@ pub(crate) struct Prepared {
 }
 
 impl Opener {
-    /// Tries until the workspace is free, the time is over, or the caller wants to stop.
+    /// Runs an operation. Retries it while the workspace is locked, until the time is over or the caller wants to stop.
     pub(crate) fn attempt<T>(
         &self,
         access: Access,
@@ -76,13 +77,13 @@ impl Opener {
         };
         let prepared = self.prepared(user)?;
         let settings = match of_workspace {
-            Some(settings) if settings != prepared.of_user => self.with_words_of_caller(settings)?,
+            Some(settings) if settings != prepared.of_user => self.with_caller_settings(settings)?,
             _ => prepared.settings.clone(),
         };
         let options = Options {
             own_directories: prepared.own_directories.clone(),
             git: self.environment.git().clone(),
-            patience: TRY.min(self.wait),
+            patience: ATTEMPT.min(self.wait),
             open_stores: open_stores(&settings),
             boot_clock: BootClock::of_system(),
             settings,
@@ -92,14 +93,14 @@ impl Opener {
             workspace.refuse_protected(&self.environment.protected_places())?;
         }
         if access == Access::Save && !workspace.has_store()? {
-            self.tell_of_first_save(&workspace, watch);
+            self.warn_before_first_save(&workspace, watch);
         }
         watch.over(&mut workspace);
         Ok(workspace)
     }
 
-    /// Says what the owner of a workspace has to know before it gets its store.
-    fn tell_of_first_save(&self, workspace: &Workspace, watch: &Watch) {
+    /// Adds the warnings for a workspace that is about to get its store.
+    fn warn_before_first_save(&self, workspace: &Workspace, watch: &Watch) {
         if let Some(former) = &self.location.former {
             watch.note_problem(former.notice(&self.location.root));
         }
@@ -109,14 +110,15 @@ impl Opener {
     }
 
     fn prepared(&self, of_user: Settings) -> Result<Arc<Prepared>, Failure> {
-        // Whoever can't have the lock does without: in a process that was forked off nobody may be there to release it.
+        // If the lock is taken, the cache is not used. In a forked process, the thread that holds the lock may not
+        // exist, so that waiting would never end.
         let mut kept = self.prepared.try_lock().ok();
         if let Some(prepared) = kept.as_deref().and_then(Option::as_ref)
             && prepared.of_user == of_user
         {
             return Ok(Arc::clone(prepared));
         }
-        let settings = self.with_words_of_caller(of_user.clone())?;
+        let settings = self.with_caller_settings(of_user.clone())?;
         let own_directories = self.environment.own_directories(&settings);
         let prepared = Arc::new(Prepared { of_user, settings, own_directories });
         if let Some(kept) = kept.as_deref_mut() {
@@ -125,7 +127,7 @@ impl Opener {
         Ok(prepared)
     }
 
-    fn with_words_of_caller(&self, settings: Settings) -> Result<Settings, Failure> {
+    fn with_caller_settings(&self, settings: Settings) -> Result<Settings, Failure> {
         let mut settings = settings.with_values(self.values.clone())?;
         settings.scan.exclude.extend(self.exclude.iter().cloned());
         Ok(settings)
@@ -138,7 +140,7 @@ impl Opener {
         }
         match user.clone().with_workspace(root) {
             Err(error @ Error::Settings { .. }) if access == Access::Files => {
-                watch.note_problem(format!("{error}; the file counts for nothing until that is mended"));
+                watch.note_problem(format!("{error}; the file is ignored until that is corrected"));
                 Ok(user.clone())
             }
             settings => Ok(settings?),
@@ -146,8 +148,8 @@ impl Opener {
     }
 }
 
-/// The stores that this process keeps open. One that was forked off has none: another thread of its parent may have held
-/// them when it was made.
+/// Returns the cache of open stores of this process. A forked process has none: another thread of its parent may have
+/// held the lock of the cache at the time of the fork.
 fn open_stores(settings: &Settings) -> Option<Arc<OpenStores>> {
     static OPEN: OnceLock<Arc<OpenStores>> = OnceLock::new();
     if work::is_forked() {
@@ -156,7 +158,7 @@ fn open_stores(settings: &Settings) -> Option<Arc<OpenStores>> {
     Some(Arc::clone(OPEN.get_or_init(|| Arc::new(OpenStores::new(settings.stores.cache_size)))))
 }
 
-/// Finds the workspace at a path, or around it.
+/// Finds the workspace at a path, or the one that contains it.
 pub(crate) fn find(
     environment: &Environment,
     path: &Path,
@@ -169,7 +171,7 @@ pub(crate) fn find(
     let options = |root: &Path| Options {
         own_directories: environment.own_directories(&settings),
         git: environment.git().clone(),
-        // Mistakes in it are told when that workspace is opened.
+        // Mistakes in the settings file are reported when that workspace is opened.
         settings: settings.clone().with_workspace(root).unwrap_or_else(|_| settings.clone()),
         ..Options::default()
     };

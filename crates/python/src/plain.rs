@@ -1,12 +1,12 @@
-//! Results as plain dictionaries, of which the Python half makes its own.
+//! Results as plain dictionaries, which the Python half converts into its result classes.
 //!
-//! Paths are text with the bytes that are not UTF-8 escaped, as everywhere in Python; moments are milliseconds.
+//! Paths are text in which bytes that are not UTF-8 are escaped, as elsewhere in Python. Times are milliseconds.
 
 use std::{ffi::OsString, os::unix::ffi::OsStringExt, path::Path};
 
 use backtrail::{
-    Change, Checkpoint, Conflict, Diff, GitState, NotApplied, Pruned, RestoreOutcome, RestorePlan, Saved, Shown,
-    Skipped, Status, Stepped, Verdict, Verification, Version, WorkspaceEntry, WorkspacePath,
+    Change, Checkpoint, Conflict, Diff, Dropped, GitState, NotApplied, Pruned, RestoreOutcome, RestorePlan, Saved,
+    Shown, Skipped, Status, Stepped, Verdict, Verification, Version, WorkspaceEntry, WorkspacePath,
 };
 use pyo3::IntoPyObject;
 
@@ -167,6 +167,12 @@ impl From<&Skipped> for PlainSkipped {
     }
 }
 
+impl From<&Dropped> for PlainSkipped {
+    fn from(dropped: &Dropped) -> Self {
+        Self { path: path(&dropped.path), reason: dropped.reason.as_str() }
+    }
+}
+
 #[derive(IntoPyObject)]
 pub(crate) struct PlainSaved {
     created: bool,
@@ -294,7 +300,7 @@ impl From<&Conflict> for PlainConflict {
     }
 }
 
-/// What every sort of restore answers.
+/// The answer of every kind of restore.
 #[derive(IntoPyObject)]
 pub(crate) struct PlainRestored {
     target: Option<String>,
@@ -304,10 +310,11 @@ pub(crate) struct PlainRestored {
     safety: Option<String>,
     conflicts: Vec<PlainConflict>,
     stays: Vec<PlainConflict>,
+    not_restored: Vec<PlainSkipped>,
     git: Option<PlainMoved>,
 }
 
-/// Where the user's repository stands after a restore that moved it.
+/// The position of the user's repository after a restore that moved it.
 #[derive(IntoPyObject)]
 struct PlainMoved {
     commit: Option<String>,
@@ -321,7 +328,7 @@ impl From<&GitState> for PlainMoved {
 }
 
 impl PlainRestored {
-    /// There was nothing to take back.
+    /// Returns the answer if there was nothing to take back.
     pub(crate) fn nothing() -> Self {
         Self {
             target: None,
@@ -331,11 +338,12 @@ impl PlainRestored {
             safety: None,
             conflicts: Vec::new(),
             stays: Vec::new(),
+            not_restored: Vec::new(),
             git: None,
         }
     }
 
-    /// What would happen.
+    /// Returns the answer for a plan.
     pub(crate) fn planned(target: String, plan: &RestorePlan) -> Self {
         Self {
             target: Some(target),
@@ -345,8 +353,14 @@ impl PlainRestored {
             safety: None,
             conflicts: all(&plan.conflicts),
             stays: all(&plan.stays()),
+            not_restored: Vec::new(),
             git: plan.git().map(PlainMoved::from),
         }
+    }
+
+    /// Adds the paths that the checkpoint could not capture.
+    pub(crate) fn without(self, dropped: &[Dropped]) -> Self {
+        Self { not_restored: all(dropped), ..self }
     }
 }
 
@@ -360,6 +374,7 @@ impl From<&RestoreOutcome> for PlainRestored {
             safety: done.safety.map(|safety| safety.to_string()),
             conflicts: all(&done.conflicts),
             stays: all(&done.stays),
+            not_restored: Vec::new(),
             git: done.git.as_ref().map(PlainMoved::from),
         }
     }

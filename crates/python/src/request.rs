@@ -1,4 +1,4 @@
-//! Reading what the caller says: requests come as dictionaries, and what is missing has its default.
+//! Reads the requests of the Python half. They are dictionaries; a missing key stands for the default.
 
 use std::path::{Path, PathBuf};
 
@@ -16,7 +16,7 @@ use serde_json::{Map, Value};
 
 use crate::errors;
 
-/// What to save; paths are still those of the caller.
+/// A request to save. Its paths are not resolved yet.
 pub(crate) struct SaveWords {
     request: SaveRequest,
     include: Vec<PathBuf>,
@@ -46,7 +46,7 @@ impl SaveWords {
             ..SaveRequest::default()
         };
         if request.kind == Some(Kind::Safety) {
-            return Err(usage(words.py(), "safety checkpoints are made by restores alone".to_owned()));
+            return Err(usage(words.py(), "kind can't be safety: only restores take safety checkpoints".to_owned()));
         }
         Ok(Self { request, include: wanted(words, "include")?.unwrap_or_default() })
     }
@@ -56,7 +56,7 @@ impl SaveWords {
     }
 }
 
-/// A step; paths are still those of the caller.
+/// A request to count a step. Its paths are not resolved yet.
 pub(crate) struct StepWords {
     request: StepRequest,
     touching: Vec<PathBuf>,
@@ -82,7 +82,7 @@ impl StepWords {
     }
 }
 
-/// Which checkpoints to list.
+/// A request to list checkpoints. Its path is not resolved yet.
 pub(crate) struct ListWords {
     filter: ListFilter,
     path: Option<PathBuf>,
@@ -110,7 +110,7 @@ impl ListWords {
     }
 }
 
-/// What to restore, in the words of the caller.
+/// A request to restore. Its checkpoint and its paths are not resolved yet.
 pub(crate) struct RestoreWords {
     word: String,
     paths: Option<Vec<PathBuf>>,
@@ -132,7 +132,7 @@ impl RestoreWords {
                 Some("files") => Only::Files,
                 Some("state") => Only::State,
                 Some(other) => {
-                    return Err(usage(words.py(), format!("only is {other:?}, but is one of all, files, state")));
+                    return Err(usage(words.py(), format!("only must be all, files or state, not {other:?}")));
                 }
             },
             exact: wanted(words, "exact")?.unwrap_or_default(),
@@ -155,7 +155,7 @@ impl RestoreWords {
     }
 }
 
-/// A value that the caller may have left out.
+/// Reads an optional value.
 pub(crate) fn wanted<'py, T>(words: &Bound<'py, PyDict>, key: &str) -> PyResult<Option<T>>
 where
     T: FromPyObjectOwned<'py>,
@@ -169,8 +169,8 @@ where
     }
 }
 
-/// Puts the name of the argument in front of what is wrong with it. What is of the right type, but can't be, is a call that
-/// makes no sense: a number below zero, or text with half a character in it.
+/// Puts the name of the argument in front of the message. A value of the right type that is invalid is a usage error: a
+/// negative number, or text with a lone surrogate.
 fn named(py: Python<'_>, key: &str, problem: &PyErr) -> PyErr {
     if problem.is_instance_of::<PyOverflowError>(py) || problem.is_instance_of::<PyUnicodeError>(py) {
         return usage(py, format!("{key}: {}", problem.value(py)));
@@ -178,39 +178,39 @@ fn named(py: Python<'_>, key: &str, problem: &PyErr) -> PyErr {
     PyErr::from_type(problem.get_type(py), format!("{key}: {}", problem.value(py)))
 }
 
-/// The kind that the caller named.
+/// Reads the kind of checkpoint.
 pub(crate) fn kind(words: &Bound<'_, PyDict>) -> PyResult<Option<Kind>> {
     let word: Option<String> = wanted(words, "kind")?;
     word.map(|word| word.parse::<Kind>().map_err(|error| usage(words.py(), error.to_string()))).transpose()
 }
 
-/// Free words, which come as the text of a JSON object.
+/// Reads the metadata, which is passed as the text of a JSON object.
 fn metadata(words: &Bound<'_, PyDict>) -> PyResult<Map<String, Value>> {
     let Some(text) = wanted::<String>(words, "metadata")? else { return Ok(Map::new()) };
     match serde_json::from_str(&text) {
         Ok(Value::Object(metadata)) => Ok(metadata),
-        Ok(_) => Err(usage(words.py(), "metadata is not a JSON object".to_owned())),
+        Ok(_) => Err(usage(words.py(), "metadata must be a JSON object".to_owned())),
         Err(error) => Err(usage(words.py(), format!("metadata: {error}"))),
     }
 }
 
-/// A call that makes no sense.
+/// Returns the exception for a call with invalid arguments.
 pub(crate) fn usage(py: Python<'_>, message: String) -> PyErr {
     errors::exception(py, &Error::Usage(message))
 }
 
-/// The checkpoint that a word names.
+/// Returns the id of the checkpoint that a word names.
 pub(crate) fn resolve(workspace: &Workspace, word: &str) -> Result<CheckpointId> {
     workspace.resolve(word, &Zoned::now())
 }
 
-/// As [`resolve`], for operations that look an id up by themselves: a whole one is taken as it is, without reading the
-/// timeline twice.
+/// Resolves a word like [`resolve`], for operations that look up an id by themselves. A full id is returned without a
+/// check, so that the timeline is not read twice.
 pub(crate) fn id_or_resolve(workspace: &Workspace, word: &str) -> Result<CheckpointId> {
     word.parse().or_else(|_| resolve(workspace, word))
 }
 
-/// A path that the caller named: relative to the workspace, wherever the process stands, or absolute.
+/// Resolves a path of the caller. A relative path starts at the workspace, not at the current directory.
 pub(crate) fn inside(workspace: &Workspace, path: &Path) -> Result<WorkspacePath> {
     workspace.path_from(workspace.root(), path)
 }
@@ -219,7 +219,7 @@ fn all_inside(workspace: &Workspace, paths: &[PathBuf]) -> Result<Vec<WorkspaceP
     paths.iter().map(|path| inside(workspace, path)).collect()
 }
 
-/// The part of the workspace that these paths name; all of it where none are given.
+/// Returns the scope of these paths, or the whole workspace if no paths are given.
 pub(crate) fn scope(workspace: &Workspace, paths: Option<&[PathBuf]>) -> Result<Scope> {
     Ok(match paths {
         Some(paths) => Scope::of_paths(all_inside(workspace, paths)?),

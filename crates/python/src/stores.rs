@@ -1,4 +1,4 @@
-//! All workspaces that have a store.
+//! Lists the workspaces that have a store, and removes stores.
 
 use std::{ffi::OsString, path::PathBuf, time::Duration};
 
@@ -10,7 +10,7 @@ use crate::{
     plain::{PlainWorkspaceEntry, file},
 };
 
-/// The directory that holds the stores, as the user's settings and environment have it.
+/// Returns the directory of the stores, according to the user's settings and environment.
 #[pyfunction]
 pub(crate) fn stores_directory(py: Python<'_>) -> PyResult<OsString> {
     let environment = Environment::of_process();
@@ -18,7 +18,7 @@ pub(crate) fn stores_directory(py: Python<'_>) -> PyResult<OsString> {
     found.map(|stores| file(&stores)).map_err(|problem| errors::failure(py, &problem))
 }
 
-/// Every workspace with a store in this directory.
+/// Returns every workspace with a store in this directory.
 #[pyfunction]
 pub(crate) fn workspaces(py: Python<'_>, stores: PathBuf) -> PyResult<Vec<PlainWorkspaceEntry>> {
     let found = py.detach(|| backtrail::workspaces(&stores)).map_err(|error| errors::exception(py, &error))?;

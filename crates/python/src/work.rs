@@ -1,8 +1,8 @@
-//! Doing work without holding up the interpreter.
+//! Runs work without blocking the interpreter.
 //!
-//! The work is done by another thread, so that the calling one can see to signals: Ctrl-C stops an operation as long as
-//! it only reads, and waits for the end of one that has begun to write. Each thread of the interpreter keeps its worker
-//! for the next call: most calls are shorter than the making of a thread.
+//! A worker thread runs the work, so that the calling thread can handle signals. Ctrl-C stops an operation as long as
+//! it only reads, and waits for an operation that has begun to write. Each thread of the interpreter keeps its worker
+//! for the next call, because most calls are shorter than the start of a thread.
 
 use std::{
     cell::Cell,
@@ -19,13 +19,13 @@ use std::{
 
 use pyo3::{prelude::*, sync::PyOnceLock};
 
-/// How long the calling thread sleeps before it sees to signals again.
-const NAP: Duration = Duration::from_millis(50);
+/// The interval at which the calling thread checks for signals.
+const SIGNAL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Room for a tree as deep as the command line can handle.
+/// The stack size of a worker: enough for a tree as deep as the command line can handle.
 const STACK_BYTES: usize = 64 << 20;
 
-/// Runs `work` with the interpreter free for others; `stop` asks it to end early.
+/// Runs `work` with the interpreter lock released. `stop` is called to ask it to end early.
 pub(crate) fn run<T: Send + 'static>(
     py: Python<'_>,
     stop: impl Fn() + Send + Sync,
@@ -37,12 +37,12 @@ pub(crate) fn run<T: Send + 'static>(
         let worker = Worker::take_or_start()?;
         worker.give(Box::new(move || {
             let outcome = panic::catch_unwind(AssertUnwindSafe(|| in_this_process(work)));
-            // Whoever waits has not gone away.
+            // Sending can't fail, because the receiver waits below.
             drop(done.send(outcome));
         }))?;
         let mut interrupted = None;
         let outcome = loop {
-            match outcome.recv_timeout(NAP) {
+            match outcome.recv_timeout(SIGNAL_INTERVAL) {
                 Ok(outcome) => break outcome,
                 Err(RecvTimeoutError::Timeout) => {
                     if sees_signals && let Err(raised) = Python::attach(|py| py.check_signals()) {
@@ -50,7 +50,9 @@ pub(crate) fn run<T: Send + 'static>(
                         interrupted.get_or_insert(raised);
                     }
                 }
-                Err(RecvTimeoutError::Disconnected) => return Err(io::Error::other("the worker has ended").into()),
+                Err(RecvTimeoutError::Disconnected) => {
+                    return Err(io::Error::other("the worker thread has ended").into());
+                }
             }
         };
         worker.keep();
@@ -64,20 +66,20 @@ pub(crate) fn run<T: Send + 'static>(
 
 type Job = Box<dyn FnOnce() + Send>;
 
-/// A thread that does what it is given, and ends when nobody can give it anything any more.
+/// A thread that runs jobs. It ends when the sender of its jobs is dropped.
 struct Worker {
     jobs: Option<Sender<Job>>,
     process: u32,
 }
 
 thread_local! {
-    /// The worker of this thread, while it has nothing to do.
+    /// The worker of this thread, while it is idle.
     static IDLE: Cell<Option<Worker>> = const { Cell::new(None) };
 }
 
 impl Worker {
-    /// The one that this thread keeps, or a new one: a signal handler can call while the kept one works, and one that
-    /// was kept before a fork is no more.
+    /// Returns the idle worker of this thread, or starts a new one. There is no idle one if a signal handler makes a
+    /// call while the worker is busy. A worker from before a fork does not exist in the forked process.
     fn take_or_start() -> io::Result<Self> {
         let process = process::id();
         if let Ok(Some(kept)) = IDLE.try_with(Cell::take)
@@ -93,26 +95,26 @@ impl Worker {
 
     fn give(&self, job: Job) -> io::Result<()> {
         let given = self.jobs.as_ref().and_then(|jobs| jobs.send(job).ok());
-        given.ok_or_else(|| io::Error::other("the worker has ended"))
+        given.ok_or_else(|| io::Error::other("the worker thread has ended"))
     }
 
     fn keep(self) {
-        // As a thread ends, so does the place where it was to be kept, and the worker with it.
+        // Fails if this thread is ending and its thread-local storage is gone. The worker is dropped then, and ends.
         IDLE.try_with(|idle| idle.set(Some(self))).unwrap_or_default();
     }
 }
 
 impl Drop for Worker {
     fn drop(&mut self) {
-        // After a fork the thread is not there, and may have held the lock of the channel: ending it properly could wait
-        // for ever.
+        // In a forked process the thread does not exist, and may have held the lock of the channel at the time of the
+        // fork. Dropping the sender could then wait forever.
         if self.process != process::id() {
             mem::forget(self.jobs.take());
         }
     }
 }
 
-/// Python runs signal handlers in its main thread alone.
+/// Returns whether this is the main thread. Python runs signal handlers only there.
 fn is_main_thread(py: Python<'_>) -> PyResult<bool> {
     static CURRENT: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     static MAIN: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
@@ -123,18 +125,18 @@ fn is_main_thread(py: Python<'_>) -> PyResult<bool> {
 
 static LOADED_BY: OnceLock<u32> = OnceLock::new();
 
-/// Keeps which process loaded the module.
+/// Stores the id of the process that loaded the module.
 pub(crate) fn remember_process() {
     LOADED_BY.get_or_init(process::id);
 }
 
-/// Was this process forked off the one that loaded the module?
+/// Returns whether this process was forked from the one that loaded the module.
 pub(crate) fn is_forked() -> bool {
     LOADED_BY.get().is_some_and(|process| *process != process::id())
 }
 
-/// In a process that was forked off the shared pool of threads is there, but its threads are not: waiting for them would
-/// never end. Such a process gets a pool for each operation.
+/// Runs `work` with a pool of threads that exist in this process. In a forked process, the shared pool has no threads,
+/// and waiting for them would never end, so that each operation gets its own pool.
 fn in_this_process<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     if !is_forked() {
         return work();

@@ -1,4 +1,4 @@
-//! A workspace as the Python half sees it.
+//! The workspace class for the Python half.
 
 use std::{
     ffi::{CString, OsString},
@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use backtrail::{Error, PatchLimits, Result, Scope, Survey, Workspace};
+use backtrail::{Dropped, Error, PatchLimits, RestoreRequest, Result, Scope, Survey, Workspace};
 use backtrail_cli::settings::Environment;
 use jiff::Timestamp;
 use pyo3::{
@@ -36,7 +36,7 @@ pub(crate) struct NativeSurvey {
     survey: Arc<Survey>,
 }
 
-/// A directory under protection, with its store.
+/// A protected directory, with its store.
 #[pyclass(frozen, module = "backtrail._native")]
 pub(crate) struct NativeWorkspace {
     opener: Arc<Opener>,
@@ -47,11 +47,11 @@ impl NativeWorkspace {
     #[new]
     fn new(py: Python<'_>, path: PathBuf, words: &Bound<'_, PyDict>) -> PyResult<Self> {
         work::remember_process();
-        // Read here, where no other thread of the interpreter can change it.
+        // Read while the interpreter lock is held, so that no other Python thread changes the environment meanwhile.
         let environment = Environment::of_process();
         let wait = match wanted::<f64>(words, "wait")?.unwrap_or(30.0) {
             seconds if seconds >= 0.0 => Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX),
-            seconds => return Err(usage(py, format!("wait is {seconds} seconds"))),
+            seconds => return Err(usage(py, format!("wait must be 0 seconds or more, not {seconds}"))),
         };
         let settings: String = wanted(words, "settings")?.unwrap_or_else(|| "{}".to_owned());
         let values = serde_json::from_str(&settings).map_err(|error| usage(py, format!("settings: {error}")))?;
@@ -134,7 +134,7 @@ impl NativeWorkspace {
     ) -> PyResult<PlainDiff> {
         let access = if to_word.is_some() { Access::Store } else { Access::Files };
         let diff = move |workspace: &Workspace| {
-            // Beside the files on disk nothing else looks the older one up.
+            // A comparison with the files on disk does not look up the older checkpoint, so that it is checked here.
             let name = if to_word.is_some() { id_or_resolve } else { resolve };
             let from = match from_word.as_deref() {
                 Some(word) => Some(name(workspace, word)?),
@@ -146,7 +146,7 @@ impl NativeWorkspace {
         Ok(PlainDiff::from(&self.operate(py, access, call, diff)?))
     }
 
-    /// What a checkpoint changed, as a difference against the one that it followed.
+    /// Returns the changes of a checkpoint: the difference from the one before it.
     fn patch(&self, py: Python<'_>, word: String, paths: Option<Vec<PathBuf>>, call: &Call) -> PyResult<PlainDiff> {
         let patch = move |workspace: &Workspace| {
             let id = id_or_resolve(workspace, &word)?;
@@ -155,7 +155,7 @@ impl NativeWorkspace {
         Ok(PlainDiff::from(&self.operate(py, Access::Store, call, patch)?))
     }
 
-    /// The text alone of what a checkpoint changed in one path, for callers that want no more.
+    /// Returns only the text of the changes of a checkpoint to one path.
     fn patch_text(&self, py: Python<'_>, word: String, path: PathBuf, call: &Call) -> PyResult<String> {
         let patch = move |workspace: &Workspace| {
             let id = id_or_resolve(workspace, &word)?;
@@ -200,7 +200,8 @@ impl NativeWorkspace {
         self.operate(py, Access::Store, call, export)
     }
 
-    /// The checkpoints of prompts on the line that leads to where the workspace stands, newest first.
+    /// Returns the checkpoints of prompts on the line that leads to the checkpoint that the workspace stands on, newest
+    /// first.
     fn turns_behind(&self, py: Python<'_>, call: &Call) -> PyResult<Vec<String>> {
         let turns = self.operate(py, Access::Files, call, Workspace::turns_behind)?;
         Ok(turns.iter().map(|turn| turn.id.to_string()).collect())
@@ -210,16 +211,22 @@ impl NativeWorkspace {
         let words = RestoreWords::of(words)?;
         let plan = move |workspace: &Workspace| {
             let request = words.request(workspace)?;
-            Ok((request.target.to_string(), workspace.plan_restore(&request)?))
+            let plan = workspace.plan_restore(&request)?;
+            Ok(PlainRestored::planned(request.target.to_string(), &plan).without(&lacking(workspace, &request)?))
         };
-        let (target, plan) = self.operate(py, Access::Files, call, plan)?;
-        Ok(PlainRestored::planned(target, &plan))
+        self.operate(py, Access::Files, call, plan)
     }
 
     fn restore(&self, py: Python<'_>, words: &Bound<'_, PyDict>, call: &Call) -> PyResult<PlainRestored> {
         let words = RestoreWords::of(words)?;
-        let restore = move |workspace: &Workspace| workspace.restore(&words.request(workspace)?, Timestamp::now());
-        Ok(PlainRestored::from(&self.operate(py, Access::Files, call, restore)?))
+        let restore = move |workspace: &Workspace| {
+            let request = words.request(workspace)?;
+            // Read before the restore, which may delete the target if that is a safety checkpoint.
+            let lacking = lacking(workspace, &request)?;
+            let done = workspace.restore(&request, Timestamp::now())?;
+            Ok(PlainRestored::from(&done).without(&lacking))
+        };
+        self.operate(py, Access::Files, call, restore)
     }
 
     fn survey(&self, py: Python<'_>, call: &Call) -> PyResult<NativeSurvey> {
@@ -227,7 +234,7 @@ impl NativeWorkspace {
         Ok(NativeSurvey { survey: Arc::new(survey) })
     }
 
-    /// Returns what differs from an earlier survey although the workspace was restored to a checkpoint.
+    /// Returns the paths that differ from an earlier survey although the workspace was restored to a checkpoint.
     fn not_taken_back(
         &self,
         py: Python<'_>,
@@ -258,7 +265,7 @@ impl NativeWorkspace {
         Ok(self.operate(py, Access::Files, call, delete)?.iter().map(ToString::to_string).collect())
     }
 
-    /// Forgets all that are older than so many milliseconds.
+    /// Deletes all checkpoints that are older than this number of milliseconds.
     fn delete_older(
         &self,
         py: Python<'_>,
@@ -307,8 +314,8 @@ impl NativeWorkspace {
     }
 }
 
-/// Getting work done.
 impl NativeWorkspace {
+    /// Runs an operation on the workspace in a worker thread. Problems that did not end it become warnings.
     fn operate<T: Send + 'static>(
         &self,
         py: Python<'_>,
@@ -324,4 +331,11 @@ impl NativeWorkspace {
         }
         outcome?.map_err(|problem| errors::failure(py, &problem))
     }
+}
+
+/// Returns the paths of the request that its checkpoint could not capture, and that stay as they are.
+fn lacking(workspace: &Workspace, request: &RestoreRequest) -> Result<Vec<Dropped>> {
+    let mut lacking = workspace.unprotected_at(&request.target)?;
+    lacking.retain(|dropped| request.scope.contains(&dropped.path));
+    Ok(lacking)
 }

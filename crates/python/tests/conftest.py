@@ -1,4 +1,4 @@
-"""Hermetic workspaces: their own home, no git configuration, nothing of the user's."""
+"""Fixtures for hermetic workspaces: their own home directory, no git configuration, and no settings of the user."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 class Project:
-    """A directory to work in."""
+    """A directory with helpers to change and to read its files."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -67,7 +67,7 @@ class Project:
         (self.path / name).unlink()
 
     def files(self) -> dict[str, bytes]:
-        """Every file, read without the engine's help; ``.git`` aside."""
+        """Returns every file outside ``.git`` with its bytes, read without Backtrail."""
         found = {}
         for directory, names, files in os.walk(self.path):
             names[:] = [name for name in names if name != ".git"]
@@ -103,7 +103,7 @@ Command = Callable[..., Any]
 
 @pytest.fixture
 def command(project: Project) -> Command:
-    """Runs the command line of the package with ``--json``, and gives its answer."""
+    """Returns a function that runs the command line of the package with ``--json`` and returns its answer."""
 
     def run(*words: str) -> Any:
         line = [sys.executable, "-m", "backtrail", "-w", str(project.path), "--json", *words]

@@ -1,4 +1,4 @@
-"""The systems that the drop-ins stand in for, in a virtual environment of their own."""
+"""A virtual environment with the packages that the drop-ins replace."""
 
 from __future__ import annotations
 
@@ -12,11 +12,14 @@ from pathlib import Path
 import backtrail
 
 REQUIREMENTS = ["praisonaiagents==1.7.17", "architect-ai-cli==1.1.0", "fabricatio-checkpoint==0.3.6"]
-"""The versions that are compared with; the last two need Python 3.12."""
+"""The versions that the drop-ins are compared with. The last two need Python 3.12."""
 
 
 def environment(directory: Path) -> Path | None:
-    """The interpreter of an environment that has them all, made where it is missing; none where it can't be had."""
+    """Returns the interpreter of an environment with all these packages. Creates the environment if it is missing.
+
+    Returns `None` if Python 3.12 is missing, or if the packages can't be installed.
+    """
     python = directory / "bin/python"
     if not (directory / "complete").exists():
         found = next(_interpreters(), None)
@@ -35,14 +38,14 @@ def _interpreters() -> Iterator[str]:
     home = Path(pwd.getpwuid(os.getuid()).pw_dir)
     named = [shutil.which("python3.12") or "python3.12", *map(str, home.glob(".pyenv/versions/3.12.*/bin/python3.12"))]
     for path in filter(os.path.exists, named):
-        # A shim may stand in for a version that is not there.
+        # The file may be a pyenv shim for a version that is not installed.
         found = subprocess.run([path, "-c", "import sys; print(sys.version_info[:2])"], capture_output=True, text=True)
         if found.stdout.strip() == "(3, 12)":
             yield path
 
 
 def _add_backtrail(directory: Path) -> None:
-    """The package under test: the wheel fits every Python from 3.10 on."""
+    """Links the package under test into the environment. The wheel works with Python 3.10 and newer."""
     packages = next((directory / "lib").glob("python3.*")) / "site-packages"
     link = packages / "backtrail"
     link.unlink(missing_ok=True)

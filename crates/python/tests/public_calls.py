@@ -1,7 +1,7 @@
-"""Which calls of the package a run of the tests has made.
+"""A pytest plugin that fails a full run of the tests if a public function of the package was never called.
 
-A plugin that watches every function with a public name, and fails a whole run that left one out: a call that no test makes
-is a call that nobody knows to work. A run of some tests alone is not judged.
+A run of only some tests is not checked. A method of `backtrail.aio.Workspace` that is made from a blocking method counts
+as that method; `test_aio.py` calls each of them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import backtrail
 
 ELSEWHERE = {
     "backtrail.__main__": "runs in a process of its own",
-    "backtrail.compat._fabricatio_mixin": "is reached by its name in backtrail.compat.fabricatio",
+    "backtrail.compat._fabricatio_mixin": "is imported under its name in backtrail.compat.fabricatio",
 }
 """Modules that are not watched, with the reason."""
 
@@ -38,7 +38,7 @@ def modules() -> Iterator[ModuleType]:
 
 
 def public_calls() -> dict[CodeType, str]:
-    """The code of each public function and method, with its name."""
+    """Returns the code of each public function and method, with its name."""
     found: dict[CodeType, str] = {}
     for module in modules():
         for name, member in vars(module).items():
@@ -55,7 +55,7 @@ def _calls_of(member: Any, name: str) -> dict[CodeType, str]:
         member = member.fget
     function = inspect.unwrap(getattr(member, "__func__", member))
     code = getattr(function, "__code__", None)
-    # What dataclasses write themselves has no file; what was bound from elsewhere belongs there.
+    # Methods that dataclasses generate have no file. Functions of other packages are not checked.
     if not isinstance(code, CodeType) or not Path(code.co_filename).is_relative_to(Path(backtrail.__file__).parent):
         return {}
     return {code: name}
@@ -84,7 +84,7 @@ def _is_whole(config: pytest.Config) -> bool:
 
 
 class Plugin:
-    """Watches a whole run."""
+    """Watches a full run."""
 
     def __init__(self) -> None:
         self.watch = Watch()
@@ -99,7 +99,7 @@ class Plugin:
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         if self.watch.uncalled:
-            terminalreporter.section("no test calls", red=True)
+            terminalreporter.section("public functions that no test calls", red=True)
             for name in sorted(self.watch.uncalled.values()):
                 terminalreporter.line(name)
 

@@ -1,4 +1,4 @@
-"""Runs a script that was written for another system with nothing but its import changed."""
+"""Runs a script that was written for another system, with only its import changed."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ def with_our_import(name: str) -> str:
     changed = source
     for theirs, ours in IMPORTS.items():
         changed = changed.replace(theirs, ours)
-    assert changed.count("backtrail") == 1, "just the one import changes"
+    assert changed.count("backtrail") == 1, "only one import changes"
     return changed
 
 
 def run(source: str, directory: Path, python: str | Path = sys.executable) -> Any:
-    """What the script saw, in a new workspace below `directory`."""
+    """Runs the script in a new workspace below `directory`. Returns the results that it prints as JSON."""
     workspace = directory / "workspace"
     workspace.mkdir(parents=True)
     script = directory / "script.py"

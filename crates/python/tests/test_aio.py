@@ -18,7 +18,7 @@ from backtrail import CallbackError, Event, UnknownCheckpointError, UsageError, 
 Workspace = aio.Workspace
 
 
-async def test_every_call(project: Project, tmp_path: Path) -> None:
+async def test_every_method(project: Project, tmp_path: Path) -> None:
     workspace = Workspace(project)
     blocking = backtrail.Workspace(project)
     assert (workspace.path, workspace.store) == (blocking.path, blocking.store)
@@ -63,7 +63,7 @@ async def test_every_call(project: Project, tmp_path: Path) -> None:
     assert await workspace.list() == []
 
 
-def test_nothing_is_missing() -> None:
+def test_methods_and_signatures_equal_the_blocking_ones() -> None:
     for name, method in inspect.getmembers(backtrail.Workspace):
         if name.startswith("_") or not callable(method):
             continue
@@ -73,9 +73,28 @@ def test_nothing_is_missing() -> None:
         defaults = [parameter.default for parameter in theirs.values()]
         assert [parameter.default for parameter in inspect.signature(twin).parameters.values()] == defaults, name
         assert inspect.iscoroutinefunction(twin) or name in ("around", "guard", "on"), name
+        assert twin.__name__ == name and inspect.getdoc(twin), name
 
 
-def test_every_argument_is_handed_on(async_workspace: aio.Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_type_checkers_know_the_signatures(async_workspace: aio.Workspace) -> None:
+    # mypy reports a `type: ignore` comment on a line without that error.
+    with pytest.raises(TypeError):
+        await async_workspace.save(mesage="x")  # type: ignore[call-arg]
+    with pytest.raises(TypeError):
+        await async_workspace.get(5)  # type: ignore[arg-type]
+    _: int = await async_workspace.list()  # type: ignore[assignment]
+
+
+async def test_overridden_methods_are_called(project: Project) -> None:
+    class Loud(backtrail.Workspace):
+        def current(self) -> backtrail.Checkpoint | None:
+            raise KeyError("overridden")
+
+    with pytest.raises(KeyError, match="overridden"):
+        await Workspace._of(Loud(project)).current()
+
+
+def test_every_argument_is_passed_on(async_workspace: aio.Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, method in inspect.getmembers(backtrail.Workspace, inspect.isfunction):
         if name.startswith("_") or name in ("all", "guard", "on"):
             continue
@@ -96,7 +115,7 @@ def test_every_argument_is_handed_on(async_workspace: aio.Workspace, monkeypatch
         assert bound == {**named, **{each.name: tuple(several) for each in parameters if several and each.name not in named}}
 
 
-async def test_what_is_older_is_deleted(async_workspace: aio.Workspace, project: Project) -> None:
+async def test_delete_older_than(async_workspace: aio.Workspace, project: Project) -> None:
     saved = []
     for number in range(4):
         project.write("a", str(number))
@@ -112,7 +131,7 @@ async def test_what_is_older_is_deleted(async_workspace: aio.Workspace, project:
         await async_workspace.delete(older_than=timedelta(days=-1))
 
 
-async def test_a_guard_that_is_cancelled_again_still_rolls_back(
+async def test_a_guard_rolls_back_even_if_it_is_cancelled_again(
     async_workspace: aio.Workspace, project: Project
 ) -> None:
     for number in range(200):
@@ -157,7 +176,7 @@ def test_two_event_loops(async_workspace: aio.Workspace, project: Project) -> No
     assert len(set(told)) == len(asyncio.run(async_workspace.list())) == 10
 
 
-async def test_the_loop_goes_on_meanwhile(async_workspace: aio.Workspace, project: Project) -> None:
+async def test_the_event_loop_is_not_blocked(async_workspace: aio.Workspace, project: Project) -> None:
     for number in range(500):
         project.write(f"{number % 20}/{number}", str(number))
     ticks = 0
@@ -174,7 +193,7 @@ async def test_the_loop_goes_on_meanwhile(async_workspace: aio.Workspace, projec
     assert ticks > 10
 
 
-async def test_many_at_once(async_workspace: aio.Workspace, project: Project) -> None:
+async def test_concurrent_saves(async_workspace: aio.Workspace, project: Project) -> None:
     project.write("a", "1")
     saved = await asyncio.gather(*(async_workspace.save(str(n), allow_empty=True) for n in range(10)))
     assert len({one.id for one in saved}) == 10 == len(await async_workspace.list())
@@ -196,7 +215,7 @@ async def test_guard(async_workspace: aio.Workspace, project: Project) -> None:
     assert project.read("a") == "3"
 
 
-async def test_callbacks_run_in_the_loop(async_workspace: aio.Workspace, project: Project) -> None:
+async def test_callbacks_run_in_the_event_loop(async_workspace: aio.Workspace, project: Project) -> None:
     told: list[tuple[str, int]] = []
 
     async def later(event: Event) -> None:
@@ -227,8 +246,8 @@ async def test_callbacks_run_in_the_loop(async_workspace: aio.Workspace, project
         async_workspace.on("error", 5)  # type: ignore[arg-type]
 
 
-async def test_a_task_that_is_cancelled_stops_its_save(project: Project) -> None:
-    # Somebody else holds the workspace: the save waits, and would go on waiting for half a minute.
+async def test_a_cancelled_task_stops_its_save(project: Project) -> None:
+    # The lock is held, so that the save would wait for half a minute.
     project.write("a", "1")
     workspace = Workspace(project, wait=30)
     await workspace.init()

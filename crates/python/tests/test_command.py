@@ -1,4 +1,4 @@
-"""The command that the package brings along."""
+"""The command that the package includes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def run(*words: str | Path, **options: object) -> subprocess.CompletedProcess[st
     return subprocess.run(line, capture_output=True, text=True, **options)  # type: ignore[call-overload,no-any-return]
 
 
-def test_it_is_the_command_line(project: Project) -> None:
+def test_python_m_backtrail_is_the_command_line(project: Project) -> None:
     project.write("a", "1")
     assert run("--version").stdout == f"backtrail {backtrail.__version__}\n"
     done = run("-w", project.path, "--json", "save", "first")
@@ -43,18 +43,18 @@ def test_the_script_is_installed(project: Project) -> None:
     assert done.stdout == f"backtrail {backtrail.__version__}\n"
 
 
-def test_it_can_start_itself_again() -> None:
+def test_the_command_can_start_itself_again() -> None:
     done = run("demo", "--crash")
     assert done.returncode == 0, done.stderr
     assert "files say" in done.stdout and "kill -9" in done.stdout
 
 
-def test_an_agent_is_told_how_to_start_it(project: Project) -> None:
+def test_install_writes_hooks_that_start_the_interpreter(project: Project) -> None:
     shown = run("-w", project.path, "install", "claude", "--dry-run")
     assert f"{sys.executable} -m backtrail hook claude" in shown.stdout
 
 
-def test_ctrl_c_ends_it(project: Project) -> None:
+def test_ctrl_c_ends_the_command(project: Project) -> None:
     workspace = Workspace(project)
     workspace.init()
     with holding(workspace.store):

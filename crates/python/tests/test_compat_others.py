@@ -15,7 +15,7 @@ from backtrail.compat.checkpoint_manager import CheckpointType
 
 
 class TestArchitect:
-    def test_without_a_repository_and_in_a_subdirectory(self, project: Project) -> None:
+    def test_a_subdirectory_is_a_workspace(self, project: Project) -> None:
         project.git("init", "-q")
         project.write("sub/a", "1")
         project.write("b", "1")
@@ -29,16 +29,16 @@ class TestArchitect:
         assert project.files() == {"sub/a": b"1", "b": b"2"}
         assert project.git("status", "--porcelain") == "?? b\n?? sub/\n"
 
-    def test_only_its_own_are_listed(self, project: Project) -> None:
+    def test_only_own_checkpoints_are_listed(self, project: Project) -> None:
         manager = architect.CheckpointManager(str(project.path))
         project.write("a", "1")
-        Workspace(project).save("somebody else's: architect:checkpoint")
+        Workspace(project).save("not its own: architect:checkpoint")
         assert manager.list_checkpoints() == [] and manager.get_latest() is None
         project.write("a", "2")
         Workspace(project).save("architect:checkpoint:implement")
         assert [(one.step, one.message) for one in manager.list_checkpoints()] == [(0, "")]
 
-    def test_the_newest_of_a_step_wins(self, project: Project) -> None:
+    def test_rollback_uses_the_newest_checkpoint_of_a_step(self, project: Project) -> None:
         manager = architect.CheckpointManager(str(project.path))
         for content in ("1", "2"):
             project.write("a", content)
@@ -46,7 +46,7 @@ class TestArchitect:
         project.write("a", "3")
         assert manager.rollback(step=5) and project.read("a") == "2"
 
-    def test_mistakes(self, project: Project) -> None:
+    def test_invalid_arguments(self, project: Project) -> None:
         manager = architect.CheckpointManager(str(project.path))
         project.write("a", "1")
         with pytest.raises(TypeError):
@@ -85,7 +85,7 @@ class TestFabricatio:
         agent.unmount_checkpoint_store()
         assert agent.access_checkpoint_store(store) is store
 
-    def test_directories_that_are_gone(self, project: Project, tmp_path: Path) -> None:
+    def test_checkpoints_of_deleted_directories_are_pruned(self, project: Project, tmp_path: Path) -> None:
         service = fabricatio.CheckpointService(tmp_path / "stores")
         for name in ("one", "two", "kept"):
             (tmp_path / name).mkdir()
@@ -97,10 +97,10 @@ class TestFabricatio:
         fabricatio.prune_stores(str(tmp_path / "stores"))
         assert service.workspaces() == [tmp_path / "kept"]
 
-    def test_what_is_not_there(self, project: Project, tmp_path: Path) -> None:
+    def test_missing_checkpoints_files_and_directories(self, project: Project, tmp_path: Path) -> None:
         store = fabricatio.CheckpointService(str(tmp_path / "new/stores")).get_store(project)
         assert store.commits() == [] and "project" in repr(store)
-        with pytest.raises(RuntimeError, match="nothing was saved"):
+        with pytest.raises(RuntimeError, match="no checkpoint of"):
             store.head()
         project.write("a", "1")
         first = store.save()
@@ -113,7 +113,7 @@ class TestFabricatio:
         with pytest.raises(OSError):
             fabricatio.CheckpointService(tmp_path / "stores").get_store(tmp_path / "nowhere")
 
-    def test_rolling_back_to_before_a_file_was_there(
+    def test_rollback_removes_a_file_that_did_not_exist(
         self, project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         store = fabricatio.CheckpointService(tmp_path / "stores").get_store(project)
@@ -163,7 +163,7 @@ class TestCheckpointManager:
         ids = {checkpoint.id for checkpoint in await manager.list_checkpoints()}
         assert {path.name for path in manager.checkpoints_dir.glob("checkpoint-*")} == ids
 
-    async def test_ids_in_the_same_second(self, project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def test_ids_within_one_second_are_unique(self, project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
         class Clock(datetime):
             @classmethod
             def now(cls, tz: object = None) -> datetime:  # type: ignore[override]
@@ -214,7 +214,7 @@ class TestCheckpointManager:
         assert not await manager.delete_checkpoint(checkpoint.id)
         assert list(manager.checkpoints_dir.glob("checkpoint-*")) == []
 
-    async def test_what_is_not_there(self, project: Project) -> None:
+    async def test_missing_checkpoints_files_and_directories(self, project: Project) -> None:
         manager = checkpoint_manager.CheckpointManager(project.path)
         assert not await manager.rollback_to_latest() and await manager.get_checkpoint("x") is None
         with pytest.raises(UnknownCheckpointError, match="checkpoint-1"):

@@ -64,7 +64,7 @@ async def test_save_101_removes_save_1(service: CheckpointService, project: Proj
     assert len(await service.list_checkpoints()) == 50 and len(await service.list_checkpoints(limit=3)) == 3
 
 
-async def test_what_is_not_initialized_says_so(project: Project, home: Path) -> None:
+async def test_calls_before_initialize_fail(project: Project, home: Path) -> None:
     service = CheckpointService(str(project.path))
     for result in (await service.save("x"), await service.restore("x"), await service.rewind()):
         assert (result.success, result.error) == (False, "Service not initialized")
@@ -76,7 +76,7 @@ async def test_what_is_not_initialized_says_so(project: Project, home: Path) -> 
     assert not service.is_initialized
 
 
-async def test_a_checkpoint_is_documented_and_released(service: CheckpointService, project: Project) -> None:
+async def test_a_checkpoint_has_both_interfaces(service: CheckpointService, project: Project) -> None:
     project.write("a", "1\n")
     result = await service.save("first", metadata={"k": "v"})
     checkpoint = result.checkpoint
@@ -147,7 +147,7 @@ async def test_rewind_and_steps(service: CheckpointService, project: Project) ->
         await service.restore(5)  # type: ignore[arg-type]
 
 
-async def test_excludes_and_sizes_can_change_later(service: CheckpointService, project: Project) -> None:
+async def test_config_changes_take_effect_later(service: CheckpointService, project: Project) -> None:
     project.write("a.dat", "1")
     project.write("b", "1")
     service.config.exclude_patterns.append("*.dat")
@@ -185,7 +185,9 @@ async def test_handlers(service: CheckpointService, project: Project, caplog: py
     assert not (await service.restore("nope")).success and "nope" in told[-1]
 
 
-async def test_the_store_is_found_and_forgotten(service: CheckpointService, project: Project, tmp_path: Path) -> None:
+async def test_a_second_service_finds_and_deletes_the_store(
+    service: CheckpointService, project: Project, tmp_path: Path
+) -> None:
     project.write("a", "1")
     first = await service.save("first")
     assert Path(service.git_dir).parent == tmp_path / "storage" and (Path(service.git_dir) / "objects").is_dir()
@@ -198,7 +200,7 @@ async def test_the_store_is_found_and_forgotten(service: CheckpointService, proj
     assert await again.delete_all() and not Path(service.git_dir).exists() and not again.is_initialized
 
 
-async def test_a_tool_takes_a_checkpoint_first(service: CheckpointService, project: Project) -> None:
+async def test_a_wrapped_tool_takes_a_checkpoint_before_each_call(service: CheckpointService, project: Project) -> None:
     project.write("a", "1")
 
     def write_file(path: str, content: str) -> str:
@@ -225,7 +227,7 @@ async def test_a_tool_takes_a_checkpoint_first(service: CheckpointService, proje
     assert len(await service.list()) == 2
 
 
-async def test_gits_words_for_checkpoints(service: CheckpointService, project: Project) -> None:
+async def test_git_names_for_checkpoints(service: CheckpointService, project: Project) -> None:
     for number in range(3):
         project.write("a", str(number))
         await service.save(str(number))

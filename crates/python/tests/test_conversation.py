@@ -14,7 +14,7 @@ MESSAGES: list[dict[str, Any]] = [
 ]
 
 
-def test_files_and_conversation_come_back_together(workspace: Workspace, project: Project) -> None:
+def test_restore_returns_the_conversation_with_the_files(workspace: Workspace, project: Project) -> None:
     project.write("a", "1")
     first = workspace.save("one", conversation=MESSAGES[:1])
     project.write("a", "2")
@@ -27,7 +27,7 @@ def test_files_and_conversation_come_back_together(workspace: Workspace, project
     assert "conversation" not in restored.to_dict()
 
 
-def test_undo_and_redo_bring_it_along(workspace: Workspace, project: Project) -> None:
+def test_undo_and_redo_return_the_conversation(workspace: Workspace, project: Project) -> None:
     assert workspace.undo().conversation is None
     project.write("a", "1")
     first = workspace.save("one", conversation=["first"])
@@ -41,7 +41,7 @@ def test_undo_and_redo_bring_it_along(workspace: Workspace, project: Project) ->
     assert not workspace.redo().applied and workspace.redo().conversation is None
 
 
-def test_a_conversation_alone_is_worth_a_checkpoint(workspace: Workspace, project: Project) -> None:
+def test_a_conversation_alone_makes_a_checkpoint(workspace: Workspace, project: Project) -> None:
     project.write("a", "1")
     workspace.save()
     assert workspace.save(conversation=[]).created
@@ -49,7 +49,7 @@ def test_a_conversation_alone_is_worth_a_checkpoint(workspace: Workspace, projec
     assert workspace.restore("@~1").conversation is None
 
 
-def test_messages_of_a_class_of_their_own(workspace: Workspace) -> None:
+def test_dataclasses_and_pydantic_models_become_dictionaries(workspace: Workspace) -> None:
     @dataclasses.dataclass
     class Message:
         role: str
@@ -63,7 +63,7 @@ def test_messages_of_a_class_of_their_own(workspace: Workspace) -> None:
     assert workspace.conversation("@") == [{"role": "user", "text": "hi"}, {"role": "assistant", "mode": "json"}]
 
 
-def test_what_is_no_json_is_refused(workspace: Workspace) -> None:
+def test_values_that_json_can_not_represent_are_refused(workspace: Workspace) -> None:
     loop: list[Any] = []
     loop.append(loop)
     for conversation in (object(), [{1, 2}], loop):
@@ -73,12 +73,12 @@ def test_what_is_no_json_is_refused(workspace: Workspace) -> None:
         workspace.save(metadata={"x": object()})
     with pytest.raises(TypeError, match="attachment"):
         workspace.save(attachments={"x": 5})  # type: ignore[dict-item]
-    with pytest.raises(UsageError, match="conversation.json"):
+    with pytest.raises(UsageError, match="'conversation.json' is reserved"):
         workspace.save(conversation=[], attachments={"conversation.json": b""})
     assert workspace.list() == []
 
 
-def test_an_attachment_of_that_name_that_is_no_json(workspace: Workspace, project: Project) -> None:
+def test_an_unreadable_conversation_is_a_warning(workspace: Workspace, project: Project) -> None:
     project.write("a", "1")
     saved = workspace.save(attachments={"conversation.json": b"not json"})
     project.write("a", "2")

@@ -1,4 +1,4 @@
-"""What the documents say is so: their examples run, and they leave nothing out."""
+"""The documents are correct: their examples run, and nothing is missing."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ def run(source: str, **names: Any) -> dict[str, Any]:
     return names
 
 
-def test_the_example_in_the_readme_runs_as_it_stands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_example_in_the_readme_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     place = tmp_path / "anywhere"
     place.mkdir()
     monkeypatch.chdir(place)
     (source,) = examples(README)
     seen = run(source)
     assert seen["messages"] == seen["workspace"].conversation(seen["saved"])
-    # The last line took the restore back, so that what the block wrote is there.
+    # The last line of the example undoes the restore, so that the files of the block exist.
     assert os.listdir(place) != []
 
 
-def test_the_examples_of_the_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_examples_on_the_page_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "path/to/project").mkdir(parents=True)
     monkeypatch.chdir(tmp_path)
     library, guards, *_ = examples(PAGE)
@@ -53,12 +53,12 @@ def test_the_examples_of_the_library(tmp_path: Path, monkeypatch: pytest.MonkeyP
     seen["migrate"]()
 
 
-def test_every_method_is_on_the_page() -> None:
+def test_the_page_has_every_method() -> None:
     methods = [name for name, _ in inspect.getmembers(Workspace, callable) if not name.startswith("_")]
     assert [name for name in methods if f"{name}(" not in PAGE] == []
 
 
-def test_every_failure_is_on_the_page() -> None:
+def test_the_page_has_every_exception() -> None:
     bases = {errors.BacktrailError, errors.NotFoundError, errors.RefusedError, errors.StoreError}
     exported = [getattr(backtrail, name) for name in backtrail.__all__]
     failures = [one for one in exported if inspect.isclass(one) and issubclass(one, BacktrailError)]
@@ -66,7 +66,7 @@ def test_every_failure_is_on_the_page() -> None:
     assert [one.__name__ for one in failures if f"`{one.__name__}`" not in PAGE] == []
 
 
-def test_every_drop_in_is_on_the_page() -> None:
+def test_the_page_has_every_drop_in() -> None:
     for name in ("praisonai", "architect", "fabricatio", "checkpoint_manager"):
         assert f"from backtrail.compat.{name} import" in PAGE
         module = __import__(f"backtrail.compat.{name}", fromlist=["__all__"])
@@ -74,7 +74,7 @@ def test_every_drop_in_is_on_the_page() -> None:
             assert getattr(sys.modules[module.__name__], exported) is not None
 
 
-def test_events_have_the_names_of_the_command_line() -> None:
+def test_events_have_the_same_names_as_on_the_command_line() -> None:
     from typing import get_args
 
     reference = (ROOT / "docs/json.md").read_text()

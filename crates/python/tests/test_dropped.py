@@ -1,11 +1,11 @@
-"""Files that checkpoints can't hold any more, and changes that a rollback does not take back, are named."""
+"""Files that checkpoints can no longer capture, and changes that a restore does not take back, are reported."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
-from conftest import Project
+from conftest import Command, Project
 
 from backtrail import Workspace, aio
 
@@ -17,7 +17,7 @@ def small_limit(project: Project) -> None:
     project.write("grown.bin", "small")
 
 
-def test_save_and_step_name_what_is_not_protected_any_more(workspace: Workspace, project: Project) -> None:
+def test_save_and_step_return_dropped_paths(workspace: Workspace, project: Project) -> None:
     small_limit(project)
     project.write("two.bin", "small")
     assert workspace.save("small").dropped == []
@@ -35,7 +35,31 @@ def test_save_and_step_name_what_is_not_protected_any_more(workspace: Workspace,
     assert not again.created and again.dropped == []
 
 
-def test_a_guard_names_what_it_could_not_capture(workspace: Workspace, project: Project) -> None:
+def test_a_restore_returns_dropped_paths_that_it_leaves_alone(
+    workspace: Workspace, project: Project, command: Command
+) -> None:
+    small_limit(project)
+    project.write("sub/a", "1")
+    before = workspace.save("small")
+    project.write("grown.bin", LARGE)
+    saved = workspace.save("grown")
+    project.write("sub/a", "2")
+    plan = workspace.plan(saved)
+    assert [(skipped.path, skipped.reason) for skipped in plan.not_restored] == [("grown.bin", "too large")]
+    assert plan.to_dict()["not_restored"] == [{"path": "grown.bin", "reason": "too large"}]
+    assert plan.to_dict() == command("restore", saved.id, "--dry-run")
+    assert workspace.plan(saved, "sub").not_restored == []
+    restored = workspace.restore(saved, plan=plan)
+    assert restored.not_restored == plan.not_restored and project.read("sub/a") == "1"
+    assert project.read("grown.bin") == LARGE
+    undone = workspace.undo()
+    assert undone.not_restored == [] and "not_restored" not in undone.to_dict()
+    project.delete("grown.bin")
+    assert workspace.restore(saved).not_restored == []
+    assert workspace.restore(before).not_restored == []
+
+
+def test_a_guard_has_the_dropped_paths(workspace: Workspace, project: Project) -> None:
     small_limit(project)
     workspace.save("small")
     project.write("grown.bin", LARGE)
@@ -44,7 +68,7 @@ def test_a_guard_names_what_it_could_not_capture(workspace: Workspace, project: 
     assert [skipped.path for skipped in guard.dropped] == ["grown.bin"]
 
 
-def test_a_guard_names_what_it_did_not_take_back(workspace: Workspace, project: Project) -> None:
+def test_a_guard_has_the_paths_that_it_did_not_take_back(workspace: Workspace, project: Project) -> None:
     project.write(".gitignore", "*.log\n")
     for name in ("a", "changed.log", "gone.log", "same.log"):
         project.write(name, "1")
@@ -66,7 +90,7 @@ def test_a_guard_names_what_it_did_not_take_back(workspace: Workspace, project: 
     assert kept.not_taken_back == []
 
 
-async def test_an_asynchronous_guard_does_so_too(async_workspace: aio.Workspace, project: Project) -> None:
+async def test_an_asynchronous_guard_has_these_paths(async_workspace: aio.Workspace, project: Project) -> None:
     small_limit(project)
     project.write(".gitignore", "*.log\n")
     await async_workspace.save("small")

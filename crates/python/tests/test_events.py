@@ -8,7 +8,7 @@ from conftest import Project
 from backtrail import CallbackError, Event, Saved, UnknownCheckpointError, UsageError, Workspace
 
 
-def test_every_event_is_told(project: Project) -> None:
+def test_every_event_is_reported(project: Project) -> None:
     workspace = Workspace(project, settings={"retention": {"step": 1}})
     told: list[Event] = []
     names = ["initialized", "checkpoint_created", "checkpoint_restored", "checkpoint_deleted", "checkpoints_pruned"]
@@ -69,13 +69,13 @@ def test_a_callback_that_raises(workspace: Workspace, project: Project, caplog: 
     assert isinstance(caught.value.__cause__, RuntimeError) and caught.value.code == "callback"
     assert isinstance(caught.value.result, Saved) and caught.value.result.created
     assert workspace.get("@").message == "first" and len(told) == 1 and workspace.verify()
-    # The operation's own failure comes first.
+    # The failure of the operation takes precedence over that of the callback.
     with caplog.at_level(logging.ERROR, "backtrail"), pytest.raises(UnknownCheckpointError):
         workspace.restore("nope")
     assert "a callback for error raised" in caplog.text
 
 
-def test_what_can_be_asked_for(workspace: Workspace) -> None:
+def test_unknown_events_and_callbacks_are_refused(workspace: Workspace) -> None:
     with pytest.raises(UsageError, match="checkpoint_created"):
         workspace.on("saved", print)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="callback"):

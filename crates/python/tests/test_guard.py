@@ -10,7 +10,7 @@ from conftest import Project
 from backtrail import Checkpoint, Guard, UsageError, Workspace, checkpointed
 
 
-def test_a_block_that_raises_leaves_no_trace(workspace: Workspace, project: Project) -> None:
+def test_a_block_that_raises_is_rolled_back(workspace: Workspace, project: Project) -> None:
     project.write("a", "1")
     with pytest.raises(ZeroDivisionError), workspace.guard("try it") as guard:
         project.write("a", "2")
@@ -24,14 +24,14 @@ def test_a_block_that_raises_leaves_no_trace(workspace: Workspace, project: Proj
     assert project.files() == {"a": b"2", "b": b"2"}
 
 
-def test_a_block_that_ends_well_stays(workspace: Workspace, project: Project) -> None:
+def test_a_block_that_succeeds_is_kept(workspace: Workspace, project: Project) -> None:
     with workspace.guard() as guard:
         project.write("a", "1")
     assert project.read("a") == "1" and not guard.rolled_back
     assert not workspace.get(guard.checkpoint).pinned
 
 
-def test_rolling_back_without_an_exception(workspace: Workspace, project: Project) -> None:
+def test_rollback_without_an_exception(workspace: Workspace, project: Project) -> None:
     project.write("a", "1")
     with workspace.guard("tests") as guard:
         project.write("a", "2")
@@ -41,8 +41,8 @@ def test_rolling_back_without_an_exception(workspace: Workspace, project: Projec
         Guard(workspace).rollback()
 
 
-def test_the_checkpoint_outlives_a_block_that_takes_many(workspace: Workspace, project: Project) -> None:
-    # Only the last five automatic checkpoints are kept, and guards within guards are automatic, too.
+def test_the_checkpoint_is_kept_during_a_block_with_many_checkpoints(workspace: Workspace, project: Project) -> None:
+    # Retention keeps only the last five automatic checkpoints, and nested guards take automatic ones, too.
     project.write("a", "0")
     with pytest.raises(RuntimeError), workspace.guard("outer"):
         for number in range(8):
@@ -61,7 +61,7 @@ def test_a_block_that_deletes_its_checkpoint(workspace: Workspace, project: Proj
     assert workspace.list() == []
 
 
-def test_guards_within_guards(workspace: Workspace, project: Project) -> None:
+def test_nested_guards(workspace: Workspace, project: Project) -> None:
     project.write("a", "0")
     with workspace.guard("outer"):
         project.write("a", "1")
@@ -72,7 +72,7 @@ def test_guards_within_guards(workspace: Workspace, project: Project) -> None:
     assert project.read("a") == "1"
 
 
-def test_functions(workspace: Workspace, project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_checkpointed_functions(workspace: Workspace, project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     project.write("a", "1")
 
     @checkpointed(workspace=workspace, message="edit")
@@ -108,7 +108,7 @@ def test_functions(workspace: Workspace, project: Project, monkeypatch: pytest.M
     assert project.read("a") == "22"
 
 
-def test_what_can_not_be_guarded_is_refused(workspace: Workspace) -> None:
+def test_generators_and_non_functions_are_refused(workspace: Workspace) -> None:
     guarded = checkpointed(workspace=workspace)
 
     def pieces() -> Iterator[int]:
@@ -132,7 +132,7 @@ def test_what_can_not_be_guarded_is_refused(workspace: Workspace) -> None:
     assert workspace.list() == []
 
 
-def test_objects_that_are_called_asynchronously(workspace: Workspace, project: Project) -> None:
+def test_callable_objects_with_an_async_call(workspace: Workspace, project: Project) -> None:
     project.write("a", "1")
 
     class Edit:
@@ -146,7 +146,7 @@ def test_objects_that_are_called_asynchronously(workspace: Workspace, project: P
     assert project.read("a") == "1"
 
 
-def test_an_interrupted_beginning_leaves_nothing_pinned(
+def test_an_interrupted_start_leaves_nothing_pinned(
     workspace: Workspace, project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     project.write("a", "1")

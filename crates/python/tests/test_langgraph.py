@@ -1,4 +1,4 @@
-"""Against the real package."""
+"""Tests with the real LangGraph package."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def graph_over(project: Project, saver: FileCheckpointSaver) -> Any:
     return builder.compile(checkpointer=saver)
 
 
-def test_files_and_state_go_back_together(project: Project, workspace: Workspace) -> None:
+def test_rewind_restores_files_and_state(project: Project, workspace: Workspace) -> None:
     project.write("count", "0")
     saver = FileCheckpointSaver(InMemorySaver(), workspace)
     graph = graph_over(project, saver)
@@ -58,7 +58,7 @@ def test_files_and_state_go_back_together(project: Project, workspace: Workspace
         saver.rewind(between.config)
 
 
-async def test_whatever_else_it_is_asked_goes_to_the_one_inside(project: Project) -> None:
+async def test_other_methods_are_forwarded_to_the_inner_checkpointer(project: Project) -> None:
     inner = InMemorySaver()
     saver = FileCheckpointSaver(inner, project.path)
     assert saver.config_specs == inner.config_specs
@@ -71,7 +71,7 @@ async def test_whatever_else_it_is_asked_goes_to_the_one_inside(project: Project
         assert await saver.aget_delta_channel_history(config=config, channels=["count"]) == theirs
 
 
-async def test_the_same_for_asyncio(project: Project) -> None:
+async def test_asyncio(project: Project) -> None:
     project.write("count", "0")
     saver = FileCheckpointSaver(InMemorySaver(), project.path)
     graph = graph_over(project, saver)

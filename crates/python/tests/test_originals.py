@@ -1,4 +1,4 @@
-"""The same script against the original and against the drop-in: what differs stands in docs/python.md.
+"""Runs the same script with the original and with the drop-in. docs/python.md lists the differences.
 
 UPDATE_DOCS=1 rewrites the tables there.
 """
@@ -32,7 +32,7 @@ def python() -> Path:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_what_differs_is_written_down(name: str, python: Path, tmp_path: Path) -> None:
+def test_the_documentation_lists_the_differences(name: str, python: Path, tmp_path: Path) -> None:
     theirs = scripts_runner.run((scripts_runner.SCRIPTS / f"{name}.py").read_text(), tmp_path / "theirs", python)
     ours = scripts_runner.run(scripts_runner.with_our_import(name), tmp_path / "ours", python)
     assert set(ours) == set(theirs)
@@ -51,7 +51,7 @@ def test_what_differs_is_written_down(name: str, python: Path, tmp_path: Path) -
 AGENTS = Path(__file__).parent / "agents"
 
 
-def test_an_agent_of_praisonai_uses_a_wrapped_tool(python: Path, tmp_path: Path) -> None:
+def test_a_praisonai_agent_with_a_wrapped_tool(python: Path, tmp_path: Path) -> None:
     assert scripts_runner.run((AGENTS / "praisonai_agent.py").read_text(), tmp_path / "run", python) == {
         "asked": [["system", "user", "put_note"], ["system", "user", "assistant", "tool", "put_note"]],
         "answer": "written",
@@ -62,7 +62,7 @@ def test_an_agent_of_praisonai_uses_a_wrapped_tool(python: Path, tmp_path: Path)
     }
 
 
-def test_the_mixin_of_fabricatio(python: Path, tmp_path: Path) -> None:
+def test_the_fabricatio_mixin(python: Path, tmp_path: Path) -> None:
     assert scripts_runner.run((AGENTS / "fabricatio_agent.py").read_text(), tmp_path / "run", python) == {
         "is one of theirs": True,
         "id": 40,

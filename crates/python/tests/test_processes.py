@@ -23,7 +23,7 @@ from backtrail import BusyError, Workspace
 
 @contextlib.contextmanager
 def holding(store: Path) -> Iterator[None]:
-    """Holds the workspace as another process would."""
+    """Holds the lock of the workspace, as another process would."""
     with open(store / "backtrail/lock", "a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
@@ -81,7 +81,7 @@ def test_four_processes(workspace: Workspace, project: Project, method: str) -> 
 
 
 def test_a_forked_process_can_do_everything(workspace: Workspace, project: Project) -> None:
-    # The parent has used all of its threads before: a restore of many files uses the shared ones.
+    # The parent has started its shared threads before the fork, because a restore of many files uses them.
     for number in range(200):
         project.write(f"{number % 10}/{number}", "1")
     first = workspace.save("first")
@@ -104,7 +104,7 @@ def test_a_forked_process_can_do_everything(workspace: Workspace, project: Proje
     assert project.read("0/0") == "1"
 
 
-def test_a_process_that_a_thread_forks(workspace: Workspace, project: Project) -> None:
+def test_a_fork_from_a_thread(workspace: Workspace, project: Project) -> None:
     project.write("a", "1")
     statuses: list[int] = []
 
@@ -130,7 +130,7 @@ def test_a_process_that_a_thread_forks(workspace: Workspace, project: Project) -
 
 
 def workers() -> int:
-    """How many threads of the engine wait for work in this process."""
+    """Returns the number of Backtrail's worker threads in this process."""
     names = []
     for task in Path("/proc/self/task").iterdir():
         with contextlib.suppress(OSError):
@@ -138,7 +138,7 @@ def workers() -> int:
     return names.count("backtrail")
 
 
-def test_no_worker_outlives_its_thread(workspace: Workspace, project: Project) -> None:
+def test_a_worker_ends_with_its_thread(workspace: Workspace, project: Project) -> None:
     project.write("a", "1")
     workspace.save()
     before = workers()
@@ -153,7 +153,7 @@ def test_no_worker_outlives_its_thread(workspace: Workspace, project: Project) -
         if workers() <= before:
             return
         time.sleep(0.05)
-    raise AssertionError(f"{workers()} workers are left, of {before}")
+    raise AssertionError(f"{workers()} workers are left, {before} are expected")
 
 
 def test_a_signal_handler_may_use_the_workspace(project: Project) -> None:
@@ -177,7 +177,7 @@ def test_a_signal_handler_may_use_the_workspace(project: Project) -> None:
     assert workspace.save("third").created
 
 
-def test_another_process_that_holds_the_workspace(project: Project) -> None:
+def test_a_workspace_locked_by_another_process_is_busy(project: Project) -> None:
     workspace = Workspace(project, wait=0.3)
     project.write("a", "1")
     workspace.save()
@@ -208,7 +208,7 @@ def _try_save(workspace: Workspace) -> None:
         workspace.save()
 
 
-# Whoever runs the tests may ignore Ctrl-C, in the background of a script for instance: the scripts do not.
+# The process that runs the tests may ignore SIGINT, for instance in the background of a script. These scripts must not.
 INTERRUPTED = """
 import signal, sys, threading, time
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -224,7 +224,7 @@ print(len(workspace.list()), workspace.verify().ok, flush=True)
 """
 
 
-def test_ctrl_c_while_waiting(workspace: Workspace, project: Project) -> None:
+def test_ctrl_c_during_the_wait_for_the_lock(workspace: Workspace, project: Project) -> None:
     project.write("a", "1")
     workspace.init()
     with holding(workspace.store):
@@ -245,7 +245,7 @@ workspace = Workspace(sys.argv[1])
 def unfinished():
     return [name for name in os.listdir(pack) if not name.endswith((".pack", ".idx"))]
 def interrupt():
-    # As soon as the scan is under way: the pack that it writes is in the store by then.
+    # Waits until the scan has begun: the unfinished pack that it writes is in the store then.
     while not unfinished():
         time.sleep(0.001)
     os.kill(os.getpid(), 2)
@@ -263,8 +263,8 @@ print(unfinished())
 """
 
 
-def test_ctrl_c_in_a_long_save(tmp_path: Path) -> None:
-    # On a busy machine a short save may be over before it can be told to stop: then a longer one is tried.
+def test_ctrl_c_during_a_long_save(tmp_path: Path) -> None:
+    # On a busy machine, a short save may be finished before the interrupt arrives. Then a longer one is tried.
     for files in (300, 1200, 2400):
         project = Project(tmp_path / f"project{files}")
         for number in range(files):
@@ -280,7 +280,7 @@ def test_ctrl_c_in_a_long_save(tmp_path: Path) -> None:
     raise AssertionError("no save was stopped")
 
 
-def test_an_engine_that_is_killed(workspace: Workspace, project: Project) -> None:
+def test_a_process_killed_during_a_restore(workspace: Workspace, project: Project) -> None:
     for number in range(100):
         project.write(f"{number}", "1")
     first = workspace.save()
@@ -298,12 +298,12 @@ def test_an_engine_that_is_killed(workspace: Workspace, project: Project) -> Non
         workspace.restore(sys.argv[2])
     """)
     subprocess.run([sys.executable, "-c", script, project.path, first.id])
-    workspace.save("whatever comes next")
+    workspace.save("the next operation")
     contents = set(project.files().values())
     assert contents in ({b"1"}, {b"2"}) and workspace.verify().ok
 
 
-def test_a_block_that_could_not_be_rolled_back_leaves_the_way_back(project: Project) -> None:
+def test_a_failed_rollback_keeps_the_checkpoint_pinned(project: Project) -> None:
     workspace = Workspace(project.path, wait=0.1)
     project.write("a", "1")
     with contextlib.ExitStack() as stack, pytest.raises(BusyError), workspace.guard() as guard:

@@ -41,7 +41,7 @@ def test_restore_undo_redo(workspace: Workspace, project: Project) -> None:
     assert not nothing.applied and nothing.changes == [] and nothing.checkpoint is None
 
 
-def test_some_paths(workspace: Workspace, project: Project) -> None:
+def test_restore_of_some_paths(workspace: Workspace, project: Project) -> None:
     for name in ("a", "b/c", "b/d", "e"):
         project.write(name, "1")
     saved = workspace.save()
@@ -54,7 +54,7 @@ def test_some_paths(workspace: Workspace, project: Project) -> None:
     assert workspace.restore(saved, []).changes == []
 
 
-def test_a_plan_touches_nothing_and_holds_as_long_as_nothing_changes(workspace: Workspace, project: Project) -> None:
+def test_a_plan_changes_nothing_and_is_refused_after_changes(workspace: Workspace, project: Project) -> None:
     project.write("a", "1")
     saved = workspace.save()
     project.write("a", "2")
@@ -75,7 +75,7 @@ def test_rewind(workspace: Workspace, project: Project) -> None:
     assert project.read("a") == "2"
     workspace.rewind(2)
     assert project.read("a") == "0"
-    with pytest.raises(UsageError, match="only 0 prompts"):
+    with pytest.raises(UsageError, match="number of prompts to go back to is 0"):
         workspace.rewind(turn=True)
     with pytest.raises(UsageError):
         workspace.rewind(0)
@@ -85,7 +85,7 @@ def test_rewind(workspace: Workspace, project: Project) -> None:
         workspace.rewind(9)
 
 
-def test_rewind_by_prompts_goes_further_back_each_time(workspace: Workspace, project: Project) -> None:
+def test_repeated_rewind_by_prompts_goes_further_back(workspace: Workspace, project: Project) -> None:
     for number in range(3):
         project.write("a", str(number))
         workspace.save(f"prompt {number}", kind="turn")
@@ -100,7 +100,7 @@ def test_rewind_by_prompts_goes_further_back_each_time(workspace: Workspace, pro
     assert project.read("a") == "0"
 
 
-def test_words_that_name_no_checkpoint(workspace: Workspace, project: Project) -> None:
+def test_unknown_checkpoint_names(workspace: Workspace, project: Project) -> None:
     project.write("a", "1")
     workspace.save(name="before")
     with pytest.raises(UnknownCheckpointError, match="nope") as caught:
@@ -110,17 +110,17 @@ def test_words_that_name_no_checkpoint(workspace: Workspace, project: Project) -
         workspace.get("befroe")
     assert caught.value.nearest == "before"
     for word in (5, None, b"@", ["@"]):
-        with pytest.raises(TypeError, match="checkpoint is named by"):
+        with pytest.raises(TypeError, match="checkpoint must be"):
             workspace.restore(word)  # type: ignore[arg-type]
     for odd in ("--help", "", "-x"):
         with pytest.raises(UnknownCheckpointError):
             workspace.get(odd)
 
 
-def test_several_that_fit_are_named(workspace: Workspace, project: Project) -> None:
+def test_an_ambiguous_id_lists_the_candidates(workspace: Workspace, project: Project) -> None:
     project.write("a", "1")
     saved = workspace.save("original")
-    # A checkpoint is a plain git commit: one like it is made, whose id begins with the same characters.
+    # A checkpoint is a plain git commit. This makes a similar one whose id begins with the same characters.
     git = ["git", "--git-dir", str(workspace.store)]
     commit = subprocess.run([*git, "cat-file", "commit", saved.id], capture_output=True, check=True).stdout
     for number in itertools.count():
@@ -135,7 +135,7 @@ def test_several_that_fit_are_named(workspace: Workspace, project: Project) -> N
     assert sorted(caught.value.candidates) == sorted([saved.id, id])
 
 
-def test_paths_outside_are_refused(workspace: Workspace, project: Project) -> None:
+def test_paths_outside_the_workspace_are_refused(workspace: Workspace, project: Project) -> None:
     project.write("a", "1")
     saved = workspace.save()
     for path in ("../x", "/etc/passwd"):
@@ -145,7 +145,7 @@ def test_paths_outside_are_refused(workspace: Workspace, project: Project) -> No
             workspace.read(saved, path)
 
 
-def test_what_stands_in_the_way(workspace: Workspace, project: Project) -> None:
+def test_conflicts_are_refused_or_skipped(workspace: Workspace, project: Project) -> None:
     project.write("a", "1")
     project.write("b", "1")
     saved = workspace.save()
@@ -160,7 +160,7 @@ def test_what_stands_in_the_way(workspace: Workspace, project: Project) -> None:
     assert project.path.joinpath("b").read_text() == "1"
 
 
-def test_the_users_repository_moves_only_when_asked(workspace: Workspace, project: Project) -> None:
+def test_the_user_repository_moves_only_with_git(workspace: Workspace, project: Project) -> None:
     project.git("init", "-q", "-b", "main")
     project.write("a", "1")
     project.git("add", "a")
@@ -180,7 +180,7 @@ def test_the_users_repository_moves_only_when_asked(workspace: Workspace, projec
     assert project.git("rev-parse", "HEAD") == later
 
 
-def test_only_state(workspace: Workspace, project: Project) -> None:
+def test_restore_of_state_files_only(workspace: Workspace, project: Project) -> None:
     project.write("backtrail.toml", '[state]\nprogress = "progress.md"\n')
     project.write("progress.md", "1")
     project.write("a", "1")

@@ -9,7 +9,7 @@ from conftest import Project
 from backtrail import ProtectedDirectoryError, SettingsError, UnknownPathError, UsageError, Workspace
 
 
-def test_a_save_says_what_it_took(workspace: Workspace, project: Project) -> None:
+def test_save_returns_the_record(workspace: Workspace, project: Project) -> None:
     project.write("a.txt", "one\n")
     before = datetime.now(timezone.utc) - timedelta(milliseconds=1)
     saved = workspace.save(
@@ -45,7 +45,7 @@ def test_a_save_says_what_it_took(workspace: Workspace, project: Project) -> Non
     assert workspace.get(saved) == checkpoint and hash(workspace.get(saved)) == hash(checkpoint)
 
 
-def test_nothing_changed_nothing_made(workspace: Workspace, project: Project) -> None:
+def test_save_without_changes_makes_no_checkpoint(workspace: Workspace, project: Project) -> None:
     project.write("a", "1")
     first = workspace.save("first")
     again = workspace.save("again")
@@ -53,24 +53,24 @@ def test_nothing_changed_nothing_made(workspace: Workspace, project: Project) ->
     assert workspace.save("empty", allow_empty=True).created
 
 
-def test_changes_alone_are_wanted(workspace: Workspace, project: Project) -> None:
+def test_if_changed(workspace: Workspace, project: Project) -> None:
     first = workspace.save("first", step=1, if_changed=True)
     assert first.created
     again = workspace.save("again", step=2, metadata={"a": 1}, if_changed=True)
     assert not again.created and again.id == first.id and len(workspace.list()) == 1
     project.write("a", "1")
     assert workspace.save("changed", step=2, if_changed=True).checkpoint.step == 2
-    with pytest.raises(UsageError, match="both"):
+    with pytest.raises(UsageError):
         workspace.save(allow_empty=True, if_changed=True)
 
 
-def test_what_is_skipped_is_said(project: Project) -> None:
+def test_save_returns_skipped_paths(project: Project) -> None:
     project.write("big", "x" * 100)
     saved = Workspace(project, settings={"scan": {"max_file_bytes": 10}}).save()
     assert [(skipped.path, skipped.reason) for skipped in saved.skipped] == [("big", "too large")]
 
 
-def test_ignored_files_are_included_when_named(workspace: Workspace, project: Project) -> None:
+def test_include_captures_ignored_files(workspace: Workspace, project: Project) -> None:
     project.write(".gitignore", "*.log\n")
     project.write("a.log", "1")
     assert workspace.save().checkpoint.files_changed == [".gitignore"]
@@ -96,7 +96,7 @@ def test_steps_are_counted_and_take_checkpoints_when_due(project: Project) -> No
     assert workspace.step("another").step == 1
 
 
-def test_settings_win_over_the_file(project: Project, tmp_path: Path) -> None:
+def test_settings_override_the_settings_file(project: Project, tmp_path: Path) -> None:
     project.write("backtrail.toml", '[scan]\nexclude = ["a"]\n')
     project.write("a", "1")
     project.write("b", "1")
@@ -107,7 +107,7 @@ def test_settings_win_over_the_file(project: Project, tmp_path: Path) -> None:
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["a", "backtrail.toml"]
 
 
-def test_excludes_add_to_those_of_the_file(project: Project) -> None:
+def test_exclude_adds_to_the_settings_file(project: Project) -> None:
     project.write("backtrail.toml", '[scan]\nexclude = ["a"]\n')
     project.write("a", "1")
     project.write("b", "1")
@@ -116,7 +116,7 @@ def test_excludes_add_to_those_of_the_file(project: Project) -> None:
         Workspace(project, exclude="b")
 
 
-def test_a_mistake_in_settings_is_named(project: Project) -> None:
+def test_errors_in_settings_name_the_key(project: Project) -> None:
     with pytest.raises(UsageError, match="exlude"):
         Workspace(project, settings={"scan": {"exlude": []}})
     workspace = Workspace(project)
@@ -130,7 +130,7 @@ def test_a_mistake_in_settings_is_named(project: Project) -> None:
     assert restored.applied and "backtrail.toml" not in project.files()
 
 
-def test_the_store_can_lie_elsewhere(project: Project, tmp_path: Path) -> None:
+def test_the_location_of_the_store_can_be_set(project: Project, tmp_path: Path) -> None:
     project.write("a", "1")
     workspace = Workspace(project, tmp_path / "elsewhere")
     assert not workspace.store.exists()
@@ -141,7 +141,7 @@ def test_the_store_can_lie_elsewhere(project: Project, tmp_path: Path) -> None:
     assert below.store.parent == tmp_path / "stores"
 
 
-def test_the_workspace_around_a_path(project: Project) -> None:
+def test_around_finds_the_workspace_of_a_path(project: Project) -> None:
     project.write("src/deep/a", "1")
     Workspace(project).save()
     assert Workspace.around(project.path / "src/deep").path == project.path
@@ -155,13 +155,13 @@ def test_the_home_directory_is_refused(home: Path) -> None:
     assert Workspace(home, force=True).save().created
 
 
-def test_init_makes_the_store_once(workspace: Workspace) -> None:
+def test_init_creates_the_store_once(workspace: Workspace) -> None:
     assert workspace.init()
     assert not workspace.init()
     assert workspace.current() is None and workspace.list() == []
 
 
-def test_odd_names_come_back_as_they_are(workspace: Workspace, project: Project) -> None:
+def test_unusual_file_names_are_kept(workspace: Workspace, project: Project) -> None:
     import os
 
     names = ["späce 名", "new\nline", '"quoted"', "-dash", os.fsdecode(b"caf\xe9")]

@@ -29,7 +29,7 @@ def test_delete(workspace: Workspace, project: Project) -> None:
     assert workspace.delete() == []
 
 
-def test_delete_what_is_old(workspace: Workspace, project: Project) -> None:
+def test_delete_older_than(workspace: Workspace, project: Project) -> None:
     ids = [save(workspace, project, number) for number in range(3)]
     step = save(workspace, project, 3, kind="step")
     feature = save(workspace, project, 4, kind="feature")
@@ -39,7 +39,7 @@ def test_delete_what_is_old(workspace: Workspace, project: Project) -> None:
     a_while_ago = workspace.get(ids[0]).timestamp - timedelta(seconds=1)
     assert workspace.delete(older_than=a_while_ago) == []
     assert workspace.delete(older_than=timedelta(), kind="step") == [step]
-    # Neither where the workspace stands, nor what is pinned, nor features.
+    # The current checkpoint, the pinned one and the feature checkpoint are kept.
     assert sorted(workspace.delete(older_than=timedelta())) == sorted(ids[:2])
     assert {one.id for one in workspace.list()} == {ids[2], feature, current}
     assert workspace.delete(older_than=datetime.now(timezone.utc), force=True) == [feature]
@@ -56,7 +56,7 @@ def test_delete_what_is_old(workspace: Workspace, project: Project) -> None:
     assert {one.id for one in workspace.list()} == {ids[2], current}
 
 
-def test_pin_keeps_from_prune(project: Project) -> None:
+def test_prune_keeps_pinned_checkpoints(project: Project) -> None:
     workspace = Workspace(project, settings={"retention": {"step": 100}})
     ids = [save(workspace, project, number, kind="step") for number in range(6)]
     assert workspace.pin(ids[0]).pinned and workspace.get(ids[0]).pinned
@@ -70,7 +70,7 @@ def test_pin_keeps_from_prune(project: Project) -> None:
     assert strict.prune().deleted == [ids[0]]
 
 
-def test_a_limit_that_can_not_be_kept_to_is_named(project: Project) -> None:
+def test_prune_returns_limits_that_were_not_applied(project: Project) -> None:
     workspace = Workspace(project, settings={"retention": {"max_bytes": 1}})
     kept = [save(workspace, project, number) for number in range(3)]
     pruned = workspace.prune()
@@ -112,7 +112,7 @@ def test_all_workspaces(workspace: Workspace, project: Project, tmp_path: Path) 
     assert Workspace.all(tmp_path / "nowhere") == []
 
 
-def test_forget_wants_a_yes(workspace: Workspace, project: Project) -> None:
+def test_forget_needs_a_confirmation(workspace: Workspace, project: Project) -> None:
     save(workspace, project, 1)
     with pytest.raises(UsageError, match="yes=True"):
         workspace.forget(yes=False)
@@ -122,7 +122,7 @@ def test_forget_wants_a_yes(workspace: Workspace, project: Project) -> None:
     assert save(workspace, project, 2)
 
 
-def test_a_workspace_can_be_sent_to_another_process(project: Project, tmp_path: Path) -> None:
+def test_a_workspace_can_be_pickled(project: Project, tmp_path: Path) -> None:
     workspace = Workspace(project, tmp_path / "store", {"scan": {"exclude": ["*.log"]}}, wait=5)
     project.write("a.log", "1")
     project.write("a", "1")
@@ -132,7 +132,7 @@ def test_a_workspace_can_be_sent_to_another_process(project: Project, tmp_path: 
     assert repr(workspace) == f"Workspace({str(project.path)!r})"
 
 
-def test_failures_can_be_sent_to_another_process(workspace: Workspace, project: Project) -> None:
+def test_exceptions_can_be_pickled(workspace: Workspace, project: Project) -> None:
     save(workspace, project, 1)
     with pytest.raises(UnknownCheckpointError) as caught:
         workspace.get("latset")

@@ -1,4 +1,5 @@
-//! The handler over a pipe in memory, with a workspace that opens when the test says so: the moments in between.
+//! Tests of the handler over an in-memory pipe. A test decides when the workspace opens, and so controls the order of
+//! events.
 
 use std::{
     sync::{
@@ -64,7 +65,7 @@ impl Client {
         serde_json::from_str(&line.expect("an answer in time").unwrap().expect("an answer")).unwrap()
     }
 
-    /// The next answer; progress is passed over.
+    /// Returns the next answer. Skips progress.
     async fn answer(&mut self) -> Value {
         loop {
             let message = self.next().await;
@@ -75,18 +76,18 @@ impl Client {
     }
 }
 
-/// A workspace that tells when it is opened for writing, and goes on when it is told to.
+/// Controls the opening of a workspace for writing: `opened` reports each attempt, and `go_on` lets one continue.
 struct Gate {
     opened: Receiver<()>,
     go_on: Sender<()>,
 }
 
 impl Gate {
-    /// Waits until the workspace was opened so many times.
+    /// Waits until the workspace was opened this number of times.
     async fn after(self, times: usize) -> Self {
         let waited = tokio::task::spawn_blocking(move || {
             for _ in 0..times {
-                self.opened.recv_timeout(Duration::from_secs(30)).expect("it is opened");
+                self.opened.recv_timeout(Duration::from_secs(30)).expect("the workspace is opened");
             }
             self
         });
@@ -111,8 +112,8 @@ fn gated(ws: &TestWorkspace) -> (Handler, Gate) {
     (Handler::new(shared), Gate { opened, go_on })
 }
 
-/// A workspace with one file, gated, and a client of it.
-async fn begun() -> (TestWorkspace, Handler, Gate, Client) {
+/// Returns a workspace with one file, its handler, the gate before it, and a client.
+async fn gated_client() -> (TestWorkspace, Handler, Gate, Client) {
     let ws = TestWorkspace::new();
     ws.write("a", "1");
     let (handler, gate) = gated(&ws);
@@ -122,11 +123,11 @@ async fn begun() -> (TestWorkspace, Handler, Gate, Client) {
 
 #[tokio::test]
 async fn a_call_that_is_cancelled_while_it_runs_saves_nothing() {
-    let (ws, handler, gate, mut client) = begun().await;
+    let (ws, handler, gate, mut client) = gated_client().await;
     client.call(1, "checkpoint_save", json!({})).await;
     let gate = gate.after(1).await;
     client.cancel(1).await;
-    // Answered behind it, so that the cancellation was seen.
+    // The answer to a later call shows that the cancellation was handled.
     client.call(2, "checkpoint_list", json!({})).await;
     assert_eq!(client.answer().await["id"], 2);
     gate.go_on.send(()).unwrap();
@@ -135,8 +136,8 @@ async fn a_call_that_is_cancelled_while_it_runs_saves_nothing() {
 }
 
 #[tokio::test]
-async fn work_goes_on_to_its_end_before_the_server_does() {
-    let (_ws, handler, gate, mut client) = begun().await;
+async fn the_server_waits_for_running_calls() {
+    let (_ws, handler, gate, mut client) = gated_client().await;
     client.call(1, "checkpoint_save", json!({})).await;
     let gate = gate.after(1).await;
     let finishing = tokio::spawn({
@@ -144,36 +145,36 @@ async fn work_goes_on_to_its_end_before_the_server_does() {
         async move { handler.running().finish(Duration::from_secs(30)).await }
     });
     tokio::time::sleep(Duration::from_millis(100)).await;
-    assert!(!finishing.is_finished(), "it waits");
+    assert!(!finishing.is_finished(), "the server waits for the call");
     gate.go_on.send(()).unwrap();
     assert_eq!(client.answer().await["result"]["structuredContent"]["created"], true);
     finishing.await.unwrap();
     client.call(2, "checkpoint_list", json!({})).await;
-    assert_eq!(client.answer().await["result"]["isError"], true, "nothing begins any more");
+    assert_eq!(client.answer().await["result"]["isError"], true, "no new call is accepted");
 }
 
 #[tokio::test]
-async fn a_client_that_goes_away_stops_its_work() {
-    let (ws, handler, gate, mut client) = begun().await;
+async fn a_client_that_disconnects_stops_its_calls() {
+    let (ws, handler, gate, mut client) = gated_client().await;
     client.call(1, "checkpoint_save", json!({})).await;
     let gate = gate.after(1).await;
     drop(client);
-    // The protocol waits a while for answers that are on their way before it lets go.
+    // The protocol library waits a while for pending answers before it closes the connection.
     tokio::time::sleep(Duration::from_secs(7)).await;
     gate.go_on.send(()).unwrap();
     handler.running().finish(Duration::from_secs(30)).await;
-    assert_eq!(ws.open().current().unwrap(), None, "nobody waits for it");
+    assert_eq!(ws.open().current().unwrap(), None, "nothing was saved");
 }
 
 #[tokio::test]
-async fn no_more_than_a_few_run_at_once_and_others_can_be_cancelled_while_they_wait() {
-    let (ws, _handler, gate, mut client) = begun().await;
+async fn the_number_of_running_calls_is_limited_and_waiting_calls_can_be_cancelled() {
+    let (ws, _handler, gate, mut client) = gated_client().await;
     for id in 1..=6 {
         client.call(id, "checkpoint_save", json!({ "name": format!("n{id}") })).await;
     }
     let gate = gate.after(4).await;
     tokio::time::sleep(Duration::from_millis(200)).await;
-    assert!(gate.opened.try_recv().is_err(), "the fifth waits");
+    assert!(gate.opened.try_recv().is_err(), "the fifth call waits");
     client.cancel(5).await;
     client.cancel(6).await;
     for _ in 0..4 {

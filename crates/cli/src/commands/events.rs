@@ -69,7 +69,7 @@ mod tests {
         assert_eq!(seen("", "abc"), 0);
         assert_eq!(seen("abc", "abc"), 3);
         assert_eq!(seen("abc", "abcd"), 3);
-        assert_eq!(seen("abcd", "cde"), 2, "the older half is gone");
+        assert_eq!(seen("abcd", "cde"), 2, "the older half was removed");
         assert_eq!(seen("abc", "xy"), 0, "another store");
         assert_eq!(seen("abc", ""), 0);
     }

@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn options_that_read_are_not() {
+    fn options_that_only_read_are_allowed() {
         for words in [
             ["log", "--oneline"],
             ["log", "--remotes"],

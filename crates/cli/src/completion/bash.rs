@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_taken_apart_as_a_shell_does_it() {
+    fn lines_are_split_as_a_shell_splits_them() {
         let words = |words: &[&str]| words.iter().map(ToString::to_string).collect::<Vec<_>>();
         assert_eq!(read("backtrail  restore "), (words(&["backtrail", "restore", ""]), 0, None));
         assert_eq!(read("backtrail restore @~"), (words(&["backtrail", "restore", "@~"]), 0, None));
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_put_in_fits_what_bash_takes_out() {
+    fn the_inserted_text_fits_the_text_that_bash_replaces() {
         let rest =
             |line: &str, value: &str| Typed::read(line.as_bytes(), BREAKS).rest_of(&CompletionCandidate::new(value));
         assert_eq!(rest("b show @~", "@~1"), "@~1");

@@ -183,35 +183,36 @@ fn without_unfinished_turn(bytes: &[u8]) -> Vec<u8> {
 mod tests {
     use super::*;
 
-    const OLD: &str = "3242fa0a-dafd-4132-bb98-d25a8567ae3d";
+    const OLD_SESSION: &str = "3242fa0a-dafd-4132-bb98-d25a8567ae3d";
 
     fn text(file: &ForkedFile) -> String {
         String::from_utf8(file.bytes.clone()).unwrap()
     }
 
     #[test]
-    fn a_copy_has_a_name_and_an_id_of_its_own() {
-        let said =
-            format!("{{\"sessionId\":\"{OLD}\",\"n\":1}}\n{{\"type\":\"queue-operation\",\"sessionId\":\"{OLD}\"}}\n");
-        let path = PathBuf::from(format!("/h/.claude/projects/-w/{OLD}.jsonl"));
-        let copy = fork(Agent::Claude, OLD, &path, said.as_bytes()).unwrap();
-        assert_ne!(copy.session, OLD);
+    fn a_fork_has_its_own_file_name_and_session_id() {
+        let transcript = format!(
+            "{{\"sessionId\":\"{OLD_SESSION}\",\"n\":1}}\n{{\"type\":\"queue-operation\",\"sessionId\":\"{OLD_SESSION}\"}}\n"
+        );
+        let path = PathBuf::from(format!("/h/.claude/projects/-w/{OLD_SESSION}.jsonl"));
+        let copy = fork(Agent::Claude, OLD_SESSION, &path, transcript.as_bytes()).unwrap();
+        assert_ne!(copy.session, OLD_SESSION);
         assert_eq!(copy.path, PathBuf::from(format!("/h/.claude/projects/-w/{}.jsonl", copy.session)));
         assert_eq!(text(&copy), format!("{{\"sessionId\":\"{}\",\"n\":1}}\n", copy.session));
 
         let path = PathBuf::from("/h/.gemini/tmp/w/chats/session-2026-11-15T12-35-3242fa0a.jsonl");
-        let copy = fork(Agent::Gemini, OLD, &path, said.as_bytes()).unwrap();
+        let copy = fork(Agent::Gemini, OLD_SESSION, &path, transcript.as_bytes()).unwrap();
         let name = format!("session-2026-11-15T12-35-{}.jsonl", &copy.session[..8]);
         assert_eq!(copy.path.file_name().unwrap().to_str(), Some(name.as_str()));
-        assert_eq!(fork(Agent::Cursor, OLD, &path, b""), None);
+        assert_eq!(fork(Agent::Cursor, OLD_SESSION, &path, b""), None);
     }
 
     #[test]
-    fn a_turn_that_codex_only_began_is_left_out() {
+    fn an_unfinished_turn_of_codex_is_removed() {
         let line = |kind: &str| format!("{{\"type\":\"event_msg\",\"payload\":{{\"type\":\"{kind}\"}}}}\n");
         let done = format!("{{\"type\":\"session_meta\"}}\n{}{}", line("task_started"), line("task_complete"));
         assert_eq!(without_unfinished_turn(done.as_bytes()), done.as_bytes());
-        let begun = format!("{done}{}{{\"type\":\"turn_context\"}}\n", line("task_started"));
-        assert_eq!(without_unfinished_turn(begun.as_bytes()), done.as_bytes());
+        let unfinished = format!("{done}{}{{\"type\":\"turn_context\"}}\n", line("task_started"));
+        assert_eq!(without_unfinished_turn(unfinished.as_bytes()), done.as_bytes());
     }
 }

@@ -47,27 +47,29 @@ mod tests {
 
     use super::*;
 
-    const PLACE: &str = "BACKTRAIL_TEST_LAST_WORD";
+    const LOG_DIRECTORY: &str = "BACKTRAIL_TEST_LAST_WORD";
 
     /// Runs in a process of its own, because it ends that process.
     #[test]
-    fn alone() {
-        let Some(place) = std::env::var_os(PLACE) else { return };
-        prepare("gemini", Some(Log::in_directory(Path::new(&place))));
+    fn panics_in_its_own_process() {
+        let Some(directory) = std::env::var_os(LOG_DIRECTORY) else { return };
+        prepare("gemini", Some(Log::in_directory(Path::new(&directory))));
         panic!("something\nbroke");
     }
 
     #[test]
-    fn a_panic_is_told_and_the_agent_gets_its_answer() {
-        let place = tempfile::tempdir().unwrap();
+    fn a_panic_is_reported_and_the_agent_gets_an_answer() {
+        let directory = tempfile::tempdir().unwrap();
         let mut command = Command::new(std::env::current_exe().unwrap());
-        command.args(["hooks::last_word::tests::alone", "--exact", "--nocapture"]).env(PLACE, place.path());
+        command
+            .args(["hooks::last_word::tests::panics_in_its_own_process", "--exact", "--nocapture"])
+            .env(LOG_DIRECTORY, directory.path());
         let done = command.output().unwrap();
-        let said = String::from_utf8_lossy(&done.stderr);
-        assert_eq!(done.status.code(), Some(0), "{said}");
+        let stderr = String::from_utf8_lossy(&done.stderr);
+        assert_eq!(done.status.code(), Some(0), "{stderr}");
         assert!(String::from_utf8_lossy(&done.stdout).ends_with("{}\n"), "{done:?}");
-        assert!(said.contains("backtrail: not protected: ") && said.contains("something broke"), "{said}");
-        let lines = Log::in_directory(place.path()).lines();
+        assert!(stderr.contains("backtrail: not protected: ") && stderr.contains("something broke"), "{stderr}");
+        let lines = Log::in_directory(directory.path()).lines();
         assert!(matches!(&lines[..], [line] if line.agent == "gemini" && line.message.contains("something broke")));
     }
 }

@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_come_works_first_and_the_dead_keep_nobody_waiting() {
+    fn workers_run_in_order_and_dead_ones_do_not_block() {
         let mut state = SessionState::new("s", "claude", "/w".into(), jiff::Timestamp::UNIX_EPOCH);
         let (mut first_child, first) = start();
         let (mut second_child, second) = start();
@@ -97,7 +97,7 @@ mod tests {
         assert!(!state.has_others_before(second));
         assert!(state.why_unprotected().is_some_and(|why| why.ends_with("(prompt)")));
         assert_eq!(state.bury().len(), 1);
-        assert_eq!((state.bury().len(), state.queue.len()), (0, 2), "once");
+        assert_eq!((state.bury().len(), state.queue.len()), (0, 2), "a dead worker is removed once");
         assert!(state.why_unprotected().is_some_and(|why| why.ends_with("(prompt)")));
 
         assert!(state.has_others_before(own));

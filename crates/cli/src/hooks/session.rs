@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn events_are_news_once() {
+    fn an_event_is_new_only_once() {
         let mut state = SessionState::new("s", "claude", "/w".into(), at(0));
         let mut done = |event, has_identity, now| {
             let novelty = state.hear(event, has_identity, now);
@@ -319,20 +319,20 @@ mod tests {
         };
         assert_eq!(done(1, true, at(1)), Novelty::New);
         assert_eq!(done(2, true, at(2)), Novelty::New);
-        assert_eq!(done(1, true, at(100)), Novelty::Known, "an identity is known for ever");
+        assert_eq!(done(1, true, at(100)), Novelty::Known, "an event with an identity stays known");
         assert_eq!(done(7, false, at(101)), Novelty::New);
-        assert_eq!(done(7, false, at(102)), Novelty::PerhapsKnown, "the same again at once");
-        assert_eq!(done(7, false, at(200)), Novelty::New, "the same again later");
+        assert_eq!(done(7, false, at(102)), Novelty::PerhapsKnown, "repeated at once");
+        assert_eq!(done(7, false, at(200)), Novelty::New, "repeated later");
         assert_eq!(done(8, false, at(201)), Novelty::New);
-        assert_eq!(done(7, false, at(202)), Novelty::New, "something else in between");
+        assert_eq!(done(7, false, at(202)), Novelty::New, "another event in between");
         assert!((10..1_000).all(|event| done(event, true, at(300)) == Novelty::New));
         assert_eq!(state.hear(2_000, true, at(301)), Novelty::New);
-        assert_eq!(state.hear(2_000, true, at(302)), Novelty::New, "it was not done");
+        assert_eq!(state.hear(2_000, true, at(302)), Novelty::New, "the event was not handled");
         assert_eq!(state.seen.len(), MAX_SEEN);
     }
 
     #[test]
-    fn sessions_are_kept_apart_and_bounded() {
+    fn sessions_are_separate_and_their_number_is_limited() {
         let place = tempfile::tempdir().unwrap();
         let sessions = Sessions::in_directory(place.path().join("sessions"));
         for number in 0..MAX_SESSIONS + 20 {
@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn many_hooks_at_once_count_every_prompt() {
+    fn concurrent_hooks_count_every_prompt() {
         let place = tempfile::tempdir().unwrap();
         let sessions = Sessions::in_directory(place.path().into());
         std::thread::scope(|scope| {

@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_those_that_a_shell_sees() {
+    fn words_are_split_as_a_shell_splits_them() {
         assert_eq!(shown("rm 'my file' \"b c\"d e\\ f ''"), ["[rm][my file][b cd][e f][]"]);
         assert_eq!(shown(r#"echo "a \"b\" \n \$x" $'c d' '\'"#), [r#"[echo][a "b" \n $x][c d][\]"#]);
         assert_eq!(shown("a;b && c | d\ne & (f) \\\n g"), ["[a]", "[b]", "[c]", "[d]", "[e]", "[f]", "[g]"]);

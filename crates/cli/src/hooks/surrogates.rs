@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn halves_are_replaced_and_all_else_stays() {
+    fn only_lone_surrogates_are_replaced() {
         for (before, after) in [
             (r#""cut \ud83d""#, r#""cut \ufffd""#),
             (r#""\uD83D\uDE00 \ude00\uD83D""#, r#""\uD83D\uDE00 \ufffd\ufffd""#),

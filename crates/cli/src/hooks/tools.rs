@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn readers_are_sorted_and_known_however_they_are_written() {
+    fn reading_tools_are_recognized_in_every_spelling() {
         assert!(READERS.is_sorted() && WRITERS.is_sorted());
         for name in ["Read", "read_file", "readFile", "TodoWrite", "google_web_search"] {
             assert!(!may_change_files(&call(name, Value::Null)), "{name}");
@@ -236,7 +236,7 @@ mod tests {
 
     /// Regression: tools of other servers with "backtrail" in their names got no checkpoint.
     #[test]
-    fn tools_of_our_own_server_are_known_by_its_name() {
+    fn tools_of_our_own_server_are_recognized_by_its_name() {
         for name in [
             "mcp__backtrail__restore_apply",
             "mcp__plugin_backtrail_backtrail__undo",

@@ -172,7 +172,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn links_modes_and_marks_stay() {
+    fn symlink_mode_and_byte_order_mark_are_kept() {
         let place = tempfile::tempdir().unwrap();
         let (real, link) = (place.path().join("real"), place.path().join("link"));
         fs::write(&real, "\u{feff}one").unwrap();
@@ -187,9 +187,9 @@ mod tests {
         assert_eq!(fs::read_dir(place.path()).unwrap().count(), 2);
     }
 
-    /// A hook script that was removed came back without its permission to run.
+    /// Regression: a removed hook script was put back without its execute permission.
     #[test]
-    fn a_removed_file_is_put_back_with_its_mode_and_mark() {
+    fn a_removed_file_is_put_back_with_its_mode_and_byte_order_mark() {
         let place = tempfile::tempdir().unwrap();
         let path = place.path().join("hook");
         fs::write(&path, "\u{feff}#!/bin/sh").unwrap();
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn what_somebody_wrote_in_between_is_not_overwritten() {
+    fn a_concurrent_change_is_not_overwritten() {
         let place = tempfile::tempdir().unwrap();
         let path = place.path().join("file");
         let file = ConfigFile::read(&path).unwrap();
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_to_nothing_is_filled_and_directories_go_again() {
+    fn the_target_of_a_dangling_symlink_is_created_and_removed() {
         let place = tempfile::tempdir().unwrap();
         symlink("a/b/file", place.path().join("link")).unwrap();
         let link = place.path().join("link");

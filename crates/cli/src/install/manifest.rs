@@ -391,7 +391,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn our_entries_are_known_however_the_program_is_spelled() {
+    fn our_entries_are_recognized_by_every_spelling_of_the_program() {
         let program = Program(vec!["/opt/my tools/bt's".into(), "-m".into()]);
         for program in [&program, &Program(vec!["backtrail".into()]), &Program(vec!["/usr/bin/backtrail".into()])] {
             let hook = json!({ "type": "command", "command": program.hook(Agent::Claude), "timeout": 5 });
@@ -412,7 +412,7 @@ mod tests {
     }
 
     #[test]
-    fn every_agent_has_its_hook_and_its_server() {
+    fn every_agent_gets_a_hook_and_a_server() {
         let places = Places {
             home: "/h".into(),
             config_home: "/h/.config".into(),
@@ -424,8 +424,9 @@ mod tests {
         for agent in Agent::ALL {
             for reach in [Reach::User, Reach::Project, Reach::Shared] {
                 let wanted = format!("{:?}", wanted(agent, reach, &places, &Program(vec!["backtrail".into()])));
-                let servers_are_the_users = matches!(agent, Agent::Cline | Agent::Copilot) && reach != Reach::User;
-                assert!(wanted.contains("\"mcp\"") || servers_are_the_users, "{agent}: {wanted}");
+                let has_servers_only_for_the_user =
+                    matches!(agent, Agent::Cline | Agent::Copilot) && reach != Reach::User;
+                assert!(wanted.contains("\"mcp\"") || has_servers_only_for_the_user, "{agent}: {wanted}");
                 assert!(wanted.contains(&format!("hook {agent}")) || agent == Agent::Opencode, "{agent}: {wanted}");
             }
         }

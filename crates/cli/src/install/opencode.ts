@@ -1,6 +1,6 @@
-// Installed by backtrail: hands opencode's events to `backtrail hook opencode`, which takes the checkpoints.
+// Installed by backtrail. Sends opencode's events to `backtrail hook opencode`, which takes the checkpoints.
 //
-// It never gets in the way: whatever goes wrong here, opencode goes on as if the plugin were not there.
+// It never blocks opencode: if anything fails here, opencode continues as if the plugin were not there.
 import { spawn } from "node:child_process"
 
 import type { Plugin } from "@opencode-ai/plugin"
@@ -8,7 +8,7 @@ import type { Plugin } from "@opencode-ai/plugin"
 const PROGRAM = ["backtrail"]
 const PATIENCE_MILLISECONDS = 20_000
 
-/** Ends when the program has taken its checkpoint, could not be started, or takes too long. */
+/** Resolves when the program has taken its checkpoint, could not be started, or takes too long. */
 function tell(payload: Record<string, unknown>): Promise<void> {
   return new Promise((resolve) => {
     const patience = setTimeout(resolve, PATIENCE_MILLISECONDS)
@@ -30,7 +30,7 @@ function tell(payload: Record<string, unknown>): Promise<void> {
 }
 
 export const Backtrail: Plugin = async ({ client, directory }) => {
-  /** Of each session, the one that started it; its own id where nobody did. */
+  /** The parent of each session; the session itself if it has no parent. */
   const starters = new Map<string, string>()
 
   async function starter(session: string): Promise<string> {
@@ -41,13 +41,13 @@ export const Backtrail: Plugin = async ({ client, directory }) => {
       const found = await client.session.get({ path: { id: session } })
       parent = found.data?.parentID
     } catch {
-      // Without an answer it counts as a session of its own.
+      // Without an answer the session counts as one without a parent.
     }
     starters.set(session, parent ?? session)
     return parent ?? session
   }
 
-  /** Subagents work in sessions of their own; what they do counts for the session that started the first of them. */
+  /** Builds a payload. A subagent has its own session, but its work counts for the topmost session. */
   async function about(session: string, event: string): Promise<Record<string, unknown>> {
     let top = session
     for (let depth = 0; depth < 16; depth++) {

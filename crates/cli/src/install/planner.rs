@@ -454,7 +454,7 @@ mod tests {
     type Rewrite = fn(&str) -> String;
 
     #[test]
-    fn what_is_installed_is_only_added_and_goes_without_a_trace() {
+    fn install_only_adds_and_uninstall_leaves_no_trace() {
         let variants: [(&str, Rewrite); 4] = [
             ("as it is", str::to_owned),
             ("with CRLF", |text| text.replace('\n', "\r\n")),
@@ -483,7 +483,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_receipt_entries_are_found_by_what_they_say() {
+    fn without_a_receipt_entries_are_found_by_their_content() {
         for (agent, file, text) in SAMPLES {
             let home = Home::new(agent, file, text);
             home.run(|planner, wanted| planner.install(wanted));
@@ -496,17 +496,18 @@ mod tests {
                 // Without a receipt, the owner of a version or of an empty object is not known. Neither does harm.
                 for value in [&mut left, &mut text] {
                     let Some(object) = value.as_object_mut() else { continue };
-                    object.retain(|key, value| key != "version" && !is_hollow(value));
+                    object.retain(|key, value| key != "version" && !remove_empty_members(value));
                 }
                 assert!(same(&left, &text), "{file}: {left}\n{text}");
             }
         }
     }
 
-    fn is_hollow(value: &mut Value) -> bool {
+    /// Removes empty members of an object. Returns whether the value is an empty object or array afterwards.
+    fn remove_empty_members(value: &mut Value) -> bool {
         match value {
             Value::Object(members) => {
-                members.retain(|_, value| !is_hollow(value));
+                members.retain(|_, value| !remove_empty_members(value));
                 members.is_empty()
             }
             Value::Array(elements) => elements.is_empty(),

@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_replaced_comes_back() {
+    fn replaced_text_is_restored() {
         let mut draft = Draft::of("a: old, b: other");
         draft.replace(11..16, "new");
         draft.insert(0, ">>");
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn pieces_are_taken_out_where_they_were_put_in() {
+    fn pieces_are_removed_where_they_were_inserted() {
         let mut draft = Draft::of("a{}b");
         draft.insert(2, "xy");
         draft.insert(3, "--");

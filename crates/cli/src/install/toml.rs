@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn servers_are_added_beside_every_way_of_writing_tables() {
+    fn a_server_is_added_to_every_form_of_table() {
         let texts = [
             "",
             "# only a comment",
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_table_is_refused() {
+    fn a_value_that_is_not_a_table_is_refused() {
         assert!(look("mcp_servers = 1\n", &server()).is_err());
         assert!(look("mcp_servers = [\n", &server()).is_err());
         assert_eq!(look("[mcp_servers]\nbacktrail = 1\n", &server()), Ok(Present::SomethingElse));

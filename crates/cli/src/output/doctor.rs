@@ -135,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn settings_say_where_they_come_from() {
+    fn settings_are_listed_with_their_source() {
         let defaults = Settings::default();
         let mut user = defaults.clone();
         user.retention.max_age = Some(Duration::from_secs(30 * 86_400));

@@ -89,7 +89,7 @@ mod tests {
         CheckpointId([letter as u8; 20])
     }
 
-    /// Draws checkpoints given as `child parent`, newest first; a parent of `.` is none.
+    /// Draws checkpoints given as `child parent`, newest first. A parent of `.` means that there is none.
     fn draw(pairs: &[&str]) -> String {
         let listed: Vec<char> = pairs.iter().filter_map(|pair| pair.chars().next()).collect();
         let mut lanes = Lanes::default();
@@ -109,22 +109,22 @@ mod tests {
     }
 
     #[test]
-    fn lines_come_together_where_they_forked() {
+    fn lines_join_at_their_fork() {
         assert_eq!(draw(&["d a", "c b", "b a", "a ."]), "d\n│ c\n│ b\n├─╯\na");
     }
 
     #[test]
-    fn several_forks_at_one_checkpoint() {
+    fn several_lines_join_at_one_checkpoint() {
         assert_eq!(draw(&["d a", "c a", "b a", "a ."]), "d\n│ c\n│ │ b\n├─┴─╯\na");
     }
 
     #[test]
-    fn a_line_crosses_another_that_goes_on() {
+    fn a_join_crosses_a_line_that_continues() {
         assert_eq!(draw(&["e b", "d a", "c b", "b a", "a ."]), "e\n│ d\n│ │ c\n├─┼─╯\nb │\n├─╯\na");
     }
 
     #[test]
-    fn too_many_lines_are_not_drawn_to_their_fork() {
+    fn the_number_of_lanes_is_limited() {
         let pairs: Vec<String> = ('b'..='m').map(|own| format!("{own} a")).chain(["a .".into()]).collect();
         let drawn = draw(&pairs.iter().map(String::as_str).collect::<Vec<_>>());
         assert!(drawn.lines().all(|line| line.chars().count() <= 2 * MAX_LANES + 1), "{drawn}");

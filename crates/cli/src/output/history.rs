@@ -88,7 +88,7 @@ mod tests {
     use crate::output::timeline::sample;
 
     #[test]
-    fn narrow_terminals_show_what_says_most() {
+    fn narrow_terminals_omit_the_least_important_columns() {
         let checkpoints = [sample('a', "a message that is rather long"), sample('b', "b")];
         let version = |letter: char| Version {
             checkpoint: CheckpointId([letter as u8; 20]),

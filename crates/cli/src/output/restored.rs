@@ -218,8 +218,8 @@ mod tests {
         Change { status, ..Change::between(WorkspacePath::new("f").unwrap(), None, None) }
     }
 
-    /// What a restore to a checkpoint says that did this.
-    fn said(complete: bool, changes: Vec<Change>, conflicts: Vec<Conflict>) -> String {
+    /// Returns the text for a restore to a checkpoint with these changes and conflicts.
+    fn text_of(complete: bool, changes: Vec<Change>, conflicts: Vec<Conflict>) -> String {
         let target = Checkpoint { complete, ..sample('a', "one") };
         let done = RestoreOutcome {
             target: target.id,
@@ -238,18 +238,18 @@ mod tests {
     }
 
     #[test]
-    fn an_incomplete_checkpoint_says_that_it_removes_nothing() {
-        let why = "is incomplete, so nothing was removed (--exact would)";
-        assert!(said(false, Vec::new(), Vec::new()).contains(why));
-        assert!(said(false, vec![change(ChangeStatus::Modified)], Vec::new()).contains(why));
-        assert!(!said(false, vec![change(ChangeStatus::Deleted)], Vec::new()).contains(why));
-        assert!(!said(true, vec![change(ChangeStatus::Modified)], Vec::new()).contains(why));
+    fn the_text_says_that_an_incomplete_checkpoint_removes_nothing() {
+        let reason = "is incomplete, so nothing was removed (--exact would)";
+        assert!(text_of(false, Vec::new(), Vec::new()).contains(reason));
+        assert!(text_of(false, vec![change(ChangeStatus::Modified)], Vec::new()).contains(reason));
+        assert!(!text_of(false, vec![change(ChangeStatus::Deleted)], Vec::new()).contains(reason));
+        assert!(!text_of(true, vec![change(ChangeStatus::Modified)], Vec::new()).contains(reason));
     }
 
     #[test]
-    fn what_could_not_be_restored_is_not_called_done() {
+    fn a_restore_with_conflicts_is_not_called_done() {
         let conflict = Conflict { path: WorkspacePath::new("f").unwrap(), reason: "a special file".into(), kept: None };
-        assert!(said(true, Vec::new(), Vec::new()).starts_with("nothing to do: the files are those of"));
-        assert!(said(true, Vec::new(), vec![conflict]).starts_with("no file was changed; not all of"));
+        assert!(text_of(true, Vec::new(), Vec::new()).starts_with("nothing to do: the files are those of"));
+        assert!(text_of(true, Vec::new(), vec![conflict]).starts_with("no file was changed; not all of"));
     }
 }

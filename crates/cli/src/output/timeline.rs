@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn forks_are_drawn_and_columns_stand_below_each_other() {
+    fn forks_are_drawn_and_columns_are_aligned() {
         let mut step = checkpoint('b', Some('a'), "second");
         step.kind = Kind::Step;
         step.step = Some(12);
@@ -263,10 +263,10 @@ mod tests {
     }
 
     #[test]
-    fn long_and_wicked_messages_are_cut_and_written_out() {
-        let wicked = checkpoint('b', Some('a'), "\x1b[2Jgone");
+    fn long_messages_are_cut_and_control_characters_escaped() {
+        let with_escape = checkpoint('b', Some('a'), "\x1b[2Jgone");
         let long = checkpoint('a', None, &"日本".repeat(40));
-        let drawn = draw(&[wicked, long], 80);
+        let drawn = draw(&[with_escape, long], 80);
         assert_data_eq!(
             &drawn,
             str![[r#"
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn narrow_terminals_show_what_says_most() {
+    fn narrow_terminals_omit_the_least_important_columns() {
         let message = "a message that is rather long";
         let checkpoints = [checkpoint('b', Some('a'), message), checkpoint('a', None, message)];
         for width in 20..120 {
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn prompts_stand_above_what_was_done_for_them() {
+    fn prompts_are_drawn_above_their_steps() {
         let of_turn = |mut checkpoint: Checkpoint, turn: u64, kind: Kind| {
             checkpoint.turn = Some(turn);
             checkpoint.session = Some("s".into());

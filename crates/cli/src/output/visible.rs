@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_reaches_the_terminal_raw() {
+    fn control_characters_are_escaped() {
         assert_eq!(visible("a\x1b[31m\nb\tc\r"), "a\\x1b[31m\\nb\\tc\\r");
         assert_eq!(visible("\u{9b}x\u{202e}y"), "\\u{9b}x\\u{202e}y");
         assert_eq!(visible(b"x\xff\xc3("), "x\\xff\\xc3(");

@@ -149,21 +149,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_as_people_say_them() {
+    fn recent_times_are_relative() {
         let now: Zoned = "2026-11-15T16:00:00+01:00[+01:00]".parse().unwrap();
-        let said = |time: &str| when(time.parse().unwrap(), &now);
-        assert_eq!(said("2026-11-15T14:59:58Z"), "just now");
-        assert_eq!(said("2026-11-15T14:59:20Z"), "40 s ago");
-        assert_eq!(said("2026-11-15T14:58:00Z"), "2 min ago");
-        assert_eq!(said("2026-11-15T08:05:00Z"), "today 09:05");
-        assert_eq!(said("2026-11-14T13:30:00Z"), "yesterday 14:30");
-        assert_eq!(said("2026-11-01T23:30:00Z"), "2 Nov 00:30");
-        assert_eq!(said("2025-12-31T13:30:00Z"), "2025-12-31 14:30");
-        assert_eq!(said("2026-11-16T13:30:00Z"), "16 Nov 14:30", "a clock that was set back");
+        let text_of = |time: &str| when(time.parse().unwrap(), &now);
+        assert_eq!(text_of("2026-11-15T14:59:58Z"), "just now");
+        assert_eq!(text_of("2026-11-15T14:59:20Z"), "40 s ago");
+        assert_eq!(text_of("2026-11-15T14:58:00Z"), "2 min ago");
+        assert_eq!(text_of("2026-11-15T08:05:00Z"), "today 09:05");
+        assert_eq!(text_of("2026-11-14T13:30:00Z"), "yesterday 14:30");
+        assert_eq!(text_of("2026-11-01T23:30:00Z"), "2 Nov 00:30");
+        assert_eq!(text_of("2025-12-31T13:30:00Z"), "2025-12-31 14:30");
+        assert_eq!(text_of("2026-11-16T13:30:00Z"), "16 Nov 14:30", "the clock was set back");
     }
 
     #[test]
-    fn sizes_as_people_say_them() {
+    fn sizes_are_rounded() {
         assert_eq!(bytes(340), "340 B");
         assert_eq!(bytes(1_234), "1.2 kB");
         assert_eq!(bytes(999_999), "1.0 MB");
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_quoted_where_a_shell_needs_it() {
+    fn words_are_quoted_if_a_shell_needs_it() {
         assert_eq!(shell_words(["save", "before the agent"]), "save \"before the agent\"");
         assert_eq!(shell_words(["cat", "it's $x"]), r"cat 'it'\''s $x'");
         assert_eq!(shell_words(["@~2", "~", ""]), r#"@~2 "~" """#);
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn shells_read_back_what_was_written() {
+    fn bash_reads_quoted_words_back() {
         let words: [&[u8]; 8] =
             [b"a b", b"it's", b"-rf", b"two\nlines", b"\xff\x01x1", b"$HOME `id` \\ \"!", b"", b"*?[a]{b,c};&|<>()#~"];
         let command = format!("printf '%s\\0' {}", shell_words(words));
@@ -192,23 +192,23 @@ mod tests {
     }
 
     #[test]
-    fn a_pattern_means_one_directory_alone() {
+    fn an_ignore_pattern_matches_only_one_directory() {
         assert_eq!(ignore_pattern(b"data"), b"/data/");
         assert_eq!(ignore_pattern(br"-a*[\"), br"/-a\*\[\\/");
     }
 
     #[test]
-    fn clock_times_for_those_who_compare() {
+    fn clock_times_have_seconds() {
         let now: Zoned = "2026-11-15T16:00:00+01:00[+01:00]".parse().unwrap();
-        let said = |time: &str| clock(time.parse().unwrap(), &now);
-        assert_eq!(said("2026-11-15T14:58:07Z"), "today 15:58:07");
-        assert_eq!(said("2026-11-14T13:30:01Z"), "yesterday 14:30:01");
-        assert_eq!(said("2026-11-01T23:30:00Z"), "2 Nov 00:30:00");
-        assert_eq!(said("2025-12-31T13:30:00Z"), "2025-12-31 14:30:00");
+        let text_of = |time: &str| clock(time.parse().unwrap(), &now);
+        assert_eq!(text_of("2026-11-15T14:58:07Z"), "today 15:58:07");
+        assert_eq!(text_of("2026-11-14T13:30:01Z"), "yesterday 14:30:01");
+        assert_eq!(text_of("2026-11-01T23:30:00Z"), "2 Nov 00:30:00");
+        assert_eq!(text_of("2025-12-31T13:30:00Z"), "2025-12-31 14:30:00");
     }
 
     #[test]
-    fn sizes_as_one_sets_them() {
+    fn sizes_are_printed_as_they_are_set() {
         assert_eq!(
             [0, 1_000, 100 << 20, 3 << 30, 2_000_000_000].map(set_bytes),
             ["0", "1000", "100MiB", "3GiB", "2GB"]

@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_prompt_is_one_word_whatever_is_in_it() {
+    fn the_prompt_is_one_word_whatever_it_contains() {
         let agent = AgentCommand::parse("claude -p {prompt} --model '{model}' --note=\"a b\"").unwrap();
         let prompt = "say 'hi'; rm -rf \"$HOME\"\n{model} {prompt}";
         assert_eq!(agent.words(prompt, Some("m")), ["claude", "-p", prompt, "--model", "m", "--note=a b"]);
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn templates_that_make_no_sense() {
+    fn invalid_templates_are_refused() {
         for (template, word) in [("build", "{prompt}"), ("", "empty"), ("claude -p '{prompt}", "open quotes")] {
             let problem = AgentCommand::parse(template).unwrap_err();
             assert!(problem.contains(word), "{problem}");

@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_variables_and_commands() {
+    fn words_variables_and_commands_are_distinguished() {
         for no in ["", "false", "No", "0", "off"] {
             assert_eq!(Condition::parse(no), Condition::Fixed(false), "{no:?}");
         }
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn the_truth_of_a_variable() {
+    fn a_variable_is_false_if_it_is_empty_unset_or_says_no() {
         let mut variables = Variables::default();
         for (value, expected) in [("no", false), ("0", false), ("", false), ("2", true), ("nope", true)] {
             variables.set("v", value);

@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_found_and_other_braces_left_alone() {
+    fn variables_are_found_and_other_braces_are_kept() {
         let names = |text: &str| Template::parse(text).variables().map(str::to_owned).collect::<Vec<_>>();
         assert_eq!(names("{{a}} {{ b_1 }}{{a}}"), ["a", "b_1", "a"]);
         for other in ["{{.State}}", "{{ json . }}", "{{", "{{}}", "{a}", "}}", "{{a b}}", "{{1a}}", "${{a"] {
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_stays_one_word_wherever_it_stands() {
+    fn a_value_is_one_word_in_every_kind_of_quotes() {
         assert_eq!(shell("echo {{w}}"), r#"echo "${w}""#);
         assert_eq!(shell("echo pre{{w}}post"), r#"echo pre"${w}"post"#);
         assert_eq!(shell(r#"echo "a {{w}} b""#), r#"echo "a ${w} b""#);
@@ -180,7 +180,7 @@ mod tests {
         assert_eq!(shell(r#"echo \"{{w}}"#), r#"echo \""${w}""#);
         assert_eq!(shell("true # it's\necho {{w}}"), "true # it's\necho \"${w}\"");
         assert_eq!(shell("echo a#'{{w}}'"), r#"echo a#''"${w}"''"#);
-        // The comment goes on behind a variable in it.
+        // A comment continues after a variable in it.
         assert_eq!(shell("# keep {{w}}'s value\necho {{w}}"), "# keep ${w}'s value\necho \"${w}\"");
         assert_eq!(shell("echo {{w}}#'{{w}}'"), r##"echo "${w}"#''"${w}"''"##);
     }

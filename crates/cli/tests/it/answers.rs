@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     conversation::prompt,
-    place::{Place, Run, WAIT_TO_BE_HELD, raw},
+    place::{Place, Run, WAIT_FOR_THE_LOCK, raw},
 };
 
 const PAGE: &str = include_str!("../../../../docs/json.md");
@@ -207,8 +207,8 @@ fn check_saving(page: &Page, place: &Place) {
     let run = place.run(["pipeline", "--json", "../pipe.yaml"]);
     assert_eq!(run.code, 1, "{}", run.shown());
     page.check("pipeline", &run.json());
-    let words = ["--wait", "0", "try", "--json", "--", "sh", "-c", &format!("{WAIT_TO_BE_HELD}; exit 3")];
-    let last: Value = serde_json::from_str(place.run_held(words).text().lines().last().unwrap()).unwrap();
+    let words = ["--wait", "0", "try", "--json", "--", "sh", "-c", &format!("{WAIT_FOR_THE_LOCK}; exit 3")];
+    let last: Value = serde_json::from_str(place.run_while_locked(words).text().lines().last().unwrap()).unwrap();
     page.check("try", &last);
     assert_eq!(last["rollback_error"]["code"], "busy", "{last}");
     place.remove("ready");

@@ -291,7 +291,8 @@ fn read(directory: &Path, found: &mut Tree) {
     }
 }
 
-/// Runs a command with and without `--json`, which must fail. Checks the exit status, the error and that no file changed.
+/// Runs a command with and without `--json`, which must fail. Checks the exit status, the error and that no file
+/// changed.
 #[track_caller]
 fn assert_refused(place: &Place, words: &[impl AsRef<str>], code: i32, error_code: &str, part: &str) {
     let words: Vec<&str> = words.iter().map(AsRef::as_ref).collect();

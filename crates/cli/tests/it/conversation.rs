@@ -71,8 +71,8 @@ fn rewind_turn_restores_the_files_before_a_prompt() {
     assert_eq!(read(), "before prompt 1\n");
 }
 
-/// Regression: a prompt without changes was skipped, so that the work of the prompt before it was undone, even in another
-/// session.
+/// Regression: a prompt without changes was skipped, so that the work of the prompt before it was undone, even in
+/// another session.
 #[test]
 fn a_prompt_without_changes_still_counts_as_the_last_prompt() {
     let place = Place::new();

@@ -2,8 +2,8 @@ use snapbox::str;
 
 use crate::place::{Place, assert_shown};
 
-/// Returns a workspace with a checkpoint of each of these kinds, and their ids, oldest first. The workspace stands on the
-/// last one.
+/// Returns a workspace with a checkpoint of each of these kinds, and their ids, oldest first. The workspace stands on
+/// the last one.
 fn place_with(kinds: &[&str]) -> (Place, Vec<String>) {
     let place = Place::new();
     let save = |(number, kind): (usize, &&str)| {

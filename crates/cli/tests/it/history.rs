@@ -2,7 +2,7 @@ use std::fs;
 
 use snapbox::str;
 
-use crate::place::{Place, assert_shown, raw, steady_clock};
+use crate::place::{Place, assert_shown, raw, without_clock_times};
 
 /// Returns a workspace with three versions of `a.txt`. The last one is broken.
 fn place_with_versions() -> Place {
@@ -21,7 +21,7 @@ fn versions_are_listed_with_time_lines_and_size() {
     place.ok(["save", "binary"]);
     let run = place.run(["history", "a.txt"]);
     snapbox::assert_data_eq!(
-        steady_clock(&run.shown()),
+        without_clock_times(&run.shown()),
         snapbox::IntoData::raw(str![[r#"
 on disk now: the version of [ID] "spoilt"
 [CLOCK]  modified  +1 −3   5 B  [ID] "spoilt"

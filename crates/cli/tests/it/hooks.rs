@@ -1,4 +1,5 @@
-//! `hook` with recorded and broken payloads of every agent. The agent is never disturbed, and every change can be undone.
+//! `hook` with recorded and broken payloads of every agent. The agent is never disturbed, and every change can be
+//! undone.
 
 use std::{
     collections::BTreeSet,
@@ -499,8 +500,8 @@ fn invalid_workspace_settings_do_not_stop_checkpoints() {
     assert!(doctor.contains("counts for nothing") && !doctor.contains("not protected"), "{doctor}");
 }
 
-/// Regression: a prompt that was cut within an emoji got no checkpoint, because the escape of a lone surrogate is not valid
-/// JSON.
+/// Regression: a prompt that was cut within an emoji got no checkpoint, because the escape of a lone surrogate is not
+/// valid JSON.
 #[test]
 fn a_payload_with_a_lone_surrogate_gets_a_checkpoint() {
     let place = Place::new();

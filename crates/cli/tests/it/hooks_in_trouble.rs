@@ -77,7 +77,8 @@ fn locked_place() -> (Place, Vec<Value>, File) {
     (place, events, lock)
 }
 
-/// Regression: the checkpoint of the prompt was taken after the one of the edit. It held the edit, but had an earlier time.
+/// Regression: the checkpoint of the prompt was taken after the one of the edit. It held the edit, but had an earlier
+/// time.
 #[test]
 fn late_hooks_work_in_order_and_their_checkpoints_are_marked_late() {
     let (place, events, lock) = locked_place();

@@ -100,8 +100,8 @@ fn includes(new: &Value, old: &Value) -> bool {
     }
 }
 
-/// Tries one sample of every file. The unit tests of the planner try every sample in every variant, without starting the
-/// program.
+/// Tries one sample of every file. The unit tests of the planner try every sample in every variant, without starting
+/// the program.
 #[test]
 fn uninstall_restores_the_same_bytes() {
     let mut tried: Vec<&str> = Vec::new();

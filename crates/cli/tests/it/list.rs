@@ -8,7 +8,7 @@ fn ids(answer: &Value) -> Vec<&str> {
 }
 
 #[test]
-fn nothing_saved_yet() {
+fn an_empty_timeline_is_reported_and_no_store_is_created() {
     let place = Place::new();
     assert_shown!(
         place.run(["list"]),
@@ -20,11 +20,11 @@ nothing saved yet; take the first checkpoint with: backtrail save
 "#]]
     );
     assert_eq!(place.ok(["list", "--json"]), "{\"checkpoints\":[]}\n");
-    assert!(!place.path("home/backtrail").exists(), "a command that reads made a store");
+    assert!(!place.path("home/backtrail").exists(), "a command that reads created a store");
 }
 
 #[test]
-fn reads_as_a_timeline() {
+fn the_timeline_is_drawn() {
     let place = Place::saved();
     place.write("a.txt", "one\n2\n");
     place.ok(["save", "--name", "mark", "second\x1b[31m\nwith more lines"]);
@@ -43,7 +43,7 @@ fn reads_as_a_timeline() {
 }
 
 #[test]
-fn aliases_and_filters_select() {
+fn aliases_and_filters_work() {
     let place = Place::saved();
     let first = place.id("@");
     place.write("dir/c", "c\n");
@@ -77,7 +77,7 @@ no checkpoint fits; see all of them with: backtrail list
 }
 
 #[test]
-fn turns_are_those_of_prompts() {
+fn turns_lists_the_checkpoints_of_prompts() {
     let place = Place::saved();
     assert_shown!(
         place.run(["list", "--turns"]),
@@ -102,7 +102,7 @@ no prompt has a checkpoint yet; agents take them by hooks, see: backtrail instal
 }
 
 #[test]
-fn times_that_are_none() {
+fn invalid_times_limits_and_paths_are_refused() {
     assert_shown!(
         Place::new().run(["list", "--since", "soon"]),
         str![[r#"
@@ -119,7 +119,7 @@ hint: write a duration such as 20m or 7d, or a time: 13:45, yesterday, 2026-11-1
 }
 
 #[test]
-fn a_text_without_capitals_is_found_in_any_case() {
+fn grep_without_capitals_ignores_case() {
     let place = Place::saved();
     place.write("a.txt", "2\n");
     place.ok(["save", "Fix the Parser"]);
@@ -129,20 +129,20 @@ fn a_text_without_capitals_is_found_in_any_case() {
 }
 
 #[test]
-fn since_a_time_of_the_clock() {
+fn since_accepts_a_time_of_day() {
     let place = Place::saved();
     let count = |since: &str| place.json(["list", "--since", since])["checkpoints"].as_array().unwrap().len();
-    // Of the last 24 hours, whatever the time is now.
+    // A time of day means its last occurrence, within the last 24 hours.
     let earlier = jiff::Timestamp::now().to_zoned(jiff::tz::TimeZone::UTC) - jiff::Span::new().hours(1);
     let later = &earlier + jiff::Span::new().hours(2);
     assert_eq!(count(&earlier.strftime("%H:%M").to_string()), 1);
-    assert_eq!(count(&later.strftime("%H:%M").to_string()), 1, "it is not that late yet: yesterday's");
+    assert_eq!(count(&later.strftime("%H:%M").to_string()), 1, "a time later than now is of yesterday");
     assert_eq!(count(&later.strftime("%Y-%m-%dT%H:%M").to_string()), 0);
     assert_eq!(place.run(["list", "--since", "25:00", "--json"]).error().1, "usage");
 }
 
 #[test]
-fn a_moment_before_the_first_names_the_oldest() {
+fn the_error_for_a_time_before_all_checkpoints_names_the_oldest() {
     let place = Place::saved();
     let id = place.id("@");
     for word in ["ago:1h", "at:2020-01-01"] {
@@ -154,7 +154,7 @@ fn a_moment_before_the_first_names_the_oldest() {
 }
 
 #[test]
-fn safety_checkpoints_that_would_fit_are_told_of() {
+fn a_hint_names_the_option_for_safety_checkpoints() {
     let place = Place::saved();
     place.write("lost", "unsaved\n");
     place.ok(["restore", "@"]);
@@ -166,7 +166,7 @@ fn safety_checkpoints_that_would_fit_are_told_of() {
 }
 
 #[test]
-fn a_word_behind_list_leads_to_its_option() {
+fn the_error_for_a_stray_argument_names_the_option() {
     let place = Place::saved();
     let hint = |word: &str| place.run(["list", word, "--json"]).json()["error"]["hint"].as_str().unwrap().to_owned();
     assert_eq!(hint("5"), "the last 5: backtrail list -n 5");
@@ -178,7 +178,7 @@ fn a_word_behind_list_leads_to_its_option() {
 }
 
 #[test]
-fn what_is_not_there_leads_to_the_next_step() {
+fn errors_for_unknown_checkpoints_have_a_hint() {
     let place = Place::new();
     let hint = |place: &Place, words: &[&str]| {
         let run = place.run(words.iter().chain(&["--json"]));

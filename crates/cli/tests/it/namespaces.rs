@@ -1,4 +1,4 @@
-//! Two live directories behind one path, as two containers have them: nothing of one ever reaches the other.
+//! Two directories that are mounted at the same path, as in two containers. Neither affects the other.
 
 use std::{
     collections::BTreeMap,
@@ -11,54 +11,56 @@ use serde_json::Value;
 
 use crate::place::{Place, Run};
 
-/// Runs what follows the first two words with the first directory mounted at the second, and standing there.
-const BEHIND: &str = r#"mount --bind "$1" "$2" && cd "$2" && shift 2 && exec "$@""#;
+/// Mounts the directory `$1` at `$2`, changes to it, and runs the remaining arguments.
+const MOUNT_AND_RUN: &str = r#"mount --bind "$1" "$2" && cd "$2" && shift 2 && exec "$@""#;
 
 /// Returns whether this process may make mounts that no other process sees.
-#[expect(clippy::print_stdout, reason = "a test that was skipped says so")]
+#[expect(clippy::print_stdout, reason = "a skipped test reports that it was skipped")]
 fn can_mount() -> bool {
-    let can = Command::new("unshare").args(["-rm", "mount", "-t", "tmpfs", "none", "/tmp"]).output();
-    let can = can.is_ok_and(|done| done.status.success());
-    if !can {
-        println!("not tried: this machine does not let a test mount anything");
+    let mounted = Command::new("unshare").args(["-rm", "mount", "-t", "tmpfs", "none", "/tmp"]).output();
+    let is_allowed = mounted.is_ok_and(|done| done.status.success());
+    if !is_allowed {
+        println!("skipped: this machine does not allow a test to mount");
     }
-    can
+    is_allowed
 }
 
-/// A directory that only containers see at the path of the workspace. It does not lie beside that path, where one that was
-/// renamed is looked for.
-fn inside(place: &Place, name: &str) -> PathBuf {
+/// Returns a directory that only containers see at the path of the workspace. It does not lie beside that path, because
+/// the program looks there for renamed workspaces.
+fn container_directory(place: &Place, name: &str) -> PathBuf {
     place.path("containers").join(name)
 }
 
-/// The program with `directory` of the place behind the path of the workspace.
-fn command_behind(place: &Place, directory: &str, words: &[&str]) -> Command {
+/// Returns a command for the program with `directory` of the place mounted at the path of the workspace.
+fn mounted_command(place: &Place, directory: &str, words: &[&str]) -> Command {
     let program = place.command(&place.path(""), words);
     let mut command = Command::new("unshare");
-    command.args(["-rm", "sh", "-c", BEHIND, "sh"]).args([inside(place, directory), place.path("ws")]);
+    command
+        .args(["-rm", "sh", "-c", MOUNT_AND_RUN, "sh"])
+        .args([container_directory(place, directory), place.path("ws")]);
     command.arg(program.get_program()).args(program.get_args()).env_clear().stdin(Stdio::null());
     command.envs(program.get_envs().filter_map(|(name, value)| Some((name, value?))));
     command
 }
 
-fn behind(place: &Place, directory: &str, words: &[&str]) -> Run {
-    place.ran(command_behind(place, directory, words).output().unwrap())
+fn run_mounted(place: &Place, directory: &str, words: &[&str]) -> Run {
+    place.run_from(mounted_command(place, directory, words).output().unwrap())
 }
 
 #[track_caller]
-fn json_behind(place: &Place, directory: &str, words: &[&str]) -> Value {
-    let run = behind(place, directory, &[words, &["--json"]].concat());
+fn json_mounted(place: &Place, directory: &str, words: &[&str]) -> Value {
+    let run = run_mounted(place, directory, &[words, &["--json"]].concat());
     assert_eq!(run.code, 0, "{directory} {words:?}: {}", run.shown());
     run.json()
 }
 
 fn messages(place: &Place, directory: &str) -> Vec<String> {
-    let listed = json_behind(place, directory, &["list", "--all"]);
+    let listed = json_mounted(place, directory, &["list", "--all"]);
     let listed = listed["checkpoints"].as_array().unwrap().iter();
     listed.filter(|it| it["kind"] != "safety").map(|it| it["message"].as_str().unwrap().to_owned()).collect()
 }
 
-/// Every file below a directory, with its bytes.
+/// Returns every file below a directory, with its bytes.
 fn tree(directory: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut found = BTreeMap::new();
     for entry in fs::read_dir(directory).unwrap() {
@@ -72,55 +74,56 @@ fn tree(directory: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     found
 }
 
-/// Two directories with a checkpoint each, `one` and `two`, taken behind the same path.
-fn two_behind_one_path() -> Place {
+/// Returns two directories, `one` and `two`, each with a checkpoint that was taken at the same path.
+fn two_directories_at_one_path() -> Place {
     let place = Place::new();
     for name in ["one", "two"] {
-        fs::create_dir_all(inside(&place, name)).unwrap();
-        fs::write(inside(&place, name).join(format!("only-{name}")), name).unwrap();
-        fs::write(inside(&place, name).join("file"), name).unwrap();
-        json_behind(&place, name, &["save", name]);
+        fs::create_dir_all(container_directory(&place, name)).unwrap();
+        fs::write(container_directory(&place, name).join(format!("only-{name}")), name).unwrap();
+        fs::write(container_directory(&place, name).join("file"), name).unwrap();
+        json_mounted(&place, name, &["save", name]);
     }
     place
 }
 
 #[test]
-fn each_directory_behind_a_path_has_its_own_history() {
+fn each_directory_mounted_at_a_path_has_its_own_history() {
     if !can_mount() {
         return;
     }
-    let place = two_behind_one_path();
+    let place = two_directories_at_one_path();
     assert_eq!((messages(&place, "one"), messages(&place, "two")), (vec!["one".into()], vec!["two".into()]));
-    fs::write(inside(&place, "one/file"), "unsaved work").unwrap();
-    let two = tree(&inside(&place, "two"));
-    json_behind(&place, "one", &["restore", "@"]);
+    fs::write(container_directory(&place, "one/file"), "unsaved work").unwrap();
+    let two = tree(&container_directory(&place, "two"));
+    json_mounted(&place, "one", &["restore", "@"]);
     for words in [&["undo"][..], &["redo"], &["recover"], &["restore", "@"]] {
-        json_behind(&place, "two", words);
-        assert_eq!(tree(&inside(&place, "two")), two, "{words:?}");
+        json_mounted(&place, "two", words);
+        assert_eq!(tree(&container_directory(&place, "two")), two, "{words:?}");
     }
-    json_behind(&place, "one", &["undo"]);
-    assert_eq!(fs::read(inside(&place, "one/file")).unwrap(), b"unsaved work");
-    assert_eq!(tree(&inside(&place, "two")), two);
-    json_behind(&place, "two", &["workspaces", "--prune"]);
-    json_behind(&place, "one", &["verify"]);
+    json_mounted(&place, "one", &["undo"]);
+    assert_eq!(fs::read(container_directory(&place, "one/file")).unwrap(), b"unsaved work");
+    assert_eq!(tree(&container_directory(&place, "two")), two);
+    json_mounted(&place, "two", &["workspaces", "--prune"]);
+    json_mounted(&place, "one", &["verify"]);
     assert_eq!(messages(&place, "one"), ["one"]);
 }
 
 #[test]
-fn a_restore_that_is_killed_in_one_is_none_of_the_others_business() {
+fn a_killed_restore_in_one_directory_does_not_affect_the_other() {
     if !can_mount() {
         return;
     }
-    let place = two_behind_one_path();
+    let place = two_directories_at_one_path();
     let many = |bytes: &str| {
-        (0..2_000).for_each(|number| fs::write(inside(&place, "one").join(number.to_string()), bytes).unwrap());
+        (0..2_000)
+            .for_each(|number| fs::write(container_directory(&place, "one").join(number.to_string()), bytes).unwrap());
     };
     many("1");
-    json_behind(&place, "one", &["save", "many", "--name", "many"]);
+    json_mounted(&place, "one", &["save", "many", "--name", "many"]);
     let journal = place.path("home/backtrail/stores").join(store_of(&place, "one")).join("backtrail/journal");
     for _ in 0..20 {
         many("2");
-        let mut restore = command_behind(&place, "one", &["restore", "many"]).stdout(Stdio::null()).spawn().unwrap();
+        let mut restore = mounted_command(&place, "one", &["restore", "many"]).stdout(Stdio::null()).spawn().unwrap();
         while !journal.exists() && restore.try_wait().unwrap().is_none() {}
         restore.kill().unwrap();
         restore.wait().unwrap();
@@ -128,53 +131,57 @@ fn a_restore_that_is_killed_in_one_is_none_of_the_others_business() {
             break;
         }
     }
-    assert!(journal.exists(), "no restore was caught in the middle");
-    let (one, two) = (tree(&inside(&place, "one")), tree(&inside(&place, "two")));
-    assert_eq!(json_behind(&place, "two", &["recover"])["outcome"], "nothing");
-    assert_eq!(json_behind(&place, "two", &["recover", "--abort"])["outcome"], "nothing");
-    json_behind(&place, "two", &["save", "again", "--allow-empty"]);
-    json_behind(&place, "two", &["undo"]);
-    assert_eq!((tree(&inside(&place, "one")), tree(&inside(&place, "two"))), (one, two));
-    assert_eq!(json_behind(&place, "one", &["recover"])["outcome"], "finished");
-    assert_eq!(fs::read(inside(&place, "one/1999")).unwrap(), b"1");
+    assert!(journal.exists(), "no restore was killed while it ran");
+    let (one, two) = (tree(&container_directory(&place, "one")), tree(&container_directory(&place, "two")));
+    assert_eq!(json_mounted(&place, "two", &["recover"])["outcome"], "nothing");
+    assert_eq!(json_mounted(&place, "two", &["recover", "--abort"])["outcome"], "nothing");
+    json_mounted(&place, "two", &["save", "again", "--allow-empty"]);
+    json_mounted(&place, "two", &["undo"]);
+    assert_eq!((tree(&container_directory(&place, "one")), tree(&container_directory(&place, "two"))), (one, two));
+    assert_eq!(json_mounted(&place, "one", &["recover"])["outcome"], "finished");
+    assert_eq!(fs::read(container_directory(&place, "one/1999")).unwrap(), b"1");
 }
 
-/// The name of the store of the directory behind the path.
+/// Returns the name of the store of the directory that is mounted at the path.
 fn store_of(place: &Place, directory: &str) -> PathBuf {
-    let store = json_behind(place, directory, &["init"])["store"].as_str().unwrap().to_owned();
+    let store = json_mounted(place, directory, &["init"])["store"].as_str().unwrap().to_owned();
     PathBuf::from(store).file_name().unwrap().into()
 }
 
-/// The directory that has the history is in another container, not gone.
+/// The directory with the history still exists, in another container.
 #[test]
-fn an_empty_directory_behind_the_path_gets_nothing_of_the_other() {
+fn an_empty_directory_mounted_at_the_path_has_no_history() {
     if !can_mount() {
         return;
     }
-    let place = two_behind_one_path();
-    fs::create_dir(inside(&place, "empty")).unwrap();
+    let place = two_directories_at_one_path();
+    fs::create_dir(container_directory(&place, "empty")).unwrap();
     assert_eq!(messages(&place, "empty"), [""; 0]);
-    let run = behind(&place, "empty", &["restore", "@", "--json"]);
+    let run = run_mounted(&place, "empty", &["restore", "@", "--json"]);
     assert_eq!(run.json()["error"]["code"], "unknown_checkpoint");
     assert!(run.stderr.contains("--adopt"), "{}", run.shown());
-    assert_eq!(place.json(["list"])["checkpoints"].as_array().unwrap().len(), 0, "nor the one below the mount");
-    assert_eq!((tree(&inside(&place, "empty")).len(), tree(&place.path("ws")).len()), (0, 0));
+    assert_eq!(
+        place.json(["list"])["checkpoints"].as_array().unwrap().len(),
+        0,
+        "the directory below the mount has no history either"
+    );
+    assert_eq!((tree(&container_directory(&place, "empty")).len(), tree(&place.path("ws")).len()), (0, 0));
     assert_eq!(messages(&place, "one"), ["one"]);
 }
 
-/// A directory on the host, and the same one in a container under another path.
+/// A directory on the host, and the same directory in a container at another path.
 #[test]
-fn a_directory_keeps_its_history_behind_another_path() {
+fn a_directory_keeps_its_history_at_another_path() {
     if !can_mount() {
         return;
     }
     let place = Place::new();
-    fs::create_dir_all(inside(&place, "one")).unwrap();
-    fs::write(inside(&place, "one/file"), "1").unwrap();
-    assert_eq!(place.run_in(&inside(&place, "one"), ["save", "outside"]).code, 0);
+    fs::create_dir_all(container_directory(&place, "one")).unwrap();
+    fs::write(container_directory(&place, "one/file"), "1").unwrap();
+    assert_eq!(place.run_in(&container_directory(&place, "one"), ["save", "outside"]).code, 0);
     assert_eq!(messages(&place, "one"), ["outside"]);
-    fs::write(inside(&place, "one/file"), "2").unwrap();
-    json_behind(&place, "one", &["save", "inside"]);
-    let run = place.run_in(&inside(&place, "one"), ["list", "--json"]);
+    fs::write(container_directory(&place, "one/file"), "2").unwrap();
+    json_mounted(&place, "one", &["save", "inside"]);
+    let run = place.run_in(&container_directory(&place, "one"), ["list", "--json"]);
     assert_eq!(run.json()["checkpoints"].as_array().unwrap().len(), 2, "{}", run.shown());
 }

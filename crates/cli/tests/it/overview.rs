@@ -2,14 +2,14 @@ use snapbox::str;
 
 use crate::place::{Place, assert_shown};
 
-const NOTHING: [&str; 0] = [];
+const NO_ARGUMENTS: [&str; 0] = [];
 
 #[test]
-fn before_the_first_checkpoint() {
+fn the_overview_before_the_first_checkpoint_creates_no_store() {
     let place = Place::new();
     place.write("a", "1\n");
     assert_shown!(
-        place.run(NOTHING),
+        place.run(NO_ARGUMENTS),
         str![[r#"
 workspace  [ROOT]/ws
 store      nothing saved yet
@@ -23,12 +23,12 @@ next
 
 "#]]
     );
-    assert!(!place.path("home/backtrail").exists(), "the overview made a store");
+    assert!(!place.path("home/backtrail").exists(), "the overview created a store");
 }
 
-/// Looking at all of `/` took minutes, and nobody means it.
+/// Regression: a scan of `/` took minutes, although it is never intended.
 #[test]
-fn protected_places_are_not_looked_at() {
+fn protected_directories_are_not_scanned() {
     let place = Place::new();
     for words in [&["-w", "/"][..], &["status", "-w", "/"], &["diff", "-w", "/"]] {
         let run = place.run(words);
@@ -39,17 +39,17 @@ fn protected_places_are_not_looked_at() {
     assert!(doctor.text().contains("protected") && !doctor.text().contains("captured"), "{}", doctor.shown());
     let home = place.path("home");
     assert_eq!(place.run_in(&home, ["save", "--force"]).code, 0);
-    assert_eq!(place.run_in(&home, ["status"]).code, 0, "who insisted once need not again");
+    assert_eq!(place.run_in(&home, ["status"]).code, 0, "--force is not needed again");
 }
 
 #[test]
-fn with_unsaved_work() {
+fn the_overview_lists_unsaved_changes() {
     let place = Place::saved();
     for number in 10..25 {
         place.write(format!("f{number}"), "1\n");
     }
     assert_shown!(
-        place.run(NOTHING),
+        place.run(NO_ARGUMENTS),
         str![[r#"
 workspace  [ROOT]/ws
 store      [ROOT]/home/backtrail/stores/ws-[HASH]
@@ -81,13 +81,13 @@ next
 }
 
 #[test]
-fn with_nothing_unsaved_the_last_ten() {
+fn the_overview_lists_the_last_ten_checkpoints() {
     let place = Place::saved();
     for number in 0..12 {
         place.ok(["save", "--allow-empty", &format!("number {number}")]);
     }
     assert_shown!(
-        place.run(NOTHING),
+        place.run(NO_ARGUMENTS),
         str![[r#"
 workspace  [ROOT]/ws
 store      [ROOT]/home/backtrail/stores/ws-[HASH]
@@ -115,19 +115,19 @@ next
 }
 
 #[test]
-fn a_restore_can_be_taken_back() {
+fn the_overview_offers_undo_after_a_restore() {
     let place = Place::saved();
     place.write("a.txt", "changed\n");
     place.ok(["restore", "@"]);
-    let text = place.ok(NOTHING);
+    let text = place.ok(NO_ARGUMENTS);
     assert!(text.contains("next\n  backtrail undo "), "{text}");
     place.ok(["save", "--allow-empty", "on"]);
-    let text = place.ok(NOTHING);
+    let text = place.ok(NO_ARGUMENTS);
     assert!(!text.contains("backtrail undo"), "{text}");
 }
 
 #[test]
-fn is_for_people() {
+fn the_overview_has_no_json() {
     let place = Place::saved();
     assert_eq!(place.run(["--json"]).error().0, 2);
 }

@@ -1,4 +1,5 @@
-//! Whose the program's own files are: root, an odd umask or a memory that can't be kept stand in nobody's way.
+//! Ownership and permissions of the program's own files. Neither a run by root, nor an unusual umask, nor session state
+//! that can't be written locks the owner out.
 
 use std::{
     fs,
@@ -16,39 +17,39 @@ use tempfile::TempDir;
 
 use crate::place::Place;
 
-/// A user who owns nothing.
+/// The id of a user who owns nothing.
 const NOBODY: u32 = 65_534;
 
-/// How a user other than root runs the program; without root there is only whoever runs the tests.
+/// Runs the program as a user other than root. If the tests do not run as root, this is the user who runs them.
 pub(crate) struct Owner {
     _directory: TempDir,
     program: PathBuf,
 }
 
 impl Owner {
-    /// Everything in this place becomes theirs.
+    /// Makes the user the owner of everything in this place.
     pub(crate) fn of(place: &Place) -> Self {
         let directory = TempDir::new().unwrap();
         let program = directory.path().join("backtrail");
         fs::copy(env!("CARGO_BIN_EXE_backtrail"), &program).unwrap();
         fs::set_permissions(directory.path(), PermissionsExt::from_mode(0o755)).unwrap();
         if is_root() {
-            everything_below(&place.path("")).iter().for_each(|path| lchown(path, Some(NOBODY), Some(NOBODY)).unwrap());
+            paths_below(&place.path("")).iter().for_each(|path| lchown(path, Some(NOBODY), Some(NOBODY)).unwrap());
         }
         Self { _directory: directory, program }
     }
 
-    /// Runs a script in which `$backtrail` is the program; gives what it said on both channels. It must end well.
-    pub(crate) fn runs(&self, place: &Place, script: &str) -> String {
+    /// Runs a script, which must succeed. `$backtrail` is the program. Returns stdout and stderr together.
+    pub(crate) fn run(&self, place: &Place, script: &str) -> String {
         let mut command = self.script(place, script);
         if is_root() {
             command.uid(NOBODY).gid(NOBODY);
         }
-        said(command)
+        output_of(command)
     }
 
-    fn root_runs(&self, place: &Place, script: &str) -> String {
-        said(self.script(place, script))
+    fn run_as_root(&self, place: &Place, script: &str) -> String {
+        output_of(self.script(place, script))
     }
 
     fn script(&self, place: &Place, script: &str) -> Command {
@@ -58,49 +59,49 @@ impl Owner {
     }
 }
 
-fn said(mut command: Command) -> String {
+fn output_of(mut command: Command) -> String {
     let done = loop {
         match command.output() {
-            // A test beside this one started a process while the program was copied, which has it open for a moment.
+            // Another test started a process while the program was copied. That process has the copy open for a moment.
             Err(error) if error.kind() == ErrorKind::ExecutableFileBusy => std::thread::yield_now(),
             done => break done.unwrap(),
         }
     };
-    let said = String::from_utf8_lossy(&done.stdout).into_owned();
-    assert!(done.status.success(), "{said}");
-    said
+    let output = String::from_utf8_lossy(&done.stdout).into_owned();
+    assert!(done.status.success(), "{output}");
+    output
 }
 
 fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-fn everything_below(path: &Path) -> Vec<PathBuf> {
+fn paths_below(path: &Path) -> Vec<PathBuf> {
     let mut found = vec![path.to_owned()];
     if path.symlink_metadata().unwrap().is_dir() {
         let below = fs::read_dir(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-        below.for_each(|entry| found.extend(everything_below(&entry.unwrap().path())));
+        below.for_each(|entry| found.extend(paths_below(&entry.unwrap().path())));
     }
     found
 }
 
-/// The words that tell a hook of a prompt.
-fn prompt(place: &Place, text: &str) -> String {
+/// Returns the shell command that sends a prompt to a hook.
+fn prompt_command(place: &Place, text: &str) -> String {
     let payload = json!({
         "session_id": "s", "cwd": place.path("ws"), "hook_event_name": "UserPromptSubmit", "prompt": text,
     });
     format!("printf '%s' '{payload}' | $backtrail hook claude")
 }
 
-fn prompts_saved(owner: &Owner, place: &Place) -> Vec<String> {
-    let answer: Value = serde_json::from_str(&owner.runs(place, "$backtrail --json list --turns")).unwrap();
+fn saved_prompts(owner: &Owner, place: &Place) -> Vec<String> {
+    let answer: Value = serde_json::from_str(&owner.run(place, "$backtrail --json list --turns")).unwrap();
     answer["checkpoints"].as_array().unwrap().iter().rev().map(|it| it["prompt"].as_str().unwrap().to_owned()).collect()
 }
 
-/// Root's first hook or installation made directories that nobody else could use: from then on no hook, `save` or
-/// `install` of the owner's worked.
+/// Regression: a first hook or installation by root created directories that only root could use. After that no hook,
+/// `save` or `install` of the owner worked.
 #[test]
-fn what_root_makes_in_somebodys_home_is_theirs() {
+fn files_that_root_creates_in_a_home_belong_to_its_owner() {
     if !is_root() {
         return;
     }
@@ -110,40 +111,40 @@ fn what_root_makes_in_somebodys_home_is_theirs() {
             place.write("a", "1");
             let owner = Owner::of(&place);
             if has_store {
-                owner.runs(&place, "$backtrail save one");
+                owner.run(&place, "$backtrail save one");
             }
             match first {
-                "hook" => assert_eq!(owner.root_runs(&place, &prompt(&place, "of root")), ""),
+                "hook" => assert_eq!(owner.run_as_root(&place, &prompt_command(&place, "of root")), ""),
                 _ => drop(
-                    owner.root_runs(&place, "for agent in claude codex opencode; do $backtrail install $agent; done"),
+                    owner.run_as_root(&place, "for agent in claude codex opencode; do $backtrail install $agent; done"),
                 ),
             }
-            for path in everything_below(&place.path("")) {
+            for path in paths_below(&place.path("")) {
                 assert_eq!(path.symlink_metadata().unwrap().uid(), NOBODY, "{first}: {}", path.display());
             }
-            assert_eq!(owner.runs(&place, &prompt(&place, "of the owner")), "");
-            assert_eq!(prompts_saved(&owner, &place).last().unwrap(), "of the owner");
-            owner.runs(&place, "$backtrail save two; $backtrail install gemini; $backtrail uninstall gemini");
-            assert!(!place.path("home/backtrail/log").exists(), "{}", owner.runs(&place, "$backtrail doctor || true"));
+            assert_eq!(owner.run(&place, &prompt_command(&place, "of the owner")), "");
+            assert_eq!(saved_prompts(&owner, &place).last().unwrap(), "of the owner");
+            owner.run(&place, "$backtrail save two; $backtrail install gemini; $backtrail uninstall gemini");
+            assert!(!place.path("home/backtrail/log").exists(), "{}", owner.run(&place, "$backtrail doctor || true"));
         }
     }
 }
 
-/// One hook under umask 0777 left a home that not even its owner could open.
+/// Regression: a hook with umask 0777 created a directory that not even its owner could open.
 #[test]
-fn no_umask_closes_the_programs_own_files_to_their_owner() {
+fn no_umask_locks_the_owner_out() {
     for umask in ["0777", "0277", "0077"] {
         let place = Place::new();
         place.write("a", "1");
         let owner = Owner::of(&place);
         let words = format!(
             "umask {umask}; {}; echo '[' | $backtrail hook claude; $backtrail install claude",
-            prompt(&place, "one")
+            prompt_command(&place, "one")
         );
-        owner.runs(&place, &words);
-        owner.runs(&place, &format!("umask 0022; {}; $backtrail save two", prompt(&place, "two")));
-        assert_eq!(prompts_saved(&owner, &place), ["one", "two"]);
-        for path in everything_below(&place.path("home")) {
+        owner.run(&place, &words);
+        owner.run(&place, &format!("umask 0022; {}; $backtrail save two", prompt_command(&place, "two")));
+        assert_eq!(saved_prompts(&owner, &place), ["one", "two"]);
+        for path in paths_below(&place.path("home")) {
             let found = path.symlink_metadata().unwrap();
             let wanted = if found.is_dir() { 0o700 } else { 0o600 };
             assert_eq!(found.mode() & wanted, wanted, "{umask}: {}", path.display());
@@ -155,18 +156,18 @@ fn no_umask_closes_the_programs_own_files_to_their_owner() {
     }
 }
 
-/// Nothing was saved where the session could not be remembered.
+/// Regression: nothing was saved if the state of the session could not be written.
 #[test]
-fn a_session_that_cannot_be_remembered_costs_only_the_memory() {
+fn prompts_are_saved_if_the_session_state_cannot_be_written() {
     let place = Place::new();
     place.write("a", "1");
     let owner = Owner::of(&place);
-    owner.runs(&place, "mkdir $BACKTRAIL_HOME; : > $BACKTRAIL_HOME/sessions");
+    owner.run(&place, "mkdir $BACKTRAIL_HOME; : > $BACKTRAIL_HOME/sessions");
     for text in ["one", "two"] {
-        assert_eq!(owner.runs(&place, &prompt(&place, text)), "");
+        assert_eq!(owner.run(&place, &prompt_command(&place, text)), "");
     }
-    assert_eq!(prompts_saved(&owner, &place), ["one", "two"]);
-    let turns: Value = serde_json::from_str(&owner.runs(&place, "$backtrail --json list --turns")).unwrap();
+    assert_eq!(saved_prompts(&owner, &place), ["one", "two"]);
+    let turns: Value = serde_json::from_str(&owner.run(&place, "$backtrail --json list --turns")).unwrap();
     assert_eq!(turns["checkpoints"][0]["turn"], 2);
-    assert!(owner.runs(&place, "$backtrail doctor || true").contains("remember the session"));
+    assert!(owner.run(&place, "$backtrail doctor || true").contains("remember the session"));
 }

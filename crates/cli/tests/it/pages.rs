@@ -3,7 +3,7 @@
 use crate::place::Place;
 
 #[test]
-fn completions_for_every_shell() {
+fn every_shell_has_a_completion_script() {
     let place = Place::new();
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         assert!(place.ok(["completions", shell]).contains("backtrail"), "{shell}");
@@ -19,10 +19,7 @@ fn the_manual_has_every_command() {
         assert!(whole.contains(&format!(".SH \"BACKTRAIL {command}\"")), "{command}");
     }
     let (program, commands) = whole.split_once(".SH \"BACKTRAIL").unwrap();
-    assert!(
-        program.contains("\\-\\-workspace") && !commands.contains("\\-\\-workspace"),
-        "global options are told once"
-    );
+    assert!(program.contains("\\-\\-workspace") && !commands.contains("\\-\\-workspace"), "global options appear once");
     let one = place.ok(["man", "save"]);
     assert!(one.contains("\\-\\-allow\\-empty") && !one.contains("\\-\\-name\\-status"));
     assert_eq!(place.ok(["man", "ls"]), place.ok(["man", "list"]));
@@ -30,14 +27,14 @@ fn the_manual_has_every_command() {
 }
 
 #[test]
-fn a_page_for_each_command() {
+fn man_dir_writes_a_page_for_each_command() {
     let place = Place::new();
-    let said = place.ok(["man", "--dir", "../man/man1"]);
+    let stdout = place.ok(["man", "--dir", "../man/man1"]);
     let pages: Vec<String> = std::fs::read_dir(place.path("man/man1"))
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .collect();
-    assert!(said.starts_with(&format!("wrote {} pages", pages.len())), "{said}{pages:?}");
+    assert!(stdout.starts_with(&format!("wrote {} pages", pages.len())), "{stdout}{pages:?}");
     for page in ["backtrail.1", "backtrail-save.1", "backtrail-restore.1", "backtrail-workspaces.1"] {
         assert!(pages.iter().any(|known| known == page), "{page}: {pages:?}");
     }
@@ -47,7 +44,7 @@ fn a_page_for_each_command() {
 }
 
 #[test]
-fn help_and_version_need_nothing() {
+fn help_and_version_need_no_home() {
     let mut place = Place::new();
     place.unset("HOME");
     place.unset("BACKTRAIL_HOME");

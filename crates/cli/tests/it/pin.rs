@@ -3,7 +3,7 @@ use snapbox::str;
 use crate::place::{Place, assert_shown};
 
 #[test]
-fn a_pinned_one_is_marked_until_it_is_unpinned() {
+fn a_checkpoint_is_pinned_until_it_is_unpinned() {
     let place = Place::saved();
     assert_shown!(
         place.run(["pin", "@"]),
@@ -14,7 +14,7 @@ pinned [ID] "first": it stays until it is deleted by hand
 "#]]
     );
     assert_eq!(place.json(["show", "@"])["checkpoint"]["pinned"], true);
-    assert_eq!(place.json(["pin", "@"])["checkpoint"]["pinned"], true, "once more");
+    assert_eq!(place.json(["pin", "@"])["checkpoint"]["pinned"], true, "pinned twice");
     assert_shown!(
         place.run(["unpin", "@"]),
         str![[r#"
@@ -29,7 +29,7 @@ unpinned [ID] "first"
 }
 
 #[test]
-fn unknown_checkpoints() {
+fn unknown_checkpoints_are_refused() {
     let place = Place::saved();
     for command in ["pin", "unpin"] {
         assert_eq!(place.run([command, "nonsense", "--json"]).error().0, 3);

@@ -11,7 +11,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use snapbox::str;
 
-use crate::place::{Place, Run, WAIT_TO_BE_HELD, assert_shown};
+use crate::place::{Place, Run, WAIT_FOR_THE_LOCK, assert_shown};
 
 fn write_pipeline(place: &Place, text: &str) {
     fs::write(place.path("pipe.yaml"), text).unwrap();
@@ -22,7 +22,7 @@ fn run(place: &Place, text: &str, options: &[&str]) -> Run {
     place.run(["pipeline", "--json", "../pipe.yaml"].into_iter().chain(options.iter().copied()))
 }
 
-/// Runs a pipeline that must end so, and gives its steps.
+/// Runs a pipeline that must exit with this code. Returns its steps.
 fn steps(place: &Place, text: &str, options: &[&str], code: i32) -> Vec<Value> {
     let run = run(place, text, options);
     assert_eq!(run.code, code, "{}", run.shown());
@@ -33,8 +33,8 @@ fn statuses(steps: &[Value]) -> Vec<&str> {
     steps.iter().map(|step| step["status"].as_str().unwrap()).collect()
 }
 
-/// What is wrong with a file, and the line that it names.
-fn problem(place: &Place, text: &str, options: &[&str]) -> String {
+/// Runs an invalid pipeline. Returns the error message.
+fn error_message(place: &Place, text: &str, options: &[&str]) -> String {
     let run = run(place, text, options);
     let (code, word, message) = run.error();
     assert_eq!((code, word.as_str()), (2, "pipeline"), "{}", run.shown());
@@ -45,8 +45,8 @@ fn read(place: &Place, name: &str) -> Option<String> {
     fs::read_to_string(place.path("ws").join(name)).ok()
 }
 
-/// A program in the place's own PATH.
-fn install(place: &mut Place, name: &str, script: &str) {
+/// Adds a shell script to the PATH of the place.
+fn install_program(place: &mut Place, name: &str, script: &str) {
     let directory = place.path("bin");
     fs::create_dir_all(&directory).unwrap();
     let program = directory.join(name);
@@ -57,7 +57,7 @@ fn install(place: &mut Place, name: &str, script: &str) {
 }
 
 #[test]
-fn people_see_each_step_and_where_it_stopped() {
+fn the_steps_and_the_failed_step_are_printed() {
     let place = Place::saved();
     write_pipeline(
         &place,
@@ -80,7 +80,7 @@ stopped at step 2 of 3, "step-2"; go on from there with: backtrail pipeline ../p
 }
 
 #[test]
-fn the_answer_has_exactly_these_keys() {
+fn json_steps_have_exactly_these_keys() {
     let place = Place::saved();
     let steps = steps(&place, "steps: [{run: echo on stdout}, {run: 'true'}]", &[], 0);
     assert_eq!(
@@ -91,7 +91,7 @@ fn the_answer_has_exactly_these_keys() {
 }
 
 #[test]
-fn what_could_not_be_taken_back_is_in_the_answer() {
+fn json_lists_the_conflicts_of_a_rollback() {
     let place = Place::saved();
     let text = "steps:\n  - name: odd\n    run: rm a.txt; mkfifo a.txt; exit 5\n    on_failure: rollback\n";
     let steps = steps(&place, text, &[], 1);
@@ -99,13 +99,13 @@ fn what_could_not_be_taken_back_is_in_the_answer() {
     assert_eq!(steps[0]["conflicts"][0]["path"], "a.txt", "{steps:?}");
 }
 
-/// The pipeline ended with the status of the restore, and told nothing of its steps.
+/// Regression: the pipeline exited with the status of the restore, and its answer had no steps.
 #[test]
-fn a_step_that_can_not_be_rolled_back_has_failed_and_the_way_back_is_said() {
+fn a_failed_rollback_fails_the_step_and_names_the_checkpoint() {
     let place = Place::saved();
-    let text = format!("steps:\n  - run: 'echo bad > a.txt; {WAIT_TO_BE_HELD}; exit 5'\n    on_failure: rollback\n");
+    let text = format!("steps:\n  - run: 'echo bad > a.txt; {WAIT_FOR_THE_LOCK}; exit 5'\n    on_failure: rollback\n");
     fs::write(place.path("held.yaml"), text).unwrap();
-    let run = place.run_held(["--wait", "0", "--json", "pipeline", "../held.yaml"]);
+    let run = place.run_while_locked(["--wait", "0", "--json", "pipeline", "../held.yaml"]);
     assert_eq!(run.code, 1, "{}", run.shown());
     let step = run.json()["steps"][0].clone();
     assert_eq!((&step["status"], &step["exit_code"]), (&"failed".into(), &5.into()));
@@ -130,11 +130,11 @@ fn a_step_with_a_checkpoint_is_found_by_name_and_by_plain_git() {
     );
     assert_eq!(steps[1]["checkpoint"], Value::Null);
     let found = place.ok(["git", "log", "--no-walk", "--all", "--format=%s", "--grep=architect:checkpoint"]);
-    assert_eq!(found, "architect:checkpoint:implement\n", "a failed step looks like success");
+    assert_eq!(found, "architect:checkpoint:implement\n", "a failed step got a checkpoint");
 }
 
 #[test]
-fn automatic_checkpoints_come_before_steps_where_they_are_wanted() {
+fn automatic_checkpoints_are_taken_before_steps_as_configured() {
     let automatic = |section: &str| {
         let place = Place::saved();
         let steps = (1..=5).map(|n| format!("  - run: echo {n} > n\n")).collect::<String>();
@@ -146,13 +146,13 @@ fn automatic_checkpoints_come_before_steps_where_they_are_wanted() {
             .filter_map(|message| message.split("step-").nth(1).map(|rest| rest[..1].to_owned()))
             .collect::<String>()
     };
-    assert_eq!(automatic("name: x"), "5432", "before the first nothing had changed");
+    assert_eq!(automatic("name: x"), "5432", "nothing had changed before the first step");
     assert_eq!(automatic("checkpoints: {every_n_steps: 2}"), "53");
     assert_eq!(automatic("checkpoints: {enabled: false}"), "");
 }
 
 #[test]
-fn a_rolled_back_step_needs_no_automatic_checkpoints() {
+fn a_rollback_works_without_automatic_checkpoints() {
     let place = Place::saved();
     place.write("a.txt", "unsaved\n");
     let text = "checkpoints: {enabled: false}\nsteps:\n  - run: echo 2 > a.txt; touch new; exit 5\n    on_failure: rollback\n  \
@@ -166,7 +166,7 @@ fn a_rolled_back_step_needs_no_automatic_checkpoints() {
 }
 
 #[test]
-fn a_pin_of_the_users_own_outlives_a_step() {
+fn a_step_keeps_a_pin_of_the_user() {
     let place = Place::saved();
     place.ok(["pin", "@"]);
     assert_eq!(run(&place, "steps: [{run: 'false', on_failure: rollback}]", &[]).code, 1);
@@ -174,7 +174,7 @@ fn a_pin_of_the_users_own_outlives_a_step() {
 }
 
 #[test]
-fn values_are_words_and_never_run() {
+fn values_of_variables_are_never_run() {
     let place = Place::saved();
     let text = r#"
 variables:
@@ -203,9 +203,9 @@ steps:
 }
 
 #[test]
-fn a_prompt_is_one_argument_and_runs_nothing() {
+fn a_prompt_is_one_argument_and_is_never_run() {
     let mut place = Place::saved();
-    install(&mut place, "stand-in", r#"printf '%s|' "$#" "$@" >> asked; echo "answer to $1""#);
+    install_program(&mut place, "stand-in", r#"printf '%s|' "$#" "$@" >> asked; echo "answer to $1""#);
     let text = r#"
 agent: stand-in {prompt} --model={model}
 variables: {thing: "a; b $(touch hacked)"}
@@ -223,10 +223,10 @@ steps:
 }
 
 #[test]
-fn the_agent_is_the_nearest_one_named() {
+fn the_most_specific_agent_is_used() {
     let mut place = Place::saved();
     for name in ["of-line", "of-step", "of-file", "of-user"] {
-        install(&mut place, name, &format!("echo {name} >> asked"));
+        install_program(&mut place, name, &format!("echo {name} >> asked"));
     }
     let settings = place.path("home/.config/backtrail");
     fs::create_dir_all(&settings).unwrap();
@@ -239,7 +239,7 @@ fn the_agent_is_the_nearest_one_named() {
 }
 
 #[test]
-fn a_workspace_can_not_name_an_agent() {
+fn workspace_settings_cannot_set_an_agent() {
     let place = Place::saved();
     place.write("backtrail.toml", "[pipelines]\nagent = \"touch {prompt}\"\n");
     let run = run(&place, "steps: [{prompt: hacked}]", &[]);
@@ -249,7 +249,7 @@ fn a_workspace_can_not_name_an_agent() {
 }
 
 #[test]
-fn mistakes_name_file_line_and_key_before_the_first_step() {
+fn invalid_files_are_reported_before_the_first_step() {
     let place = Place::saved();
     let first = "steps:\n  - run: touch ran\n";
     let table = [
@@ -291,25 +291,25 @@ fn mistakes_name_file_line_and_key_before_the_first_step() {
         (&format!("{first}---\n{first}"), &["multiple"]),
     ];
     for (text, words) in table {
-        let message = problem(&place, text, &[]);
+        let message = error_message(&place, text, &[]);
         let missing: Vec<_> = words.iter().filter(|word| !message.contains(**word)).collect();
         assert!(missing.is_empty() && message.contains("pipe.yaml"), "{text:?}: {missing:?} not in {message:?}");
     }
-    assert!(problem(&place, first, &["--from-step", "nowhere"]).contains("nowhere"));
-    assert!(problem(&place, first, &["--var", "a b=1"]).contains("a b"));
-    assert!(problem(&place, "steps: [{prompt: x}]", &["--agent", "build"]).contains("--agent"));
+    assert!(error_message(&place, first, &["--from-step", "nowhere"]).contains("nowhere"));
+    assert!(error_message(&place, first, &["--var", "a b=1"]).contains("a b"));
+    assert!(error_message(&place, "steps: [{prompt: x}]", &["--agent", "build"]).contains("--agent"));
     fs::write(place.path("raw.yaml"), b"name: x\nsteps: \xff\n").unwrap();
     for (name, word) in [("raw.yaml", "line 2: not UTF-8"), ("missing.yaml", "no such file")] {
         let (code, code_word, message) = place.run(["run", "--json", &format!("../{name}")]).error();
         assert_eq!((code, code_word.as_str()), (2, "pipeline"));
         assert!(message.contains(name) && message.contains(word), "{message}");
     }
-    assert_eq!(read(&place, "ran"), None, "a step was run before the mistake was told");
+    assert_eq!(read(&place, "ran"), None, "a step was run before the error was reported");
     assert_eq!(place.json(["list"])["checkpoints"].as_array().unwrap().len(), 1, "a checkpoint was taken");
 }
 
 #[test]
-fn a_hint_says_what_to_do() {
+fn errors_have_a_hint() {
     let place = Place::saved();
     let hint = |text: &str, options: &[&str]| run(&place, text, options).json()["error"]["hint"].to_string();
     assert!(hint("steps:\n  - run: a\n    condition: {{x}}\n", &[]).contains("quotes"));
@@ -321,7 +321,7 @@ fn a_hint_says_what_to_do() {
 }
 
 #[test]
-fn conditions_skip_steps_and_what_they_would_have_set_is_empty() {
+fn conditions_skip_steps_and_leave_their_variables_empty() {
     let place = Place::saved();
     let text = r#"
 variables: {yes_please: "2", nope: "off", nothing: }
@@ -345,7 +345,7 @@ steps:
 }
 
 #[test]
-fn checks_decide_and_may_be_one_or_several() {
+fn a_failed_check_fails_the_step() {
     let place = Place::saved();
     let text = "steps:\n  - {run: touch one, checks: test -e one, on_failure: continue}\n  \
                 - {run: touch two, checks: [test -e two, exit 3, touch never], on_failure: continue}\n  \
@@ -357,7 +357,7 @@ fn checks_decide_and_may_be_one_or_several() {
 }
 
 #[test]
-fn a_step_that_never_ends_is_ended_and_taken_back() {
+fn a_step_that_times_out_is_killed_and_rolled_back() {
     let place = Place::saved();
     for timeout in ["1", "0.5", "1s"] {
         let text = format!(
@@ -372,7 +372,7 @@ fn a_step_that_never_ends_is_ended_and_taken_back() {
 }
 
 #[test]
-fn what_is_too_much_or_no_text_is_no_variable() {
+fn output_that_is_too_large_or_not_text_fails_the_step() {
     let place = Place::saved();
     for command in ["head -c 70000 /dev/zero | tr '\\0' x", "printf '\\377'", "printf 'a\\0b'"] {
         let text = format!("steps:\n  - run: |\n      {command}\n    output_var: x\n");
@@ -383,7 +383,7 @@ fn what_is_too_much_or_no_text_is_no_variable() {
         "steps: [{run: sleep 60 2>/dev/null & echo quick, output_var: x, timeout: 40}, {run: 'test {{x}} = quick'}]";
     let began = Instant::now();
     assert_eq!(statuses(&steps(&place, text, &[], 0)), ["success", "success"]);
-    assert!(began.elapsed() < Duration::from_secs(30), "what goes on in the background is not waited for");
+    assert!(began.elapsed() < Duration::from_secs(30), "background processes are not waited for");
 }
 
 #[test]
@@ -428,7 +428,7 @@ fn an_interrupt_ends_the_step_and_the_pipeline() {
             "steps:\n  - {name: a, run: touch done}\n  - name: b\n    run: echo 2 > a.txt; touch ready; exec sleep 60\n    \
              on_failure: rollback\n  - {name: c, run: touch never}\n",
         );
-        let mut command = place.signalled(["run", "--json", "../pipe.yaml"]);
+        let mut command = place.command_with_default_signals(["run", "--json", "../pipe.yaml"]);
         let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let began = Instant::now();
         while read(&place, "ready").is_none() {
@@ -437,16 +437,16 @@ fn an_interrupt_ends_the_step_and_the_pipeline() {
         }
         kill_process(Pid::from_raw(child.id() as i32).unwrap(), signal).unwrap();
         let output = child.wait_with_output().unwrap();
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(code), "{said}");
-        assert!(said.contains("interrupted at step 2 of 3, \"b\"") && said.contains("--from-step b"), "{said}");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{stderr}");
+        assert!(stderr.contains("interrupted at step 2 of 3, \"b\"") && stderr.contains("--from-step b"), "{stderr}");
         let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
         assert_eq!(statuses(answer["steps"].as_array().unwrap()), ["success", "rolled_back", "skipped"]);
         assert_eq!((read(&place, "a.txt").as_deref(), read(&place, "never")), (Some("one\ntwo\n"), None));
     }
 }
 
-/// Every example of docs/pipelines.md is run; `claude` is a script there that writes down what it is asked.
+/// Runs every example of docs/pipelines.md. `claude` is a script that records its arguments.
 #[test]
 fn the_examples_of_the_documentation_run() {
     let page = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/pipelines.md")).unwrap();
@@ -454,7 +454,7 @@ fn the_examples_of_the_documentation_run() {
     assert!(examples.len() >= 4, "{} examples", examples.len());
     for example in examples {
         let mut place = Place::saved();
-        install(&mut place, "claude", r#"echo "$@" >> answers; echo done"#);
+        install_program(&mut place, "claude", r#"echo "$@" >> answers; echo done"#);
         let done = steps(&place, example, &[], 0);
         assert!(statuses(&done).contains(&"success"), "{example}");
     }

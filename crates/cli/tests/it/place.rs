@@ -1,4 +1,4 @@
-//! A hermetic place to run the program in: own workspace, own home, no environment.
+//! A hermetic place to run the program in, with its own workspace, home and environment.
 
 use std::{
     ffi::OsStr,
@@ -12,13 +12,13 @@ use std::{
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// A directory of its own with a workspace `ws` and a home `home` in it.
+/// A temporary directory with a workspace `ws` and a home `home` in it.
 pub(crate) struct Place {
     root: TempDir,
     variables: Vec<(String, String)>,
 }
 
-/// How one run ended.
+/// The exit status and the output of a run.
 pub(crate) struct Run {
     pub(crate) code: i32,
     pub(crate) stdout: Vec<u8>,
@@ -26,12 +26,13 @@ pub(crate) struct Run {
     root: String,
 }
 
-/// For `env`: whoever runs the tests may ignore signals, under nohup or in the background of a script. The program is to
-/// find them as at a terminal.
+/// An option of `env` that resets signals to their defaults, as on a terminal. The process that runs the tests may
+/// ignore them, for example under nohup or in the background of a script.
 pub(crate) const DEFAULT_SIGNALS: &str = "--default-signal=HUP,INT,QUIT,TERM";
 
-/// For the shell of a command that [`Place::run_held`] runs.
-pub(crate) const WAIT_TO_BE_HELD: &str = ": > ready; while test ! -e go; do sleep 0.05; done";
+/// Shell code for the command of [`Place::run_while_locked`]: signals that it runs, and waits until the workspace is
+/// locked.
+pub(crate) const WAIT_FOR_THE_LOCK: &str = ": > ready; while test ! -e go; do sleep 0.05; done";
 
 impl Place {
     pub(crate) fn new() -> Self {
@@ -51,7 +52,7 @@ impl Place {
         Self { root, variables }
     }
 
-    /// A place with one checkpoint "first" that holds `a.txt` and `dir/b.txt`.
+    /// Returns a place with one checkpoint "first" that holds `a.txt` and `dir/b.txt`.
     pub(crate) fn saved() -> Self {
         let place = Self::new();
         place.write("a.txt", "one\ntwo\n");
@@ -94,23 +95,23 @@ impl Place {
     pub(crate) fn command(&self, directory: &Path, words: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_backtrail"));
         command.args(words);
-        self.surround(command, directory)
+        self.isolate(command, directory)
     }
 
-    /// The program with its signals as at a terminal.
-    pub(crate) fn signalled(&self, words: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Command {
+    /// Returns a command for the program with default signals.
+    pub(crate) fn command_with_default_signals(&self, words: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Command {
         let mut command = Command::new("env");
         command.args([DEFAULT_SIGNALS, env!("CARGO_BIN_EXE_backtrail")]).args(words);
-        self.surround(command, &self.path("ws"))
+        self.isolate(command, &self.path("ws"))
     }
 
-    fn surround(&self, mut command: Command, directory: &Path) -> Command {
+    fn isolate(&self, mut command: Command, directory: &Path) -> Command {
         command.current_dir(directory).env_clear().stdin(Stdio::null());
         command.envs(self.variables.iter().map(|(name, value)| (name, value)));
         command
     }
 
-    /// Runs stock git in the workspace, with a user and a branch of its own.
+    /// Runs stock git in the workspace, with its own user and default branch. Returns its stdout.
     pub(crate) fn git(&self, words: &[&str]) -> String {
         let settings = ["-c", "user.name=A", "-c", "user.email=a@localhost", "-c", "init.defaultBranch=main"];
         let mut command = Command::new("git");
@@ -121,7 +122,7 @@ impl Place {
         String::from_utf8(done.stdout).unwrap()
     }
 
-    /// A shell in the workspace that runs a script.
+    /// Returns a command that runs a script with bash in the workspace.
     pub(crate) fn shell(&self, script: &str) -> Command {
         let mut command = Command::new("bash");
         command.args(["--norc", "-c", script]).current_dir(self.path("ws")).env_clear().stdin(Stdio::null());
@@ -135,61 +136,61 @@ impl Place {
     }
 
     pub(crate) fn run_in(&self, directory: &Path, words: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Run {
-        self.ran(self.command(directory, words).output().unwrap())
+        self.run_from(self.command(directory, words).output().unwrap())
     }
 
-    /// Runs the program, which must end well, and gives its stdout.
+    /// Runs the program, which must succeed. Returns its stdout.
     pub(crate) fn ok(&self, words: impl IntoIterator<Item = impl AsRef<OsStr>>) -> String {
         let run = self.run(words);
         assert_eq!(run.code, 0, "{}", run.shown());
         run.text()
     }
 
-    /// Runs the program with `--json` and gives its answer; it must end well.
+    /// Runs the program with `--json`, which must succeed. Returns its answer.
     pub(crate) fn json<'w>(&self, words: impl IntoIterator<Item = &'w str>) -> Value {
         let run = self.run(["--json"].into_iter().chain(words));
         assert_eq!(run.code, 0, "{}", run.shown());
         run.json()
     }
 
-    /// The store of the workspace.
+    /// Returns the store of the workspace.
     pub(crate) fn store(&self) -> PathBuf {
         fs::read_dir(self.path("home/backtrail/stores")).unwrap().next().unwrap().unwrap().path()
     }
 
-    /// Holds the workspace as another process would, while the result lives.
+    /// Locks the workspace, as another process would, until the result is dropped.
     pub(crate) fn hold_lock(&self) -> fs::File {
         let lock = fs::File::open(self.store().join("backtrail/lock")).unwrap();
         rustix::fs::flock(&lock, rustix::fs::FlockOperation::LockExclusive).unwrap();
         lock
     }
 
-    /// Runs the program, which must run [`WAIT_TO_BE_HELD`], while another process holds the workspace from there on.
-    pub(crate) fn run_held(&self, words: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Run {
+    /// Runs the program with a command that contains [`WAIT_FOR_THE_LOCK`], and locks the workspace from that point on.
+    pub(crate) fn run_while_locked(&self, words: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Run {
         let mut command = self.command(&self.path("ws"), words);
         let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let began = Instant::now();
         while !self.path("ws/ready").exists() {
-            assert!(began.elapsed() < Duration::from_secs(60), "it never came to be ready");
+            assert!(began.elapsed() < Duration::from_secs(60), "the command did not get ready");
             std::thread::sleep(Duration::from_millis(10));
         }
         let held = self.hold_lock();
         self.write("go", "");
         let done = child.wait_with_output().unwrap();
         drop(held);
-        self.ran(done)
+        self.run_from(done)
     }
 
-    pub(crate) fn ran(&self, done: Output) -> Run {
+    pub(crate) fn run_from(&self, done: Output) -> Run {
         Run {
-            code: done.status.code().expect("ended by itself"),
+            code: done.status.code().expect("not killed by a signal"),
             stdout: done.stdout,
             stderr: String::from_utf8_lossy(&done.stderr).into_owned(),
             root: self.path("").display().to_string().trim_end_matches('/').to_owned(),
         }
     }
 
-    /// The id of the checkpoint that a word names.
+    /// Returns the id of the checkpoint with this address.
     pub(crate) fn id(&self, word: &str) -> String {
         self.json(["show", word])["checkpoint"]["id"].as_str().unwrap().to_owned()
     }
@@ -204,7 +205,7 @@ impl Run {
         serde_json::from_slice(&self.stdout).unwrap_or_else(|error| panic!("{error}: {}", self.shown()))
     }
 
-    /// The error object, with its exit code.
+    /// Returns the exit status, and the code and the message of the error object.
     pub(crate) fn error(&self) -> (i32, String, String) {
         let answer = self.json();
         let error = answer["error"].as_object().unwrap_or_else(|| panic!("no error in {answer}"));
@@ -213,16 +214,16 @@ impl Run {
         (self.code, error["code"].as_str().unwrap().into(), error["message"].as_str().unwrap().into())
     }
 
-    /// Everything that can be seen of the run, with what differs each time replaced.
+    /// Returns stdout, stderr and exit status as one text. Parts that differ from run to run are replaced.
     pub(crate) fn shown(&self) -> String {
         let stdout = String::from_utf8_lossy(&self.stdout);
         let stderr = if self.stderr.is_empty() { String::new() } else { format!("--- stderr\n{}", self.stderr) };
-        steady(&format!("{stdout}{stderr}--- exit {}\n", self.code), &self.root)
+        normalized(&format!("{stdout}{stderr}--- exit {}\n", self.code), &self.root)
     }
 }
 
-/// Replaces directories, ids and times, so that the text is the same each time.
-pub(crate) fn steady(text: &str, root: &str) -> String {
+/// Replaces directories, ids and times, so that the text is the same in every run.
+pub(crate) fn normalized(text: &str, root: &str) -> String {
     let text = text.replace(root, "[ROOT]");
     let mut out = String::new();
     for word in split_words(&text) {
@@ -234,7 +235,7 @@ pub(crate) fn steady(text: &str, root: &str) -> String {
             _ => word,
         });
     }
-    steady_times(&out)
+    without_times(&out)
 }
 
 fn split_words(text: &str) -> Vec<&str> {
@@ -253,8 +254,8 @@ fn split_words(text: &str) -> Vec<&str> {
     words
 }
 
-/// `just now` and `7 s ago` become one word, and what pads them one space.
-fn steady_times(text: &str) -> String {
+/// Replaces `just now` and `7 s ago` with `[WHEN]`, and the spaces after them with one space.
+fn without_times(text: &str) -> String {
     let mut text = text.replace("just now", "[WHEN]");
     while let Some(end) = text.find(" s ago").or_else(|| text.find(" min ago")) {
         let start = text[..end].trim_end_matches(|c: char| c.is_ascii_digit()).len();
@@ -267,8 +268,8 @@ fn steady_times(text: &str) -> String {
     text
 }
 
-/// `today 14:58:07` becomes one word.
-pub(crate) fn steady_clock(text: &str) -> String {
+/// Replaces `today 14:58:07` with `[CLOCK]`.
+pub(crate) fn without_clock_times(text: &str) -> String {
     let mut out = text.to_owned();
     for day in ["today ", "yesterday "] {
         while let Some(start) = out.find(day) {
@@ -278,12 +279,12 @@ pub(crate) fn steady_clock(text: &str) -> String {
     out
 }
 
-/// A name that is not UTF-8.
+/// Returns bytes, which need not be UTF-8, as a name.
 pub(crate) fn raw(bytes: &[u8]) -> &OsStr {
     OsStr::from_bytes(bytes)
 }
 
-/// Compares everything that can be seen of a run with what is expected.
+/// Compares stdout, stderr and exit status of a run with the expected text.
 macro_rules! assert_shown {
     ($run:expr, $expected:expr) => {
         snapbox::assert_data_eq!($run.shown(), snapbox::IntoData::raw($expected))

@@ -2,7 +2,7 @@ use snapbox::str;
 
 use crate::place::{Place, assert_shown};
 
-/// Three automatic checkpoints of which the settings keep one.
+/// Returns a workspace with three automatic checkpoints. The settings keep one of them.
 fn place_to_prune() -> Place {
     let place = Place::saved();
     for number in 0..3 {
@@ -18,7 +18,7 @@ fn a_dry_run_gives_the_reasons() {
     let place = place_to_prune();
     let run = place.run(["prune", "--dry-run"]);
     assert_eq!(run.code, 0, "{}", run.shown());
-    let starting = |text: &str, starts: &[&str]| {
+    let assert_lines_start_with = |text: &str, starts: &[&str]| {
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines.len(), starts.len(), "{text}");
         for (line, start) in lines.iter().zip(starts) {
@@ -26,12 +26,12 @@ fn a_dry_run_gives_the_reasons() {
         }
     };
     let gone = "  delete  automatic  only the last 1";
-    starting(
+    assert_lines_start_with(
         &run.text(),
         &[gone, gone, "  keep    1  the workspace stands on it", "  keep    1  manual checkpoints stay"],
     );
     let all = place.ok(["prune", "--dry-run", "--verbose"]);
-    starting(&all, &["  keep    automatic  ", gone, gone, "  keep    manual  "]);
+    assert_lines_start_with(&all, &["  keep    automatic  ", gone, gone, "  keep    manual  "]);
     assert!(run.stderr.contains("name each with --verbose"), "{}", run.stderr);
     assert_eq!(place.run(["prune", "--verbose", "--json"]).error().1, "usage");
     assert!(run.stderr.starts_with("would delete 2 and keep 2; the store takes "), "{}", run.stderr);
@@ -39,7 +39,7 @@ fn a_dry_run_gives_the_reasons() {
 }
 
 #[test]
-fn a_dry_run_for_programs() {
+fn a_dry_run_in_json_has_a_verdict_for_each_checkpoint() {
     let place = place_to_prune();
     let [newest, middle] = [place.id("@"), place.id("@~1")];
     let answer = place.json(["prune", "--dry-run"]);
@@ -55,7 +55,7 @@ fn a_dry_run_for_programs() {
 }
 
 #[test]
-fn what_need_not_be_kept_goes() {
+fn prune_applies_the_retention_policy() {
     let place = place_to_prune();
     let run = place.run(["prune"]);
     assert!(run.text().starts_with("deleted 2 checkpoints, kept 2; the store takes "), "{}", run.shown());
@@ -67,7 +67,7 @@ fn what_need_not_be_kept_goes() {
 }
 
 #[test]
-fn before_the_first_checkpoint_nothing_is_made() {
+fn no_store_is_created_before_the_first_checkpoint() {
     let place = Place::new();
     assert_shown!(
         place.run(["prune"]),
@@ -81,7 +81,8 @@ deleted 0 checkpoints, kept 0; the store takes 0 B, before 0 B
     assert!(!place.path("home/backtrail").exists());
 }
 
-/// Two safety checkpoints, the older with the only copy of some work.
+/// Returns a workspace with two safety checkpoints, and the id of the older one, which holds the only copy of some
+/// work.
 fn place_with_unsaved_work() -> (Place, String) {
     let place = Place::saved();
     for text in ["unsaved work\n", "newer\n"] {
@@ -93,7 +94,7 @@ fn place_with_unsaved_work() -> (Place, String) {
 }
 
 #[test]
-fn unsaved_work_stays_whatever_the_counts_say() {
+fn unsaved_work_is_kept_whatever_the_limits() {
     let (place, safety) = place_with_unsaved_work();
     place.user_settings("[retention]\nsafety = 0\nmax_age = \"0s\"\n[checkpoints]\nmax_checkpoints = 0\n");
     let shown = place.ok(["prune", "--dry-run"]);
@@ -103,7 +104,7 @@ fn unsaved_work_stays_whatever_the_counts_say() {
 }
 
 #[test]
-fn a_dry_run_names_what_would_be_lost() {
+fn a_dry_run_names_the_contents_that_would_be_lost() {
     let (place, safety) = place_with_unsaved_work();
     place.user_settings("[retention]\nsafety = 0\nunsaved = \"0s\"\n");
     let run = place.run(["prune", "--dry-run"]);
@@ -115,7 +116,7 @@ fn a_dry_run_names_what_would_be_lost() {
 }
 
 #[test]
-fn a_limit_that_cannot_be_kept_to_is_told_once() {
+fn a_limit_that_cannot_be_met_is_reported_once() {
     let place = Place::saved();
     place.user_settings("[retention]\nmax_bytes = 1\n");
     place.write("a.txt", "changed\n");

@@ -1,4 +1,4 @@
-//! `docs/cli.md` is what the program says about itself.
+//! `docs/cli.md` is the help text of the program and of its commands.
 
 use std::{fs, path::Path};
 
@@ -29,7 +29,7 @@ fn reference(place: &Place) -> String {
     page
 }
 
-/// The commands that the help of the program lists.
+/// Returns the commands that the help of the program lists.
 fn commands(help: &str) -> impl Iterator<Item = &str> {
     let list = help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
     let words = list.filter(|line| line.starts_with("  ") && !line.starts_with("   "));

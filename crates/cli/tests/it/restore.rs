@@ -1,16 +1,17 @@
-//! `restore`, `undo`, `redo`, `rewind`, `recover`: what is said, and what is refused.
+//! `restore`, `undo`, `redo`, `rewind` and `recover`: their output and their errors.
 
 use crate::place::Place;
 
-fn changed() -> Place {
+/// Returns a workspace with a checkpoint and an unsaved change of `a.txt`.
+fn changed_place() -> Place {
     let place = Place::saved();
     place.write("a.txt", "spoilt\n");
     place
 }
 
 #[test]
-fn there_and_back() {
-    let place = changed();
+fn a_restore_is_undone_and_redone() {
+    let place = changed_place();
     let before = std::fs::read(place.path("ws/a.txt")).unwrap();
     let restored = place.run(["restore", "@"]);
     assert!(restored.text().contains("restored 1 path to"), "{}", restored.text());
@@ -24,29 +25,29 @@ fn there_and_back() {
 }
 
 #[test]
-fn without_an_id_and_a_terminal() {
-    let place = changed();
+fn without_an_id_a_terminal_is_needed() {
+    let place = changed_place();
     let (exit, code, _) = place.run(["restore", "--json"]).error();
     assert_eq!((exit, code.as_str()), (2, "usage"));
     assert_eq!(std::fs::read(place.path("ws/a.txt")).unwrap(), b"spoilt\n");
 }
 
 #[test]
-fn nothing_to_take_back_and_nothing_saved() {
+fn undo_and_redo_without_a_restore_give_a_hint() {
     let place = Place::new();
     for command in ["undo", "redo"] {
         let run = place.run([command]);
         assert!(run.stderr.contains("backtrail save") && !run.stderr.contains("restore @"), "{}", run.shown());
         assert_eq!(run.code, 0);
     }
-    let place = changed();
+    let place = changed_place();
     assert!(place.run(["undo"]).stderr.contains("backtrail restore @"));
 }
 
-/// `git checkout FILE` has taught people to leave the commit out.
+/// Users of `git checkout FILE` are used to omitting the commit.
 #[test]
-fn a_path_in_the_place_of_an_id() {
-    let place = changed();
+fn a_path_instead_of_an_id_gets_a_hint() {
+    let place = changed_place();
     let hint = |words: &[&str]| {
         let run = place.run(words);
         assert_eq!(run.code, 3, "{}", run.shown());
@@ -64,9 +65,9 @@ fn a_path_in_the_place_of_an_id() {
     assert!(!place.path("ws/a.txt").exists(), "a hint restores nothing");
 }
 
-/// A mangled settings file is just what people want to bring back: it must not stand in its own way.
+/// An invalid settings file must not prevent its own restore.
 #[test]
-fn a_spoilt_settings_file_can_be_brought_back() {
+fn an_invalid_settings_file_can_be_restored() {
     let place = Place::saved();
     place.write("backtrail.toml", "[scan]\nexclude = [\"*.log\"]\n");
     place.ok(["save", "with settings"]);
@@ -77,9 +78,9 @@ fn a_spoilt_settings_file_can_be_brought_back() {
     assert_eq!(std::fs::read(place.path("ws/backtrail.toml")).unwrap(), b"[scan]\nexclude = [\"*.log\"]\n");
 }
 
-/// The stores as a workspace would take checkpoints away from everybody else when restored.
+/// A restore of the directory of the stores would remove checkpoints of other workspaces.
 #[test]
-fn the_stores_are_no_workspace() {
+fn the_directory_of_the_stores_is_not_a_workspace() {
     let place = Place::saved();
     let stores = place.store().parent().unwrap().to_owned();
     let (exit, code, _) = place.run_in(&stores, ["save", "--json", "x"]).error();
@@ -87,8 +88,8 @@ fn the_stores_are_no_workspace() {
 }
 
 #[test]
-fn an_interrupted_restore_is_told_of() {
-    let place = changed();
+fn an_interrupted_restore_is_reported() {
+    let place = changed_place();
     std::fs::write(place.store().join("backtrail/journal"), "garbage\n").unwrap();
     let status = place.run(["status"]);
     assert!(status.shown().contains("a restore was interrupted"), "{}", status.shown());
@@ -102,9 +103,10 @@ fn an_interrupted_restore_is_told_of() {
     place.ok(["save", "goes on"]);
 }
 
-/// A repository that the checkpoint knows nothing of loses its files and keeps what is git's own: that has to be said.
+/// A restore deletes the files of a repository that the checkpoint does not hold, but keeps its `.git`. It must report
+/// that.
 #[test]
-fn a_repository_that_came_since_is_told_of() {
+fn the_kept_git_directory_of_a_new_repository_is_reported() {
     let place = Place::saved();
     let why = "new/.git: it is git's own, so it stays, and its directory with it";
     place.write("new/file", "1\n");
@@ -125,9 +127,9 @@ fn a_repository_that_came_since_is_told_of() {
     );
 }
 
-/// It is on disk, as anybody can see, but by another path.
+/// The file exists on disk, but the checkpoint holds it under another path.
 #[test]
-fn a_path_that_lies_behind_a_link() {
+fn a_path_through_a_symlink_is_refused() {
     let place = Place::saved();
     std::fs::create_dir(place.path("ws/links")).unwrap();
     std::os::unix::fs::symlink("../dir", place.path("ws/links/link")).unwrap();
@@ -144,7 +146,7 @@ fn a_path_that_lies_behind_a_link() {
 }
 
 #[test]
-fn state_alone_of_paths_that_are_none() {
+fn only_state_reports_paths_that_are_not_state_files() {
     let place = Place::saved();
     place.write("a.txt", "changed\n");
     let none_set = place.run(["restore", "@", "--only", "state"]);
@@ -168,46 +170,46 @@ fn state_alone_of_paths_that_are_none() {
 }
 
 #[test]
-fn a_preview_is_carried_out_only_while_it_holds() {
-    let place = changed();
+fn a_plan_is_applied_only_while_it_is_current() {
+    let place = changed_place();
     let plan = place.json(["restore", "@", "--dry-run"])["plan"].as_str().unwrap().to_owned();
     place.write("a.txt", "and again\n");
     let (exit, code, _) = place.run(["restore", "@", "--plan", &plan, "--json"]).error();
     assert_eq!((exit, code.as_str()), (4, "plan_changed"));
     assert_eq!(std::fs::read(place.path("ws/a.txt")).unwrap(), b"and again\n");
     let (exit, code, _) = place.run(["restore", "@", "--dry-run", "--plan", &plan, "--json"]).error();
-    assert_eq!((exit, code.as_str()), (4, "plan_changed"), "a preview says so as well");
+    assert_eq!((exit, code.as_str()), (4, "plan_changed"), "a dry run fails as well");
 }
 
-/// Which restore an undo would take back was not said before it was done, nor afterwards.
+/// Regression: neither before nor after an undo did the output name the restore that it takes back.
 #[test]
-fn undo_redo_and_rewind_can_be_looked_at_first() {
-    let place = changed();
+fn undo_redo_and_rewind_have_a_dry_run() {
+    let place = changed_place();
     let good = place.id("@");
     place.ok(["save", "second"]);
-    let spoilt = || std::fs::read(place.path("ws/a.txt")).unwrap() == b"spoilt\n";
+    let is_changed = || std::fs::read(place.path("ws/a.txt")).unwrap() == b"spoilt\n";
     let rewound = place.ok(["rewind", "--dry-run"]);
-    assert!(rewound.contains("would change:\n  modified  a.txt") && spoilt(), "{rewound}");
+    assert!(rewound.contains("would change:\n  modified  a.txt") && is_changed(), "{rewound}");
     assert!(place.ok(["undo", "--dry-run"]).contains("no restore to take back"));
     place.ok(["rewind"]);
     place.ok(["restore", "@", "dir"]);
-    assert!(!spoilt());
+    assert!(!is_changed());
     let checkpoints = || place.json(["list"])["checkpoints"].as_array().unwrap().len();
     let before = checkpoints();
     let undone = place.ok(["undo", "--dry-run"]);
     let of = format!("taking back the restore to {} \"first\" (", &good[..8]);
-    assert!(undone.starts_with(&of) && undone.contains("modified  a.txt") && !spoilt(), "{undone}");
+    assert!(undone.starts_with(&of) && undone.contains("modified  a.txt") && !is_changed(), "{undone}");
     assert_eq!(place.json(["undo", "--dry-run"])["applied"], false);
-    assert_eq!(checkpoints(), before, "looking takes no safety checkpoint");
+    assert_eq!(checkpoints(), before, "a dry run takes no safety checkpoint");
     place.ok(["undo"]);
-    assert!(spoilt());
+    assert!(is_changed());
     let redone = place.ok(["redo", "--dry-run"]);
-    assert!(redone.contains("taking back the undo of the restore to ") && spoilt(), "{redone}");
+    assert!(redone.contains("taking back the undo of the restore to ") && is_changed(), "{redone}");
 }
 
-/// What checkpoints leave out can't be brought back; "nothing to do" sounded as if it had been.
+/// Regression: for a skipped path the output was "nothing to do", as if it had been restored.
 #[test]
-fn a_path_that_is_left_out_is_named_with_the_rule() {
+fn a_skipped_path_is_refused_with_the_rule() {
     let place = Place::saved();
     place.write(".gitignore", "*.log\n/build/\n");
     place.write("ignored.log", "x\n");
@@ -237,13 +239,13 @@ fn a_path_that_is_left_out_is_named_with_the_rule() {
     assert_eq!(beside.code, 0);
     place.ok(["save", "--include", "ignored.log", "now it has it"]);
     let run = place.run(["restore", "@~1", "ignored.log", "--json"]);
-    assert_eq!(run.error().1, "unknown_path", "the checkpoint before left it out");
+    assert_eq!(run.error().1, "unknown_path", "the checkpoint before skipped it");
     let hint = "other checkpoints have it; see which with: backtrail history ignored.log";
     assert_eq!(run.json()["error"]["hint"], hint);
 }
 
 #[test]
-fn git_goes_back_with_the_files_where_asked() {
+fn restore_git_moves_the_branch_with_the_files() {
     let place = Place::saved();
     let git = |words: &[&str]| place.git(words);
     git(&["init", "-q"]);
@@ -268,7 +270,7 @@ fn git_goes_back_with_the_files_where_asked() {
 }
 
 #[test]
-fn a_message_taken_for_a_name_leads_to_its_checkpoint() {
+fn the_error_for_a_message_names_its_checkpoint() {
     let place = Place::saved();
     place.write("a.txt", "2\n");
     let saved = place.json(["save", "good enough"]);
@@ -279,8 +281,8 @@ fn a_message_taken_for_a_name_leads_to_its_checkpoint() {
 }
 
 #[test]
-fn an_undo_says_where_later_work_went() {
-    let place = changed();
+fn undo_names_the_checkpoint_of_later_work() {
+    let place = changed_place();
     place.ok(["restore", "@"]);
     assert!(!place.run(["undo"]).shown().contains("set aside"));
     place.ok(["redo"]);
@@ -291,10 +293,10 @@ fn an_undo_says_where_later_work_went() {
     assert_eq!(std::fs::read(place.path("ws/later")).unwrap(), b"work\n");
 }
 
-/// What an undo of some paths takes away was called unsaved, although it had just come from a checkpoint.
+/// Regression: files that an undo of some paths replaced were called unsaved, although they came from a checkpoint.
 #[test]
-fn what_came_from_a_checkpoint_is_not_called_unsaved() {
-    let place = changed();
+fn files_of_a_checkpoint_are_not_called_unsaved() {
+    let place = changed_place();
     place.ok(["save", "second"]);
     place.ok(["restore", "@~1", "a.txt"]);
     assert!(!place.run(["undo"]).shown().contains("set aside"));
@@ -304,7 +306,7 @@ fn what_came_from_a_checkpoint_is_not_called_unsaved() {
 }
 
 #[test]
-fn of_many_changes_the_first_are_named() {
+fn only_the_first_of_many_changes_are_named() {
     let place = Place::saved();
     for number in 10..40 {
         place.write(format!("file-{number}"), "new\n");

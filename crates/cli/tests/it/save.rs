@@ -5,7 +5,7 @@ use snapbox::str;
 use crate::place::{Place, assert_shown, raw};
 
 #[test]
-fn tells_what_was_saved() {
+fn save_prints_the_checkpoint() {
     let place = Place::new();
     place.write("a.txt", "one\n");
     assert_shown!(
@@ -38,7 +38,7 @@ saved [ID] "c.txt" (1 file)
 }
 
 #[test]
-fn says_that_an_unneeded_message_was_not_recorded() {
+fn a_message_that_is_not_recorded_is_reported() {
     let place = Place::saved();
     assert_shown!(
         place.run(["save", "again"]),
@@ -84,7 +84,7 @@ fn json_has_exactly_these_keys() {
 }
 
 #[test]
-fn every_word_is_recorded() {
+fn every_option_is_recorded() {
     let place = Place::new();
     fs::write(place.path("chat.jsonl"), "{}\n").unwrap();
     let words = "save --description -d- --kind feature --step 3 --session s --session-number 4 --tokens 5 \
@@ -100,7 +100,7 @@ fn every_word_is_recorded() {
 }
 
 #[test]
-fn words_that_are_not_utf8_are_taken_as_near_as_possible() {
+fn text_that_is_not_utf8_is_converted_lossily() {
     let place = Place::new();
     let run = place.run([raw(b"save"), raw(b"caf\xe9"), raw(b"--name"), raw(b"n\xff"), raw(b"--json")]);
     assert_eq!(run.json()["checkpoint"]["message"], "caf\u{fffd}");
@@ -108,7 +108,7 @@ fn words_that_are_not_utf8_are_taken_as_near_as_possible() {
 }
 
 #[test]
-fn included_paths_stay_captured() {
+fn included_paths_are_captured() {
     let place = Place::new();
     place.write(".gitignore", "out\n");
     place.write("out/keep", "k\n");
@@ -121,7 +121,7 @@ fn included_paths_stay_captured() {
 }
 
 #[test]
-fn what_makes_no_sense_saves_nothing() {
+fn invalid_arguments_save_nothing() {
     let place = Place::saved();
     place.write("a.txt", "changed\n");
     let usage: [&[&str]; 8] = [
@@ -145,7 +145,7 @@ fn what_makes_no_sense_saves_nothing() {
 }
 
 #[test]
-fn a_name_that_reads_as_something_else() {
+fn a_name_that_is_an_address_is_refused() {
     assert_shown!(
         Place::new().run(["save", "--name", "step:1"]),
         str![[r#"
@@ -159,7 +159,7 @@ hint: a name is not empty, not `latest`, not an id, and starts with none of @ - 
 }
 
 #[test]
-fn left_out_files_are_told_up_to_five() {
+fn the_first_five_skipped_files_are_reported() {
     let place = Place::new();
     place.write("backtrail.toml", "[scan]\nmax_file_bytes = 10\n");
     for number in 0..7 {
@@ -187,7 +187,7 @@ to capture larger files, raise max_file_bytes, now 10, under [scan] in backtrail
 }
 
 #[test]
-fn rebuildable_directories_are_told_once() {
+fn rebuildable_directories_are_reported_once() {
     let place = Place::new();
     place.write("package.json", "{}\n");
     place.write("node_modules/x/index.js", "x\n");
@@ -220,7 +220,7 @@ warning: this first checkpoint holds 240 MB; what need not be kept can be left o
 }
 
 #[test]
-fn what_is_too_large_comes_with_its_size_and_the_setting() {
+fn a_file_that_is_too_large_is_reported_with_its_size_and_the_setting() {
     let place = Place::new();
     place.write("backtrail.toml", "[scan]\nmax_file_bytes = \"1KiB\"\n");
     place.write("big.bin", vec![7; 2_500]);
@@ -240,7 +240,7 @@ to capture larger files, raise max_file_bytes, now 1KiB, under [scan] in backtra
 }
 
 #[test]
-fn another_root_than_the_current_directory_is_named() {
+fn the_workspace_is_named_if_it_is_not_the_current_directory() {
     let place = Place::saved();
     place.git(&["init", "-q"]);
     place.write("a.txt", "changed\n");
@@ -269,7 +269,7 @@ warning: [ROOT]/ws/dir has a .git of its own, but belongs to the workspace [ROOT
 }
 
 #[test]
-fn quiet_says_nothing() {
+fn quiet_prints_nothing() {
     let place = Place::new();
     place.write("backtrail.toml", "[scan]\nmax_file_bytes = 1\n");
     assert_shown!(
@@ -282,7 +282,7 @@ fn quiet_says_nothing() {
 }
 
 #[test]
-fn protected_places_are_refused() {
+fn protected_directories_are_refused() {
     let place = Place::new();
     fs::create_dir(place.path("home/Documents")).unwrap();
     for directory in ["/", "/tmp", "/var", "/etc", place.path("home/Documents").to_str().unwrap()] {
@@ -294,32 +294,32 @@ fn protected_places_are_refused() {
 }
 
 #[test]
-fn another_process_is_waited_for() {
+fn save_waits_for_the_lock() {
     let place = Place::saved();
     let held = place.hold_lock();
     let (code, word, _) = place.run(["save", "--wait", "0", "--json"]).error();
     assert_eq!((code, word.as_str()), (7, "busy"));
-    assert_eq!(place.run(["list"]).code, 0, "reading waits for nobody");
+    assert_eq!(place.run(["list"]).code, 0, "reading does not wait for the lock");
     drop(held);
     assert_eq!(place.run(["save", "--wait", &u64::MAX.to_string()]).code, 0);
 }
 
 #[test]
-fn a_name_that_moves_is_told_of() {
+fn a_name_that_moves_is_reported() {
     let place = Place::new();
     place.write("a", "1\n");
     assert!(!place.run(["save", "one", "--name", "good"]).stderr.contains("means"));
     let before = place.id("good");
     place.write("a", "2\n");
     let run = place.run(["save", "two", "--name", "good"]);
-    let said = format!("\"good\" means this checkpoint now, no longer {} \"one\"", &before[..8]);
-    assert!(run.stderr.contains(&said), "{}", run.shown());
+    let warning = format!("\"good\" means this checkpoint now, no longer {} \"one\"", &before[..8]);
+    assert!(run.stderr.contains(&warning), "{}", run.shown());
     assert_ne!(place.id("good"), before);
 }
 
-/// A directory in the place of the settings file was passed over, and nobody knew that nothing was set.
+/// Regression: a directory with the name of the settings file was ignored without a report.
 #[test]
-fn a_settings_file_that_is_none_is_told_of() {
+fn a_directory_instead_of_the_settings_file_is_reported() {
     let place = Place::saved();
     std::fs::create_dir(place.path("ws/backtrail.toml")).unwrap();
     let (exit, code, message) = place.run(["save", "--json"]).error();
@@ -330,9 +330,10 @@ fn a_settings_file_that_is_none_is_told_of() {
     place.ok(["restore", "@"]);
 }
 
-/// The store of another home, or one made with --store, was captured as if it were the user's files.
+/// Applies to the store of another home, and to a store that was made with `--store`. A store is refused as a
+/// workspace.
 #[test]
-fn a_store_that_is_not_ours_by_its_location_is_captured_like_other_files() {
+fn a_foreign_store_in_the_workspace_is_captured_like_other_files() {
     let place = Place::saved();
     let inner = place.path("ws/inner-store");
     place.ok(["save", "into a store of its own", "--store", inner.to_str().unwrap()]);
@@ -353,12 +354,12 @@ fn a_store_that_is_not_ours_by_its_location_is_captured_like_other_files() {
     assert!(other.ok(["list"]).contains("of another"));
     assert_eq!(place.json(["list", "--store", inner.to_str().unwrap()])["checkpoints"].as_array().unwrap().len(), 1);
     let (exit, code, _) = place.run_in(&inner, ["save", "--json", "-w", "."]).error();
-    assert_eq!((exit, code.as_str()), (6, "protected_directory"), "a store is no workspace");
+    assert_eq!((exit, code.as_str()), (6, "protected_directory"), "a store is not a workspace");
 }
 
-/// It waited for ever on the one and read for ever from the other.
+/// Regression: save waited forever for a FIFO, and read forever from a device.
 #[test]
-fn an_attachment_that_is_no_regular_file_is_refused_at_once() {
+fn an_attachment_that_is_not_a_regular_file_is_refused_at_once() {
     let place = Place::saved();
     assert!(std::process::Command::new("mkfifo").arg(place.path("pipe")).status().unwrap().success());
     std::os::unix::fs::symlink(place.path("pipe"), place.path("link")).unwrap();
@@ -368,8 +369,8 @@ fn an_attachment_that_is_no_regular_file_is_refused_at_once() {
         command.args(words).current_dir(place.path("ws")).env_clear();
         command.envs([("PATH", std::env::var("PATH").unwrap()), ("HOME", place.path("home").display().to_string())]);
         let done = command.output().unwrap();
-        let said = String::from_utf8_lossy(&done.stdout);
-        assert_eq!(done.status.code(), Some(2), "{file}: {said}");
-        assert!(said.contains(file.trim_start_matches("../")) && said.contains("is no regular file"), "{said}");
+        let stdout = String::from_utf8_lossy(&done.stdout);
+        assert_eq!(done.status.code(), Some(2), "{file}: {stdout}");
+        assert!(stdout.contains(file.trim_start_matches("../")) && stdout.contains("is no regular file"), "{stdout}");
     }
 }

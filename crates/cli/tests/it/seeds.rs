@@ -1,5 +1,5 @@
-//! Mistakes that other tools of this kind made, so that they are not made here. Those that are about one part of the
-//! engine have their tests beside it; `docs/design/seeds.md` names them all.
+//! Mistakes of other checkpoint tools that must not happen here. Tests that concern one part of the engine are beside
+//! that part. `docs/design/seeds.md` lists all of them.
 
 use std::{
     fs,
@@ -13,11 +13,11 @@ use serde_json::Value;
 use crate::place::Place;
 
 fn git(place: &Place, words: &[&str]) -> String {
-    let own = place.command(&place.path("ws"), ["x"]);
+    let template = place.command(&place.path("ws"), ["x"]);
     let mut command = Command::new("git");
     command.args(["-c", "user.name=u", "-c", "user.email=u@example.invalid"]).args(words);
     command.current_dir(place.path("ws")).env_clear();
-    command.envs(own.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    command.envs(template.get_envs().filter_map(|(name, value)| Some((name, value?))));
     let output = command.output().unwrap();
     assert!(output.status.success(), "git {words:?}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap().trim().to_owned()
@@ -37,7 +37,7 @@ fn paths(answer: &Value, key: &str) -> Vec<String> {
     answer[key].as_array().unwrap().iter().map(|path| path.as_str().unwrap().to_owned()).collect()
 }
 
-/// One tool read its list by splitting lines at `|`: a message with one emptied the list for ever.
+/// One tool split the lines of its list at `|`. A message with that character made the list empty forever.
 #[test]
 fn a_message_may_hold_any_character() {
     let place = Place::new();
@@ -50,7 +50,7 @@ fn a_message_may_hold_any_character() {
     assert_eq!(messages(&place), newest_first);
 }
 
-/// One tool left out the newest checkpoint, another all that were newer than the one restored.
+/// One tool omitted the newest checkpoint. Another tool omitted all checkpoints after the restored one.
 #[test]
 fn the_list_has_every_checkpoint_newest_first_also_after_a_restore() {
     let place = Place::new();
@@ -65,9 +65,10 @@ fn the_list_has_every_checkpoint_newest_first_also_after_a_restore() {
     assert_eq!(read(&place, "f").as_deref(), Some("three"));
 }
 
-/// The user's `init.defaultBranch`, `commit.gpgsign`, hooks, templates and filters broke or altered other tools' stores.
+/// The user's `init.defaultBranch`, `commit.gpgsign`, hooks, templates and filters broke or altered other tools'
+/// stores.
 #[test]
-fn the_users_git_configuration_has_no_say() {
+fn the_users_git_configuration_is_ignored() {
     let mut place = Place::new();
     let (home, mark) = (place.path("home"), place.path("hook-ran"));
     let hook = format!("#!/bin/sh\ntouch {}\nexit 1\n", mark.display());
@@ -100,9 +101,9 @@ fn the_users_git_configuration_has_no_say() {
     assert!(!mark.exists(), "a hook was run");
 }
 
-/// Other tools committed to the user's branch and moved it back, dropping commits and what was staged.
+/// Other tools committed to the user's branch and moved it back. That dropped commits and staged changes.
 #[test]
-fn the_users_repository_stays_as_it_is() {
+fn the_users_repository_does_not_change() {
     let place = Place::new();
     git(&place, &["init", "-q", "-b", "main"]);
     place.write("f", "1");
@@ -122,7 +123,8 @@ fn the_users_repository_stays_as_it_is() {
     assert_eq!(after, before);
 }
 
-/// One tool borrowed the objects of the user's repository: with that collected or gone, so was its history.
+/// One tool used objects of the user's repository. It lost its history when git collected them or the repository was
+/// deleted.
 #[test]
 fn checkpoints_outlive_the_users_repository() {
     let place = Place::new();
@@ -138,7 +140,7 @@ fn checkpoints_outlive_the_users_repository() {
     assert_eq!(place.json(["verify"])["ok"], true);
 }
 
-/// One tool recorded a file that grew beyond its limit as deleted; two restores later the file was gone.
+/// One tool recorded a file that grew beyond its limit as deleted. After two restores the file was lost.
 #[test]
 fn a_file_that_grows_beyond_the_limit_is_never_lost() {
     let place = Place::new();
@@ -150,16 +152,17 @@ fn a_file_that_grows_beyond_the_limit_is_never_lost() {
     place.write("g", "1");
     place.ok(["save", "b", "--name", "b"]);
     assert!(!place.ok(["diff", "a", "b", "--name-status"]).contains("D\tf"));
-    // What can't be captured can't be put back, so it is not overwritten either.
+    // Content that can't be captured can't be restored, so it must not be overwritten.
     place.run(["restore", "a", "--skip-conflicts"]);
     place.run(["restore", "b", "--skip-conflicts"]);
     let now = read(&place, "f").unwrap_or_default();
     assert!(now == large, "the content that no checkpoint holds was overwritten with {:?}", &now[..now.len().min(20)]);
 }
 
-/// In a new process one tool no longer knew what it had saved: it listed every file as changed and left new ones behind.
+/// A new process of one tool did not know what was saved: it listed every file as changed, and a restore left new files
+/// behind.
 #[test]
-fn a_new_process_knows_what_the_last_one_did() {
+fn a_new_process_knows_the_last_checkpoint() {
     let place = Place::new();
     (0..30).for_each(|number| place.write(format!("f{number}"), "1"));
     place.ok(["save", "first", "--name", "first"]);
@@ -175,9 +178,9 @@ fn a_new_process_knows_what_the_last_one_did() {
     assert_eq!(read(&place, "unsaved").as_deref(), Some("u"), "work that was never saved is lost");
 }
 
-/// One tool restored single files by writing through whatever stood there.
+/// One tool restored a single file by writing through the symlink at its path.
 #[test]
-fn one_path_comes_back_as_what_it_was() {
+fn a_restored_path_gets_its_type_and_mode_back() {
     let place = Place::new();
     place.write("target", "precious");
     place.write("d/script", "#!/bin/sh\n");
@@ -190,23 +193,28 @@ fn one_path_comes_back_as_what_it_was() {
     place.write("later", "l");
     place.ok(["restore", "first", "link", "d/script", "later"]);
     assert_eq!(fs::read_link(place.path("ws/link")).unwrap(), Path::new("target"));
-    assert_eq!(read(&place, "target").as_deref(), Some("precious"), "it was written through the link");
+    assert_eq!(read(&place, "target").as_deref(), Some("precious"), "the restore wrote through the symlink");
     let mode = fs::metadata(place.path("ws/d/script")).unwrap().permissions().mode();
-    assert_eq!(mode & 0o777, 0o755, "the directory above was gone, and the execute bit with it");
-    assert_eq!(read(&place, "later"), None, "a path can go back to being absent");
+    assert_eq!(mode & 0o777, 0o755, "the execute bit is restored with the missing directory");
+    assert_eq!(read(&place, "later"), None, "a path that the checkpoint does not hold is removed");
     place.write("d/below", "b");
     let below = place.run_in(&place.path("ws/d"), ["restore", "first", "below"]);
-    assert_eq!((below.code, read(&place, "d/below")), (0, None), "paths are relative to where one stands");
+    assert_eq!((below.code, read(&place, "d/below")), (0, None), "paths are relative to the current directory");
 }
 
-/// Others guessed from line counts, quoted names as C does, and called a move by one made-up path.
+/// Other tools guessed the status from line counts, quoted names like C strings, and showed a move as one invented
+/// path.
 #[test]
-fn changes_are_told_as_they_are() {
+fn changes_have_exact_paths_and_status() {
     let place = Place::new();
     place.write("grown", "1\n");
     place.write("moved", "m\n");
     let first = place.json(["save", "first", "--name", "first"]);
-    assert_eq!(paths(&first["checkpoint"], "files_changed"), ["grown", "moved"], "the first one has changes, too");
+    assert_eq!(
+        paths(&first["checkpoint"], "files_changed"),
+        ["grown", "moved"],
+        "the first checkpoint has changes, too"
+    );
     place.write("grown", "1\n2\n");
     fs::rename(place.path("ws/moved"), place.path("ws/mövéd \"x\"")).unwrap();
     place.write("empty", "");
@@ -216,12 +224,12 @@ fn changes_are_told_as_they_are() {
     assert_eq!(paths(&diff, "modified_files"), ["grown"]);
     assert_eq!(paths(&diff, "deleted_files"), ["moved"]);
     let since = place.run(["status", "--since", "first", "--exit-code"]);
-    assert_eq!(since.code, 1, "files that nobody tracks are changes, too");
+    assert_eq!(since.code, 1, "untracked files are changes, too");
 }
 
-/// A lock file that a killed process left behind ended other tools for good.
+/// A lock file of a killed process stopped other tools for good.
 #[test]
-fn lock_files_that_somebody_left_behind_are_in_nobodys_way() {
+fn stale_lock_files_are_ignored() {
     let place = Place::new();
     git(&place, &["init", "-q"]);
     place.write("f", "1");
@@ -235,9 +243,9 @@ fn lock_files_that_somebody_left_behind_are_in_nobodys_way() {
     assert_eq!(read(&place, "f").as_deref(), Some("1"));
 }
 
-/// `/ws`, `/ws/`, `ws` and a link had a store each.
+/// One tool had separate stores for `/ws`, `/ws/`, `ws` and a symlink.
 #[test]
-fn every_spelling_of_a_workspace_is_the_same_one() {
+fn every_spelling_of_a_path_is_the_same_workspace() {
     let place = Place::new();
     place.write("f", "1");
     symlink("ws", place.path("link")).unwrap();
@@ -252,9 +260,9 @@ fn every_spelling_of_a_workspace_is_the_same_one() {
     assert_eq!(stores, 1);
 }
 
-/// A step number that came again named an older checkpoint, or one that never had a number.
+/// In other tools a repeated step number named an older checkpoint, or one without a number.
 #[test]
-fn a_step_number_that_repeats_names_the_newest() {
+fn a_repeated_step_number_names_the_newest_checkpoint() {
     let place = Place::new();
     for (content, words) in [("a", ["--step", "1"]), ("b", ["--step", "2"]), ("c", ["--step", "1"])] {
         place.write("f", content);
@@ -267,9 +275,9 @@ fn a_step_number_that_repeats_names_the_newest() {
     assert_eq!(place.run(["cat", "step:0", "f"]).code, 3);
 }
 
-/// `rollback(commit="--soft")` was passed on as an option, and called a success.
+/// One tool passed `rollback(commit="--soft")` to git as an option, and reported success.
 #[test]
-fn a_word_with_a_dash_is_never_an_id() {
+fn an_argument_with_a_dash_is_never_an_id() {
     let place = Place::saved();
     place.write("a.txt", "edited");
     for word in ["--soft", "-x", "--hard"] {
@@ -303,9 +311,9 @@ fn a_commit_of_the_user_names_the_newest_checkpoint_taken_there() {
     assert_eq!(read(&place, "f").as_deref(), Some("1, edited"));
 }
 
-/// `docs/design/seeds.md` names a test for each promise: there is one of that name.
+/// `docs/design/seeds.md` names a test for each promise.
 #[test]
-fn every_test_that_the_table_of_promises_names_is_there() {
+fn every_test_that_the_table_of_promises_names_exists() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let page = fs::read_to_string(root.join("docs/design/seeds.md")).unwrap();
     let mut named = 0;

@@ -5,7 +5,7 @@ use snapbox::{IntoData, str};
 use crate::place::{Place, assert_shown, raw};
 
 #[test]
-fn nothing_before_the_first() {
+fn there_is_nothing_before_the_first_checkpoint() {
     let place = Place::saved();
     let (code, word, message) = place.run(["show", "before:@", "--json"]).error();
     assert_eq!((code, word.as_str()), (3, "unknown_checkpoint"));
@@ -17,7 +17,7 @@ fn nothing_before_the_first() {
 }
 
 #[test]
-fn tells_everything_that_is_known() {
+fn show_prints_the_whole_record() {
     let place = Place::saved();
     fs::write(place.path("chat"), "12345").unwrap();
     place.write("a.txt", "one\n");
@@ -64,7 +64,7 @@ metadata     k = v
 }
 
 #[test]
-fn json_gives_checkpoint_and_changes() {
+fn json_has_checkpoint_and_changes() {
     let place = Place::saved();
     place.write(raw(b"x\xff"), "x\n");
     fs::create_dir(place.path("ws/empty")).unwrap();
@@ -83,7 +83,7 @@ fn json_gives_checkpoint_and_changes() {
 }
 
 #[test]
-fn words_that_fit_nothing() {
+fn unknown_checkpoints_are_refused() {
     let place = Place::saved();
     assert_shown!(
         place.run(["show", "nonsense"]),

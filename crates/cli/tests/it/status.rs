@@ -3,7 +3,7 @@ use snapbox::str;
 use crate::place::{Place, assert_shown};
 
 #[test]
-fn before_the_first_checkpoint() {
+fn before_the_first_checkpoint_all_files_are_added() {
     let place = Place::new();
     for number in 10..35 {
         place.write(format!("f{number}"), "1\n");
@@ -40,11 +40,11 @@ take the first checkpoint with: backtrail save
 "#]]
     );
     assert_eq!(place.json(["status"])["checkpoint"], serde_json::Value::Null);
-    assert!(!place.path("home/backtrail").exists(), "a command that reads made a store");
+    assert!(!place.path("home/backtrail").exists(), "a command that reads created a store");
 }
 
 #[test]
-fn tells_what_changed() {
+fn status_lists_the_changes() {
     let place = Place::saved();
     assert_shown!(
         place.run(["status"]),
@@ -87,7 +87,7 @@ see them with: backtrail diff; keep them with: backtrail save
 }
 
 #[test]
-fn exit_code_where_it_is_asked_for() {
+fn exit_code_reports_changes_if_requested() {
     let place = Place::saved();
     assert_eq!(place.run(["status", "--exit-code"]).code, 0);
     place.write("a.txt", "changed\n");
@@ -97,7 +97,7 @@ fn exit_code_where_it_is_asked_for() {
 }
 
 #[test]
-fn since_another_checkpoint() {
+fn since_compares_with_another_checkpoint() {
     let place = Place::saved();
     let first = place.id("@");
     place.write("a.txt", "changed\n");
@@ -108,9 +108,9 @@ fn since_another_checkpoint() {
     assert_eq!(place.run(["status", "--since", "nonsense"]).code, 3);
 }
 
-/// What was saved and can't be saved any more has changed, whatever it is by now.
+/// A saved file that can't be saved any more counts as changed.
 #[test]
-fn what_would_be_left_out_by_now_is_told() {
+fn saved_files_that_would_be_skipped_now_are_reported() {
     let place = Place::new();
     place.write("a", "1\n");
     place.write("src/m", "1\n");
@@ -131,7 +131,7 @@ fn what_would_be_left_out_by_now_is_told() {
         assert!(run.stderr.contains(&line), "{}", run.shown());
     }
     let answer: serde_json::Value = serde_json::from_str(&place.ok(["status", "--json"])).unwrap();
-    assert_eq!(answer["skipped"].as_array().unwrap().len(), 2, "what src holds stays captured: {answer}");
+    assert_eq!(answer["skipped"].as_array().unwrap().len(), 2, "the files in src stay captured: {answer}");
     assert!(place.run(["save", "two"]).stderr.contains("not protected any more: "));
     place.write("b", "1\n");
     assert!(!place.run(["save", "three"]).stderr.contains("not protected any more"));

@@ -5,7 +5,7 @@ use snapbox::str;
 use crate::place::{Place, assert_shown};
 
 #[test]
-fn tells_what_the_step_did() {
+fn step_prints_its_number_and_checkpoint() {
     let place = Place::new();
     place.write("a.txt", "one\n");
     assert_shown!(
@@ -50,7 +50,7 @@ fn a_path_outside_is_refused_and_not_counted() {
 }
 
 #[test]
-fn processes_that_step_at_once_count_each() {
+fn concurrent_steps_get_different_numbers() {
     let place = Place::saved();
     let start = |_| {
         let mut command = place.command(&place.path("ws"), ["--json", "step", "--session", "s"]);

@@ -1,6 +1,7 @@
-//! What the program asks of the kernel: it starts nothing, writes where it may, and makes things durable before it says so.
+//! System calls of the program: it starts no process, writes only where it may, and syncs data before it reports
+//! success.
 //!
-//! Skipped, with a note, where there is no strace.
+//! Skipped, with a note, if strace is not available.
 
 use std::{
     fs,
@@ -10,16 +11,16 @@ use std::{
 
 use crate::place::Place;
 
-/// One call of a process, or of one of its threads.
+/// A system call of a process or of one of its threads.
 #[derive(Debug, Clone)]
 struct Call {
     name: String,
-    /// The whole line, paths of descriptors included.
+    /// The whole line of the trace, with the paths of descriptors.
     line: String,
     has_failed: bool,
 }
 
-/// Runs the program under strace; none where that is not possible here.
+/// Runs the program under strace. Returns `None` if that is not possible on this machine.
 fn traced(place: &Place, words: &[&str]) -> Option<Vec<Call>> {
     let log = place.path("trace");
     let inner = place.command(&place.path("ws"), words);
@@ -28,12 +29,12 @@ fn traced(place: &Place, words: &[&str]) -> Option<Vec<Call>> {
     command.current_dir(place.path("ws")).env_clear();
     command.envs(inner.get_envs().filter_map(|(name, value)| Some((name, value?))));
     let Ok(done) = command.output() else {
-        note("strace is not installed");
+        report_skipped("strace is not installed");
         return None;
     };
     let stderr = String::from_utf8_lossy(&done.stderr);
     if !done.status.success() && (stderr.contains("ptrace") || stderr.contains("PTRACE")) {
-        note(&stderr);
+        report_skipped(&stderr);
         return None;
     }
     assert!(done.status.success(), "{words:?}: {stderr}");
@@ -42,12 +43,13 @@ fn traced(place: &Place, words: &[&str]) -> Option<Vec<Call>> {
     Some(calls(&text))
 }
 
-#[expect(clippy::print_stdout, reason = "a test that was skipped says so")]
-fn note(why: &str) {
-    println!("not tried: {why}");
+#[expect(clippy::print_stdout, reason = "a skipped test reports that it was skipped")]
+fn report_skipped(why: &str) {
+    println!("skipped: {why}");
 }
 
-/// The calls in the order in which they ended; those that another thread interrupted are put together again.
+/// Returns the calls in the order in which they ended. The two parts of a call that another thread interrupted are
+/// joined.
 fn calls(text: &str) -> Vec<Call> {
     let mut unfinished: Vec<(String, String)> = Vec::new();
     let mut found = Vec::new();
@@ -81,12 +83,12 @@ fn assert_starts_nothing(calls: &[Call]) {
         "clone" | "clone3" => !call.line.contains("CLONE_THREAD"),
         _ => false,
     });
-    assert_eq!(forked.count(), 0, "no process");
+    assert_eq!(forked.count(), 0, "no process is forked");
     let talks = calls.iter().filter(|call| call.name == "socket" || call.name == "connect");
-    assert_eq!(talks.count(), 0, "and no network");
+    assert_eq!(talks.count(), 0, "the network is not used");
 }
 
-/// The full paths that calls write to, make, move or remove.
+/// Returns the full paths that calls write to, create, move or remove, with the line of the call.
 fn written(calls: &[Call], current: &Path) -> Vec<(PathBuf, String)> {
     let mut paths = Vec::new();
     for call in calls.iter().filter(|call| !call.has_failed) {
@@ -107,12 +109,12 @@ fn written(calls: &[Call], current: &Path) -> Vec<(PathBuf, String)> {
     paths
 }
 
-/// The paths that a call names, each taken from the directory in front of it.
+/// Returns the paths in the arguments of a call, each joined to the directory that precedes it.
 fn paths_in(call: &Call, current: &Path) -> Vec<PathBuf> {
     let arguments = call.line.split_once('(').map_or("", |(_, rest)| rest);
     let arguments = arguments.rsplit_once(" = ").map_or(arguments, |(arguments, _)| arguments);
     let writes_bytes = ["write", "pwrite64", "writev"].contains(&call.name.as_str());
-    // The target of a link is no path that is written.
+    // The target of a symlink is not written.
     let skipped = usize::from(call.name.starts_with("symlink"));
     let mut directory = current.to_owned();
     let (mut rest, mut found, mut strings) = (arguments, Vec::new(), 0);
@@ -134,11 +136,11 @@ fn paths_in(call: &Call, current: &Path) -> Vec<PathBuf> {
         }
         rest = &tail[end + 1..];
     }
-    // Calls on a descriptor alone.
+    // The call has no path, only a descriptor.
     if found.is_empty() { only_directory.into_iter().collect() } else { found }
 }
 
-/// Pipes and terminals are no files.
+/// Returns whether a path is a file. Pipes and terminals are not.
 fn is_file(path: &Path) -> bool {
     path.is_absolute() && !path.starts_with("/dev") && !path.starts_with("/proc")
 }
@@ -146,13 +148,13 @@ fn is_file(path: &Path) -> bool {
 fn assert_writes_only_below(calls: &[Call], current: &Path, allowed: &[PathBuf]) {
     for (path, line) in written(calls, current).into_iter().filter(|(path, _)| is_file(path)) {
         let is_allowed = allowed.iter().any(|place| path.starts_with(place));
-        // The directories that lead to the store are made with it.
+        // The parent directories of the store are created with it.
         let leads_there = line.starts_with("mkdir") && allowed.iter().any(|place| place.starts_with(&path));
         assert!(is_allowed || leads_there, "{} is written: {line}", path.display());
     }
 }
 
-/// A repository with a link to the outside, a nested repository, and hooks and filters that must not run.
+/// Returns a repository with symlinks to the outside, a nested repository, and configured programs that must not run.
 fn repository() -> Place {
     let place = Place::new();
     place.write("a.txt", "one\n");
@@ -177,7 +179,8 @@ fn repository() -> Place {
     place
 }
 
-/// Everything by which a repository can name a program, each of which would leave a mark.
+/// Returns a repository that names programs in every possible way, and the file that each of these programs would
+/// create.
 fn loud_repository() -> (Place, PathBuf) {
     let place = repository();
     place.git(&["add", "a.txt", "dir"]);
@@ -232,7 +235,7 @@ fn loud_repository() -> (Place, PathBuf) {
 }
 
 #[test]
-fn a_repository_that_names_programs_starts_none() {
+fn programs_that_a_repository_names_are_not_started() {
     let (place, mark) = loud_repository();
     place.ok(["save", "first"]);
     place.write("a.txt", "two\n");
@@ -274,13 +277,13 @@ fn a_save_starts_nothing_and_writes_only_into_the_store() {
         assert_starts_nothing(&calls);
         assert_writes_only_below(&calls, &current, &[stores(&place)]);
         let has_pack = written(&calls, &current).iter().any(|(path, _)| path.starts_with(place.store()));
-        assert!(has_pack, "the trace shows what is written into the store");
+        assert!(has_pack, "the trace must show the writes into the store");
         place.write("a.txt", "two\n");
     }
 }
 
 #[test]
-fn a_save_is_durable_before_it_says_so() {
+fn a_save_is_durable_before_it_is_reported() {
     let place = repository();
     for _ in 0..2 {
         let Some(calls) = traced(&place, &["save", "--allow-empty", "traced"]) else { return };
@@ -289,8 +292,8 @@ fn a_save_is_durable_before_it_says_so() {
             found.unwrap_or_else(|| panic!("no call: {what}"))
         };
         let is_sync = |call: &Call| call.name == "fsync" || call.name == "fdatasync" || call.name == "syncfs";
-        let said = position("saved", &|call| call.name == "write" && call.line.contains("\"saved "));
-        // What a name is given to was synced before, and the directory of the name after.
+        let reported = position("saved", &|call| call.name == "write" && call.line.contains("\"saved "));
+        // A file is synced before it gets its name, and the directory is synced afterwards.
         for (what, directory) in [(".pack", "objects/pack"), ("refs/checkpoints/", "refs/checkpoints")] {
             let is_named = |call: &Call| {
                 let paths = if call.name.starts_with("rename") || call.name.starts_with("link") {
@@ -306,9 +309,9 @@ fn a_save_is_durable_before_it_says_so() {
             let of_directory = format!("{directory}>");
             let content = calls[..named].iter().any(|call| is_sync(call) && call.line.contains(&of_file));
             assert!(content, "{what} is synced before it gets its name");
-            let name = calls[named..said].iter().any(|call| is_sync(call) && call.line.contains(&of_directory));
+            let name = calls[named..reported].iter().any(|call| is_sync(call) && call.line.contains(&of_directory));
             assert!(name, "the name of {what} is synced before \"saved\"");
-            assert!(named < said);
+            assert!(named < reported);
         }
         place.write("a.txt", "two\n");
     }
@@ -334,7 +337,7 @@ fn a_restore_and_an_undo_start_nothing_and_leave_git_alone() {
         let in_git =
             paths.iter().find(|(path, _)| path.starts_with(&current) && path.iter().any(|part| part == ".git"));
         assert_eq!(in_git, None, "{words:?} writes into .git");
-        assert!(paths.iter().any(|(path, _)| path.starts_with(&current)), "the trace shows the restore");
+        assert!(paths.iter().any(|(path, _)| path.starts_with(&current)), "the trace must show the restore");
     }
     assert_eq!(fs::read(place.path("outside/secret")).unwrap(), b"secret\n");
     assert_eq!(fs::read(place.path("ws/a.txt")).unwrap(), b"one\n");
@@ -342,7 +345,7 @@ fn a_restore_and_an_undo_start_nothing_and_leave_git_alone() {
 }
 
 #[test]
-fn no_link_is_followed() {
+fn no_symlink_is_followed() {
     let place = repository();
     place.ok(["save", "first"]);
     place.write("a.txt", "two\n");

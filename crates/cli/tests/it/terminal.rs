@@ -1,4 +1,4 @@
-//! What is different where a person watches: colours and the pager.
+//! Behaviour on a terminal: colours, the pager, questions and progress.
 
 use std::{
     fs::File,
@@ -11,30 +11,31 @@ use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
 use crate::place::Place;
 
-/// Runs the program with stdout on a terminal, and gives what that shows.
+/// Runs the program with stdout on a terminal. Returns the text on the screen.
 fn on_terminal(place: &Place, words: &[&str]) -> String {
     let (screen, terminal) = terminal();
     let mut command = place.command(&place.path("ws"), words);
     command.stdout(terminal).stderr(Stdio::null());
-    let (shown, status) = watch(command, screen);
+    let (shown, status) = run_until_end(command, screen);
     assert!(status.success(), "{shown}");
     shown
 }
 
-/// Runs a program and gives what the screen shows until it ends.
-fn watch(mut command: Command, mut screen: File) -> (String, ExitStatus) {
+/// Runs a program until it ends. Returns the text on the screen, and the exit status.
+fn run_until_end(mut command: Command, mut screen: File) -> (String, ExitStatus) {
     let mut child = command.spawn().unwrap();
-    // It holds the terminal open as long as it lives.
+    // The command holds the terminal open until it is dropped.
     drop(command);
     let mut shown = Vec::new();
-    let mut piece = [0; 4096];
-    // A terminal that nobody holds open gives an error instead of an end.
-    while let Ok(count @ 1..) = screen.read(&mut piece) {
-        shown.extend_from_slice(&piece[..count]);
+    let mut buffer = [0; 4096];
+    // If no process holds the terminal open, reading fails instead of reaching the end.
+    while let Ok(count @ 1..) = screen.read(&mut buffer) {
+        shown.extend_from_slice(&buffer[..count]);
     }
     (String::from_utf8(shown).unwrap().replace("\r\n", "\n"), child.wait().unwrap())
 }
 
+/// Opens a terminal. Returns its screen, and the end that a program uses.
 pub(crate) fn terminal() -> (File, OwnedFd) {
     let screen = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
     grantpt(&screen).unwrap();
@@ -44,7 +45,8 @@ pub(crate) fn terminal() -> (File, OwnedFd) {
     (File::from(screen), OwnedFd::from(terminal))
 }
 
-fn changed() -> Place {
+/// Returns a workspace with a checkpoint, an unsaved escape sequence in `a.txt`, and a pager.
+fn changed_place() -> Place {
     let mut place = Place::saved();
     place.write("a.txt", "one\n\x1b[2J\n");
     place.set("TERM", "xterm");
@@ -53,8 +55,8 @@ fn changed() -> Place {
 }
 
 #[test]
-fn colours_only_where_they_are_seen_and_wanted() {
-    let mut place = changed();
+fn colours_are_used_on_a_terminal_unless_switched_off() {
+    let mut place = changed_place();
     assert!(on_terminal(&place, &["list"]).contains("\x1b[33m"));
     assert!(!on_terminal(&place, &["list", "--color", "never"]).contains('\x1b'));
     assert!(!place.ok(["list"]).contains('\x1b'));
@@ -64,11 +66,11 @@ fn colours_only_where_they_are_seen_and_wanted() {
 }
 
 #[test]
-fn long_answers_go_through_the_pager() {
-    let mut place = changed();
+fn diff_and_show_use_the_pager() {
+    let mut place = changed_place();
     let shown = on_terminal(&place, &["diff", "--color", "never"]);
     assert!(shown.starts_with("paged: diff --git"), "{shown}");
-    assert!(shown.contains("paged: +\\x1b[2J\n"), "a file's bytes reach the terminal raw: {shown:?}");
+    assert!(shown.contains("paged: +\\x1b[2J\n"), "the bytes of a file are escaped on a terminal: {shown:?}");
     assert!(on_terminal(&place, &["show", "@", "--color", "never"]).starts_with("paged: checkpoint"));
     assert!(!on_terminal(&place, &["list"]).contains("paged"));
     assert!(!on_terminal(&place, &["show", "@", "--json"]).contains("paged"));
@@ -79,8 +81,8 @@ fn long_answers_go_through_the_pager() {
 }
 
 #[test]
-fn without_a_pager_the_answer_is_printed() {
-    let mut place = changed();
+fn without_a_pager_the_output_is_printed() {
+    let mut place = changed_place();
     for pager in ["", "cat", "no-such-pager --really"] {
         place.set("BACKTRAIL_PAGER", pager);
         let shown = on_terminal(&place, &["diff", "--color", "never"]);
@@ -89,7 +91,7 @@ fn without_a_pager_the_answer_is_printed() {
 }
 
 #[test]
-fn stores_are_removed_on_a_terminal_only_after_a_yes() {
+fn removing_stores_needs_confirmation_on_a_terminal() {
     let place = Place::saved();
     let gone = place.path("gone");
     let remake = || {
@@ -103,7 +105,7 @@ fn stores_are_removed_on_a_terminal_only_after_a_yes() {
         let mut command = place.command(&place.path("ws"), words);
         command.stdin(terminal.try_clone().unwrap()).stdout(terminal.try_clone().unwrap()).stderr(terminal);
         screen.write_all(text.as_bytes()).unwrap();
-        watch(command, screen).0
+        run_until_end(command, screen).0
     };
     let count = || place.json(["workspaces"])["workspaces"].as_array().unwrap().len();
     remake();
@@ -119,65 +121,65 @@ fn stores_are_removed_on_a_terminal_only_after_a_yes() {
     remake();
     assert!(!answer("", &["workspaces", "--prune", "--yes"]).contains("(y/n)"));
     assert_eq!(count(), 1);
-    assert!(!answer("", &["workspaces", "--prune"]).contains("(y/n)"), "there is nothing to ask about");
+    assert!(!answer("", &["workspaces", "--prune"]).contains("(y/n)"), "there is nothing to confirm");
 }
 
-/// Runs the program on a terminal of so many columns, with this typed in, and gives what that shows.
-fn typed(place: &Place, columns: u16, text: &str, words: &[&str]) -> String {
+/// Runs the program on a terminal with this number of columns, and types `text`. Returns the text on the screen.
+fn run_with_input(place: &Place, columns: u16, text: &str, words: &[&str]) -> String {
     use std::io::Write;
     let (mut screen, terminal) = terminal();
     let size = rustix::termios::Winsize { ws_row: 40, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
     rustix::termios::tcsetwinsize(&terminal, size).unwrap();
     let mut command = place.command(&place.path("ws"), words);
     command.stdin(terminal.try_clone().unwrap()).stdout(terminal.try_clone().unwrap()).stderr(terminal);
-    // With the end of input behind it: whoever asks once more than was answered ends there.
+    // The end of input follows, so that the program ends if it asks more questions than the text answers.
     screen.write_all(format!("{text}\x04").as_bytes()).unwrap();
-    watch(command, screen).0
+    run_until_end(command, screen).0
 }
 
-/// A row of old checkpoints went without a question, and there is no way back.
+/// Regression: old checkpoints were deleted without a question, although a deletion can't be undone.
 #[test]
-fn old_checkpoints_are_deleted_on_a_terminal_only_after_a_yes() {
+fn deleting_old_checkpoints_needs_confirmation_on_a_terminal() {
     let place = Place::saved();
     for number in 0..25 {
         place.ok(["save", "--allow-empty", &format!("number {number}")]);
     }
     let count = || place.json(["list"])["checkpoints"].as_array().unwrap().len();
     let words = ["delete", "--older-than", "0s"];
-    let shown = typed(&place, 100, "n\n", &words);
+    let shown = run_with_input(&place, 100, "n\n", &words);
     assert!(shown.contains("going to delete 25 checkpoints: 25 manual; taken "), "{shown}");
     assert!(shown.contains("for good? (y/n)") && shown.contains("nothing was deleted"), "{shown}");
     assert!(shown.contains("--dry-run"), "{shown}");
     assert_eq!(count(), 26);
     assert!(
-        !typed(&place, 100, "", &["delete", "--older-than", "1d"]).contains("(y/n)"),
-        "there is nothing to ask about"
+        !run_with_input(&place, 100, "", &["delete", "--older-than", "1d"]).contains("(y/n)"),
+        "there is nothing to confirm"
     );
-    assert!(!typed(&place, 100, "", &["delete", "--older-than", "0s", "--dry-run"]).contains("(y/n)"));
+    assert!(!run_with_input(&place, 100, "", &["delete", "--older-than", "0s", "--dry-run"]).contains("(y/n)"));
     assert_eq!(count(), 26);
-    let shown = typed(&place, 100, "y\n", &words);
+    let shown = run_with_input(&place, 100, "y\n", &words);
     assert!(shown.contains("deleted 25 checkpoints") && shown.contains("that is final"), "{shown}");
     assert_eq!(count(), 1);
     place.ok(["save", "--allow-empty", "one more"]);
-    assert!(!typed(&place, 100, "", &["delete", "--older-than", "0s", "--yes"]).contains("(y/n)"));
+    assert!(!run_with_input(&place, 100, "", &["delete", "--older-than", "0s", "--yes"]).contains("(y/n)"));
     assert_eq!(count(), 1);
 }
 
 #[test]
-fn the_choice_of_a_checkpoint_can_be_left() {
-    let place = changed();
+fn the_choice_of_a_checkpoint_can_be_cancelled() {
+    let place = changed_place();
     for text in ["q\n", "\n", "1\nq\n"] {
-        let shown = typed(&place, 100, text, &["restore"]);
+        let shown = run_with_input(&place, 100, text, &["restore"]);
         assert!(shown.contains("q to leave") && shown.contains("nothing was restored"), "{text:?}: {shown}");
         assert!(!shown.contains("error"), "{text:?}: {shown}");
     }
     assert_eq!(std::fs::read(place.path("ws/a.txt")).unwrap(), b"one\n\x1b[2J\n");
-    assert!(typed(&place, 100, "1\ny\n", &["restore"]).contains("restored 1 path"));
+    assert!(run_with_input(&place, 100, "1\ny\n", &["restore"]).contains("restored 1 path"));
 }
 
 #[test]
-fn narrow_terminals_break_no_line_by_themselves() {
-    let mut place = changed();
+fn lines_fit_into_a_narrow_terminal() {
+    let mut place = changed_place();
     place.unset("TERM");
     for number in 0..3 {
         place.write("a.txt", format!("{number}\n"));
@@ -187,29 +189,29 @@ fn narrow_terminals_break_no_line_by_themselves() {
     place.user_settings("[retention]\nautomatic = 1\n");
     for words in [&["history", "a.txt"][..], &["prune", "--dry-run"], &["prune", "--dry-run", "--verbose"], &["list"]] {
         let words = words.iter().copied().chain(["--quiet"]).collect::<Vec<_>>();
-        let shown = typed(&place, 60, "", &words);
+        let shown = run_with_input(&place, 60, "", &words);
         let width = |line: &str| line.chars().count();
         assert!(shown.lines().all(|line| width(line) <= 60), "{words:?}:\n{shown}");
         assert!(shown.lines().count() > 2, "{words:?}:\n{shown}");
     }
-    let shown = typed(&place, 60, "", &["doctor", "--quiet"]);
-    // What has no space in it, a path for one, is not broken.
+    let shown = run_with_input(&place, 60, "", &["doctor", "--quiet"]);
+    // Text without a space, for example a path, is not wrapped.
     let is_word = |line: &str| line.trim().split(' ').count() <= 3;
     assert!(shown.lines().all(|line| line.chars().count() <= 60 || is_word(line)), "{shown}");
 }
 
 #[test]
-fn who_waits_sees_progress() {
-    let place = changed();
+fn progress_is_shown_while_a_save_waits() {
+    let place = changed_place();
     let held = place.hold_lock();
     let saving = |words: &[&str]| {
         let (screen, terminal) = terminal();
         let mut command = place.command(&place.path("ws"), words);
         command.stdout(Stdio::null()).stderr(terminal);
-        watch(command, screen).0
+        run_until_end(command, screen).0
     };
     assert!(saving(&["save", "--wait", "1"]).contains("saving…"));
     assert!(!saving(&["save", "--wait", "1", "--quiet"]).contains("saving"));
     drop(held);
-    assert_eq!(saving(&["save"]), "", "what takes no time needs no line");
+    assert_eq!(saving(&["save"]), "", "a fast save shows no progress");
 }

@@ -1,4 +1,4 @@
-//! `try`: what a failing command did is taken back, whatever way it fails.
+//! `try` rolls back the changes of a failing command, whatever the reason of the failure.
 
 use std::{
     fs::{self, File},
@@ -12,14 +12,14 @@ use rustix::process::{Pid, Signal, kill_process};
 use snapbox::str;
 
 use crate::{
-    place::{DEFAULT_SIGNALS, Place, Run, WAIT_TO_BE_HELD, assert_shown},
+    place::{DEFAULT_SIGNALS, Place, Run, WAIT_FOR_THE_LOCK, assert_shown},
     terminal::terminal,
 };
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_backtrail");
 
-/// Runs `try` on a shell script; the last line of stdout must be its answer.
-fn attempt(place: &Place, options: &[&str], script: &str) -> (Run, serde_json::Value) {
+/// Runs `try --json` on a shell script. Returns the run and its answer, which must be the last line of stdout.
+fn run_try(place: &Place, options: &[&str], script: &str) -> (Run, serde_json::Value) {
     let words = ["try", "--json"].into_iter().chain(options.iter().copied()).chain(["--", "sh", "-c", script]);
     let run = place.run(words);
     let answer = serde_json::from_str(run.text().lines().last().unwrap()).unwrap();
@@ -33,31 +33,35 @@ fn read(place: &Place, name: &str) -> Option<String> {
 fn wait_for(path: &Path) {
     let began = Instant::now();
     while !path.exists() {
-        assert!(began.elapsed() < Duration::from_secs(60), "{} never came", path.display());
+        assert!(began.elapsed() < Duration::from_secs(60), "{} was never created", path.display());
         std::thread::sleep(Duration::from_millis(10));
     }
 }
 
-/// Starts `try` on a shell script that says when it is ready by making `ready`.
+/// Starts `try` on a shell script, and waits until the script creates the file `ready`.
 fn start(place: &Place, script: &str) -> Child {
-    let mut command = place.signalled(["try", "--json", "--", "sh", "-c", script]);
+    let mut command = place.command_with_default_signals(["try", "--json", "--", "sh", "-c", script]);
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     wait_for(&place.path("ws/ready"));
     child
 }
 
-fn send(child: &Child, signal: Signal) {
+fn send_signal(child: &Child, signal: Signal) {
     kill_process(Pid::from_raw(child.id() as i32).unwrap(), signal).unwrap();
 }
 
-fn end(child: Child) -> (i32, serde_json::Value) {
+/// Waits for the end of `try`. Returns its exit status and its answer.
+fn answer_of(child: Child) -> (i32, serde_json::Value) {
     let output = child.wait_with_output().unwrap();
     let stdout = String::from_utf8(output.stdout).unwrap();
-    (output.status.code().expect("it survives"), serde_json::from_str(stdout.lines().last().unwrap()).unwrap())
+    (
+        output.status.code().expect("not killed by a signal"),
+        serde_json::from_str(stdout.lines().last().unwrap()).unwrap(),
+    )
 }
 
 #[test]
-fn people_are_told_on_stderr_and_the_command_has_stdout() {
+fn messages_go_to_stderr_and_stdout_belongs_to_the_command() {
     let place = Place::saved();
     assert_shown!(
         place.run(["try", "--", "sh", "-c", "echo said; echo more >> a.txt; touch new; exit 3"]),
@@ -85,11 +89,11 @@ checkpoint [ID]; should this be killed, go back with: backtrail restore [ID]
     assert_eq!(made["checkpoints"][0]["pinned"], false);
 }
 
-/// Who reads only the answer must not believe that everything is as it was.
+/// A caller that reads only the answer must see that the rollback is incomplete.
 #[test]
-fn what_could_not_be_taken_back_is_in_the_answer() {
+fn json_lists_the_conflicts_of_a_rollback() {
     let place = Place::saved();
-    let (run, answer) = attempt(&place, &[], "rm a.txt; mkfifo a.txt; echo x > dir/b.txt; exit 5");
+    let (run, answer) = run_try(&place, &[], "rm a.txt; mkfifo a.txt; echo x > dir/b.txt; exit 5");
     assert_eq!((run.code, &answer["rolled_back"]), (5, &true.into()));
     let conflicts = answer["conflicts"].as_array().unwrap();
     assert_eq!(conflicts.len(), 1, "{answer}");
@@ -97,51 +101,51 @@ fn what_could_not_be_taken_back_is_in_the_answer() {
     assert_eq!(read(&place, "dir/b.txt").as_deref(), Some("b\n"));
     place.remove("a.txt");
     place.write("a.txt", "one\n");
-    let (_, answer) = attempt(&place, &[], "echo x > a.txt; exit 5");
+    let (_, answer) = run_try(&place, &[], "echo x > a.txt; exit 5");
     assert_eq!(answer.get("conflicts"), None, "{answer}");
 }
 
-/// It ended with the status of the restore, "busy, try again": whoever did so took the bad files as the base of the next
-/// attempt, and nobody was told that the checkpoint stays pinned.
+/// Regression: `try` exited with the status of the restore and the hint to try again. A second run took the bad files
+/// as its base. The output did not say that the checkpoint stays pinned.
 #[test]
-fn a_roll_back_that_fails_leaves_the_status_of_the_command_and_says_the_way_back() {
+fn a_failed_rollback_keeps_the_exit_status_and_names_the_checkpoint() {
     let place = Place::saved();
-    let script = format!("echo bad > a.txt; {WAIT_TO_BE_HELD}; exit 5");
-    let run = place.run_held(["--wait", "0", "--json", "try", "--", "sh", "-c", &script]);
+    let script = format!("echo bad > a.txt; {WAIT_FOR_THE_LOCK}; exit 5");
+    let run = place.run_while_locked(["--wait", "0", "--json", "try", "--", "sh", "-c", &script]);
     let answer: serde_json::Value = serde_json::from_str(run.text().lines().last().unwrap()).unwrap();
     assert_eq!((run.code, &answer["exit_code"], &answer["rolled_back"]), (5, &5.into(), &false.into()));
     let id = answer["checkpoint"].as_str().unwrap();
     let short = &id[..8];
-    let way = format!("take it back with: backtrail restore {short}");
+    let hint = format!("take it back with: backtrail restore {short}");
     assert_eq!(
         (&answer["rollback_error"]["code"], &answer["rollback_error"]["hint"]),
-        (&"busy".into(), &way.clone().into())
+        (&"busy".into(), &hint.clone().into())
     );
     let stderr = run.stderr;
     assert!(
-        stderr.lines().any(|line| line.starts_with("error: not rolled back: ") && line.ends_with(&way)),
+        stderr.lines().any(|line| line.starts_with("error: not rolled back: ") && line.ends_with(&hint)),
         "{stderr}"
     );
     assert!(stderr.ends_with(&format!("backtrail unpin {short}\n")) && !stderr.contains("try again"), "{stderr}");
     assert_eq!(read(&place, "a.txt").as_deref(), Some("bad\n"));
     place.ok(["prune"]);
-    assert_eq!(place.json(["show", id])["checkpoint"]["pinned"], true, "what is still needed stays");
+    assert_eq!(place.json(["show", id])["checkpoint"]["pinned"], true, "the checkpoint is still needed");
     place.ok(["restore", id]);
     assert_eq!((read(&place, "a.txt").as_deref(), read(&place, "ready")), (Some("one\ntwo\n"), None));
     place.ok(["unpin", id]);
 }
 
 #[test]
-fn the_answer_has_a_line_of_its_own() {
+fn the_answer_is_on_its_own_line() {
     let place = Place::saved();
-    let (run, answer) = attempt(&place, &[], "printf 'no newline'");
+    let (run, answer) = run_try(&place, &[], "printf 'no newline'");
     assert!(run.text().starts_with("no newline\n{"), "{}", run.text());
     let keys = ["checkpoint", "exit_code", "rolled_back", "dropped", "not_taken_back"];
     assert_eq!(answer.as_object().unwrap().keys().collect::<Vec<_>>(), keys);
 }
 
 #[test]
-fn a_command_that_is_not_there_or_is_no_program() {
+fn a_command_that_cannot_be_started_exits_with_127() {
     let place = Place::saved();
     place.write("text", "not a program\n");
     for command in ["no-such-program-anywhere", "./text"] {
@@ -154,92 +158,92 @@ fn a_command_that_is_not_there_or_is_no_program() {
 }
 
 #[test]
-fn a_command_that_removes_the_workspace_itself_is_taken_back() {
+fn a_command_that_deletes_the_workspace_is_rolled_back() {
     let place = Place::saved();
     let before = read(&place, "a.txt");
     assert!(before.is_some());
-    let (run, answer) = attempt(&place, &[], "rm -rf \"$PWD\"; exit 5");
+    let (run, answer) = run_try(&place, &[], "rm -rf \"$PWD\"; exit 5");
     assert_eq!((run.code, &answer["rolled_back"]), (5, &serde_json::Value::Bool(true)));
     assert_eq!(read(&place, "a.txt"), before);
 }
 
 #[test]
-fn a_command_that_a_signal_ends_is_taken_back() {
+fn a_command_killed_by_a_signal_is_rolled_back() {
     let place = Place::saved();
-    let (run, answer) = attempt(&place, &[], "echo 2 > a.txt; kill -KILL $$");
+    let (run, answer) = run_try(&place, &[], "echo 2 > a.txt; kill -KILL $$");
     assert_eq!((run.code, &answer["exit_code"], &answer["rolled_back"]), (137, &137.into(), &true.into()));
     assert!(run.stderr.contains("SIGKILL"), "{}", run.stderr);
     assert_eq!(read(&place, "a.txt").as_deref(), Some("one\ntwo\n"));
 }
 
 #[test]
-fn the_check_decides_where_the_command_succeeds() {
+fn a_failed_check_rolls_back_a_successful_command() {
     let place = Place::saved();
-    let (run, answer) = attempt(&place, &["--check", "exit 42"], "echo 2 > a.txt");
+    let (run, answer) = run_try(&place, &["--check", "exit 42"], "echo 2 > a.txt");
     assert_eq!((run.code, &answer["exit_code"], &answer["rolled_back"]), (1, &1.into(), &true.into()));
     assert_eq!(read(&place, "a.txt").as_deref(), Some("one\ntwo\n"));
-    let (run, _) = attempt(&place, &["--check", "kill -TERM $$"], "echo 2 > a.txt");
+    let (run, _) = run_try(&place, &["--check", "kill -TERM $$"], "echo 2 > a.txt");
     assert_eq!(run.code, 1);
-    let (run, _) = attempt(&place, &["--check", "touch checked"], "exit 6");
+    let (run, _) = run_try(&place, &["--check", "touch checked"], "exit 6");
     assert_eq!((run.code, read(&place, "checked")), (6, None), "a failed command needs no check");
-    let (run, answer) = attempt(&place, &["--check", "grep -q 2 a.txt"], "echo 2 > a.txt");
+    let (run, answer) = run_try(&place, &["--check", "grep -q 2 a.txt"], "echo 2 > a.txt");
     assert_eq!((run.code, &answer["rolled_back"]), (0, &false.into()));
-    let (run, _) = attempt(&place, &["--timeout", "0.5", "--check", "sleep 60"], "true");
+    let (run, _) = run_try(&place, &["--timeout", "0.5", "--check", "sleep 60"], "true");
     assert_eq!(run.code, 124, "the check has no more time than the command");
 }
 
 #[test]
-fn time_that_ran_out_ends_all_that_the_command_started() {
+fn a_timeout_kills_every_process_of_the_command() {
     let place = Place::saved();
     let script = "trap '' TERM; (trap '' TERM; while :; do date +%s%N > beat; done) & echo $! > pid; wait";
     let began = Instant::now();
-    let (run, answer) = attempt(&place, &["--timeout", "300ms"], script);
-    assert_eq!((run.code, &answer["rolled_back"]), (2, &serde_json::Value::Null), "ms is no unit: {}", run.shown());
-    let (run, answer) = attempt(&place, &["--timeout", "1"], script);
+    let (run, answer) = run_try(&place, &["--timeout", "300ms"], script);
+    assert_eq!((run.code, &answer["rolled_back"]), (2, &serde_json::Value::Null), "ms is not a unit: {}", run.shown());
+    let (run, answer) = run_try(&place, &["--timeout", "1"], script);
     assert!(began.elapsed() < Duration::from_secs(40));
     assert_eq!((run.code, &answer["exit_code"], &answer["rolled_back"]), (124, &124.into(), &true.into()));
-    assert_eq!((read(&place, "beat"), read(&place, "pid")), (None, None), "nobody is left to write");
+    assert_eq!((read(&place, "beat"), read(&place, "pid")), (None, None), "no process of the command is left");
     std::thread::sleep(Duration::from_millis(100));
     assert_eq!(read(&place, "beat"), None);
 }
 
 #[test]
-fn signals_are_passed_on_and_the_rollback_is_done() {
+fn signals_are_passed_on_and_the_command_is_rolled_back() {
     for (signal, name) in [(Signal::INT, "INT"), (Signal::TERM, "TERM"), (Signal::HUP, "HUP"), (Signal::QUIT, "QUIT")] {
         let place = Place::saved();
-        // What a caller ignored stays ignored in a shell: the trap needs to be this shell's own.
+        // A shell keeps ignoring the signals that its parent ignored, so this shell must set the trap itself.
         let script = format!("trap 'exit 9' {name}; echo 2 > a.txt; : > ready; while :; do sleep 0.05; done");
         let child = start(&place, &script);
-        send(&child, signal);
-        let (code, answer) = end(child);
+        send_signal(&child, signal);
+        let (code, answer) = answer_of(child);
         assert_eq!((code, &answer["rolled_back"]), (9, &true.into()), "{name}");
         assert_eq!((read(&place, "a.txt").as_deref(), read(&place, "ready")), (Some("one\ntwo\n"), None), "{name}");
     }
 }
 
 #[test]
-fn killed_in_the_middle_the_checkpoint_is_there() {
+fn a_killed_try_leaves_its_checkpoint() {
     let place = Place::saved();
     let mut child = start(&place, "echo 2 > a.txt; echo $$ > ready; exec sleep 60");
-    send(&child, Signal::KILL);
-    let mut said = String::new();
-    BufReader::new(child.stderr.take().unwrap()).read_line(&mut said).unwrap();
+    send_signal(&child, Signal::KILL);
+    let mut message = String::new();
+    BufReader::new(child.stderr.take().unwrap()).read_line(&mut message).unwrap();
     child.wait().unwrap();
     let left: i32 = read(&place, "ready").unwrap().trim().parse().unwrap();
     kill_process(Pid::from_raw(left).unwrap(), Signal::KILL).unwrap();
-    let word = said.trim_end().rsplit(' ').next().unwrap();
-    assert!(said.ends_with(&format!("backtrail restore {word}\n")), "{said}");
-    place.ok(["restore", word]);
+    let id = message.trim_end().rsplit(' ').next().unwrap();
+    assert!(message.ends_with(&format!("backtrail restore {id}\n")), "{message}");
+    place.ok(["restore", id]);
     assert_eq!((read(&place, "a.txt").as_deref(), read(&place, "ready")), (Some("one\ntwo\n"), None));
 }
 
-/// Its pin stayed for ever, and the store grew by one checkpoint with each of them.
+/// Regression: the pin of a killed `try` was never removed, so each of them left a checkpoint in the store forever.
 #[test]
-fn what_a_killed_one_had_pinned_is_let_go_unless_somebody_wants_it() {
+fn the_pin_of_a_killed_try_is_removed_unless_the_user_pinned_it() {
     let place = Place::saved();
-    let killed = || {
+    let kill_a_try = || {
         let mut child = start(&place, "echo $$ > ready; exec sleep 60");
-        send(&child, Signal::KILL);
+        send_signal(&child, Signal::KILL);
         child.wait().unwrap();
         let left: i32 = read(&place, "ready").unwrap().trim().parse().unwrap();
         kill_process(Pid::from_raw(left).unwrap(), Signal::KILL).unwrap();
@@ -247,34 +251,34 @@ fn what_a_killed_one_had_pinned_is_let_go_unless_somebody_wants_it() {
         place.id("latest")
     };
     let is_pinned = |id: &str| place.json(["show", id])["checkpoint"]["pinned"] == true;
-    let (first, wanted) = (killed(), killed());
+    let (first, wanted) = (kill_a_try(), kill_a_try());
     place.ok(["pin", &wanted]);
     assert!(is_pinned(&first) && is_pinned(&wanted));
-    // One that runs keeps what it needs.
+    // A running `try` keeps its own pin.
     let (id, own) =
         (&first[..8], format!("{PROGRAM} prune && {PROGRAM} show --json latest | grep -q 'pinned\": *true'"));
     let run = place.run(["try", "--", "sh", "-c", &own]);
     assert_eq!(run.code, 0, "{}", run.shown());
     assert!(run.stderr.contains(&format!("checkpoint {id} is no longer pinned")), "{}", run.stderr);
     assert!(!is_pinned(&first) && is_pinned(&wanted) && !is_pinned("latest"));
-    let third = killed();
+    let third = kill_a_try();
     let run = place.run(["try", "--", "false"]);
     assert!(!is_pinned(&third) && is_pinned(&wanted), "{}", run.shown());
     assert_eq!(fs::read_dir(place.path("home/backtrail/tries")).unwrap().count(), 0);
 }
 
 #[test]
-fn no_lock_is_held_and_retention_spares_the_way_back() {
+fn no_lock_is_held_and_the_checkpoint_is_not_pruned() {
     let place = Place::saved();
     let script =
         format!("for n in 1 2 3 4 5 6 7; do echo $n > a.txt; {PROGRAM} --wait 5 try -- true || exit 50; done; exit 8");
-    let (run, answer) = attempt(&place, &[], &script);
+    let (run, answer) = run_try(&place, &[], &script);
     assert_eq!((run.code, &answer["rolled_back"]), (8, &true.into()), "{}", run.shown());
     assert_eq!(read(&place, "a.txt").as_deref(), Some("one\ntwo\n"));
 }
 
 #[test]
-fn a_protected_place_is_refused_before_anything_is_run() {
+fn a_protected_directory_is_refused_before_the_command_runs() {
     let place = Place::new();
     let run = place.run_in(&place.path("home"), ["try", "--", "touch", "ran"]);
     assert_eq!(run.code, 6, "{}", run.shown());
@@ -282,7 +286,7 @@ fn a_protected_place_is_refused_before_anything_is_run() {
 }
 
 #[test]
-fn the_command_has_the_limits_that_this_program_was_started_with() {
+fn the_command_inherits_the_resource_limits() {
     let place = Place::saved();
     let script = format!("ulimit -S -n 256; {PROGRAM} try -q -- sh -c 'ulimit -S -n'");
     let mut command = Command::new("sh");
@@ -293,9 +297,10 @@ fn the_command_has_the_limits_that_this_program_was_started_with() {
     assert_eq!(String::from_utf8(command.output().unwrap().stdout).unwrap(), "256\n");
 }
 
-/// Past `ulimit -f` the system ends a process, unless that one would rather be told; the command is ended as usual.
+/// Beyond `ulimit -f` the kernel kills a process, unless it ignores the signal and handles the error, as this program
+/// does. The command is killed as usual.
 #[test]
-fn a_limit_on_the_size_of_files_ends_the_command_and_not_this_program() {
+fn a_file_size_limit_kills_the_command_but_not_this_program() {
     let place = Place::saved();
     let limited = |words: &str| {
         let mut command = Command::new("sh");
@@ -309,7 +314,7 @@ fn a_limit_on_the_size_of_files_ends_the_command_and_not_this_program() {
     };
     let tried = limited("try -q -- dd if=/dev/zero of=out bs=1000 count=100");
     assert_eq!(tried.status.code(), Some(128 + 25), "{tried:?}");
-    assert!(!place.path("ws/out").exists(), "it was taken back");
+    assert!(!place.path("ws/out").exists(), "the command is rolled back");
     let mut noise = 1u64;
     let mut byte = || {
         noise = noise.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -331,7 +336,7 @@ fn a_limit_on_the_size_of_files_ends_the_command_and_not_this_program() {
     assert_eq!(std::fs::metadata(place.path("ws/large")).unwrap().len(), 100_000);
 }
 
-/// Runs `try` at a terminal of its own: types at it, and gives what it showed and the exit status.
+/// Runs `try` on a terminal of its own, and types at it. Returns the text on the screen, and the exit status.
 fn at_terminal(place: &Place, script: &str, typed: &[u8]) -> (String, i32) {
     let (mut screen, line) = terminal();
     let mut command = Command::new("setsid");
@@ -347,9 +352,9 @@ fn at_terminal(place: &Place, script: &str, typed: &[u8]) -> (String, i32) {
     screen.write_all(typed).unwrap();
     let mut shown = String::new();
     let mut reader: File = screen.try_clone().unwrap();
-    let mut piece = [0; 4096];
-    while let Ok(count @ 1..) = reader.read(&mut piece) {
-        shown.push_str(&String::from_utf8_lossy(&piece[..count]));
+    let mut buffer = [0; 4096];
+    while let Ok(count @ 1..) = reader.read(&mut buffer) {
+        shown.push_str(&String::from_utf8_lossy(&buffer[..count]));
     }
     (shown, child.wait().unwrap().code().unwrap())
 }
@@ -373,10 +378,10 @@ fn the_command_can_read_from_the_terminal() {
 }
 
 #[test]
-fn the_command_has_signals_as_this_program_found_them() {
+fn the_command_inherits_the_signal_settings() {
     let place = Place::saved();
     let show = "grep -E 'Sig(Blk|Ign)' /proc/self/status";
-    let plain = place.signalled(["try", "-q", "--", "sh", "-c", show]).output().unwrap();
+    let plain = place.command_with_default_signals(["try", "-q", "--", "sh", "-c", show]).output().unwrap();
     let plain = String::from_utf8(plain.stdout).unwrap();
     let without = Command::new("env").args([DEFAULT_SIGNALS, "sh", "-c", show]).output().unwrap();
     assert_eq!(plain, String::from_utf8(without.stdout).unwrap());
@@ -390,9 +395,10 @@ fn the_command_has_signals_as_this_program_found_them() {
     assert!(plain.ends_with("0\n") && ignoring.ends_with("1\n"), "what nohup ignores stays ignored: {ignoring}");
 }
 
-/// The only copy of unsaved work went with the automatic checkpoint that a roll-back could not bring back whole.
+/// Regression: after an incomplete rollback the automatic checkpoint was pruned, although it held the only copy of
+/// unsaved work.
 #[test]
-fn a_checkpoint_with_what_could_not_be_brought_back_stays_pinned() {
+fn the_checkpoint_of_an_incomplete_rollback_stays_pinned() {
     let place = Place::new();
     place.write("b", "0\n");
     place.write("s", "the only copy\n");

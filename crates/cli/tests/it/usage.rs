@@ -1,11 +1,11 @@
-//! Command lines that make no sense.
+//! Invalid command lines.
 
 use snapbox::str;
 
 use crate::place::{Place, assert_shown};
 
 #[test]
-fn unknown_commands_and_options() {
+fn unknown_commands_and_options_are_refused() {
     let place = Place::new();
     assert_shown!(
         place.run(["frobnicate"]),
@@ -61,14 +61,14 @@ hint: see: backtrail list --help
 }
 
 #[test]
-fn json_behind_the_dashes_is_a_path() {
+fn json_after_two_dashes_is_a_path() {
     let place = Place::saved();
     let run = place.run(["diff", "--no-such", "--", "--json"]);
     assert_eq!((run.code, run.text().as_str()), (2, ""));
 }
 
 #[test]
-fn global_options_stand_anywhere() {
+fn global_options_work_in_any_position() {
     let place = Place::saved();
     let workspace = place.path("ws");
     let workspace = workspace.to_str().unwrap();
@@ -84,7 +84,7 @@ fn global_options_stand_anywhere() {
 }
 
 #[test]
-fn a_workspace_that_is_not_there() {
+fn a_missing_workspace_is_reported() {
     let place = Place::saved();
     assert_shown!(
         place.run(["save", "-w", "missing"]),
@@ -109,7 +109,7 @@ error: [ROOT]/ws/a.txt is not a directory
 }
 
 #[test]
-fn words_of_a_known_shape_say_what_is_expected() {
+fn errors_for_invalid_addresses_name_the_expected_form() {
     let place = Place::saved();
     for (word, expected) in [
         ("ago:soon", "such as ago:20m"),
@@ -133,7 +133,7 @@ fn errors_stay_on_one_line() {
 }
 
 #[test]
-fn three_characters_of_an_id_are_too_few() {
+fn a_prefix_of_an_id_needs_four_characters() {
     let place = Place::saved();
     let id = place.id("@");
     let (code, word, message) = place.run(["show", &id[..3], "--json"]).error();

@@ -5,7 +5,7 @@ use snapbox::str;
 use crate::place::{Place, assert_shown};
 
 #[test]
-fn a_sound_store() {
+fn an_intact_store_passes() {
     let place = Place::saved();
     assert_shown!(
         place.run(["verify"]),
@@ -20,7 +20,7 @@ fn a_sound_store() {
 }
 
 #[test]
-fn a_damaged_store() {
+fn a_damaged_store_is_reported() {
     let place = Place::saved();
     let pack = pack_of(&place);
     let mut bytes = fs::read(&pack).unwrap();

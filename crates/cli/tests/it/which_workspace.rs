@@ -1,4 +1,4 @@
-//! Which directory is the workspace: nearer repositories, folders of projects, directories under an old path.
+//! The choice of the workspace: inner repositories, folders of projects, and new directories at an old path.
 
 use std::{
     fs,
@@ -17,8 +17,8 @@ fn repository(directory: &Path) {
     fs::write(directory.join("a"), "1\n").unwrap();
 }
 
-/// A workspace with a repository that ignores `third/`, with a checkpoint, and a repository in `third/inner`.
-fn with_skipped_repository() -> (Place, PathBuf) {
+/// Returns a saved workspace whose repository ignores `third/`, and the path of a repository in `third/inner`.
+fn place_with_skipped_repository() -> (Place, PathBuf) {
     let place = Place::new();
     repository(&place.path("ws"));
     place.write(".gitignore", "third/\n");
@@ -28,7 +28,7 @@ fn with_skipped_repository() -> (Place, PathBuf) {
     (place, inner)
 }
 
-/// A folder without a repository that holds two of them.
+/// Returns a folder that is not a repository and holds two repositories.
 fn folder_of_projects() -> Place {
     let place = Place::new();
     repository(&place.path("ws/one"));
@@ -36,8 +36,8 @@ fn folder_of_projects() -> Place {
     place
 }
 
-/// Lets an agent say something from a directory; gives what the hook says on stderr. The agent notices nothing.
-fn say(place: &Place, directory: &Path, session: &str, event: &str, more: Value) -> String {
+/// Sends an event from a directory to the hook, which must succeed and print nothing on stdout. Returns its stderr.
+fn send_event(place: &Place, directory: &Path, session: &str, event: &str, more: Value) -> String {
     let mut payload = json!({ "session_id": session, "cwd": directory, "hook_event_name": event });
     payload.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
     let mut command = place.command(directory, ["hook", "claude"]);
@@ -49,15 +49,15 @@ fn say(place: &Place, directory: &Path, session: &str, event: &str, more: Value)
     String::from_utf8(done.stderr).unwrap()
 }
 
-fn starts(place: &Place, directory: &Path, session: &str) -> String {
-    say(place, directory, session, "SessionStart", json!({ "source": "startup" }))
+fn start_session(place: &Place, directory: &Path, session: &str) -> String {
+    send_event(place, directory, session, "SessionStart", json!({ "source": "startup" }))
 }
 
-fn prompts(place: &Place, directory: &Path, session: &str, prompt: &str) -> String {
-    say(place, directory, session, "UserPromptSubmit", json!({ "prompt": prompt }))
+fn send_prompt(place: &Place, directory: &Path, session: &str, prompt: &str) -> String {
+    send_event(place, directory, session, "UserPromptSubmit", json!({ "prompt": prompt }))
 }
 
-/// Kind, session and changed files of the checkpoints in a directory, oldest first.
+/// Returns kind, session and changed files of the checkpoints in a directory, oldest first.
 fn listed(place: &Place, directory: &Path) -> Vec<Value> {
     let run = place.run_in(directory, ["-w", ".", "list", "--json"]);
     let mut listed = run.json()["checkpoints"].as_array().unwrap().clone();
@@ -65,43 +65,43 @@ fn listed(place: &Place, directory: &Path) -> Vec<Value> {
     listed.iter().map(|it| json!([it["kind"], it["session"], it["files_changed"]])).collect()
 }
 
-fn stores(place: &Place) -> usize {
+fn count_stores(place: &Place) -> usize {
     fs::read_dir(place.path("home/backtrail/stores")).map_or(0, |stores| stores.count())
 }
 
 #[track_caller]
-fn well(run: Run) -> Run {
+fn succeeded(run: Run) -> Run {
     assert_eq!(run.code, 0, "{}", run.shown());
     run
 }
 
 #[test]
-fn a_session_that_began_in_a_skipped_repository_is_its_own_alone() {
-    let (place, inner) = with_skipped_repository();
-    assert_eq!(starts(&place, &inner, "s"), "");
-    assert_eq!(prompts(&place, &inner, "s", "go"), "");
+fn a_session_that_began_in_a_skipped_repository_is_saved_only_there() {
+    let (place, inner) = place_with_skipped_repository();
+    assert_eq!(start_session(&place, &inner, "s"), "");
+    assert_eq!(send_prompt(&place, &inner, "s", "go"), "");
     let found = listed(&place, &inner);
     assert_eq!(found, [json!(["session", "s", ["a"]]), json!(["turn", "s", []])]);
     assert_eq!(listed(&place, &place.path("ws")).len(), 1);
 }
 
-/// Only the workspace in which the session began had a checkpoint, and that skipped the files.
+/// Regression: only the workspace in which the session began got a checkpoint, and it skipped the files.
 #[test]
 fn an_event_in_an_inner_workspace_is_saved_there_and_where_the_session_began() {
-    let (place, inner) = with_skipped_repository();
+    let (place, inner) = place_with_skipped_repository();
     let outer = place.path("ws");
-    starts(&place, &outer, "s");
-    prompts(&place, &outer, "s", "one");
+    start_session(&place, &outer, "s");
+    send_prompt(&place, &outer, "s", "one");
     fs::write(inner.join("a"), "2\n").unwrap();
     place.write("k", "1\n");
-    assert_eq!(prompts(&place, &inner, "s", "two"), "");
+    assert_eq!(send_prompt(&place, &inner, "s", "two"), "");
     assert_eq!(listed(&place, &inner), [json!(["turn", "s", ["a"]])]);
     let found = listed(&place, &outer);
     assert_eq!(found.last().unwrap(), &json!(["turn", "s", ["k"]]), "{found:?}");
     let edit = json!({ "tool_name": "Write", "tool_use_id": "t", "tool_input": { "file_path": inner.join("a") } });
-    say(&place, &inner, "s", "PreToolUse", edit);
+    send_event(&place, &inner, "s", "PreToolUse", edit);
     fs::write(inner.join("a"), "3\n").unwrap();
-    prompts(&place, &inner, "s", "three");
+    send_prompt(&place, &inner, "s", "three");
     assert_eq!(listed(&place, &inner).last().unwrap(), &json!(["turn", "s", ["a"]]));
     assert!(!place.ok(["cat", "@", ".gitignore"]).is_empty());
     let run = place.run(["cat", "@", "third/inner/a", "--json"]);
@@ -113,49 +113,49 @@ fn hooks_and_install_make_no_workspace_of_a_folder_of_projects() {
     let place = folder_of_projects();
     let folder = place.path("ws");
     let reason = format!("{} holds several projects; `backtrail init` there makes it one workspace", folder.display());
-    for said in [starts(&place, &folder, "s"), prompts(&place, &folder, "s", "go")] {
-        assert_eq!(said, format!("backtrail: not protected: {reason}\n"));
+    for output in [start_session(&place, &folder, "s"), send_prompt(&place, &folder, "s", "go")] {
+        assert_eq!(output, format!("backtrail: not protected: {reason}\n"));
     }
-    let run = well(place.run(["install", "claude"]));
+    let run = succeeded(place.run(["install", "claude"]));
     assert!(run.stderr.contains(&format!("not protected: {reason}\n")), "{}", run.shown());
-    assert_eq!(stores(&place), 0);
+    assert_eq!(count_stores(&place), 0);
     let doctor = place.json(["doctor"]);
     let check = |name: &str| doctor["checks"].as_array().unwrap().iter().find(|check| check["name"] == name).cloned();
     for name in ["workspace", "agents"] {
         let check = check(name).unwrap();
         assert!(check["ok"] == false && check["detail"].as_str().unwrap().contains(&reason), "{check}");
     }
-    let run = well(place.run(["init"]));
+    let run = succeeded(place.run(["init"]));
     assert!(!run.stderr.contains("projects"), "{}", run.shown());
-    assert_eq!(prompts(&place, &folder, "s", "again"), "");
+    assert_eq!(send_prompt(&place, &folder, "s", "again"), "");
     assert_eq!(listed(&place, &folder).len(), 1);
 }
 
-/// A session that began in the folder, and goes to work in one of the projects.
+/// The session begins in the folder, and goes on in one of the projects.
 #[test]
-fn a_project_in_a_folder_of_projects_is_protected_by_itself() {
+fn a_project_in_a_folder_of_projects_has_its_own_checkpoints() {
     let place = folder_of_projects();
-    starts(&place, &place.path("ws"), "s");
-    assert_eq!(prompts(&place, &place.path("ws/one"), "s", "go"), "");
+    start_session(&place, &place.path("ws"), "s");
+    assert_eq!(send_prompt(&place, &place.path("ws/one"), "s", "go"), "");
     assert_eq!(listed(&place, &place.path("ws/one")), [json!(["turn", "s", ["a"]])]);
-    assert_eq!(stores(&place), 1);
+    assert_eq!(count_stores(&place), 1);
 }
 
 #[test]
 fn a_save_by_hand_in_a_folder_of_projects_warns_once() {
     let place = folder_of_projects();
-    let warned = |run: Run| well(run).stderr.matches("holds several projects").count();
+    let warned = |run: Run| succeeded(run).stderr.matches("holds several projects").count();
     assert_eq!(warned(place.run(["save", "x"])), 1);
     place.write("one/a", "2\n");
     assert_eq!(warned(place.run(["save", "y"])), 0);
     fs::remove_dir(place.path("ws/two/.git")).unwrap();
     let other = Place::new();
     repository(&other.path("ws/one"));
-    assert_eq!(warned(other.run(["save", "x"])), 0, "one project alone is none");
+    assert_eq!(warned(other.run(["save", "x"])), 0, "one project is not several");
 }
 
 #[test]
-fn a_skipped_directory_without_a_repository_is_warned_of() {
+fn a_save_in_a_skipped_directory_prints_a_warning() {
     let place = Place::new();
     repository(&place.path("ws"));
     place.write(".gitignore", "out/\n");
@@ -164,12 +164,12 @@ fn a_skipped_directory_without_a_repository_is_warned_of() {
     let warning =
         format!("{} is skipped by the workspace {}", place.path("ws/out").display(), place.path("ws").display());
     for words in [&["save", "x"][..], &["try", "--", "true"]] {
-        let run = well(place.run_in(&place.path("ws/out"), words));
+        let run = succeeded(place.run_in(&place.path("ws/out"), words));
         assert!(run.stderr.contains(&warning), "{}", run.shown());
     }
-    let run = well(place.run_in(&place.path("ws/src"), ["save", "x", "--allow-empty"]));
+    let run = succeeded(place.run_in(&place.path("ws/src"), ["save", "x", "--allow-empty"]));
     assert!(!run.stderr.contains("skipped"), "{}", run.shown());
-    let run = well(place.run_in(&place.path("ws/out"), ["doctor", "--json"]));
+    let run = succeeded(place.run_in(&place.path("ws/out"), ["doctor", "--json"]));
     let detail = run.json()["checks"][0]["detail"].to_string();
     assert!(detail.contains("is skipped, no checkpoint captures it"), "{detail}");
 }
@@ -182,8 +182,9 @@ fn delete_workspace(place: &Place) {
     fs::remove_dir(place.path("ws")).unwrap();
 }
 
-/// A workspace with a checkpoint, and then another directory with a file at its path. Gives the store.
-fn replaced() -> (Place, PathBuf) {
+/// Returns a place whose saved workspace was deleted and replaced by another directory, and the store of the deleted
+/// one.
+fn place_with_replaced_workspace() -> (Place, PathBuf) {
     let place = Place::saved();
     let store = place.store();
     fs::create_dir(place.path("fresh")).unwrap();
@@ -194,25 +195,25 @@ fn replaced() -> (Place, PathBuf) {
 }
 
 #[test]
-fn another_directory_at_the_path_hears_of_the_older_history_until_it_has_one() {
-    let (place, store) = replaced();
+fn the_older_history_of_a_path_is_reported_until_the_new_directory_has_one() {
+    let (place, store) = place_with_replaced_workspace();
     let adopt = format!("`backtrail workspaces --adopt {}`", store.display());
     for words in [&["list"][..], &["status"], &["restore", "@"], &["undo"], &["doctor"], &["save", "x"]] {
         let run = place.run(words);
         // Long lines are wrapped.
-        let said = format!("{}{}", run.text(), run.stderr).split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(said.contains(&adopt), "{words:?}: {}", run.shown());
+        let output = format!("{}{}", run.text(), run.stderr).split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(output.contains(&adopt), "{words:?}: {}", run.shown());
     }
-    let run = well(place.run(["list"]));
+    let run = succeeded(place.run(["list"]));
     assert_eq!((run.text().lines().count(), run.stderr.contains("--adopt")), (1, false), "{}", run.shown());
 }
 
 #[test]
-fn a_hook_tells_of_the_older_history_when_it_makes_a_new_one() {
-    let (place, store) = replaced();
-    let said = starts(&place, &place.path("ws"), "s");
-    assert!(said.contains(&format!("--adopt {}", store.display())), "{said}");
-    assert_eq!(prompts(&place, &place.path("ws"), "s", "go"), "");
+fn a_hook_reports_the_older_history_when_it_creates_a_new_one() {
+    let (place, store) = place_with_replaced_workspace();
+    let output = start_session(&place, &place.path("ws"), "s");
+    assert!(output.contains(&format!("--adopt {}", store.display())), "{output}");
+    assert_eq!(send_prompt(&place, &place.path("ws"), "s", "go"), "");
     let log = fs::read_dir(place.path("home/backtrail/log")).unwrap().next().unwrap().unwrap();
     let log = fs::read_to_string(log.path()).unwrap();
     assert!(log.contains("--adopt"), "{log}");
@@ -221,10 +222,10 @@ fn a_hook_tells_of_the_older_history_when_it_makes_a_new_one() {
 #[test]
 fn a_store_is_adopted_by_path_or_by_name() {
     for by_name in [false, true] {
-        let (place, store) = replaced();
+        let (place, store) = place_with_replaced_workspace();
         place.ok(["save", "own"]);
         let named = if by_name { Path::new(store.file_name().unwrap()) } else { &store };
-        let run = well(place.run(["workspaces", "--json", "--adopt", named.to_str().unwrap()]));
+        let run = succeeded(place.run(["workspaces", "--json", "--adopt", named.to_str().unwrap()]));
         let (workspace, store) = (place.path("ws"), store.canonicalize().unwrap());
         assert_eq!(run.json(), json!({ "workspace": workspace, "store": store }));
         assert!(run.stderr.contains("the store that it had before is kept: "), "{}", run.shown());
@@ -235,16 +236,16 @@ fn a_store_is_adopted_by_path_or_by_name() {
         let listed = place.ok(["workspaces"]);
         assert!(listed.contains("(kept: "), "{listed}");
         place.ok(["workspaces", "--prune"]);
-        assert_eq!(stores(&place), 2, "what is kept stays");
+        assert_eq!(count_stores(&place), 2, "a kept store is not pruned");
         let kept = run.stderr.split("--adopt ").nth(1).unwrap().trim().to_owned();
         place.ok(["workspaces", "--forget", &kept, "--yes"]);
-        assert_eq!(stores(&place), 1);
+        assert_eq!(count_stores(&place), 1);
         assert_eq!(place.json(["list"])["checkpoints"][1]["message"], "first");
     }
 }
 
 #[test]
-fn a_store_whose_directory_is_there_is_not_adopted() {
+fn a_store_whose_workspace_exists_is_not_adopted() {
     let place = Place::saved();
     let store = place.store();
     let other = place.path("other");
@@ -260,9 +261,9 @@ fn a_store_whose_directory_is_there_is_not_adopted() {
     assert_eq!(place.json(["list"])["checkpoints"].as_array().unwrap().len(), 1);
 }
 
-/// The same from a directory below, for which the message names the workspace itself.
+/// Adopts from a subdirectory. The message names the workspace.
 #[test]
-fn a_workspace_that_was_copied_elsewhere_adopts_its_store() {
+fn a_copied_workspace_adopts_its_store() {
     let place = Place::saved();
     let store = place.store();
     let copy = place.path("elsewhere/ws");
@@ -271,11 +272,11 @@ fn a_workspace_that_was_copied_elsewhere_adopts_its_store() {
     fs::copy(place.path("ws/a.txt"), copy.join("a.txt")).unwrap();
     fs::copy(place.path("ws/dir/b.txt"), copy.join("dir/b.txt")).unwrap();
     delete_workspace(&place);
-    let run = well(place.run_in(&copy.join("dir"), ["list"]));
+    let run = succeeded(place.run_in(&copy.join("dir"), ["list"]));
     let there = format!("if it is what was {}", place.path("ws").display());
     assert!(run.stderr.contains(&there) && run.stderr.contains("nothing saved yet"), "{}", run.shown());
     let words = ["-w", copy.to_str().unwrap(), "workspaces", "--adopt", store.to_str().unwrap()];
-    well(place.run_in(&copy.join("dir"), words));
-    let run = well(place.run_in(&copy.join("dir"), ["status", "--json"]));
+    succeeded(place.run_in(&copy.join("dir"), words));
+    let run = succeeded(place.run_in(&copy.join("dir"), ["status", "--json"]));
     assert_eq!((&run.json()["checkpoint"]["message"], &run.json()["changes"]), (&json!("first"), &json!([])));
 }

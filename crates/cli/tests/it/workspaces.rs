@@ -4,8 +4,8 @@ use snapbox::str;
 
 use crate::place::{Place, assert_shown};
 
-/// The workspace `ws` and another one, each with a checkpoint.
-fn two() -> Place {
+/// Returns a place with the workspaces `ws` and `other`, each with a checkpoint.
+fn two_workspaces() -> Place {
     let place = Place::saved();
     let other = place.path("other");
     fs::create_dir(&other).unwrap();
@@ -24,8 +24,8 @@ fn text(place: &Place, name: &str) -> String {
 }
 
 #[test]
-fn all_that_have_a_store() {
-    let place = two();
+fn all_workspaces_with_a_store_are_listed() {
+    let place = two_workspaces();
     let run = place.run(["workspaces"]);
     let shown = run.shown();
     let lines: Vec<&str> = shown.lines().collect();
@@ -45,7 +45,7 @@ fn all_that_have_a_store() {
 }
 
 #[test]
-fn one_without_a_checkpoint() {
+fn a_workspace_without_a_checkpoint_is_listed() {
     let place = Place::new();
     place.ok(["init"]);
     let answer = place.json(["workspaces"]);
@@ -54,7 +54,7 @@ fn one_without_a_checkpoint() {
 }
 
 #[test]
-fn none_yet() {
+fn no_workspaces_are_reported() {
     let place = Place::new();
     assert_shown!(
         place.run(["workspaces"]),
@@ -69,8 +69,8 @@ no workspace has a store yet; take a checkpoint with: backtrail save
 }
 
 #[test]
-fn those_that_are_gone_are_pruned() {
-    let place = two();
+fn prune_removes_the_stores_of_deleted_workspaces() {
+    let place = two_workspaces();
     fs::remove_file(place.path("other/b")).unwrap();
     fs::remove_dir(place.path("other")).unwrap();
     let run = place.run(["workspaces"]);
@@ -85,7 +85,7 @@ fn those_that_are_gone_are_pruned() {
 }
 
 #[test]
-fn one_whose_parent_is_missing_too_is_not_gone() {
+fn a_workspace_whose_parent_is_missing_is_not_pruned() {
     let place = Place::saved();
     let inner = place.path("disk/inner");
     fs::create_dir_all(&inner).unwrap();
@@ -98,8 +98,8 @@ fn one_whose_parent_is_missing_too_is_not_gone() {
 }
 
 #[test]
-fn forgetting_one() {
-    let place = two();
+fn forget_removes_the_store_and_keeps_the_files() {
+    let place = two_workspaces();
     let other = text(&place, "other");
     for words in [["workspaces", "--forget", "../other/"].as_slice(), &["forget-workspace", "../other"]] {
         let run = place.run(words);
@@ -116,8 +116,8 @@ fn forgetting_one() {
 }
 
 #[test]
-fn forgetting_one_that_is_not_there() {
-    let place = two();
+fn a_deleted_workspace_can_be_forgotten() {
+    let place = two_workspaces();
     let other = text(&place, "other");
     std::os::unix::fs::symlink(place.path(""), place.path("link")).unwrap();
     fs::remove_file(place.path("other/b")).unwrap();
@@ -127,8 +127,8 @@ fn forgetting_one_that_is_not_there() {
 }
 
 #[test]
-fn forgetting_one_that_was_moved() {
-    let place = two();
+fn a_moved_workspace_can_be_forgotten() {
+    let place = two_workspaces();
     let other = text(&place, "other");
     fs::rename(place.path("other"), place.path("moved")).unwrap();
     let answer = place.json(["workspaces", "--forget", "../moved", "--yes"]);
@@ -136,10 +136,10 @@ fn forgetting_one_that_was_moved() {
     assert_eq!(paths(&place), [text(&place, "ws")]);
 }
 
-/// The directory that has the path by now was named, and the store of the one that had it before was removed.
+/// Regression: forgetting the directory at a path removed the store of the workspace that had the path before.
 #[test]
-fn forgetting_one_whose_path_another_had() {
-    let place = two();
+fn forget_keeps_the_store_of_the_workspace_that_had_the_path_before() {
+    let place = two_workspaces();
     std::fs::rename(place.path("ws"), place.path("renamed")).unwrap();
     std::fs::create_dir(place.path("ws")).unwrap();
     let run = place.run_in(&place.path("ws"), ["workspaces", "--forget", ".", "--yes"]);
@@ -158,8 +158,8 @@ fn forgetting_one_whose_path_another_had() {
 }
 
 #[test]
-fn the_store_of_where_one_stands_is_not_pruned() {
-    let place = two();
+fn the_store_of_the_current_directory_is_not_pruned() {
+    let place = two_workspaces();
     std::fs::create_dir(place.path("far")).unwrap();
     std::fs::rename(place.path("ws"), place.path("far/ws")).unwrap();
     let run = place.run_in(&place.path("far/ws"), ["workspaces", "--prune"]);
@@ -170,7 +170,7 @@ fn the_store_of_where_one_stands_is_not_pruned() {
 }
 
 #[test]
-fn words_that_make_no_sense() {
+fn invalid_arguments_are_refused() {
     let place = Place::saved();
     for words in [&["workspaces", "--yes"][..], &["workspaces", "--prune", "--forget", "."], &["forget-workspace"]] {
         assert_eq!(place.run(words.iter().chain(&["--json"])).error().1, "usage", "{words:?}");
@@ -178,8 +178,8 @@ fn words_that_make_no_sense() {
 }
 
 #[test]
-fn one_that_was_renamed_is_not_pruned() {
-    let place = two();
+fn a_renamed_workspace_is_not_pruned() {
+    let place = two_workspaces();
     fs::rename(place.path("other"), place.path("renamed")).unwrap();
     let run = place.run(["workspaces", "--prune", "--yes"]);
     assert!(run.text().contains("/other  (moved to "), "{}", run.shown());
@@ -188,12 +188,12 @@ fn one_that_was_renamed_is_not_pruned() {
     assert_eq!(answer["workspaces"][0]["moved_to"], text(&place, "renamed"), "{answer}");
     assert_eq!(answer["workspaces"][1].get("moved_to"), None, "{answer}");
     assert_eq!(place.run_in(&place.path("renamed"), ["save"]).code, 0);
-    assert_eq!(paths(&place), [text(&place, "renamed"), text(&place, "ws")], "a save there makes it known");
+    assert_eq!(paths(&place), [text(&place, "renamed"), text(&place, "ws")], "a save records the new path");
 }
 
 #[test]
-fn one_that_is_half_restored_is_not_forgotten() {
-    let place = two();
+fn a_workspace_with_an_interrupted_restore_is_not_forgotten() {
+    let place = two_workspaces();
     fs::write(place.store().join("backtrail/journal"), "what is under way\n").unwrap();
     let known = fs::read_to_string(place.store().join("backtrail/workspace")).unwrap();
     let directory = if known.contains("/other") { "../other" } else { "." };

@@ -1,4 +1,4 @@
-"""Checkpoints of a workspace that can always be taken back.
+"""Takes checkpoints of a workspace and restores them. Every restore can be undone.
 
 >>> from backtrail import Workspace
 >>> workspace = Workspace("path/to/project")

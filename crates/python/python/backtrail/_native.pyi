@@ -1,4 +1,4 @@
-"""The native half: operations on plain dictionaries. Use `backtrail.Workspace`."""
+"""The native half, which takes and returns plain dictionaries. Callers use `backtrail.Workspace` instead."""
 
 import os
 from typing import Any, final

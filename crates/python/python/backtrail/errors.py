@@ -1,4 +1,4 @@
-"""What can go wrong.
+"""The exceptions.
 
 Every failure of an operation is a `BacktrailError` with a stable `code`, the same word that the command line prints
 with ``--json``.
@@ -10,13 +10,13 @@ from typing import Any
 
 
 class BacktrailError(Exception):
-    """A failed operation. What it was to change is as it was, unless the message says otherwise."""
+    """A failed operation. It changed nothing, unless the message says otherwise."""
 
     code: str = "internal"
-    """The stable word for this sort of failure."""
+    """The stable word for this kind of failure."""
 
     hint: str | None = None
-    """What to do about it, where that can be said."""
+    """The next step for the user. `None` if there is no general one."""
 
     def __init__(self, message: str, *, code: str | None = None) -> None:
         super().__init__(message)
@@ -32,14 +32,14 @@ class BacktrailError(Exception):
 
 
 class InternalError(BacktrailError):
-    """A bug."""
+    """A bug in Backtrail."""
 
     code = "internal"
-    hint = "please report this, with what you did before"
+    hint = "please report this bug, with the steps that led to it"
 
 
 class IoError(BacktrailError, OSError):
-    """The system refused something; `errno` and `filename` say what, where that is known."""
+    """A failed system call. `errno` and `filename` are set if they are known."""
 
     code = "io"
 
@@ -52,7 +52,7 @@ class NoSpaceError(IoError):
 
 
 class UsageError(BacktrailError, ValueError):
-    """The call makes no sense."""
+    """The arguments of the call are invalid."""
 
     code = "usage"
 
@@ -64,44 +64,45 @@ class SettingsError(BacktrailError):
 
 
 class NotFoundError(BacktrailError, LookupError):
-    """Nothing is there under that word."""
+    """The named checkpoint, path or attachment does not exist, or is ambiguous."""
 
 
 class UnknownCheckpointError(NotFoundError):
-    """No checkpoint fits."""
+    """No checkpoint matches."""
 
     code = "unknown_checkpoint"
-    hint = "see them with Workspace.list()"
+    hint = "list the checkpoints with Workspace.list()"
     nearest: str | None = None
-    """A name that is nearly the same."""
+    """The most similar name. `None` if no name is similar."""
 
 
 class AmbiguousCheckpointError(NotFoundError):
-    """Several checkpoints fit; `candidates` are their ids."""
+    """Several checkpoints match."""
 
     code = "ambiguous_checkpoint"
-    hint = "write more characters of the id"
+    hint = "give more characters of the id"
     candidates: list[str] = []
+    """The ids of the checkpoints that match."""
 
 
 class UnknownPathError(NotFoundError):
-    """No such path, or attachment, in the checkpoint."""
+    """The checkpoint does not contain the path or attachment."""
 
     code = "unknown_path"
 
 
 class ConflictError(BacktrailError):
-    """Something stands in the way of a restore. Nothing was written."""
+    """Something is in the way of a restore. Nothing was written."""
 
     code = "conflict"
-    hint = "move it away, or restore the rest with skip_conflicts=True"
+    hint = "move the path away, or restore the rest with skip_conflicts=True"
 
 
 class PlanChangedError(ConflictError):
-    """The files are not those that the plan saw. Nothing was written."""
+    """The files changed since the plan was made. Nothing was written."""
 
     code = "plan_changed"
-    hint = "look again with Workspace.plan()"
+    hint = "make a new plan with Workspace.plan()"
 
 
 class StoreError(BacktrailError):
@@ -112,39 +113,39 @@ class StoreDamagedError(StoreError):
     """Something in the store is missing or does not match its id."""
 
     code = "store_damaged"
-    hint = "see what is affected with Workspace.verify()"
+    hint = "list the damage with Workspace.verify()"
 
 
 class StoreTooNewError(StoreError):
-    """The store was written by a newer version."""
+    """A newer version of Backtrail wrote the store."""
 
     code = "store_too_new"
-    hint = "update backtrail to the version that wrote it"
+    hint = "update backtrail to the version that wrote the store"
 
 
 class RefusedError(BacktrailError):
-    """It could be done, but somebody would regret it."""
+    """The operation was refused, because it could do harm that the caller did not intend."""
 
 
 class ProtectedDirectoryError(RefusedError):
-    """The directory holds so much that nobody means it as a workspace."""
+    """The directory holds so much that it is rarely meant as a workspace."""
 
     code = "protected_directory"
-    hint = "name a directory below it, or insist with Workspace(path, force=True)"
+    hint = "use a directory below it, or Workspace(path, force=True)"
 
 
 class FeatureCheckpointError(RefusedError):
-    """A feature checkpoint stays for ever."""
+    """A feature checkpoint is deleted only on explicit request."""
 
     code = "feature_checkpoint"
-    hint = "delete it all the same with force=True"
+    hint = "delete it anyway with force=True"
 
 
 class PathOutsideWorkspaceError(RefusedError, ValueError):
     """The path is not inside the workspace."""
 
     code = "path_outside_workspace"
-    hint = "paths are relative to the workspace, or absolute"
+    hint = "use a path relative to the workspace, or an absolute path inside it"
 
 
 class GitStateError(RefusedError):
@@ -154,23 +155,24 @@ class GitStateError(RefusedError):
 
 
 class BusyError(BacktrailError, TimeoutError):
-    """Another process or thread works on the workspace and did not let go in time."""
+    """Another process or thread works on the workspace and did not release the lock in time."""
 
     code = "busy"
-    hint = "try again, or wait longer with Workspace(path, wait=...)"
+    hint = "retry, or wait longer with Workspace(path, wait=...)"
 
 
 class InterruptedOperationError(BacktrailError, InterruptedError):
-    """The operation was stopped while it only read."""
+    """The operation was stopped before it changed anything."""
 
     code = "interrupted"
 
 
 class CallbackError(BacktrailError):
-    """The operation was done, and then a callback raised. `result` is what the operation returned."""
+    """The operation succeeded, and then a callback raised an exception."""
 
     code = "callback"
     result: Any = None
+    """The result of the operation."""
 
 
 _CLASSES: dict[str, type[BacktrailError]] = {
@@ -199,7 +201,7 @@ _CLASSES: dict[str, type[BacktrailError]] = {
 
 
 def from_code(code: str, message: str, details: dict[str, Any]) -> BacktrailError:
-    """The exception for a code. The native half calls this."""
+    """Creates the exception for a code. The native half calls this."""
     error = _CLASSES.get(code, BacktrailError)(message, code=code)
     for name, value in details.items():
         setattr(error, name, value)

@@ -1,4 +1,4 @@
-"""Blocks and functions that leave no trace when they fail."""
+"""Blocks and functions whose changes are rolled back if they raise an exception."""
 
 from __future__ import annotations
 
@@ -18,37 +18,39 @@ _Result = TypeVar("_Result")
 
 
 class Guard:
-    """A checkpoint around a block. If the block raises, the workspace is as it was, and the exception goes on.
+    """A checkpoint around a block. If the block raises an exception, the workspace is restored, and the exception is
+    raised again.
 
-    Where the workspace can't be brought back, that is the exception, and the checkpoint stays pinned.
+    If the restore fails, its exception is raised instead, and the checkpoint stays pinned.
     """
 
     def __init__(self, workspace: Workspace, message: str | None = None) -> None:
         self.workspace = workspace
         self.message = message
         self.restored: Restored | None = None
-        """What rolling back did; none as long as nothing was rolled back."""
+        """The outcome of the rollback. `None` if nothing was rolled back."""
         self.not_taken_back: list[str] = []
-        """What the block changed, created or removed and no checkpoint holds, so that it is still there after rolling
-        back; a new or removed directory is one path. Empty as long as nothing was rolled back."""
+        """Paths that the block changed, created or removed, and that the rollback left as they are because no
+        checkpoint holds them. A new or removed directory is one path. Empty if nothing was rolled back."""
         self.dropped: list[Skipped] = []
-        """Paths that the checkpoint could not capture any more, although the one before it held them."""
+        """Paths that the checkpoint could no longer capture, although the previous one held them."""
         self._checkpoint: Checkpoint | None = None
         self._survey: NativeSurvey | None = None
 
     @property
     def checkpoint(self) -> Checkpoint:
-        """The checkpoint at the beginning of the block."""
+        """The checkpoint at the start of the block."""
         if self._checkpoint is None:
-            raise UsageError("the guarded block has not begun")
+            raise UsageError("the guarded block has not started")
         return self._checkpoint
 
     @property
     def rolled_back(self) -> bool:
+        """True if the block was rolled back."""
         return self.restored is not None
 
     def rollback(self) -> Restored:
-        """Brings the workspace back to the beginning of the block, without an exception."""
+        """Restores the workspace to the start of the block, without an exception."""
         self.restored = self.workspace.restore(self.checkpoint)
         if self._survey is not None:
             self.not_taken_back = self.workspace._not_taken_back(self._survey, self.restored)
@@ -60,7 +62,7 @@ class Guard:
         self.dropped = saved.dropped
         try:
             self._survey = self.workspace._survey()
-            # Only the last few automatic checkpoints are kept, and the block may take more than that.
+            # Retention keeps only the last few automatic checkpoints, and the block may take more than that.
             self._checkpoint = self.workspace.pin(saved)
         except BaseException:
             self._unpin()
@@ -71,7 +73,7 @@ class Guard:
         self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
     ) -> None:
         if kind is not None:
-            # Where this fails, the checkpoint stays pinned: it is the way back.
+            # If the rollback fails, the checkpoint stays pinned, so that the user can still restore it.
             self.rollback()
         self._unpin()
 
@@ -79,7 +81,7 @@ class Guard:
         try:
             self.workspace.unpin(self.checkpoint)
         except NotFoundError:
-            # The block deleted it.
+            # The block deleted the checkpoint.
             pass
 
 
@@ -100,10 +102,10 @@ def checkpointed(
     workspace: Workspace | StrPath | None = None,
     message: str | None = None,
 ) -> Any:
-    """Makes a function leave no trace when it raises: it runs in a guarded block of the workspace.
+    """Decorates a function so that it runs in a guarded block: if it raises an exception, the workspace is rolled back.
 
-    Without a `workspace`, it is the one around the current directory at the time of the call. Works for ``async``
-    functions, too, but not for generators: what they do, they do when nobody guards them any more.
+    `workspace` defaults to the one that contains the current directory at the time of the call. ``async`` functions are
+    supported. Generators are refused, because their code runs after the call has returned and the guard has ended.
     """
     if function is None:
         return functools.partial(_checkpointed, workspace=workspace, message=message)
@@ -116,10 +118,10 @@ def _checkpointed(
     if not callable(function):
         what = type(function).__name__
         if isinstance(function, classmethod):
-            raise TypeError("checkpointed goes between @classmethod and the function")
-        raise TypeError(f"checkpointed is for functions, not {what}; a workspace is named by workspace=")
+            raise TypeError("@checkpointed must be below @classmethod")
+        raise TypeError(f"checkpointed takes a function, not {what}; pass a workspace as workspace=...")
     if any(_is_generator(each) for each in (function, _call_of(function))):
-        raise TypeError("a generator goes on after its call: guard the block in it with workspace.guard()")
+        raise TypeError("a generator runs after its call and can't be guarded; use workspace.guard() inside it")
     label = message or f"before {getattr(function, '__name__', 'a call')}"
 
     def guarded() -> Workspace:
@@ -147,7 +149,7 @@ def _checkpointed(
 
 
 def _call_of(function: Callable[..., Any]) -> object:
-    """What an object that can be called runs."""
+    """Returns the ``__call__`` method of a callable object."""
     return getattr(type(function), "__call__", None)
 
 

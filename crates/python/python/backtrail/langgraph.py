@@ -1,15 +1,15 @@
-"""Files and graph state together, for LangGraph.
+"""Saves and restores the files of a workspace together with the state of a LangGraph graph.
 
-Wrap any checkpointer, and each checkpoint of a graph has the files of a workspace with it:
+`FileCheckpointSaver` wraps any checkpointer. Each checkpoint of the graph then has a checkpoint of the files:
 
 >>> saver = FileCheckpointSaver(InMemorySaver(), Workspace("path/to/project"))
 >>> graph = builder.compile(checkpointer=saver)
 >>> graph.invoke(state, config, durability="sync")
->>> config = saver.rewind(earlier_config)                   # the files are back
->>> graph.invoke(None, config, durability="sync")           # and the graph goes on from there
+>>> config = saver.rewind(earlier_config)                   # restores the files
+>>> graph.invoke(None, config, durability="sync")           # continues the graph from there
 
-``durability="sync"`` matters: without it, LangGraph runs the next step while it keeps the checkpoint of the last one, and
-the files may be those of the next step already. Needs the extra ``backtrail[langgraph]``.
+``durability="sync"`` is required: without it, LangGraph saves the checkpoint of a step while the next step already
+runs, and may save files of that next step. This module needs the extra ``backtrail[langgraph]``.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ from .workspace import StrPath, Workspace
 __all__ = ["FileCheckpointSaver", "METADATA_KEY"]
 
 METADATA_KEY = "backtrail"
-"""Where the metadata of a graph's checkpoint has the id of the files'."""
+"""The key in the metadata of the graph's checkpoint that holds the id of the files' checkpoint."""
 
 
 class FileCheckpointSaver(BaseCheckpointSaver[Any]):
     """A checkpointer that takes a checkpoint of a workspace with each checkpoint of the graph.
 
-    State is kept by the checkpointer inside, files by the workspace. Where nothing changed since the last one, they share
-    a checkpoint.
+    The inner checkpointer stores the state, and the workspace stores the files. Checkpoints of the graph share a
+    checkpoint of the files if no file changed between them.
     """
 
     def __init__(self, inner: BaseCheckpointSaver[Any], workspace: Workspace | StrPath) -> None:
@@ -49,7 +49,7 @@ class FileCheckpointSaver(BaseCheckpointSaver[Any]):
         self.inner = inner
         self.workspace = workspace if isinstance(workspace, Workspace) else Workspace(workspace)
 
-    # With the files
+    # Saving
 
     def put(
         self,
@@ -58,7 +58,7 @@ class FileCheckpointSaver(BaseCheckpointSaver[Any]):
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
-        """Keeps a checkpoint of the graph, and the files as they are now."""
+        """Saves a checkpoint of the graph, and a checkpoint of the files as they are now."""
         return self.inner.put(config, checkpoint, self._with_files(config, metadata), new_versions)
 
     async def aput(
@@ -68,40 +68,40 @@ class FileCheckpointSaver(BaseCheckpointSaver[Any]):
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
-        """As `put`."""
+        """The asyncio form of `put`."""
         with_files = await aio.run(self._with_files, config, metadata)
         return await self.inner.aput(config, checkpoint, with_files, new_versions)
 
     def _with_files(self, config: RunnableConfig, metadata: CheckpointMetadata) -> CheckpointMetadata:
         thread = str(config.get("configurable", {}).get("thread_id", ""))
         message = f"langgraph {metadata.get('source', '')} {metadata.get('step', '')}".rstrip()
-        # Kept until it is deleted: whoever has the graph's state may come back to it.
+        # A manual checkpoint is kept until it is deleted, because the graph's state may be restored at any time.
         saved = self.workspace.save(message, session=thread or None, agent="langgraph")
         return cast(CheckpointMetadata, {**metadata, METADATA_KEY: saved.id})
 
     # Going back
 
     def files_at(self, config: RunnableConfig) -> str:
-        """The id of the files' checkpoint that belongs to a checkpoint of the graph."""
+        """Returns the id of the files' checkpoint that belongs to a checkpoint of the graph."""
         return _files_of(config, self.inner.get_tuple(config))
 
     def rewind(self, config: RunnableConfig) -> RunnableConfig:
-        """Makes the files as they were at a checkpoint of the graph, and gives the config that the graph goes on with."""
+        """Restores the files of a checkpoint of the graph. Returns the config with which the graph continues."""
         found = self.inner.get_tuple(config)
         self.restore(_files_of(config, found))
         return cast(CheckpointTuple, found).config
 
     async def arewind(self, config: RunnableConfig) -> RunnableConfig:
-        """As `rewind`."""
+        """The asyncio form of `rewind`."""
         found = await self.inner.aget_tuple(config)
         await aio.run(self.restore, _files_of(config, found))
         return cast(CheckpointTuple, found).config
 
     def restore(self, checkpoint: str) -> Restored:
-        """Makes the files as they were; `Workspace.undo` takes it back."""
+        """Restores the files. `Workspace.undo` takes the restore back."""
         return self.workspace.restore(checkpoint)
 
-    # As the checkpointer inside does it
+    # Forwarded to the inner checkpointer
 
     @property
     def config_specs(self) -> list[Any]:
@@ -158,7 +158,7 @@ class FileCheckpointSaver(BaseCheckpointSaver[Any]):
 
 
 def _pass_on(name: str) -> Callable[..., Any]:
-    """A method of newer checkpointers, which the one inside has or has not."""
+    """Returns a method that forwards to the inner checkpointer. Only newer checkpointers have it."""
 
     def call(self: FileCheckpointSaver, *arguments: Any, **named: Any) -> Any:
         return getattr(self.inner, name)(*arguments, **named)
@@ -176,5 +176,5 @@ for _name in ("copy_thread", "delete_for_runs", "prune", "get_delta_channel_hist
 def _files_of(config: RunnableConfig, found: CheckpointTuple | None) -> str:
     metadata: Mapping[str, Any] = {} if found is None else cast(Mapping[str, Any], found.metadata)
     if METADATA_KEY not in metadata:
-        raise UnknownCheckpointError(f"no files were kept with {config.get('configurable', {})}")
+        raise UnknownCheckpointError(f"no files were saved with {config.get('configurable', {})}")
     return str(metadata[METADATA_KEY])

@@ -1,4 +1,4 @@
-"""What operations return: plain values, with `to_dict()` for what the command line prints with ``--json``."""
+"""The results of operations: plain values. `to_dict()` returns what the command line prints with ``--json``."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
 def moment(milliseconds: int) -> datetime:
-    """An aware datetime, exact to the millisecond."""
+    """Converts milliseconds since the epoch into an aware datetime."""
     return _EPOCH + timedelta(milliseconds=milliseconds)
 
 
 def milliseconds(time: datetime) -> int:
-    """The other way round; a datetime without a zone is local time, as everywhere in Python."""
+    """Converts a datetime into milliseconds since the epoch. A naive datetime is local time, as elsewhere in Python."""
     return (time.astimezone(timezone.utc) - _EPOCH) // timedelta(milliseconds=1)
 
 
 def timestamp(time: datetime) -> str:
-    """RFC 3339 in UTC, always to the millisecond."""
+    """Formats a datetime as RFC 3339 in UTC, always with milliseconds."""
     return time.astimezone(timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def text(path: str) -> str:
-    """A path for JSON: bytes that are not UTF-8 are replaced."""
+    """Converts a path into text for JSON. Bytes that are not UTF-8 are replaced."""
     return os.fsencode(path).decode("utf-8", "replace")
 
 
@@ -49,7 +49,7 @@ def _path_keys(path: str) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class GitState:
-    """Where the user's own repository stood."""
+    """The position of the user's own repository."""
 
     commit: str | None
     branch: str | None
@@ -61,7 +61,7 @@ class GitState:
 
 @dataclass(frozen=True, slots=True)
 class FeatureState:
-    """What the feature list said."""
+    """The contents of the feature list."""
 
     current: str | None
     completed: list[str]
@@ -72,7 +72,7 @@ class FeatureState:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What the agent said about its session."""
+    """Facts that the agent gave about its session."""
 
     session_number: int | None
     token_usage: int | None
@@ -83,7 +83,7 @@ class Context:
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
-    """Bytes that are kept beside the files."""
+    """Bytes that a checkpoint stores in addition to the files."""
 
     name: str
     bytes: int
@@ -94,7 +94,7 @@ class Attachment:
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """A snapshot on the timeline."""
+    """A snapshot on the timeline, with its record."""
 
     id: str
     short_id: str
@@ -121,8 +121,9 @@ class Checkpoint:
     pinned: bool
     complete: bool
     dropped: int
-    """How many paths the one before it held, were still on disk, and could not be captured."""
+    """The number of paths that the previous checkpoint held, that are still on disk, and that could not be captured."""
     scope: list[str] | None
+    """The paths that a safety checkpoint covers. `None` for the whole workspace."""
 
     def __hash__(self) -> int:
         return hash(self.id)
@@ -170,7 +171,7 @@ class Checkpoint:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One path that differs. A directory ends in ``/``."""
+    """One path that differs. The path of a directory ends in ``/``."""
 
     path: str
     status: ChangeStatus
@@ -194,7 +195,7 @@ def _changes(plain: list[dict[str, Any]]) -> list[Change]:
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A path that was left out, with the reason."""
+    """A path that was skipped, with the reason."""
 
     path: str
     reason: str
@@ -212,15 +213,16 @@ class Saved:
     """The outcome of `Workspace.save`."""
 
     created: bool
-    """Was one made? Otherwise nothing had changed, and the checkpoint is the one that the workspace stands on."""
+    """True if a checkpoint was taken. If not, nothing had changed, and `checkpoint` is the one that the workspace
+    stands on."""
     checkpoint: Checkpoint
     skipped: list[Skipped]
     dropped: list[Skipped] = field(default_factory=list)
-    """Paths that the checkpoint before it held, that are still on disk, and that are not captured any more."""
+    """Paths that the previous checkpoint held, that are still on disk, and that are no longer captured."""
 
     @property
     def id(self) -> str:
-        """The checkpoint's id."""
+        """The id of the checkpoint."""
         return self.checkpoint.id
 
     def to_dict(self) -> dict[str, Any]:
@@ -242,12 +244,13 @@ class Stepped:
     """The outcome of `Workspace.step`."""
 
     step: int
-    """The number of the step in its session, from 1."""
+    """The number of the step in its session, counted from 1."""
     created: bool
+    """True if a checkpoint was taken."""
     checkpoint: Checkpoint | None
-    """The checkpoint that was taken; none where none was due, or nothing had changed."""
+    """The checkpoint that was taken. `None` if none was due, or nothing had changed."""
     dropped: list[Skipped] = field(default_factory=list)
-    """Paths that the checkpoint before it held, that are still on disk, and that are not captured any more."""
+    """Paths that the previous checkpoint held, that are still on disk, and that are no longer captured."""
 
     def to_dict(self) -> dict[str, Any]:
         checkpoint = self.checkpoint.to_dict() if self.checkpoint else None
@@ -277,12 +280,12 @@ class Shown:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """The outcome of `Workspace.status`: what changed on disk. True where something did."""
+    """The outcome of `Workspace.status`: the changes on disk. True in a boolean context if there are any."""
 
     checkpoint: Checkpoint | None
     changes: list[Change]
     skipped: list[Skipped] = field(default_factory=list)
-    """What the checkpoint holds and a new one would leave out: how it changed can't be told."""
+    """Paths that the checkpoint holds and that a new checkpoint would skip. It is unknown how they changed."""
 
     def __bool__(self) -> bool:
         return bool(self.changes or self.skipped)
@@ -309,23 +312,27 @@ class Diff:
 
     from_id: str | None
     to_id: str | None
-    """None for the files on disk."""
+    """The id of the newer side. `None` for the files on disk."""
     changes: list[Change]
     patch: str
-    """What ``git apply`` takes."""
+    """The patch, in the form that ``git apply`` accepts."""
     skipped: list[Skipped] = field(default_factory=list)
-    """What the older side holds and a checkpoint of the files on disk would leave out: how it differs can't be told."""
+    """Paths that the older side holds and that a checkpoint of the files on disk would skip. It is unknown how they
+    differ."""
 
     @property
     def added_files(self) -> list[str]:
+        """The paths that were added."""
         return [change.path for change in self.changes if change.status == "added"]
 
     @property
     def modified_files(self) -> list[str]:
+        """The paths whose contents, type or mode changed."""
         return [change.path for change in self.changes if change.status not in ("added", "deleted")]
 
     @property
     def deleted_files(self) -> list[str]:
+        """The paths that were deleted."""
         return [change.path for change in self.changes if change.status == "deleted"]
 
     def to_dict(self) -> dict[str, Any]:
@@ -359,7 +366,7 @@ class Version:
     deletions: int
     binary: bool
     safety: bool
-    """Whether only the safety checkpoint of a restore has it: work that was not saved."""
+    """True if only the safety checkpoint of a restore holds this version: the user had not saved it."""
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -375,12 +382,12 @@ class Version:
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """A path that something stood in the way of, or that somebody wrote in between."""
+    """A path that a restore left alone: something was in the way, or another process wrote to it during the restore."""
 
     path: str
     reason: str
     kept: str | None
-    """Where the bytes are kept that somebody wrote in between: the id of an object in the store."""
+    """The id of the object in the store that keeps the bytes which another process wrote during the restore."""
 
     def to_dict(self) -> dict[str, Any]:
         return {"path": text(self.path), "reason": self.reason, "kept": self.kept}
@@ -388,7 +395,7 @@ class Conflict:
 
 @dataclass(frozen=True, slots=True)
 class GitMoved:
-    """Where the user's repository stands after a restore that moved it."""
+    """The position of the user's repository after a restore that moved it."""
 
     commit: str | None
     branch: str | None
@@ -402,21 +409,27 @@ class Restored:
     """The outcome of a restore, or the plan of one."""
 
     checkpoint: str | None
-    """The checkpoint that was restored; none where there was nothing to take back."""
+    """The id of the restored checkpoint. `None` if there was nothing to take back."""
     plan: str | None
-    """A hash over everything that would change: hand it to `Workspace.restore` to do just that."""
+    """A hash of all the changes. Pass it to `Workspace.restore` to make exactly these changes."""
     changes: list[Change]
-    """What happens to the workspace: a file that comes back is ``added``."""
+    """The changes to the workspace. A file that comes back is ``added``."""
     applied: bool
+    """True if the restore was carried out. False for a plan, and if there was nothing to take back."""
     safety: str | None
-    """The checkpoint that holds the workspace as it was before."""
+    """The id of the safety checkpoint, which holds the workspace as it was before. `None` if nothing had to change."""
     conflicts: list[Conflict]
+    """Paths with something in the way, and paths that another process changed during the restore."""
     git: GitMoved | None = None
-    """Where the user's repository stands, where it was moved."""
+    """The position of the user's repository. `None` if it was left alone."""
     conversation: Any = field(default=None, compare=False)
-    """What was saved with the checkpoint as its conversation."""
+    """The conversation that was saved with the checkpoint. `None` if there is none."""
     stays: list[Conflict] = field(default_factory=list)
-    """Of a plan: what should go and would stay, and stands in nobody's way. A restore has it in its conflicts."""
+    """Paths that should be removed, and stay. They are not in the way of anything. After a restore, only git's own
+    files are here; the others are in `conflicts`."""
+    not_restored: list[Skipped] = field(default_factory=list)
+    """Paths on disk that the checkpoint could not capture, although an earlier one held them. They are left as they
+    are. Always empty after `Workspace.undo` and `Workspace.redo`."""
 
     def to_dict(self) -> dict[str, Any]:
         answer: dict[str, Any] = {
@@ -429,6 +442,8 @@ class Restored:
         }
         if self.stays:
             answer["stays"] = [conflict.to_dict() for conflict in self.stays]
+        if self.not_restored:
+            answer["not_restored"] = [skipped.to_dict() for skipped in self.not_restored]
         return answer
 
     @staticmethod
@@ -443,6 +458,7 @@ class Restored:
             GitMoved(**plain["git"]) if plain["git"] else None,
             conversation,
             [Conflict(**conflict) for conflict in plain["stays"]],
+            _skipped(plain["not_restored"]),
         )
 
 
@@ -452,7 +468,7 @@ class Exported:
 
     directory: Path
     files: int
-    """How many files, links included."""
+    """The number of files, including symlinks."""
 
     def to_dict(self) -> dict[str, Any]:
         return {"directory": text(str(self.directory)), "files": self.files}
@@ -460,7 +476,7 @@ class Exported:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What retention says of one checkpoint."""
+    """The decision of retention about one checkpoint."""
 
     id: str
     kind: Kind
@@ -473,7 +489,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class NotApplied:
-    """A limit of retention that is set and was not applied."""
+    """A retention limit that is set and was not applied."""
 
     key: str
     """The key in the settings: ``max_age`` or ``max_bytes``."""
@@ -492,7 +508,7 @@ class Pruned:
     bytes_before: int
     bytes_after: int
     not_applied: list[NotApplied] = field(default_factory=list)
-    """Limits that are set and were not applied."""
+    """Retention limits that are set and were not applied."""
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -506,7 +522,7 @@ class Pruned:
 
 @dataclass(frozen=True, slots=True)
 class Damage:
-    """Something in the store that is not as it should be."""
+    """A damaged item in the store."""
 
     id: str
     reason: str
@@ -517,13 +533,14 @@ class Damage:
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """The outcome of `Workspace.verify`. True where all is well."""
+    """The outcome of `Workspace.verify`. True in a boolean context if nothing is damaged."""
 
     checkpoints: int
     damaged: list[Damage]
 
     @property
     def ok(self) -> bool:
+        """True if nothing is damaged."""
         return not self.damaged
 
     def __bool__(self) -> bool:
@@ -548,13 +565,13 @@ class WorkspaceInfo:
     path: Path
     exists: bool
     is_gone: bool
-    """Is it gone for good, rather than on a disk that is not mounted?"""
+    """True if the workspace was deleted, rather than being on a disk that is not mounted."""
     store: Path
     bytes: int
     checkpoints: int
     newest: datetime | None
     moved_to: Path | None = None
-    """Where it is by now, if it was renamed where it lay."""
+    """The new path, if the workspace was renamed within its parent directory."""
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -595,14 +612,14 @@ EventName = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Something that happened."""
+    """An event of a workspace."""
 
     event: EventName
     time: datetime
     checkpoint: str | None = None
-    """The checkpoint that it is about, where there is one."""
+    """The id of the checkpoint that the event is about. `None` if there is no single one."""
     details: dict[str, Any] = field(default_factory=dict)
-    """Whatever else there is to say about it."""
+    """All other fields of the event."""
 
     def to_dict(self) -> dict[str, Any]:
         own = {"event": self.event, "time": timestamp(self.time)}
@@ -616,7 +633,7 @@ class Event:
 
 
 def _parse_time(time: str) -> datetime:
-    # Python 3.10 reads neither a `Z` nor more than six digits of a second.
+    # `fromisoformat` of Python 3.10 accepts neither a `Z` nor more than six digits for the fraction of a second.
     whole, _, fraction = time.removesuffix("Z").partition(".")
     parsed = datetime.fromisoformat(whole).replace(tzinfo=timezone.utc)
     return parsed + timedelta(microseconds=int(fraction[:6].ljust(6, "0")) if fraction else 0)

@@ -1,4 +1,4 @@
-"""A directory under protection: what every operation hangs on."""
+"""`Workspace`, the class with all operations on a protected directory."""
 
 from __future__ import annotations
 
@@ -53,19 +53,20 @@ _log = logging.getLogger("backtrail")
 EVENTS: tuple[str, ...] = get_args(EventName)
 
 calls: ContextVar[list[Call] | None] = ContextVar("backtrail_calls", default=None)
-"""Where a caller is told of calls as they begin, to be able to stop them."""
+"""The list to which each call is added when it begins, so that the caller can stop it. `None` if no caller wants to."""
 
 
 class Workspace:
-    """A directory under protection, with its store.
+    """A protected directory, with its store.
 
-    `path` is the directory itself, `store` a place for its store other than the usual one. `settings` has the tables of
-    a settings file and wins over both of them: ``{"retention": {"step": 50}}``. `exclude` has patterns of paths to leave
-    out, on top of those in the settings. `wait` says how many seconds to wait while somebody else works on the workspace.
-    `force` takes directories such as the home directory, too.
+    `path` is the directory itself, and `store` a location for its store other than the default. `settings` has the
+    tables of a settings file and overrides both the user's and the workspace's settings file:
+    ``{"retention": {"step": 50}}``. `exclude` has patterns of paths to skip, in addition to the patterns in the
+    settings. `wait` is the number of seconds to wait while another process or thread works on the workspace. `force`
+    also accepts directories such as the home directory.
 
-    Paths are relative to the workspace, wherever the process stands, or absolute. All methods can be called from any
-    thread, and let other threads run while they work.
+    Paths are absolute, or relative to the workspace, whatever the current directory is. All methods can be called from
+    any thread, and release the interpreter lock while they work.
     """
 
     def __init__(
@@ -91,9 +92,11 @@ class Workspace:
         wait: float = 30.0,
         force: bool = False,
     ) -> Workspace:
-        """The workspace that `path` lies in: the nearest directory above it that has a store, else a ``.git``.
+        """Returns the workspace that contains `path`.
 
-        A nearer ``.git`` goes first where the workspace around it has none itself, or skips it.
+        This is the nearest directory at or above `path` that has a store, or else the nearest one that has a ``.git``,
+        or else `path` itself. A directory with a ``.git`` below the one with the store takes precedence if the latter
+        has no ``.git`` itself, or skips the former.
         """
         workspace = cls.__new__(cls)
         workspace._open(path, store, settings, exclude, wait, force, around=True)
@@ -111,9 +114,9 @@ class Workspace:
         around: bool,
     ) -> None:
         if isinstance(exclude, str):
-            raise TypeError("exclude is a list of patterns, not a str")
+            raise TypeError("exclude must be a list of patterns, not a str")
         if settings is not None and not isinstance(settings, Mapping):
-            raise TypeError(f"settings is a mapping of tables, not {type(settings).__name__}")
+            raise TypeError(f"settings must be a mapping of tables, not {type(settings).__name__}")
         self._options: dict[str, Any] = {
             "settings": dict(settings or {}),
             "exclude": list(exclude),
@@ -131,25 +134,25 @@ class Workspace:
 
     @property
     def path(self) -> Path:
-        """The directory under protection."""
+        """The protected directory."""
         return Path(self._native.root)
 
     @property
     def store(self) -> Path:
-        """Its store: a bare git repository, made by the first save."""
+        """The directory of the store: a bare git repository, which the first save creates."""
         return Path(self._native.store)
 
     def __repr__(self) -> str:
         return f"Workspace({self._native.root!r})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Callbacks stay behind: they belong to this process.
+        # Callbacks are left out, because they belong to this process.
         return _rebuild, (type(self), self._native.root, self._native.store, self._options)
 
     # Taking checkpoints
 
     def init(self) -> bool:
-        """Makes the store without a checkpoint; says whether it was missing. The first save does this by itself."""
+        """Creates the store without a checkpoint. Returns whether it was missing. The first save does this, too."""
         return self._run(bool, self._native.init)
 
     def save(
@@ -174,20 +177,20 @@ class Workspace:
         allow_empty: bool = False,
         if_changed: bool = False,
     ) -> Saved:
-        """Takes a checkpoint. When this returns, it survives a power cut.
+        """Takes a checkpoint. Once this returns, the checkpoint survives a power cut.
 
-        Where nothing changed and nothing but a message or who works on what (`agent`, `session` with its numbers,
-        `turn`, `prompt`, `tool`) is given, none is made: ``created`` is false. With `allow_empty` one is made all the
-        same, with `if_changed` none is made then, whatever else is given. `conversation` is any object that JSON can
-        hold, and comes back from `restore`. `include` names paths to capture although a rule leaves them out, now and
-        later.
+        If no file changed, and the only other arguments are a message or a description of the work (`agent`, `session`
+        with its numbers, `turn`, `prompt`, `tool`), no checkpoint is taken, and ``created`` is false. `allow_empty`
+        takes a checkpoint even then. `if_changed` takes none if no file changed, whatever else is given. `conversation`
+        is any object that JSON can represent; `restore` returns it. `include` has paths to capture although a rule
+        skips them, in this checkpoint and in later ones.
         """
         if attachments is not None and not isinstance(attachments, Mapping):
-            raise TypeError(f"attachments is a mapping of names to bytes, not {type(attachments).__name__}")
+            raise TypeError(f"attachments must be a mapping of names to bytes, not {type(attachments).__name__}")
         kept = {key: given.attachment(key, value) for key, value in (attachments or {}).items()}
         if conversation is not None:
             if conversations.NAME in kept:
-                raise UsageError(f"{conversations.NAME!r} is the attachment that holds the conversation")
+                raise UsageError(f"the attachment name {conversations.NAME!r} is reserved for the conversation")
             kept[conversations.NAME] = conversations.to_bytes(conversation)
         words = {
             "message": message,
@@ -222,10 +225,10 @@ class Workspace:
         tool: str | None = None,
         metadata: Mapping[str, Any] | None = None,
     ) -> Stepped:
-        """Says that a step of an agent is about to happen.
+        """Counts a step that an agent is about to make, and takes a checkpoint if one is due.
 
-        It is counted per session, and a checkpoint is taken where the setting ``every_n_steps`` has one due: always
-        where `touching` names a file that was not captured yet, ignored ones included.
+        Steps are counted per session. The setting ``every_n_steps`` determines when a checkpoint is due. One is always
+        due if `touching` has a file that was not captured yet, even an ignored one.
         """
         words = {
             "session": session,
@@ -252,7 +255,10 @@ class Workspace:
         since: datetime | timedelta | None = None,
         safety: bool = True,
     ) -> List[Checkpoint]:
-        """The checkpoints, newest first. `since` is a moment, or how long ago; `safety` takes in those of restores."""
+        """Returns the checkpoints, newest first.
+
+        `since` is a time, or an age. `safety` includes the safety checkpoints of restores.
+        """
         words = {
             "limit": limit,
             "kind": kind,
@@ -265,20 +271,20 @@ class Workspace:
         return self._run(lambda found: [Checkpoint._of(plain) for plain in found], self._native.list, words)
 
     def current(self) -> Checkpoint | None:
-        """The checkpoint that the workspace stands on; none before the first."""
+        """Returns the checkpoint that the workspace stands on, or `None` before the first one."""
         found = self._run(lambda word: word, self._native.current)
         return None if found is None else self.get(found)
 
     def get(self, checkpoint: CheckpointRef) -> Checkpoint:
-        """One checkpoint."""
+        """Returns one checkpoint."""
         return self._run(Checkpoint._of, self._native.get, given.word(checkpoint))
 
     def show(self, checkpoint: CheckpointRef) -> Shown:
-        """One checkpoint with what it changed."""
+        """Returns one checkpoint with its changes."""
         return self._run(Shown._of, self._native.show, given.word(checkpoint))
 
     def status(self, since: CheckpointRef | None = None) -> Status:
-        """What changed on disk since a checkpoint, or since the one that the workspace stands on."""
+        """Returns the changes on disk since a checkpoint: by default, the one that the workspace stands on."""
         return self._run(Status._of, self._native.status, given.word_or_none(since))
 
     def diff(
@@ -287,45 +293,49 @@ class Workspace:
         to_checkpoint: CheckpointRef | None = None,
         paths: StrPath | Iterable[StrPath] | None = None,
     ) -> Diff:
-        """What differs between two checkpoints, or between one and the files on disk."""
+        """Returns the differences between two checkpoints, or between a checkpoint and the files on disk.
+
+        `from_checkpoint` defaults to the checkpoint that the workspace stands on, and `to_checkpoint` to the files on
+        disk.
+        """
         words = given.word_or_none(from_checkpoint), given.word_or_none(to_checkpoint)
         return self._run(Diff._of, self._native.diff, *words, given.paths_or_none(paths))
 
     def patch(self, checkpoint: CheckpointRef, paths: StrPath | Iterable[StrPath] | None = None) -> Diff:
-        """What a checkpoint changed: the difference against the one before it, or against nothing."""
+        """Returns the changes of a checkpoint: the difference from the one before it, or from an empty tree."""
         return self._run(Diff._of, self._native.patch, given.word(checkpoint), given.paths_or_none(paths))
 
     def _patch_text(self, checkpoint: CheckpointRef, path: StrPath) -> str:
-        """The text alone of what `patch` gives: callers that want no more are quick ones."""
+        """Returns only the text of `patch` for one path. This is faster, because no `Diff` is built."""
         return self._run(str, self._native.patch_text, given.word(checkpoint), given.path(path))
 
     def read(self, checkpoint: CheckpointRef, path: StrPath) -> bytes:
-        """The bytes of one file at a checkpoint; of a symlink, its target."""
+        """Returns the bytes of one file at a checkpoint. For a symlink, this is its target."""
         return self._run(bytes, self._native.read, given.word(checkpoint), given.path(path))
 
     def attachment(self, checkpoint: CheckpointRef, name: str) -> bytes:
-        """The bytes of an attachment."""
+        """Returns the bytes of an attachment."""
         return self._run(bytes, self._native.attachment, given.word(checkpoint), name)
 
     def conversation(self, checkpoint: CheckpointRef) -> Any:
-        """What was saved with the checkpoint as its conversation; none where nothing was."""
+        """Returns the conversation that was saved with the checkpoint, or `None` if there is none."""
         found = self.get(checkpoint)
         if all(attachment.name != conversations.NAME for attachment in found.attachments):
             return None
         return conversations.from_bytes(self.attachment(found, conversations.NAME))
 
     def history(self, path: StrPath) -> List[Version]:
-        """Every version of one path, newest first, deletions included."""
+        """Returns every version of one path, newest first, including deletions."""
         make: Callable[[Sequence[dict[str, Any]]], List[Version]] = lambda found: [Version(**plain) for plain in found]
         return self._run(make, self._native.history, given.path(path))
 
     def export(self, checkpoint: CheckpointRef, directory: StrPath) -> Exported:
-        """Writes a checkpoint's files into a new or empty directory elsewhere."""
+        """Writes the files of a checkpoint into a new or empty directory outside the workspace."""
         target = Path(given.path(directory)).absolute()
         return self._run(lambda files: Exported(target, files), self._native.export, given.word(checkpoint), target)
 
     def events(self) -> List[Event]:
-        """What happened to this workspace so far, oldest first; the oldest are forgotten at some time."""
+        """Returns the events of this workspace, oldest first. The oldest are removed once there are many."""
         make: Callable[[Sequence[str]], List[Event]] = lambda lines: [Event._of(json.loads(line)) for line in lines]
         return self._run(make, self._native.events)
 
@@ -341,7 +351,7 @@ class Workspace:
         skip_conflicts: bool = False,
         git: bool = False,
     ) -> Restored:
-        """What `restore` would do with the same arguments. Touches nothing."""
+        """Returns the plan of `restore` for the same arguments. Changes nothing."""
         words = _restore_words(checkpoint, paths, only, exact, skip_conflicts, git, None)
         return self._run(Restored._of, self._native.plan, words)
 
@@ -356,60 +366,66 @@ class Workspace:
         skip_conflicts: bool = False,
         git: bool = False,
     ) -> Restored:
-        """Makes the workspace, or just some paths, equal to a checkpoint.
+        """Makes the workspace, or only some paths, equal to a checkpoint.
 
-        A safety checkpoint is taken first, so that nothing is lost and `undo` takes it back. With `plan`, nothing is
-        done unless the plan is still the same. `only` tells the agent's own state files from all others. `exact` also
-        removes what an incomplete checkpoint lacks. `git` also moves HEAD, branch and index of the user's repository back.
+        A safety checkpoint is taken first, so that nothing is lost and `undo` can take the restore back. If `plan` is
+        given and the plan is another one by now, `PlanChangedError` is raised and nothing is changed. `only` selects
+        the agent's own state files, all other files, or both. `exact` removes paths that the checkpoint lacks even if
+        it is incomplete. `skip_conflicts` skips paths with a conflict, rather than to refuse the restore. `git` also
+        moves HEAD, the branch and the index of the user's repository back.
         """
         words = _restore_words(checkpoint, paths, only, exact, skip_conflicts, git, plan)
         return self._run(self._restored, self._native.restore, words)
 
     def rewind(self, steps: int = 1, *, turn: bool = False) -> Restored:
-        """Goes back so many checkpoints from where the workspace stands; with `turn`, to before the N-th last prompt."""
+        """Restores the checkpoint that lies `steps` checkpoints before the one that the workspace stands on.
+
+        With `turn`, restores the state before the prompt that is the `steps`-th from the last.
+        """
         if not isinstance(steps, int) or isinstance(steps, bool):
-            raise TypeError(f"steps is a number, not {type(steps).__name__}")
+            raise TypeError(f"steps must be an int, not {type(steps).__name__}")
         if steps < 1:
-            raise UsageError(f"rewind goes back 1 step or more, not {steps}")
+            raise UsageError(f"steps must be 1 or more, not {steps}")
         if not turn:
             return self.restore(f"@~{steps}")
         turns = self._run(lambda ids: ids, self._native.turns_behind)
         if len(turns) < steps:
-            raise UsageError(f"there are only {len(turns)} prompts to go back")
+            raise UsageError(f"steps is {steps}, but the number of prompts to go back to is {len(turns)}")
         return self.restore(turns[steps - 1])
 
     def undo(self) -> Restored:
-        """Takes back the last restore; repeated, it walks further back. ``applied`` is false where there is none.
+        """Takes back the last restore. Repeated calls take back earlier ones.
 
-        ``conversation`` is that of the checkpoint which the workspace stands on then.
+        ``applied`` is false if there is no restore to take back. ``conversation`` belongs to the checkpoint that the
+        workspace stands on afterwards.
         """
         return self._run(self._taken_back, self._native.undo)
 
     def redo(self) -> Restored:
-        """Takes back the last undo; otherwise as `undo`."""
+        """Takes back the last undo. The outcome has the same form as that of `undo`."""
         return self._run(self._taken_back, self._native.redo)
 
     def guard(self, message: str | None = None) -> Guard:
-        """A checkpoint around a block: ``with workspace.guard("try it"):`` rolls back if the block raises."""
+        """Returns a guard: ``with workspace.guard("try it"):`` rolls back if the block raises an exception."""
         from .guard import Guard
 
         return Guard(self, message)
 
     def _survey(self) -> NativeSurvey:
-        """The names, sizes and times of everything in the workspace, captured or not."""
+        """Returns the names, sizes and times of everything in the workspace, captured or not."""
         survey: NativeSurvey = self._run(lambda survey: survey, self._native.survey)
         return survey
 
     def _not_taken_back(self, survey: NativeSurvey, restored: Restored) -> List[str]:
-        """What differs from a survey although the workspace was restored; conflicts included."""
+        """Returns the paths that differ from a survey although the workspace was restored, including conflicts."""
         try:
             found = self._run(lambda paths: paths, self._native.not_taken_back, survey, restored.checkpoint)
         except BacktrailError:
-            # The rollback is done; nothing else is known to be as before.
+            # The rollback is done. Any path that no checkpoint holds may differ.
             found = ["."]
         return sorted({*found, *(conflict.path for conflict in restored.conflicts)})
 
-    # Looking after the store
+    # Maintaining the store
 
     def delete(
         self,
@@ -418,36 +434,36 @@ class Workspace:
         kind: Kind | None = None,
         force: bool = False,
     ) -> List[str]:
-        """Forgets checkpoints; feature ones only by force. Gives their ids.
+        """Deletes checkpoints and returns their ids. Feature checkpoints are deleted only with `force`.
 
-        Instead of naming them, `older_than` takes all that are older than this, or from before that moment, of one
-        `kind` or of all; the one that the workspace stands on and pinned ones stay.
+        Instead of `checkpoints`, `older_than` selects all checkpoints that are older than an age or a time, of one
+        `kind` or of all kinds. Pinned checkpoints and the one that the workspace stands on are not selected.
         """
         if older_than is None:
             if kind is not None:
-                raise UsageError("kind says which of the older ones go: give older_than, too")
+                raise UsageError("kind needs older_than: it limits which of the older checkpoints are deleted")
             words = [given.word(checkpoint) for checkpoint in checkpoints]
             return self._run(lambda ids: ids, self._native.delete, words, force)
         if checkpoints:
-            raise UsageError("name checkpoints or give older_than, not both")
+            raise UsageError("give checkpoints or older_than, not both")
         age = given.age(older_than)
         return self._run(lambda ids: ids, self._native.delete_older, age, {"kind": kind}, force)
 
     def pin(self, checkpoint: CheckpointRef) -> Checkpoint:
-        """Keeps a checkpoint from retention."""
+        """Pins a checkpoint, so that retention keeps it."""
         return self._run(Checkpoint._of, self._native.pin, given.word(checkpoint))
 
     def unpin(self, checkpoint: CheckpointRef) -> Checkpoint:
-        """Leaves a checkpoint to retention again."""
+        """Removes the pin of a checkpoint, so that retention may delete it."""
         return self._run(Checkpoint._of, self._native.unpin, given.word(checkpoint))
 
     def plan_prune(self) -> List[Verdict]:
-        """What retention says of every checkpoint, newest first. Touches nothing."""
+        """Returns the verdict of retention on every checkpoint, newest first. Changes nothing."""
         make: Callable[[Sequence[dict[str, Any]]], List[Verdict]] = lambda found: [Verdict(**plain) for plain in found]
         return self._run(make, self._native.plan_prune)
 
     def prune(self) -> Pruned:
-        """Applies the retention policy now, and reclaims space."""
+        """Applies the retention policy now, and reclaims the space."""
 
         def make(plain: dict[str, Any]) -> Pruned:
             limits = [NotApplied(**limit) for limit in plain.pop("not_applied")]
@@ -456,19 +472,22 @@ class Workspace:
         return self._run(make, self._native.prune)
 
     def verify(self) -> Verification:
-        """Checks every object, ref and record of the store. Damage is told, not raised."""
+        """Checks every object, ref and record of the store. Damage is returned, not raised."""
         return self._run(Verification._of, self._native.verify)
 
     def forget(self, *, yes: bool) -> None:
         """Removes the store with all its checkpoints. The workspace itself is not touched."""
         if yes is not True:
-            raise UsageError("this removes all checkpoints for good; go on with forget(yes=True)")
+            raise UsageError("forget removes all checkpoints permanently; confirm with forget(yes=True)")
         if self._run(bool, self._native.has_store):
             forget_store(self._native.store, self._options["wait"])
 
     @staticmethod
     def all(stores: StrPath | None = None) -> List[WorkspaceInfo]:
-        """Every workspace that has a store, by path. `stores` is a directory of stores other than the usual one."""
+        """Returns every workspace that has a store, sorted by path.
+
+        `stores` is a directory of stores other than the default.
+        """
         found = workspaces(stores_directory() if stores is None else given.path(stores))
         return [WorkspaceInfo._of(plain) for plain in found]
 
@@ -477,13 +496,14 @@ class Workspace:
     def on(self, event: EventName, callback: Callback) -> Callable[[], None]:
         """Calls `callback` with each `Event` of this name that an operation of this object causes.
 
-        It is called after the operation, in the thread that ran it, and may use the workspace. Should it raise, the
-        operation raises `CallbackError`, which has its result. What this returns removes the callback again.
+        The callback is called after the operation, in the thread that ran the operation, and may use the workspace. If
+        it raises, the operation raises `CallbackError`, which carries the result of the operation. Returns a function
+        that removes the callback.
         """
         if event not in EVENTS:
-            raise UsageError(f"there is no event {event!r}; events are {', '.join(EVENTS)}")
+            raise UsageError(f"unknown event {event!r}; the events are {', '.join(EVENTS)}")
         if not callable(callback):
-            raise TypeError(f"a callback is a function, not {type(callback).__name__}")
+            raise TypeError(f"callback must be callable, not {type(callback).__name__}")
         self._callbacks[event].append(callback)
 
         def remove() -> None:
@@ -492,7 +512,7 @@ class Workspace:
 
         return remove
 
-    # How it is done
+    # Running operations
 
     def _run(self, make: Callable[[Any], _Result], operation: Callable[..., Any], *arguments: Any) -> _Result:
         call = Call()
@@ -506,21 +526,21 @@ class Workspace:
             if isinstance(problem, BacktrailError):
                 details = {"code": problem.code, "message": problem.message}
                 happened.append(Event("error", moment(time.time_ns() // 1_000_000), None, details))
-            for event, failure in self._tell(happened):
-                # The operation's own failure is the one to be raised.
+            for event, failure in self._notify(happened):
+                # The failure of the operation is raised, so that of the callback is only logged.
                 _log.error("a callback for %s raised", event.event, exc_info=failure)
             raise
-        told = call.take_events()
-        failures = self._tell([Event._of(plain) for plain in told]) if told else None
+        caused = call.take_events()
+        failures = self._notify([Event._of(plain) for plain in caused]) if caused else None
         if failures:
             event, failure = failures[0]
-            message = f"the operation was done, but a callback for {event.event} raised {failure!r}"
+            message = f"the operation succeeded, but a callback for {event.event} raised {failure!r}"
             error = CallbackError(message)
             error.result = result
             raise error from failure
         return result
 
-    def _tell(self, events: Iterable[Event]) -> List[tuple[Event, Exception]]:
+    def _notify(self, events: Iterable[Event]) -> List[tuple[Event, Exception]]:
         failures: List[tuple[Event, Exception]] = []
         for event in events:
             for callback in tuple(self._callbacks.get(event.event, ())):
@@ -534,14 +554,15 @@ class Workspace:
         return Restored._of(plain, self._conversation_at(plain["target"]))
 
     def _taken_back(self, plain: dict[str, Any]) -> Restored:
-        # What was restored is a safety checkpoint: the conversation is where the workspace stood when that was taken.
+        # The restored checkpoint is a safety checkpoint, which has no conversation. The workspace now stands on the
+        # checkpoint that it stood on when the safety checkpoint was taken, and that one has it.
         return Restored._of(plain, self._conversation_at("@") if plain["applied"] else None)
 
     def _conversation_at(self, word: str) -> Any:
         try:
             return self.conversation(word)
         except (BacktrailError, ValueError, RecursionError) as problem:
-            # The files are back, and the caller must hear of that.
+            # The files are restored, and the caller must get the outcome.
             warnings.warn(f"the conversation of {word} can't be read: {problem}", stacklevel=5)
             return None
 

@@ -1,4 +1,4 @@
-"""A role of the real fabricatio_core with the mixin."""
+"""An agent of the real fabricatio_core with the mixin."""
 
 import json
 import os

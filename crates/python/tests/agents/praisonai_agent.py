@@ -1,4 +1,4 @@
-"""A real agent of praisonaiagents with a wrapped tool. A stand-in on the loopback interface answers for the model."""
+"""A real agent of praisonaiagents with a wrapped tool. A local server takes the place of the model."""
 
 import asyncio
 import json
@@ -12,7 +12,7 @@ asked: list[list[str]] = []
 
 
 class Model(BaseHTTPRequestHandler):
-    """Wants the tool called first; says that it is done when it sees the tool's answer."""
+    """Requests a call of the tool first, and ends the conversation once it has the answer of the tool."""
 
     def do_POST(self) -> None:
         request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
@@ -39,7 +39,7 @@ class Model(BaseHTTPRequestHandler):
 server = ThreadingHTTPServer(("127.0.0.1", 0), Model)
 threading.Thread(target=server.serve_forever, daemon=True).start()
 address = f"http://127.0.0.1:{server.server_port}/v1"
-# Whatever the packages would tell the world goes nowhere.
+# All other network access of the packages fails.
 nowhere = {"HTTP_PROXY": "http://127.0.0.1:9", "HTTPS_PROXY": "http://127.0.0.1:9", "NO_PROXY": "127.0.0.1"}
 os.environ |= {"OPENAI_API_KEY": "none", "OPENAI_BASE_URL": address, "OPENAI_API_BASE": address, "DO_NOT_TRACK": "1", **nowhere}
 

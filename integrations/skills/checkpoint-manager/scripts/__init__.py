@@ -1,1 +1,1 @@
-"""Named checkpoints of a project, over Backtrail."""
+"""Named checkpoints of a project, based on Backtrail."""

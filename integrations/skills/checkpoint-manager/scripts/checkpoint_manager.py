@@ -1,4 +1,4 @@
-"""Takes named checkpoints of a project and goes back to them."""
+"""Takes named checkpoints of a project and rolls back to them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _AGENT = "checkpoint-manager"
 
 
 class CheckpointType(Enum):
-    """Why a checkpoint is taken, which decides how long it is kept."""
+    """The reason for a checkpoint. It determines how long the checkpoint is kept."""
 
     AUTOMATIC = "automatic"
     MANUAL = "manual"
@@ -34,7 +34,7 @@ class CheckpointType(Enum):
 
 @dataclass
 class Checkpoint:
-    """A state of the project to go back to."""
+    """A saved state of the project."""
 
     id: str
     name: str
@@ -66,7 +66,7 @@ class CheckpointManager:
         token_usage: int | None = None,
         context: Mapping[str, Any] | None = None,
     ) -> Checkpoint:
-        """Takes a checkpoint of all files, uncommitted ones included, of the feature list and of the progress file."""
+        """Takes a checkpoint of all files, including uncommitted ones, the feature list and the progress file."""
         said = dict(context or {})
         for key, value in (("session_number", session_number), ("token_usage", token_usage)):
             if value is not None:
@@ -74,7 +74,7 @@ class CheckpointManager:
         return await asyncio.to_thread(self._create, name, description, CheckpointType(checkpoint_type), said)
 
     async def rollback(self, checkpoint_id: str | Checkpoint, git: bool = False) -> bool:
-        """Makes the project as it was. ``RollbackHandler.undo`` takes that back."""
+        """Restores the project to a checkpoint. ``RollbackHandler.undo`` takes that back."""
         id = checkpoint_id.id if isinstance(checkpoint_id, Checkpoint) else checkpoint_id
         found = await asyncio.to_thread(self._find, id)
         if found is None:
@@ -83,22 +83,22 @@ class CheckpointManager:
         return True
 
     async def rollback_to_latest(self, git: bool = False) -> bool:
-        """Goes back to the newest checkpoint; False where there is none."""
+        """Rolls back to the newest checkpoint. Returns False if there is none."""
         checkpoints = await self.list_checkpoints()
         return await self.rollback(checkpoints[0].id, git) if checkpoints else False
 
     async def list_checkpoints(self, checkpoint_type: CheckpointType | None = None) -> list[Checkpoint]:
-        """The checkpoints, newest first."""
+        """Returns the checkpoints, newest first."""
         found = [self._described(one) for one in await asyncio.to_thread(self._own)]
         return [one for one in found if checkpoint_type in (None, one.checkpoint_type)]
 
     async def get_checkpoint(self, checkpoint_id: str) -> Checkpoint | None:
-        """One checkpoint."""
+        """Returns one checkpoint, or None if it does not exist."""
         found = await asyncio.to_thread(self._find, checkpoint_id)
         return None if found is None else self._described(found)
 
     async def delete_checkpoint(self, checkpoint_id: str, force: bool = False) -> bool:
-        """Deletes a checkpoint; one of a feature only by force. False where there is none."""
+        """Deletes a checkpoint; a feature checkpoint only with ``force``. Returns False if it does not exist."""
         found = await asyncio.to_thread(self._find, checkpoint_id)
         if found is None:
             return False
@@ -132,7 +132,7 @@ class CheckpointManager:
         return checkpoint
 
     def _new_directory(self, now: datetime) -> Path:
-        """A directory that nobody else has: its name is the checkpoint's id."""
+        """Creates a unique directory. Its name is the checkpoint's id."""
         self.checkpoints_dir.mkdir(parents=True, exist_ok=True)
         ignore = self.checkpoints_dir / ".gitignore"
         if not ignore.exists():

@@ -1,4 +1,4 @@
-"""Runs Backtrail: the installed Python package where there is one, else the command."""
+"""Runs Backtrail: the Python package if it is installed, otherwise the command."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 
 
 class EngineError(RuntimeError):
-    """Backtrail refused something. ``code`` is its stable word for the reason."""
+    """Backtrail failed. ``code`` is the stable error code."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
@@ -20,12 +20,12 @@ class EngineError(RuntimeError):
 
 
 def program() -> list[str]:
-    """The words that start Backtrail."""
+    """Returns the command line that starts Backtrail."""
     if importlib.util.find_spec("backtrail") is not None:
         return [sys.executable, "-m", "backtrail"]
     command = shutil.which("backtrail")
     if command is None:
-        raise EngineError("missing", "neither the Python package backtrail nor the command of that name is installed")
+        raise EngineError("missing", "neither the Python package backtrail nor the backtrail command is installed")
     return [command]
 
 
@@ -51,7 +51,7 @@ class Engine:
         return answer
 
     def read(self, checkpoint: str, path: str) -> bytes | None:
-        """A file as it was at a checkpoint; none where it was not there."""
+        """Returns a file of a checkpoint, or None if the checkpoint does not have it."""
         try:
             return self.bytes("cat", checkpoint, path)
         except EngineError:

@@ -1,4 +1,4 @@
-"""Where the project's own repository stood when a checkpoint was taken."""
+"""The position of the project's own repository at a checkpoint."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .engine import Engine
 
 @dataclass
 class GitState:
-    """Commit, branch, and tracked files with changes; empty where there is no repository."""
+    """Commit, branch, and tracked files with changes; empty if there is no repository."""
 
     commit_hash: str = ""
     branch: str = ""
@@ -20,11 +20,11 @@ class GitState:
 
     @classmethod
     def of(cls, checkpoint: Mapping[str, Any]) -> GitState:
-        """What a checkpoint recorded."""
+        """Returns the state that a checkpoint recorded."""
         git = checkpoint.get("git") or {}
         return cls(git.get("commit") or "", git.get("branch") or "", list(git.get("dirty_files") or []))
 
 
 def capture(project_dir: str | Path, checkpoint: str = "@") -> GitState:
-    """What the newest checkpoint, or another one, recorded. The repository itself is only ever read."""
+    """Returns the state that a checkpoint recorded, by default the newest. The repository itself is never written."""
     return GitState.of(Engine(project_dir).ask("show", checkpoint)["checkpoint"])

@@ -18,7 +18,7 @@ _OPEN = {"current", "in_progress", "in-progress", "active"}
 
 @dataclass
 class FeatureState:
-    """What the feature list said, and where a copy of it is kept."""
+    """The content of the feature list, and the path of its copy."""
 
     current: str | None = None
     completed: list[str] = field(default_factory=list)
@@ -26,7 +26,7 @@ class FeatureState:
 
 
 def state_files(project_dir: str | Path) -> list[str]:
-    """Those that are there: captured by name, because a project may ignore them."""
+    """Returns the state files that exist. They are captured by name, because a project may ignore them."""
     return [name for name in (FEATURE_LIST_FILE, PROGRESS_FILE) if (Path(project_dir) / name).is_file()]
 
 
@@ -53,5 +53,5 @@ def parse(text: bytes, snapshot_path: str = "") -> FeatureState:
 
 
 def capture(project_dir: str | Path, checkpoint: str = "@") -> FeatureState:
-    """What the feature list said at a checkpoint."""
+    """Returns the content of the feature list at a checkpoint."""
     return parse(Engine(project_dir).read(checkpoint, FEATURE_LIST_FILE) or b"")

@@ -1,4 +1,4 @@
-//! A small client: JSON-RPC, one message a line, over the program's stdin and stdout.
+//! A small client for JSON-RPC over the program's stdin and stdout, with one message per line.
 
 use std::{
     io::{BufRead, BufReader, Write},
@@ -13,14 +13,14 @@ use super::schema;
 use crate::place::Place;
 
 /// Longer than any answer takes.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The protocol's two eras.
+/// The two eras of the protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Era {
     /// 2025-11-25 and before: a handshake, then a session.
     Handshake,
-    /// 2026-07-28: every request speaks for itself.
+    /// 2026-07-28: every request carries the version and the client.
     Inline,
 }
 
@@ -30,15 +30,15 @@ pub(super) struct Client {
     lines: Receiver<String>,
     era: Era,
     next_id: u64,
-    /// What came in between answers.
+    /// The notifications that came between answers.
     pub(super) notifications: Vec<Value>,
     tools: Vec<Value>,
-    /// Everything that the server ever said.
-    pub(super) said: String,
+    /// Everything that the server sent.
+    pub(super) received: String,
 }
 
 impl Client {
-    /// Starts the server in the workspace and shakes hands with it.
+    /// Starts the server in the workspace, and completes the handshake.
     pub(super) fn start(place: &Place) -> Self {
         Self::start_with(place, Era::Handshake, &["mcp"])
     }
@@ -54,7 +54,7 @@ impl Client {
         client
     }
 
-    /// Starts the server and says nothing yet.
+    /// Starts the server without sending a message.
     pub(super) fn spawn(place: &Place, era: Era, words: &[&str]) -> Self {
         let mut command = place.command(&place.path("ws"), words);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -69,7 +69,16 @@ impl Client {
             }
         });
         let stdin = child.stdin.take();
-        Self { child, stdin, lines, era, next_id: 0, notifications: Vec::new(), tools: Vec::new(), said: String::new() }
+        Self {
+            child,
+            stdin,
+            lines,
+            era,
+            next_id: 0,
+            notifications: Vec::new(),
+            tools: Vec::new(),
+            received: String::new(),
+        }
     }
 
     pub(super) fn initialize(&mut self, version: &str) -> Value {
@@ -84,7 +93,7 @@ impl Client {
     /// Sends one line as it is.
     pub(super) fn send_line(&mut self, line: &str) {
         let stdin = self.stdin.as_mut().unwrap();
-        // A server that ended is noticed by whoever waits for its answer.
+        // If the server has ended, waiting for its answer fails.
         drop(stdin.write_all(line.as_bytes()).and_then(|()| stdin.write_all(b"\n")).and_then(|()| stdin.flush()));
     }
 
@@ -92,7 +101,7 @@ impl Client {
         self.send_line(&json!({ "jsonrpc": "2.0", "method": method, "params": params }).to_string());
     }
 
-    /// Sends a request and gives its id.
+    /// Sends a request. Returns its id.
     pub(super) fn send(&mut self, method: &str, mut params: Value) -> u64 {
         self.next_id += 1;
         if self.era == Era::Inline {
@@ -106,25 +115,25 @@ impl Client {
         self.next_id
     }
 
-    /// The next message, whatever it is; none where the server has nothing more to say.
-    pub(super) fn next(&mut self, patience: Duration) -> Option<Value> {
-        let line = self.lines.recv_timeout(patience).ok()?;
-        self.said.push_str(&line);
-        self.said.push('\n');
+    /// Returns the next message of any kind. Returns `None` if there is none within the timeout.
+    pub(super) fn next(&mut self, timeout: Duration) -> Option<Value> {
+        let line = self.lines.recv_timeout(timeout).ok()?;
+        self.received.push_str(&line);
+        self.received.push('\n');
         let message: Value = serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error} in {line:?}"));
-        assert_eq!(message["jsonrpc"], "2.0", "stdout carries the protocol alone: {line}");
+        assert_eq!(message["jsonrpc"], "2.0", "stdout has only messages of the protocol: {line}");
         Some(message)
     }
 
-    /// Waits for the answer to a request.
+    /// Waits for the answer to a request, and returns it.
     pub(super) fn answer(&mut self, id: u64) -> Value {
         loop {
-            let message = self.next(PATIENCE).unwrap_or_else(|| panic!("no answer to {id}"));
+            let message = self.next(TIMEOUT).unwrap_or_else(|| panic!("no answer to {id}"));
             if message["id"] == id {
                 return message;
             }
             let is_answer = message.get("method").is_none() && message.get("id").is_some();
-            assert!(!is_answer, "an answer to nothing: {message}");
+            assert!(!is_answer, "an answer without a request: {message}");
             self.notifications.push(message);
         }
     }
@@ -134,12 +143,12 @@ impl Client {
         self.answer(id)
     }
 
-    /// Calls a tool, whatever comes of it.
+    /// Calls a tool. Returns the answer, which may be an error.
     pub(super) fn call(&mut self, tool: &str, arguments: Value) -> Value {
         self.ask("tools/call", json!({ "name": tool, "arguments": arguments }))
     }
 
-    /// Calls a tool that must do it, and gives its structured content, which must be what the tool declared.
+    /// Calls a tool, which must succeed. Returns its structured content, which must match the declared schema.
     #[track_caller]
     pub(super) fn ok(&mut self, tool: &str, arguments: Value) -> Value {
         let answer = self.call(tool, arguments);
@@ -147,12 +156,12 @@ impl Client {
         assert_ne!(result["isError"], true, "{tool}: {answer}");
         let content = result["structuredContent"].clone();
         assert!(content.is_object(), "{tool}: {answer}");
-        assert_eq!(result["content"][0]["text"], content.to_string(), "the same as text");
+        assert_eq!(result["content"][0]["text"], content.to_string(), "the text is the same content");
         schema::assert_fits(&self.tool(tool)["outputSchema"], &content, tool);
         content
     }
 
-    /// Calls a tool that must refuse, and gives code, message and hint.
+    /// Calls a tool, which must refuse. Returns code, message and hint of the error.
     #[track_caller]
     pub(super) fn refused(&mut self, tool: &str, arguments: Value) -> (String, String, String) {
         let shown: String = arguments.to_string().chars().take(300).collect();
@@ -175,17 +184,17 @@ impl Client {
         self.tools.iter().find(|tool| tool["name"] == name).unwrap_or_else(|| panic!("no tool {name}"))
     }
 
-    /// Closes stdin and waits for the server to end; gives its exit status and stderr.
+    /// Closes stdin and waits for the server to end. Returns its exit status and stderr.
     pub(super) fn close(mut self) -> (Option<i32>, String) {
         drop(self.stdin.take());
         self.wait()
     }
 
-    /// Waits for the server to end.
+    /// Waits for the server to end. Returns its exit status and stderr.
     pub(super) fn wait(&mut self) -> (Option<i32>, String) {
-        let deadline = std::time::Instant::now() + PATIENCE;
+        let deadline = std::time::Instant::now() + TIMEOUT;
         while self.child.try_wait().unwrap().is_none() {
-            assert!(std::time::Instant::now() < deadline, "it does not end");
+            assert!(std::time::Instant::now() < deadline, "the server does not end");
             std::thread::sleep(Duration::from_millis(5));
         }
         let mut stderr = String::new();

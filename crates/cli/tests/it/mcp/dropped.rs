@@ -6,7 +6,7 @@ use super::client::Client;
 use crate::dropped::{grown, too_large};
 
 #[test]
-fn saving_listing_and_the_status_name_what_is_not_protected() {
+fn save_list_and_status_report_a_dropped_file() {
     let place = grown();
     let mut client = Client::start(&place);
     let saved = client.ok("checkpoint_save", json!({ "message": "grown" }));

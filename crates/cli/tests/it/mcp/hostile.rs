@@ -1,4 +1,4 @@
-//! Calls that mean harm, or make no sense: each is refused in words, and every byte of the user's stays where it was.
+//! Malicious and invalid calls. Each is refused with an error, and no file of the user changes.
 
 use std::{collections::BTreeMap, fs, os::unix::fs::symlink, path::Path};
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::client::Client;
 use crate::place::Place;
 
-/// Every file below a directory, with its bytes; links by their targets.
+/// Returns every file below a directory with its bytes. For a symlink these are its target.
 fn tree(root: &Path) -> BTreeMap<String, Vec<u8>> {
     let mut found = BTreeMap::new();
     let mut open = vec![root.to_owned()];
@@ -29,7 +29,7 @@ fn tree(root: &Path) -> BTreeMap<String, Vec<u8>> {
     found
 }
 
-/// The checkpoints, as plain git sees them.
+/// Returns the checkpoints, as plain git lists them.
 fn refs(place: &Place) -> String {
     let output = std::process::Command::new("git")
         .arg("--git-dir")
@@ -80,7 +80,7 @@ fn bad_paths(place: &Place) -> Vec<String> {
     paths
 }
 
-fn bad_words() -> Vec<String> {
+fn bad_addresses() -> Vec<String> {
     let mut words: Vec<String> = [
         "",
         "-",
@@ -186,7 +186,7 @@ fn hostile_calls_are_refused_and_change_nothing() {
     let another = Place::saved();
     another.write("a.txt", "unsaved work\n");
     let foreign = another.json(["restore", "@", "--dry-run"])["plan"].as_str().unwrap().to_owned();
-    // One of this workspace, but never shown by this server.
+    // A plan of this workspace that this server did not show.
     let unseen = place.json(["restore", "@", "--dry-run"])["plan"].as_str().unwrap().to_owned();
 
     let mut calls: Vec<(&str, Value)> = Vec::new();
@@ -196,7 +196,7 @@ fn hostile_calls_are_refused_and_change_nothing() {
         calls.push(("restore_plan", json!({ "checkpoint": "@", "paths": ["a.txt", path] })));
         calls.push(("checkpoint_list", json!({ "path": path })));
     }
-    for word in bad_words() {
+    for word in bad_addresses() {
         calls.push(("checkpoint_show", json!({ "checkpoint": word })));
         calls.push(("checkpoint_diff", json!({ "from": word })));
         calls.push(("restore_plan", json!({ "checkpoint": word })));
@@ -205,12 +205,12 @@ fn hostile_calls_are_refused_and_change_nothing() {
     for plan in bad_plans(&foreign).into_iter().chain([json!(unseen)]) {
         calls.push(("restore_apply", json!({ "plan": plan })));
     }
-    // Through a link that leads out.
+    // Paths through a symlink to the outside.
     for path in ["link/secret.txt", "link/new.txt", "passwd/x", "link/../outside/secret.txt"] {
         calls.push(("restore_plan", json!({ "checkpoint": "@", "paths": [path] })));
         calls.push(("file_history", json!({ "path": path })));
     }
-    // Words that no tool takes, or not so.
+    // Unknown arguments and invalid values.
     for (tool, arguments) in [
         ("checkpoint_save", json!({ "force": true })),
         ("checkpoint_save", json!({ "workspace": "/etc" })),
@@ -286,20 +286,20 @@ fn hostile_calls_are_refused_and_change_nothing() {
     }
     assert_eq!(tree(&place.path("ws")), before);
     assert_eq!(tree(&place.path("outside")), outside);
-    assert_eq!(refs(&place), checkpoints, "no checkpoint came or went");
-    assert!(!client.said.contains("root:") && !client.said.contains("outside the workspace\n"));
+    assert_eq!(refs(&place), checkpoints, "no checkpoint was added or removed");
+    assert!(!client.received.contains("root:") && !client.received.contains("outside the workspace\n"));
 
-    // It is as well as before.
+    // The server still works.
     let plan = client.ok("restore_plan", json!({ "checkpoint": "@" }));
     client.ok("restore_apply", json!({ "plan": plan["plan"] }));
     client.ok("undo", json!({}));
-    assert_eq!(tree(&place.path("ws")), before, "and what it did can be taken back");
+    assert_eq!(tree(&place.path("ws")), before, "the restore is undone");
     assert_eq!(place.json(["verify"])["ok"], true);
     assert_eq!(client.close().0, Some(0));
 }
 
 #[test]
-fn arguments_that_are_no_object_are_refused() {
+fn arguments_that_are_not_an_object_are_refused() {
     let place = Place::saved();
     let mut client = Client::start(&place);
     for arguments in [json!([]), json!("x"), json!(1), json!([["plan", "x"]])] {
@@ -316,12 +316,12 @@ fn arguments_that_are_no_object_are_refused() {
 }
 
 #[test]
-fn a_link_that_leads_out_is_restored_as_a_link() {
+fn a_symlink_to_the_outside_is_not_followed_and_is_restored_as_a_symlink() {
     let place = Place::saved();
     fs::create_dir(place.path("outside")).unwrap();
     fs::write(place.path("outside/b.txt"), "not yours").unwrap();
     let mut client = Client::start(&place);
-    // The directory that the checkpoint holds has become a link that leads out.
+    // A symlink to the outside replaces the directory that the checkpoint holds.
     fs::remove_file(place.path("ws/dir/b.txt")).unwrap();
     fs::remove_dir(place.path("ws/dir")).unwrap();
     symlink(place.path("outside"), place.path("ws/dir")).unwrap();

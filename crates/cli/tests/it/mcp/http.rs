@@ -1,4 +1,4 @@
-//! `mcp --http`: who is served, and who is turned away.
+//! `mcp --http`: requests that are served, and requests that are refused.
 
 use std::{
     io::{BufRead, BufReader, Read, Write},
@@ -24,15 +24,15 @@ impl Server {
         let mut command = place.command(&place.path("ws"), words);
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut stderr = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
-        let first = stderr.next().expect("it says where it serves");
+        let first = stderr.next().expect("the server prints its address");
         let address = first.strip_prefix("serving at http://").and_then(|rest| rest.strip_suffix("/mcp"));
         let address = address.unwrap_or_else(|| panic!("{first}")).parse().unwrap();
-        let second = stderr.next().expect("it says how to get in");
+        let second = stderr.next().expect("the server prints its token");
         let token = second.strip_prefix("clients must send: Authorization: Bearer ").map(str::to_owned);
         Self { child, address, token }
     }
 
-    /// Sends a request as it is and gives status and body.
+    /// Sends a request as it is. Returns status and body of the answer.
     fn send(&self, request: &str) -> (u16, String) {
         let mut stream = TcpStream::connect(self.address).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
@@ -48,17 +48,17 @@ impl Server {
         self.send(&request("POST", "/mcp", headers, body))
     }
 
-    /// The headers of a program that may come in.
-    fn usual(&self) -> Vec<(String, String)> {
+    /// Returns the headers of an authorized client.
+    fn authorized_headers(&self) -> Vec<(String, String)> {
         let bearer = format!("Bearer {}", self.token.as_deref().unwrap_or_default());
-        let own = [("Host", self.address.to_string()), ("Authorization", bearer)];
-        own.map(|(name, value)| (name.to_owned(), value)).to_vec()
+        let headers = [("Host", self.address.to_string()), ("Authorization", bearer)];
+        headers.map(|(name, value)| (name.to_owned(), value)).to_vec()
     }
 
-    fn post_as_usual(&self, more: &[(&str, &str)], body: &Value) -> (u16, String) {
-        let usual = self.usual();
-        let usual = usual.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-        self.post(&usual.chain(more.iter().copied()).collect::<Vec<_>>(), &body.to_string())
+    fn post_authorized(&self, more: &[(&str, &str)], body: &Value) -> (u16, String) {
+        let authorized_headers = self.authorized_headers();
+        let authorized_headers = authorized_headers.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        self.post(&authorized_headers.chain(more.iter().copied()).collect::<Vec<_>>(), &body.to_string())
     }
 
     fn end(mut self) -> Option<i32> {
@@ -92,7 +92,7 @@ fn inline(id: u64, method: &str, mut params: Value) -> Value {
     json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params })
 }
 
-/// The answer in a body that may be an event stream in chunks.
+/// Returns the message in a body, which may be a chunked event stream.
 fn message(body: &str) -> Value {
     let text = body
         .lines()
@@ -107,19 +107,19 @@ fn initialize() -> Value {
 }
 
 #[test]
-fn both_eras_are_served_to_who_has_the_token() {
+fn both_eras_are_served_with_the_token() {
     let place = Place::saved();
     let server = Server::start(&place, &["127.0.0.1:0"]);
     assert!(server.address.ip().is_loopback());
-    assert_eq!(server.token.as_ref().map(String::len), Some(64), "a new token is told");
-    let (status, body) = server.post_as_usual(&[], &initialize());
+    assert_eq!(server.token.as_ref().map(String::len), Some(64), "a new token is printed");
+    let (status, body) = server.post_authorized(&[], &initialize());
     assert_eq!((status, message(&body)["result"]["protocolVersion"].clone()), (200, json!("2025-11-25")), "{body}");
 
     let versions =
         [("MCP-Protocol-Version", "2026-07-28"), ("Mcp-Method", "tools/call"), ("Mcp-Name", "checkpoint_save")];
     place.write("a.txt", "over http\n");
     let call = inline(2, "tools/call", json!({ "name": "checkpoint_save", "arguments": { "message": "http" } }));
-    let (status, body) = server.post_as_usual(&versions, &call);
+    let (status, body) = server.post_authorized(&versions, &call);
     assert_eq!(status, 200, "{body}");
     let saved = message(&body)["result"]["structuredContent"].clone();
     assert_eq!((&saved["created"], &saved["checkpoint"]["agent"]), (&json!(true), &json!("http-client")), "{body}");
@@ -128,7 +128,7 @@ fn both_eras_are_served_to_who_has_the_token() {
 }
 
 #[test]
-fn others_are_turned_away() {
+fn requests_without_the_token_or_from_another_origin_are_refused() {
     let place = Place::saved();
     let server = Server::start(&place, &["0"]);
     let port = server.address.port();
@@ -136,7 +136,7 @@ fn others_are_turned_away() {
     let bearer = format!("Bearer {}", server.token.as_deref().unwrap());
     let body = initialize().to_string();
     let (evil_host, own_origin) = (format!("evil.example:{port}"), format!("http://localhost:{port}"));
-    let near = format!("{}x", &bearer[..bearer.len() - 1]);
+    let wrong_bearer = format!("{}x", &bearer[..bearer.len() - 1]);
     let cases: Vec<(u16, Vec<(&str, &str)>)> = vec![
         (200, vec![("Host", &host), ("Authorization", &bearer)]),
         (200, vec![("Host", &host), ("Authorization", &bearer), ("Origin", &own_origin)]),
@@ -146,7 +146,7 @@ fn others_are_turned_away() {
         (403, vec![("Host", &host), ("Authorization", &bearer), ("Origin", "https://evil.example")]),
         (403, vec![("Host", &host), ("Authorization", &bearer), ("Origin", "null")]),
         (401, vec![("Host", &host)]),
-        (401, vec![("Host", &host), ("Authorization", &near)]),
+        (401, vec![("Host", &host), ("Authorization", &wrong_bearer)]),
         (401, vec![("Host", &host), ("Authorization", "Bearer ")]),
         (401, vec![("Host", &host), ("Authorization", "Basic dXNlcjpwYXNz")]),
         (401, vec![("Host", &host), ("Authorization", &bearer), ("Authorization", &bearer)]),
@@ -162,12 +162,12 @@ fn others_are_turned_away() {
     for (path, expected) in [("/", 404), ("/other", 404), ("/mcp/x", 404)] {
         assert_eq!(server.send(&request("POST", path, &allowed, &body)).0, expected, "{path}");
     }
-    // What a browser asks before it sends a page's request.
+    // The preflight request of a browser for a web page.
     let preflight = [("Host", host.as_str()), ("Origin", "https://evil.example")];
     let (status, answer) = server.send(&request("OPTIONS", "/mcp", &preflight, ""));
     assert!(status == 403 && !answer.to_lowercase().contains("access-control"), "{status} {answer}");
     let (status, _) = server.send("POST /mcp HTTP/1.1\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
-    assert_eq!(status, 403, "no Host at all");
+    assert_eq!(status, 403, "the request has no Host header");
     // A body that is too large is refused, and the server goes on.
     let huge = format!("{{\"x\":\"{}\"}}", "y".repeat(5 << 20));
     let mut stream = TcpStream::connect(server.address).unwrap();
@@ -180,22 +180,22 @@ fn others_are_turned_away() {
 }
 
 #[test]
-fn a_token_can_be_set() {
+fn a_token_can_be_set_by_file_or_environment() {
     let mut place = Place::saved();
     std::fs::write(place.path("token"), "from-a-file-0123456789\n").unwrap();
     let file = place.path("token").display().to_string();
     let mut server = Server::start(&place, &["0", "--token-file", &file]);
-    assert_eq!(server.token, None, "a token that was set is not told");
+    assert_eq!(server.token, None, "a given token is not printed");
     server.token = Some("from-a-file-0123456789".into());
-    assert_eq!(server.post_as_usual(&[], &initialize()).0, 200);
+    assert_eq!(server.post_authorized(&[], &initialize()).0, 200);
     place.set("BACKTRAIL_MCP_TOKEN", "from-the-environment-0");
     let mut server = Server::start(&place, &["0"]);
     server.token = Some("from-the-environment-0".into());
-    assert_eq!(server.post_as_usual(&[], &initialize()).0, 200);
+    assert_eq!(server.post_authorized(&[], &initialize()).0, 200);
 }
 
 #[test]
-fn what_makes_no_sense_is_refused_at_the_start() {
+fn invalid_options_are_refused_at_the_start() {
     let mut place = Place::saved();
     std::fs::write(place.path("short"), "short").unwrap();
     let short = place.path("short").display().to_string();

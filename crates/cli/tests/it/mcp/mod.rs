@@ -1,4 +1,4 @@
-//! `mcp`, spoken to as an agent speaks to it.
+//! `mcp`, used as an agent uses it.
 
 mod client;
 mod dropped;

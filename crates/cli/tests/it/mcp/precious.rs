@@ -1,11 +1,11 @@
-//! The contents of precious files leave in no answer, whatever is asked.
+//! No answer of the server contains the contents of precious files.
 
 use serde_json::{Value, json};
 
 use super::client::Client;
 use crate::place::Place;
 
-/// Contents that must not be seen, also not as a hash or a length that gives them away.
+/// Contents that no answer may contain. A hash or a length that reveals them is not allowed either.
 const SECRETS: [&str; 4] = ["hunter2-first", "hunter2-second", "hunter2-key", "hunter2-third"];
 
 fn place_with_secrets() -> Place {
@@ -33,12 +33,12 @@ fn contents_of_precious_files_are_in_no_answer() {
     let mut client = Client::start(&place);
     let second = place.id("@");
     let first = place.id("@~1");
-    let shows_path =
-        |answer: &Value| assert!(answer.to_string().contains(".env"), "path and status are told: {answer}");
+    let assert_shows_path =
+        |answer: &Value| assert!(answer.to_string().contains(".env"), "path and status are shown: {answer}");
 
-    shows_path(&client.ok("workspace_status", json!({})));
-    shows_path(&client.ok("workspace_status", json!({ "since": first })));
-    shows_path(&client.ok("checkpoint_show", json!({ "checkpoint": second })));
+    assert_shows_path(&client.ok("workspace_status", json!({})));
+    assert_shows_path(&client.ok("workspace_status", json!({ "since": first })));
+    assert_shows_path(&client.ok("checkpoint_show", json!({ "checkpoint": second })));
     for arguments in [
         json!({}),
         json!({ "from": first }),
@@ -50,7 +50,7 @@ fn contents_of_precious_files_are_in_no_answer() {
         json!({ "paths": [".env", "deploy.key", "app"], "from": first, "to": second }),
     ] {
         let diff = client.ok("checkpoint_diff", arguments);
-        shows_path(&diff);
+        assert_shows_path(&diff);
         assert!(diff["hidden_files"].as_array().unwrap().contains(&json!(".env")), "{diff}");
         for change in diff["changes"].as_array().unwrap() {
             let is_precious = change["path"] != "a.txt" && change["path"] != ".gitignore";
@@ -66,25 +66,25 @@ fn contents_of_precious_files_are_in_no_answer() {
     for version in history["versions"].as_array().unwrap() {
         assert_eq!((&version["bytes"], &version["insertions"]), (&Value::Null, &json!(0)), "{history}");
     }
-    shows_path(&client.ok("restore_plan", json!({ "checkpoint": first })));
+    assert_shows_path(&client.ok("restore_plan", json!({ "checkpoint": first })));
     let plan = client.ok("restore_plan", json!({ "checkpoint": first, "paths": [".env", "deploy.key"] }));
-    shows_path(&client.ok("restore_apply", json!({ "plan": plan["plan"] })));
-    assert!(std::fs::read_to_string(place.path("ws/.env")).unwrap().contains(SECRETS[0]), "it is brought back");
-    shows_path(&client.ok("undo", json!({})));
+    assert_shows_path(&client.ok("restore_apply", json!({ "plan": plan["plan"] })));
+    assert!(std::fs::read_to_string(place.path("ws/.env")).unwrap().contains(SECRETS[0]), "the file is restored");
+    assert_shows_path(&client.ok("undo", json!({})));
     client.ok("checkpoint_save", json!({}));
     client.ok("checkpoint_list", json!({ "path": ".env", "grep": SECRETS[0] }));
     for word in ["@", "@~1", "@~2", &first, &second] {
         let uri = format!("backtrail://checkpoints/{}/diff", word.replace('@', "%40"));
         let read = client.ask("resources/read", json!({ "uri": uri }));
-        shows_path(&read["result"]);
+        assert_shows_path(&read["result"]);
     }
     client.ask("resources/read", json!({ "uri": "backtrail://timeline" }));
     client.ask("resources/list", json!({}));
-    assert_nothing_seen(&client, &place);
+    assert_no_secret_received(&client, &place);
 }
 
 #[test]
-fn an_agent_cannot_talk_the_settings_out_of_it() {
+fn changed_settings_do_not_reveal_precious_files() {
     let place = place_with_secrets();
     let mut client = Client::start(&place);
     place.write("backtrail.toml", "[scan]\nprecious = []\n");
@@ -94,21 +94,21 @@ fn an_agent_cannot_talk_the_settings_out_of_it() {
     }
     place.write("backtrail.toml", "[scan\n");
     client.ok("checkpoint_diff", json!({}));
-    assert_nothing_seen(&client, &place);
+    assert_no_secret_received(&client, &place);
 }
 
-fn assert_nothing_seen(client: &Client, place: &Place) {
-    assert!(client.said.contains("three") || client.said.contains("two"), "other files are shown");
+fn assert_no_secret_received(client: &Client, place: &Place) {
+    assert!(client.received.contains("three") || client.received.contains("two"), "other files are shown");
     for secret in SECRETS {
-        assert!(!client.said.contains(secret), "{secret} was told");
+        assert!(!client.received.contains(secret), "{secret} was sent");
     }
-    // The id of a short secret can be found by trying: it is not told either.
+    // A short secret can be guessed from its id, so the id must not be sent either.
     for name in ["ws/.env", "ws/deploy.key"] {
         let bytes = std::fs::read(place.path(name)).unwrap();
         let listed =
             std::process::Command::new("git").args(["hash-object", "--no-filters"]).arg(place.path(name)).output();
         let id = String::from_utf8(listed.unwrap().stdout).unwrap();
         assert!(id.trim().len() == 40 && !bytes.is_empty());
-        assert!(!client.said.contains(id.trim()), "the id of {name} was told");
+        assert!(!client.received.contains(id.trim()), "the id of {name} was sent");
     }
 }

@@ -1,4 +1,4 @@
-//! Handshakes of both eras, progress, cancelling, and the end.
+//! Handshakes of both eras, progress, cancellation and shutdown.
 
 use std::time::{Duration, Instant};
 
@@ -14,7 +14,7 @@ fn both_protocol_versions_are_served() {
         let mut client = Client::spawn(&place, Era::Handshake, &["mcp"]);
         let answer = client.initialize(asked);
         let result = &answer["result"];
-        assert_eq!(result["protocolVersion"], given, "the handshake is of the older version: {answer}");
+        assert_eq!(result["protocolVersion"], given, "a handshake selects the older version: {answer}");
         assert_eq!(result["serverInfo"]["name"], "backtrail");
         assert_eq!(result["serverInfo"]["version"], env!("CARGO_PKG_VERSION"));
         assert!(result["capabilities"]["tools"].is_object() && result["capabilities"]["resources"].is_object());
@@ -38,7 +38,7 @@ fn both_protocol_versions_are_served() {
 }
 
 #[test]
-fn what_is_no_protocol_does_no_harm() {
+fn invalid_messages_do_no_harm() {
     let place = Place::saved();
     let mut client = Client::start(&place);
     for line in ["", "garbage", "{", "[]", "42", "\"text\"", "null", "\u{feff}{}", &"x".repeat(100_000)] {
@@ -54,7 +54,7 @@ fn what_is_no_protocol_does_no_harm() {
 }
 
 #[test]
-fn progress_is_told_to_who_asks_for_it() {
+fn progress_is_sent_if_requested() {
     let place = Place::saved();
     for number in 0..50 {
         place.write(format!("many/{number}"), number.to_string());
@@ -63,18 +63,18 @@ fn progress_is_told_to_who_asks_for_it() {
     let params = json!({ "name": "checkpoint_save", "arguments": {}, "_meta": { "progressToken": "p1" } });
     let answer = client.ask("tools/call", params);
     assert_eq!(answer["result"]["isError"], false, "{answer}");
-    let told: Vec<&Value> = client.notifications.iter().map(|message| &message["params"]).collect();
-    assert!(!told.is_empty());
-    let numbers: Vec<f64> = told.iter().map(|params| params["progress"].as_f64().unwrap()).collect();
-    assert!(numbers.is_sorted_by(|a, b| a < b), "it only grows: {numbers:?}");
-    assert!(told.iter().all(|params| params["progressToken"] == "p1"));
+    let progress: Vec<&Value> = client.notifications.iter().map(|message| &message["params"]).collect();
+    assert!(!progress.is_empty());
+    let numbers: Vec<f64> = progress.iter().map(|params| params["progress"].as_f64().unwrap()).collect();
+    assert!(numbers.is_sorted_by(|a, b| a < b), "progress only grows: {numbers:?}");
+    assert!(progress.iter().all(|params| params["progressToken"] == "p1"));
     let id = answer["result"]["structuredContent"]["checkpoint"]["short_id"].as_str().unwrap();
-    let last = told.last().unwrap()["message"].as_str().unwrap();
-    assert!(last.contains(id), "what the library told is passed on: {last}");
+    let last = progress.last().unwrap()["message"].as_str().unwrap();
+    assert!(last.contains(id), "the message of the library is passed on: {last}");
 
     client.notifications.clear();
     client.ok("workspace_status", json!({}));
-    assert!(client.notifications.is_empty(), "nobody asked");
+    assert!(client.notifications.is_empty(), "progress was not requested");
 }
 
 #[test]
@@ -85,7 +85,7 @@ fn a_cancelled_call_does_nothing_and_the_next_one_works() {
     let lock = place.hold_lock();
     let id = client.send("tools/call", json!({ "name": "checkpoint_save", "arguments": { "message": "never" } }));
     client.notify("notifications/cancelled", json!({ "requestId": id, "reason": "changed my mind" }));
-    // Whatever else is asked is answered meanwhile.
+    // Other requests are answered meanwhile.
     client.ok("checkpoint_list", json!({}));
     drop(lock);
     let saved = client.ok("checkpoint_save", json!({ "message": "afterwards" }));
@@ -94,23 +94,23 @@ fn a_cancelled_call_does_nothing_and_the_next_one_works() {
     let messages: Vec<&str> =
         listed["checkpoints"].as_array().unwrap().iter().map(|one| one["message"].as_str().unwrap()).collect();
     assert_eq!(messages, ["afterwards", "first"]);
-    assert!(!client.said.contains("\"never\""), "a cancelled request is not answered");
+    assert!(!client.received.contains("\"never\""), "a cancelled request is not answered");
 }
 
 #[test]
-fn it_ends_with_stdin() {
+fn the_server_ends_when_stdin_closes() {
     let place = Place::saved();
     let client = Client::start(&place);
     let started = Instant::now();
     let (code, stderr) = client.close();
     assert_eq!((code, stderr.as_str()), (Some(0), ""));
     assert!(started.elapsed() < Duration::from_secs(20));
-    // Before anybody said anything, too.
+    // Also before the first message.
     assert_eq!(Client::spawn(&place, Era::Handshake, &["mcp"]).close().0, Some(0));
 }
 
 #[test]
-fn it_ends_when_asked_to() {
+fn the_server_ends_on_sigterm_and_sigint() {
     use rustix::process::{Pid, Signal, kill_process};
     let place = Place::saved();
     for (signal, expected) in [(Signal::TERM, 0), (Signal::INT, 130)] {
@@ -121,7 +121,7 @@ fn it_ends_when_asked_to() {
 }
 
 #[test]
-fn what_was_asked_for_is_done_when_stdin_ends_behind_it() {
+fn an_answered_request_is_done_when_stdin_closes() {
     let place = Place::saved();
     place.write("a.txt", "changed\n");
     let mut client = Client::start(&place);
@@ -133,7 +133,7 @@ fn what_was_asked_for_is_done_when_stdin_ends_behind_it() {
 }
 
 #[test]
-fn the_workspace_is_the_one_at_the_start() {
+fn the_workspace_is_fixed_at_the_start() {
     let place = Place::saved();
     let mut client = Client::start(&place);
     let status = client.ok("workspace_status", json!({}));
@@ -146,7 +146,7 @@ fn the_workspace_is_the_one_at_the_start() {
 }
 
 #[test]
-fn a_protected_directory_is_served_and_neither_read_nor_saved() {
+fn a_protected_directory_is_neither_scanned_nor_saved() {
     let mut place = Place::new();
     let ws = place.path("ws").display().to_string();
     place.set("HOME", &ws);
@@ -160,7 +160,7 @@ fn a_protected_directory_is_served_and_neither_read_nor_saved() {
 }
 
 #[test]
-fn mistakes_in_the_settings_are_told_where_they_matter() {
+fn invalid_settings_stop_a_save_but_not_a_restore() {
     let place = Place::saved();
     let mut client = Client::start(&place);
     place.write("backtrail.toml", "[scan\n");
@@ -168,6 +168,6 @@ fn mistakes_in_the_settings_are_told_where_they_matter() {
     assert!(code == "settings" && message.contains("line 1"), "{message}");
     let planned = client.ok("restore_plan", json!({ "checkpoint": "@" }));
     let done = client.ok("restore_apply", json!({ "plan": planned["plan"] }));
-    assert_eq!(done["applied"], true, "a spoilt file does not stand in the way of bringing files back");
+    assert_eq!(done["applied"], true, "invalid settings do not stop a restore");
     client.ok("checkpoint_save", json!({}));
 }

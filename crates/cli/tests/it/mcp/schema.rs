@@ -1,8 +1,8 @@
-//! As much of JSON Schema as the tools' schemas use, to hold answers against; an unknown keyword fails.
+//! Checks answers against the part of JSON Schema that the tools' schemas use. An unknown keyword fails.
 
 use serde_json::Value;
 
-/// Does this value fit the schema?
+/// Checks that a value fits the schema.
 #[track_caller]
 pub(super) fn assert_fits(schema: &Value, value: &Value, what: &str) {
     let mut problems = Vec::new();
@@ -93,7 +93,7 @@ fn is_kind(kind: &str, value: &Value) -> bool {
     }
 }
 
-/// Every key of an answer must be declared: what is not would be a surprise to clients.
+/// Checks that the schema declares every key of an answer. Clients do not expect other keys.
 #[track_caller]
 pub(super) fn assert_declared(schema: &Value, value: &Value, what: &str) {
     let declared = schema["properties"].as_object().unwrap();
@@ -103,7 +103,7 @@ pub(super) fn assert_declared(schema: &Value, value: &Value, what: &str) {
 }
 
 #[test]
-fn what_does_not_fit_is_noticed() {
+fn values_that_do_not_fit_are_found() {
     let schema = serde_json::json!({
         "type": "object", "required": ["a"], "additionalProperties": false,
         "properties": { "a": { "$ref": "#/$defs/A" }, "b": { "type": ["string", "null"] } },

@@ -20,13 +20,13 @@ fn paths(changes: &Value) -> Vec<(String, String)> {
 }
 
 #[test]
-fn there_and_back_in_both_eras() {
+fn every_tool_works_in_both_eras() {
     for era in [Era::Handshake, Era::Inline] {
         let place = Place::new();
         place.write("a.txt", "one\n");
         let mut client = Client::start_with(&place, era, &["mcp"]);
         let status = client.ok("workspace_status", json!({}));
-        assert_eq!(status["checkpoint"], Value::Null, "nothing can be brought back yet");
+        assert_eq!(status["checkpoint"], Value::Null, "there is no checkpoint yet");
 
         let saved = client.ok("checkpoint_save", json!({ "message": "start", "name": "start", "step": 1 }));
         assert_eq!((&saved["created"], &saved["checkpoint"]["agent"]), (&json!(true), &json!("test-client")));
@@ -54,7 +54,11 @@ fn there_and_back_in_both_eras() {
         assert_eq!(diff["added_files"], json!(["new.txt"]));
         assert_eq!(diff["modified_files"], json!([]));
         let diff = client.ok("checkpoint_diff", json!({ "to": "start" }));
-        assert_eq!((&diff["from"], &diff["added_files"]), (&Value::Null, &json!(["a.txt"])), "the first changed all");
+        assert_eq!(
+            (&diff["from"], &diff["added_files"]),
+            (&Value::Null, &json!(["a.txt"])),
+            "the first checkpoint adds all files"
+        );
         let history = client.ok("file_history", json!({ "path": "a.txt" }));
         assert_eq!(history["versions"].as_array().unwrap().len(), 2);
 
@@ -68,7 +72,7 @@ fn there_and_back_in_both_eras() {
         let undone = client.ok("undo", json!({}));
         assert_eq!(undone["applied"], true);
         assert_eq!(std::fs::read_to_string(place.path("ws/new.txt")).unwrap(), "new\n");
-        assert_eq!(client.ok("undo", json!({}))["applied"], false, "nothing more to take back");
+        assert_eq!(client.ok("undo", json!({}))["applied"], false, "there is no restore left to undo");
         for tool in client.tools().to_vec() {
             assert!(tool["outputSchema"].is_object(), "{tool}");
         }
@@ -76,50 +80,55 @@ fn there_and_back_in_both_eras() {
 }
 
 #[test]
-fn answers_are_those_of_the_command_line_and_more() {
+fn answers_include_those_of_the_command_line() {
     let place = Place::saved();
     place.write("a.txt", "1\n2\n");
     let mut client = Client::start(&place);
-    let has_all = |ours: &Value, theirs: &Value, what: &str| {
-        for (key, value) in theirs.as_object().unwrap() {
+    let assert_has_all = |answer_of_tool: &Value, answer_of_command: &Value, what: &str| {
+        for (key, value) in answer_of_command.as_object().unwrap() {
             if key != "changes" && key != "checkpoint" && key != "checkpoints" {
-                assert_eq!(&ours[key], value, "{what}: {key}");
+                assert_eq!(&answer_of_tool[key], value, "{what}: {key}");
             }
-            assert!(ours.get(key).is_some(), "{what}: {key} is missing");
+            assert!(answer_of_tool.get(key).is_some(), "{what}: {key} is missing");
         }
     };
-    // What stays when it should go, and what can't be compared any more, is told here too.
+    // Paths that stay although the checkpoint lacks them, and files that can't be compared any more, are in the
+    // answers, too.
     place.write("new/.git/HEAD", "ref: refs/heads/main\n");
     place.write("new/file", "1\n");
     fs::remove_file(place.path("ws/dir/b.txt")).unwrap();
     assert!(place.shell("mkfifo dir/b.txt").status().unwrap().success());
-    let ours = client.ok("workspace_status", json!({}));
-    let theirs = place.json(["status"]);
-    assert_eq!(theirs["skipped"][0]["path"], "dir/b.txt", "{theirs}");
-    has_all(&ours, &theirs, "status");
-    has_all(&ours["checkpoint"], &theirs["checkpoint"], "checkpoint");
-    has_all(&ours["changes"][0], &theirs["changes"][0], "change");
-    has_all(&client.ok("checkpoint_diff", json!({})), &place.json(["diff"]), "diff");
-    has_all(&client.ok("checkpoint_show", json!({ "checkpoint": "@" })), &place.json(["show", "@"]), "show");
-    has_all(&client.ok("checkpoint_list", json!({})), &place.json(["list"]), "list");
-    has_all(&client.ok("file_history", json!({ "path": "a.txt" })), &place.json(["history", "a.txt"]), "history");
-    let ours = client.ok("restore_plan", json!({ "checkpoint": "@" }));
-    let theirs = place.json(["restore", "@", "--dry-run"]);
-    assert_eq!(theirs["stays"][0]["path"], "new/.git", "{theirs}");
-    has_all(&ours, &theirs, "restore");
-    schema::assert_declared(&client.tool("restore_plan")["outputSchema"], &ours, "restore_plan");
+    let answer_of_tool = client.ok("workspace_status", json!({}));
+    let answer_of_command = place.json(["status"]);
+    assert_eq!(answer_of_command["skipped"][0]["path"], "dir/b.txt", "{answer_of_command}");
+    assert_has_all(&answer_of_tool, &answer_of_command, "status");
+    assert_has_all(&answer_of_tool["checkpoint"], &answer_of_command["checkpoint"], "checkpoint");
+    assert_has_all(&answer_of_tool["changes"][0], &answer_of_command["changes"][0], "change");
+    assert_has_all(&client.ok("checkpoint_diff", json!({})), &place.json(["diff"]), "diff");
+    assert_has_all(&client.ok("checkpoint_show", json!({ "checkpoint": "@" })), &place.json(["show", "@"]), "show");
+    assert_has_all(&client.ok("checkpoint_list", json!({})), &place.json(["list"]), "list");
+    assert_has_all(
+        &client.ok("file_history", json!({ "path": "a.txt" })),
+        &place.json(["history", "a.txt"]),
+        "history",
+    );
+    let answer_of_tool = client.ok("restore_plan", json!({ "checkpoint": "@" }));
+    let answer_of_command = place.json(["restore", "@", "--dry-run"]);
+    assert_eq!(answer_of_command["stays"][0]["path"], "new/.git", "{answer_of_command}");
+    assert_has_all(&answer_of_tool, &answer_of_command, "restore");
+    schema::assert_declared(&client.tool("restore_plan")["outputSchema"], &answer_of_tool, "restore_plan");
     let saved = client.ok("checkpoint_save", json!({}));
     schema::assert_declared(&client.tool("checkpoint_save")["outputSchema"], &saved, "checkpoint_save");
     assert_eq!(saved["dropped"][0]["path"], "dir/b.txt", "{saved}");
-    let ours = client.ok("restore_plan", json!({ "checkpoint": "@" }));
-    let theirs = place.json(["restore", "@", "--dry-run"]);
-    assert_eq!(theirs["not_restored"][0]["path"], "dir/b.txt", "{theirs}");
-    has_all(&ours, &theirs, "restore of a checkpoint that dropped something");
+    let answer_of_tool = client.ok("restore_plan", json!({ "checkpoint": "@" }));
+    let answer_of_command = place.json(["restore", "@", "--dry-run"]);
+    assert_eq!(answer_of_command["not_restored"][0]["path"], "dir/b.txt", "{answer_of_command}");
+    assert_has_all(&answer_of_tool, &answer_of_command, "restore of a checkpoint that dropped something");
 }
 
-/// The hints here had fallen behind those of the command line.
+/// Regression: the hints were not those of the command line.
 #[test]
-fn a_word_that_fits_nothing_comes_with_the_next_step() {
+fn errors_for_unknown_checkpoints_have_a_hint() {
     let place = Place::saved();
     let mut client = Client::start(&place);
     let (code, _, hint) = client.refused("checkpoint_show", json!({ "checkpoint": "at:2001-01-01" }));
@@ -147,11 +156,11 @@ fn a_plan_is_applied_as_it_was_shown_or_not_at_all() {
     let plan = client.ok("restore_plan", json!({ "checkpoint": "@", "paths": ["a.txt"] }));
     let done = client.ok("restore_apply", json!({ "plan": plan["plan"] }));
     assert_eq!(paths(&done["changes"]), [("a.txt".to_owned(), "modified".to_owned())]);
-    assert!(!place.path("ws/dir/b.txt").exists(), "only what was asked for");
+    assert!(!place.path("ws/dir/b.txt").exists(), "only the requested paths are restored");
     let (code, _, _) = client.refused("restore_apply", json!({ "plan": plan["plan"] }));
-    assert_eq!(code, "plan_changed", "it is done already");
+    assert_eq!(code, "plan_changed", "the plan was applied already");
 
-    // Another server has shown no plan, even of the same workspace.
+    // Another server of the same workspace has not shown the plan.
     let mut other = Client::start(&place);
     let plan = client.ok("restore_plan", json!({ "checkpoint": "@" }));
     assert_eq!(other.refused("restore_apply", json!({ "plan": plan["plan"] })).0, "plan_changed");
@@ -160,7 +169,7 @@ fn a_plan_is_applied_as_it_was_shown_or_not_at_all() {
 }
 
 #[test]
-fn absolute_paths_inside_the_workspace_are_taken() {
+fn absolute_paths_inside_the_workspace_are_accepted() {
     let place = Place::saved();
     let mut client = Client::start(&place);
     let inside = place.path("ws/a.txt").display().to_string();
@@ -169,7 +178,7 @@ fn absolute_paths_inside_the_workspace_are_taken() {
 }
 
 #[test]
-fn long_answers_are_cut_and_say_so() {
+fn long_answers_are_truncated_and_marked() {
     let place = Place::new();
     for number in 0..300 {
         place.write(format!("many/{number:03}.txt"), format!("line {number}\n"));
@@ -191,7 +200,7 @@ fn long_answers_are_cut_and_say_so() {
     assert!(diff["truncated"].to_string().contains("max_bytes"), "{diff}");
     let whole = client.ok("checkpoint_diff", json!({ "to": "@", "max_bytes": 1_000_000, "limit": 1000 }));
     assert!(text(&whole["patch"]).contains("line 299") && whole["truncated"] == json!([]));
-    let longest = client.said.lines().map(str::len).max().unwrap();
+    let longest = client.received.lines().map(str::len).max().unwrap();
     assert!(longest < 1_000_000, "{longest}");
 
     for number in 0..25 {
@@ -212,7 +221,7 @@ fn long_answers_are_cut_and_say_so() {
 }
 
 #[test]
-fn lists_can_be_narrowed() {
+fn lists_can_be_filtered() {
     let place = Place::saved();
     let mut client = Client::start(&place);
     place.write("dir/b.txt", "b2\n");
@@ -277,7 +286,7 @@ fn resources_are_the_timeline_and_each_difference() {
 }
 
 #[test]
-fn tools_say_how_far_they_go() {
+fn tools_declare_their_effects() {
     let place = Place::saved();
     let client = Client::start(&place);
     let hints = |name: &str| {

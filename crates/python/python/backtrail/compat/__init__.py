@@ -1,4 +1,4 @@
-"""Drop-ins for other checkpoint systems: their names and signatures, with Backtrail behind them.
+"""Drop-in replacements for other checkpoint systems: their names and signatures, implemented with Backtrail.
 
-Only the import changes. What differs from the originals, and why, is in ``docs/python.md``.
+A caller changes only the import. ``docs/python.md`` lists the differences from the originals, with the reasons.
 """

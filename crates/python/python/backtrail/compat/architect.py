@@ -1,4 +1,4 @@
-"""Stands in for ``architect.features.checkpoints``: checkpoints by step, without a commit on the user's branch."""
+"""Replaces ``architect.features.checkpoints``: checkpoints by step, without commits on the user's branch."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _STEP = re.compile(r"step-(\d+)")
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A point to go back to."""
+    """A state of the workspace that can be restored."""
 
     step: int
     commit_hash: str
@@ -30,6 +30,7 @@ class Checkpoint:
     files_changed: list[str]
 
     def short_hash(self) -> str:
+        """Returns the first characters of the id."""
         return self.commit_hash[:7]
 
     @classmethod
@@ -44,18 +45,18 @@ class Checkpoint:
 
 
 class CheckpointManager:
-    """Takes checkpoints of a workspace and goes back to them. The user's own repository is never written."""
+    """Takes checkpoints of a workspace and restores them. Never writes to the user's own repository."""
 
     def __init__(self, workspace_root: str) -> None:
         self.root = workspace_root
         self.log = logging.getLogger("backtrail.compat.architect")
 
     def create(self, step: int, message: str = "") -> Checkpoint | None:
-        """Takes a checkpoint; None where nothing changed since the last one. A failure is raised."""
+        """Takes a checkpoint. Returns `None` if nothing changed since the last one. Raises an exception on failure."""
         if not isinstance(step, int) or isinstance(step, bool):
-            raise TypeError(f"step is a number, not {type(step).__name__}")
+            raise TypeError(f"step must be an int, not {type(step).__name__}")
         if step < 0:
-            raise UsageError(f"step is {step}, but is not negative")
+            raise UsageError(f"step must be 0 or more, not {step}")
         label = f"{CHECKPOINT_PREFIX}:step-{step}" + (f" -- {message}" if message else "")
         saved = self._workspace().save(label, step=step, agent=_AGENT, if_changed=True)
         if not saved.created:
@@ -65,13 +66,13 @@ class CheckpointManager:
         return Checkpoint._of(saved.checkpoint)
 
     def list_checkpoints(self) -> list[Checkpoint]:
-        """The checkpoints, newest first, also those that a rollback went back behind."""
+        """Returns the checkpoints, newest first, including checkpoints that are newer than the last rollback target."""
         return [Checkpoint._of(one) for one in self._workspace().list(safety=False) if _is_own(one)]
 
     def rollback(self, step: int | None = None, commit: str | None = None) -> bool:
-        """Makes the workspace as it was; False where there is no such checkpoint.
+        """Restores the workspace. Returns False if there is no such checkpoint.
 
-        What is not saved is not lost: it is in a checkpoint of its own, and ``backtrail undo`` brings it back.
+        Unsaved work is not lost: it is kept in a safety checkpoint, and ``backtrail undo`` brings it back.
         """
         workspace = self._workspace()
         if commit is None and step is None:
@@ -91,12 +92,13 @@ class CheckpointManager:
         return True
 
     def get_latest(self) -> Checkpoint | None:
-        """The newest checkpoint."""
+        """Returns the newest checkpoint, or `None` if there is none."""
         checkpoints = self.list_checkpoints()
         return checkpoints[0] if checkpoints else None
 
     def has_changes_since(self, commit_hash: str) -> bool:
-        """Did anything change since a checkpoint, new files included? One that is not there is a `LookupError`."""
+        """Returns whether anything changed since a checkpoint, including new files. Raises `LookupError` if the
+        checkpoint does not exist."""
         return bool(self._workspace().status(commit_hash))
 
     def _workspace(self) -> Workspace:

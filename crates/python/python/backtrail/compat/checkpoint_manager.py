@@ -1,7 +1,7 @@
-"""Stands in for the ``checkpoint-manager`` skill: named checkpoints of a project with its git, feature and session state.
+"""Replaces the ``checkpoint-manager`` skill: named checkpoints of a project with its git, feature and session state.
 
-Beside the files, a checkpoint has a directory ``.claude/checkpoints/<id>`` in the project with the feature list as it was
-and the checkpoint's own description. Git ignores it, and no rollback touches it.
+Each checkpoint also has a directory ``.claude/checkpoints/<id>`` in the project. It holds a copy of the feature list
+and the description of the checkpoint. Git ignores the directory, and rollbacks leave it alone.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ _AGENT = "checkpoint-manager"
 
 
 class CheckpointType(Enum):
-    """Why a checkpoint is taken, which decides how long it is kept."""
+    """The reason for a checkpoint, which determines how long it is kept."""
 
     AUTOMATIC = "automatic"
-    """Before a risky operation: the last 5."""
+    """Taken before a risky operation. The last 5 are kept."""
     MANUAL = "manual"
-    """Asked for: until deleted."""
+    """Taken on request. Kept until it is deleted."""
     FEATURE = "feature"
-    """A feature is complete: for ever."""
+    """Taken when a feature is complete. Kept until it is deleted with ``force``."""
     SESSION = "session"
-    """A session begins: the last 3."""
+    """Taken when a session begins. The last 3 are kept."""
 
 
 @dataclass
 class GitState:
-    """Where the project's repository stood; empty where it has none."""
+    """The position of the project's repository. Its fields are empty if the project has no repository."""
 
     commit_hash: str
     branch: str
@@ -52,7 +52,7 @@ class GitState:
 
 @dataclass
 class FeatureState:
-    """What the feature list said, and where it is kept: a path below the project."""
+    """The contents of the feature list, and the path of its copy, relative to the project."""
 
     current: str | None
     completed: list[str]
@@ -61,7 +61,7 @@ class FeatureState:
 
 @dataclass
 class Checkpoint:
-    """A state of the project to go back to."""
+    """A state of the project that can be restored."""
 
     id: str
     name: str
@@ -94,7 +94,7 @@ class Checkpoint:
 
 
 class CheckpointManager:
-    """Takes checkpoints of a project and goes back to them."""
+    """Takes checkpoints of a project and restores them."""
 
     def __init__(self, project_dir: StrPath) -> None:
         self.project_dir = Path(project_dir)
@@ -109,7 +109,7 @@ class CheckpointManager:
         token_usage: int | None = None,
         context: Mapping[str, Any] | None = None,
     ) -> Checkpoint:
-        """Takes a checkpoint of all files, uncommitted ones included, of the feature list and of the progress file."""
+        """Takes a checkpoint of all files, including uncommitted ones, the feature list and the progress file."""
         said = dict(context or {})
         if session_number is not None:
             said["session_number"] = session_number
@@ -118,33 +118,33 @@ class CheckpointManager:
         return await aio.run(self._create, name, description, CheckpointType(checkpoint_type), said)
 
     async def rollback(self, checkpoint_id: str | Checkpoint, git: bool = False) -> bool:
-        """Makes the project as it was; with `git`, moves HEAD, branch and index of its repository back, too.
+        """Restores the project. With `git`, also moves HEAD, the branch and the index of its repository back.
 
-        What is not saved is not lost: it is in a checkpoint of its own, and ``backtrail undo`` brings it back.
+        Unsaved work is not lost: it is kept in a safety checkpoint, and ``backtrail undo`` brings it back.
         """
         id = checkpoint_id.id if isinstance(checkpoint_id, Checkpoint) else checkpoint_id
         await aio.run(self._rollback, id, git)
         return True
 
     async def rollback_to_latest(self, git: bool = False) -> bool:
-        """Goes back to the newest checkpoint; False where there is none."""
+        """Restores the newest checkpoint. Returns False if there is none."""
         checkpoints = await self.list_checkpoints()
         return await self.rollback(checkpoints[0].id, git) if checkpoints else False
 
     async def list_checkpoints(self, checkpoint_type: CheckpointType | None = None) -> list[Checkpoint]:
-        """The checkpoints, newest first."""
+        """Returns the checkpoints, newest first."""
         found = [self._described(one) for one in await aio.run(self._own)]
         return [one for one in found if checkpoint_type in (None, one.checkpoint_type)]
 
     async def get_checkpoint(self, checkpoint_id: str) -> Checkpoint | None:
-        """One checkpoint."""
+        """Returns one checkpoint, or `None` if it does not exist."""
         for checkpoint in await self.list_checkpoints():
             if checkpoint.id == checkpoint_id:
                 return checkpoint
         return None
 
     async def delete_checkpoint(self, checkpoint_id: str, force: bool = False) -> bool:
-        """Deletes a checkpoint; one of a feature only by force. False where there is none."""
+        """Deletes a checkpoint, a feature checkpoint only with `force`. Returns False if it does not exist."""
         return await aio.run(self._delete, checkpoint_id, force)
 
     def _create(
@@ -174,7 +174,7 @@ class CheckpointManager:
         return checkpoint
 
     def _new_directory(self, now: datetime) -> Path:
-        """A directory that nobody else has: its name is the checkpoint's id."""
+        """Creates a directory with an unused name. The name is the id of the checkpoint."""
         self.checkpoints_dir.mkdir(parents=True, exist_ok=True)
         ignore = self.checkpoints_dir / ".gitignore"
         if not ignore.exists():
@@ -195,9 +195,9 @@ class CheckpointManager:
             return b"{}\n"
 
     def _sweep(self, kept: set[str | None]) -> None:
-        """Removes the directories of checkpoints that retention took."""
+        """Removes the directories of checkpoints that retention deleted."""
         for directory in self.checkpoints_dir.glob("checkpoint-*"):
-            # One without a description is still being made.
+            # A directory without a description belongs to a checkpoint that is still being taken.
             if directory.name not in kept and (directory / "checkpoint.json").exists():
                 self._remove(directory)
 
@@ -209,7 +209,7 @@ class CheckpointManager:
 
     def _rollback(self, id: str, git: bool) -> None:
         if not isinstance(id, str):
-            raise TypeError(f"a checkpoint id is a str, not {type(id).__name__}")
+            raise TypeError(f"checkpoint_id must be a str, not {type(id).__name__}")
         for checkpoint in self._own():
             if checkpoint.name == id:
                 self._workspace().restore(checkpoint, git=git)

@@ -1,6 +1,6 @@
-"""Stands in for ``fabricatio_checkpoint``: its ``rust``, ``config``, ``inited_service`` and ``capabilities.checkpoint``.
+"""Replaces ``fabricatio_checkpoint``: its ``rust``, ``config``, ``inited_service`` and ``capabilities.checkpoint``.
 
-`Checkpoint`, the mixin for agents, is one for ``fabricatio_core`` where that is installed, and a plain class otherwise.
+`Checkpoint`, the mixin for agents, works with ``fabricatio_core`` if that is installed, and is a plain class otherwise.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _Result = TypeVar("_Result")
 
 
 def _as_released(function: Callable[_Parameters, _Result]) -> Callable[_Parameters, _Result]:
-    """Failures of the engine are `RuntimeError`, those of the system `OSError`."""
+    """Turns failures of Backtrail into `RuntimeError`, as the released package does. System errors stay `OSError`."""
 
     @functools.wraps(function)
     def call(*arguments: _Parameters.args, **named: _Parameters.kwargs) -> _Result:
@@ -62,35 +62,35 @@ class CheckPointStore:
 
     @_as_released
     def save(self, commit_msg: str | None = None) -> str:
-        """Takes a checkpoint and gives its id; where nothing changed, that of the last one."""
+        """Takes a checkpoint and returns its id. If nothing changed, returns the id of the last checkpoint."""
         return self._workspace.save(commit_msg or None).id
 
     @_as_released
     def head(self) -> str:
-        """The id of the checkpoint that the directory stands on."""
+        """Returns the id of the checkpoint that the directory stands on."""
         current = self._workspace.current()
         if current is None:
-            raise RuntimeError(f"nothing was saved of {self.workspace} yet")
+            raise RuntimeError(f"there is no checkpoint of {self.workspace} yet")
         return current.id
 
     @_as_released
     def commits(self) -> list[str]:
-        """The ids of all checkpoints, newest first."""
+        """Returns the ids of all checkpoints, newest first."""
         return [checkpoint.id for checkpoint in self._workspace.list(safety=False)]
 
     @_as_released
     def reset(self, commit_id: str) -> None:
-        """Makes the whole directory as it was. What was not saved is kept, and ``backtrail undo`` brings it back."""
+        """Restores the whole directory. A safety checkpoint keeps unsaved work; ``backtrail undo`` brings it back."""
         self._workspace.restore(_word(commit_id))
 
     @_as_released
     def rollback(self, commit_id: str, file_path: StrPath) -> None:
-        """Makes one file as it was; one that was not there then goes away. A relative path starts at the directory."""
+        """Restores one file. A file that did not exist then is removed. A relative path starts at the directory."""
         word = _word(commit_id)
         try:
             self._workspace.restore(word, file_path)
         except UnknownPathError:
-            # Relative to where the process stands, as the released package has it.
+            # The path may be relative to the current directory, as in the released package.
             absolute = Path(file_path).absolute()
             if Path(file_path).is_absolute() or not absolute.is_relative_to(self.workspace):
                 raise
@@ -98,12 +98,12 @@ class CheckPointStore:
 
     @_as_released
     def get_file_diff(self, commit_id: str, file_path: StrPath) -> str:
-        """What a checkpoint changed in one file, as a patch that ``git apply`` takes; empty where it did not."""
+        """Returns the changes of a checkpoint to one file, as a patch for ``git apply``. Empty if there are none."""
         return self._workspace._patch_text(_word(commit_id), file_path)
 
     @_as_released
     def get_status(self) -> list[str]:
-        """The paths that changed since the last checkpoint, new ones included."""
+        """Returns the paths that changed since the last checkpoint, including new files."""
         return [change.path for change in self._workspace.status()]
 
     def __repr__(self) -> str:
@@ -111,7 +111,7 @@ class CheckPointStore:
 
 
 class CheckpointService:
-    """Checkpoints of many directories, in one place."""
+    """The checkpoints of many directories, with all stores in one directory."""
 
     def __init__(self, stores_root: StrPath, cache_size: int = 10) -> None:
         self._stores_root = Path(stores_root).absolute()
@@ -120,24 +120,24 @@ class CheckpointService:
 
     @_as_released
     def get_store(self, worktree_dir: StrPath) -> CheckPointStore:
-        """The checkpoints of a directory; however its path is spelled, they are the same."""
+        """Returns the checkpoints of a directory. Different spellings of its path give the same checkpoints."""
         workspace = Workspace(worktree_dir, settings=self._settings)
         workspace.init()
         return CheckPointStore(workspace)
 
     @_as_released
     def workspaces(self) -> list[Path]:
-        """Every directory that has checkpoints here."""
+        """Returns every directory that has checkpoints here."""
         return [info.path for info in Workspace.all(self._stores_root)]
 
     def prune_invalid(self) -> None:
-        """Removes the checkpoints of directories that are gone for good."""
+        """Removes the checkpoints of directories that were deleted."""
         prune_stores(self._stores_root)
 
 
 @_as_released
 def prune_stores(stores_root: StrPath) -> None:
-    """Removes the checkpoints of directories that are gone for good; one on a disk that is not mounted is not gone."""
+    """Removes the checkpoints of directories that were deleted. Directories on a disk that is not mounted are kept."""
     for info in Workspace.all(stores_root):
         if info.is_gone:
             forget_store(str(info.store), 30.0)
@@ -145,7 +145,7 @@ def prune_stores(stores_root: StrPath) -> None:
 
 @dataclass
 class CheckpointConfig:
-    """Where checkpoints lie."""
+    """The settings of the service."""
 
     checkpoint_dir: Path = field(default_factory=lambda: Path.home() / ".fabricatio-checkpoint")
     cache_size: int = 100
@@ -166,7 +166,7 @@ def _load_config() -> CheckpointConfig:
 
 
 def _section(name: str, *keys: str) -> dict[str, Any]:
-    """What a settings file in the current directory says; Python 3.10 has no way to read one."""
+    """Reads a section of a TOML file in the current directory. Returns nothing on Python 3.10, which has no reader."""
     try:
         import tomllib
 
@@ -189,7 +189,7 @@ _service: CheckpointService | None = None
 
 
 def get_checkpoint_service() -> CheckpointService:
-    """The one service of this process, as `checkpoint_config` has it."""
+    """Returns the service of this process, made from `checkpoint_config`."""
     global _service
     if _service is None:
         _service = CheckpointService(checkpoint_config.checkpoint_dir, checkpoint_config.cache_size)
@@ -197,7 +197,7 @@ def get_checkpoint_service() -> CheckpointService:
 
 
 def __getattr__(name: str) -> Any:
-    # Not before it is asked for: it may bring a whole framework along.
+    # Imported only on demand, because it may import the whole framework.
     if name == "Checkpoint":
         from ._fabricatio_mixin import Checkpoint
 
@@ -207,5 +207,5 @@ def __getattr__(name: str) -> Any:
 
 def _word(commit_id: str) -> str:
     if not isinstance(commit_id, str):
-        raise TypeError(f"a commit id is a str, not {type(commit_id).__name__}")
+        raise TypeError(f"commit_id must be a str, not {type(commit_id).__name__}")
     return "@" if commit_id == "HEAD" else commit_id

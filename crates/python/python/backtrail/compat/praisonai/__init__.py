@@ -1,6 +1,6 @@
-"""Stands in for ``praisonaiagents.checkpoints``.
+"""Replaces ``praisonaiagents.checkpoints``.
 
-Both surfaces are here: the documented one (`list`, `get`, `delete`, `metadata`, `added_files`…) and the one of the
+Provides both interfaces: the documented one (`list`, `get`, `delete`, `metadata`, `added_files`…) and that of the
 released package (`list_checkpoints`, `get_checkpoint`, `rewind`…).
 """
 

@@ -1,4 +1,4 @@
-"""The service, over the engine."""
+"""`CheckpointService`, implemented with `backtrail.Workspace`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _Tool = TypeVar("_Tool", bound=Callable[..., Any])
 _log = logging.getLogger("backtrail.compat.praisonai")
 
 _AGENT = "praisonai"
-"""The mark of the checkpoints that a service took: it prunes its own alone."""
+"""The agent name of the checkpoints that a service takes. A service prunes only these."""
 
 _LARGEST_CONTENT = 1024 * 1024
 
@@ -38,7 +38,7 @@ PROTECTED_PATHS = [
     *(os.path.expanduser(path) for path in ("~", "~/Desktop", "~/Documents", "~/Downloads")),
     *("/", "/tmp", "/var", "/etc"),
 ]
-"""Directories that are refused. This only tells: it is the engine that refuses them."""
+"""Directories that are refused. The list is only informative: Backtrail itself refuses them."""
 
 _HEAD = re.compile(r"HEAD(?:~(\d+)|(\^))?")
 
@@ -46,7 +46,7 @@ Handler = Callable[[Any], Any]
 
 
 class CheckpointService:
-    """Checkpoints of a directory, kept outside of it."""
+    """The checkpoints of a directory, stored outside of it."""
 
     def __init__(
         self,
@@ -84,33 +84,37 @@ class CheckpointService:
 
     @property
     def workspace_dir(self) -> str:
+        """The directory."""
         return self.config.workspace_dir
 
     @property
     def checkpoint_dir(self) -> str:
+        """The directory of the checkpoints: a bare git repository."""
         return self.config.get_checkpoint_dir()
 
     @property
     def git_dir(self) -> str:
+        """The same as `checkpoint_dir`."""
         return self.config.get_checkpoint_dir()
 
     @property
     def is_initialized(self) -> bool:
+        """True after a successful `initialize`, until `cleanup` or `delete_all`."""
         return self._is_initialized
 
     def on(self, event: CheckpointEvent, handler: Handler) -> None:
-        """Calls `handler`, a function or a coroutine function, when this happens."""
+        """Calls `handler`, a function or a coroutine function, for each event of this kind."""
         self._handlers[CheckpointEvent(event)].append(handler)
 
     async def initialize(self) -> bool:
-        """Makes the service ready; False where it is disabled, or the directory is protected or missing."""
+        """Prepares the service. Returns False if it is disabled, or if the directory is protected or missing."""
         if not self.config.enabled:
             return False
         try:
             await aio.run(lambda: self.config._workspace().init())
         except (BacktrailError, OSError) as problem:
             kind = logging.INFO if isinstance(problem, ProtectedDirectoryError) else logging.ERROR
-            _log.log(kind, "no checkpoints of %s: %s", self.workspace_dir, problem)
+            _log.log(kind, "can't take checkpoints of %s: %s", self.workspace_dir, problem)
             await self._emit(CheckpointEvent.ERROR, {"error": str(problem)})
             return False
         self._is_initialized = True
@@ -124,7 +128,7 @@ class CheckpointService:
         step: int | None = None,
         metadata: dict[str, Any] | None = None,
     ) -> CheckpointResult:
-        """Takes a checkpoint; where nothing changed, only if empty ones are allowed."""
+        """Takes a checkpoint. If nothing changed, fails unless `allow_empty` is set."""
         if not self._is_initialized:
             return CheckpointResult.fail("Service not initialized")
         if step is not None:
@@ -155,13 +159,16 @@ class CheckpointService:
             agent=_AGENT,
             metadata=metadata,
             allow_empty=allow_empty,
-            # The engine would keep a step or metadata even where nothing changed.
+            # Without this, Backtrail would record a step or metadata even if nothing changed.
             if_changed=not allow_empty,
         )
         return saved.checkpoint if saved.created else None
 
     def _prune(self) -> int:
-        """Removes the service's own checkpoints that are too many; a pinned one, and where it stands, stay."""
+        """Deletes the service's own oldest checkpoints above `max_checkpoints`, except pinned ones and the current one.
+
+        Returns the number of deleted checkpoints.
+        """
         workspace = self.config._workspace()
         standing = workspace.current()
         own = [
@@ -175,7 +182,7 @@ class CheckpointService:
     async def restore(
         self, checkpoint_id: str | Checkpoint | CheckpointResult | None = None, step: int | None = None
     ) -> CheckpointResult:
-        """Makes the directory as it was at a checkpoint. What was there is kept as a checkpoint of its own."""
+        """Restores the directory to a checkpoint. The state before is kept in a safety checkpoint."""
         if not self._is_initialized:
             return CheckpointResult.fail("Service not initialized")
         if checkpoint_id is not None and step is not None:
@@ -194,7 +201,8 @@ class CheckpointService:
     async def _restore(self, word: str) -> CheckpointResult:
         def restore() -> tuple[results.Checkpoint, results.Checkpoint | None]:
             workspace = self.config._workspace()
-            # Looked up first: retention may take a safety checkpoint that was asked for when it makes room for the next.
+            # Looked up first: if the target is a safety checkpoint, retention may delete it once the restore takes the
+            # next one.
             target = workspace.get(word)
             restored = workspace.restore(target)
             return target, None if restored.safety is None else workspace.get(restored.safety)
@@ -210,7 +218,7 @@ class CheckpointService:
         return CheckpointResult.ok(checkpoint)
 
     async def rewind(self, steps: int = 1) -> CheckpointResult:
-        """Goes back so many checkpoints from where the directory stands."""
+        """Restores the checkpoint that lies `steps` checkpoints before the one that the directory stands on."""
         if not self._is_initialized:
             return CheckpointResult.fail("Service not initialized")
         if not _is_number(steps) or steps < 1:
@@ -233,7 +241,10 @@ class CheckpointService:
             return depth
 
     async def diff(self, from_id: str | None = None, to_id: str | None = None) -> CheckpointDiff:
-        """What differs between two checkpoints, or between one and the files on disk; by default, since the last but one."""
+        """Returns the differences between two checkpoints, or between a checkpoint and the files on disk.
+
+        `from_id` defaults to the last checkpoint but one, and `to_id` to the files on disk.
+        """
         return await aio.run(self._diff, _word_or_none(from_id), _word_or_none(to_id))
 
     def _diff(self, from_word: str | None, to_word: str | None) -> CheckpointDiff:
@@ -263,14 +274,14 @@ class CheckpointService:
         return file
 
     async def list_checkpoints(self, limit: int = 50) -> List[Checkpoint]:
-        """The checkpoints, newest first, also those that a restore went back behind."""
+        """Returns the checkpoints, newest first, including checkpoints that are newer than the last restored one."""
         return [Checkpoint._of(one) for one in await aio.run(self._list, limit)]
 
     def _list(self, limit: int | None) -> List[results.Checkpoint]:
         return self.config._workspace().list(limit, safety=False)
 
     async def get_checkpoint(self, checkpoint_id: str) -> Checkpoint | None:
-        """One checkpoint by its id, or the start of it; the newest where several fit."""
+        """Returns one checkpoint by its id or the first characters of it, or `None`. The newest match wins."""
         word = _word(checkpoint_id)
 
         def find() -> results.Checkpoint | None:
@@ -283,22 +294,22 @@ class CheckpointService:
         return None if found is None else Checkpoint._of(found)
 
     async def get_checkpoint_by_step(self, step: int) -> Checkpoint | None:
-        """The newest checkpoint of this step."""
+        """Returns the newest checkpoint of this step, or `None` if there is none."""
         for checkpoint in await self.list():
             if checkpoint.step == step:
                 return checkpoint
         return None
 
     async def list(self) -> List[Checkpoint]:
-        """All checkpoints, newest first."""
+        """Returns all checkpoints, newest first."""
         return [Checkpoint._of(one) for one in await aio.run(self._list, None)]
 
     async def get(self, checkpoint_id: str) -> Checkpoint | None:
-        """One checkpoint by its id, or the start of it."""
+        """Returns one checkpoint by its id or the first characters of it, or `None`."""
         return await self.get_checkpoint(checkpoint_id)
 
     async def delete(self, checkpoint_id: str) -> bool:
-        """Deletes one checkpoint; False where there is none."""
+        """Deletes one checkpoint. Returns False if it does not exist."""
         word = _word(checkpoint_id)
         try:
             await aio.run(lambda: self.config._workspace().delete(word))
@@ -307,7 +318,7 @@ class CheckpointService:
         return True
 
     async def delete_all(self) -> bool:
-        """Deletes all checkpoints of the directory."""
+        """Deletes all checkpoints of the directory. Returns whether that succeeded."""
         try:
             await aio.run(lambda: self.config._workspace().forget(yes=True))
         except BacktrailError as problem:
@@ -317,15 +328,15 @@ class CheckpointService:
         return True
 
     async def cleanup(self) -> None:
-        """Ends the use of the service; the checkpoints stay."""
+        """Ends the use of the service. The checkpoints are kept."""
         self._is_initialized = False
 
     # Automatic checkpoints
 
     def wrap_tool(self, tool: _Tool, message: str | None = None) -> _Tool:
-        """A tool for an agent that takes a checkpoint of the directory before each call, where ``auto_checkpoint`` is on.
+        """Returns a tool that takes a checkpoint of the directory before each call, if ``auto_checkpoint`` is set.
 
-        Name, signature and documentation stay, which is what an agent sees of a tool.
+        The name, the signature and the docstring stay the same, because an agent sees these.
         """
         label = message or f"before {getattr(tool, '__name__', 'a tool')}"
 
@@ -348,16 +359,19 @@ class CheckpointService:
         return cast(_Tool, call)
 
     def wrap_tools(self, tools: Iterable[Callable[..., Any]]) -> List[Callable[..., Any]]:
-        """All of them, each as by `wrap_tool`."""
+        """Wraps each tool with `wrap_tool`."""
         return [self.wrap_tool(tool) for tool in tools]
 
     def auto_save(self, message: str) -> Checkpoint | None:
-        """What `wrap_tool` does before a call: a checkpoint, where they are wanted and something changed."""
+        """Takes a checkpoint if ``auto_checkpoint`` is set and something changed. `wrap_tool` calls this before a tool.
+
+        Returns `None` if no checkpoint was taken.
+        """
         saved = self._auto_save(message)
         if saved is not None:
             telling = self._emit(CheckpointEvent.CHECKPOINT_CREATED, saved)
             try:
-                # Inside of an event loop this can't wait: handlers hear of it when the loop goes on.
+                # Inside an event loop this function can't wait: handlers are called when the loop continues.
                 self._telling = asyncio.get_running_loop().create_task(telling)
             except RuntimeError:
                 asyncio.run(telling)
@@ -393,8 +407,8 @@ def _word(checkpoint: str | Checkpoint | CheckpointResult) -> str:
     if isinstance(checkpoint, CheckpointResult | Checkpoint):
         return str(checkpoint.id)
     if not isinstance(checkpoint, str):
-        raise TypeError(f"a checkpoint id is a str, not {type(checkpoint).__name__}")
-    # Git's words for the last checkpoint and those before it.
+        raise TypeError(f"checkpoint_id must be a str, not {type(checkpoint).__name__}")
+    # Git's names for the last checkpoint and earlier ones.
     head = _HEAD.fullmatch(checkpoint)
     return f"@~{head[1] or (1 if head[2] else 0)}" if head else checkpoint
 
@@ -413,7 +427,7 @@ def _after(workspace: Workspace, to_id: str | None, path: str, absolute: str) ->
 
 
 def _text(read: Callable[[], bytes]) -> str | None:
-    """What a file says, unless it is large or no text, or went away in between."""
+    """Returns the text of a file, or `None` if it is large, is not text, or was removed meanwhile."""
     try:
         content = read()
         return content.decode() if len(content) <= _LARGEST_CONTENT else None

@@ -1,4 +1,4 @@
-"""What a service takes and gives."""
+"""The parameters and results of `CheckpointService`."""
 
 from __future__ import annotations
 
@@ -17,12 +17,13 @@ STEP_TAG = re.compile(r"^\[step-(\d+)\]\s*")
 
 
 def step_in(message: str) -> int | None:
+    """Returns the number of the step that a message begins with, or `None`."""
     found = STEP_TAG.match(message)
     return int(found[1]) if found else None
 
 
 class CheckpointEvent(str, Enum):
-    """What a service tells its handlers."""
+    """The events that a service reports to its handlers."""
 
     INITIALIZED = "initialized"
     CHECKPOINT_CREATED = "checkpoint_created"
@@ -32,7 +33,8 @@ class CheckpointEvent(str, Enum):
 
 
 class FilesChanged(List[str]):
-    """The paths that changed, as documented; where a number is wanted, as released, it is how many they are."""
+    """The paths that changed, as in the documentation. Compares and converts as their number, as in the released
+    package."""
 
     def __int__(self) -> int:
         return len(self)
@@ -74,7 +76,7 @@ class Checkpoint:
 
     @classmethod
     def from_git_commit(cls, commit_hash: str, message: str, timestamp: str) -> Checkpoint:
-        """One made of what git says about a commit; the time is ISO 8601."""
+        """Creates a checkpoint from the output of git for a commit. `timestamp` is ISO 8601."""
         time = datetime.fromisoformat(timestamp.replace("Z", "+00:00"))
         if time.tzinfo is None:
             time = time.replace(tzinfo=timezone.utc)
@@ -131,7 +133,7 @@ class FileDiff:
 
 @dataclass
 class CheckpointDiff:
-    """What differs between two checkpoints, or between one and the files on disk."""
+    """The differences between two checkpoints, or between a checkpoint and the files on disk."""
 
     from_checkpoint: str
     to_checkpoint: str | None
@@ -172,7 +174,7 @@ class CheckpointDiff:
 
 @dataclass
 class CheckpointResult:
-    """How a save or a restore went. The checkpoint's own attributes can be read off it directly, too."""
+    """The outcome of a save or a restore. It also has the attributes of its checkpoint."""
 
     success: bool
     checkpoint: Checkpoint | None = None
@@ -180,10 +182,12 @@ class CheckpointResult:
 
     @classmethod
     def ok(cls, checkpoint: Checkpoint) -> CheckpointResult:
+        """Creates the outcome of a success."""
         return cls(True, checkpoint)
 
     @classmethod
     def fail(cls, error: str) -> CheckpointResult:
+        """Creates the outcome of a failure."""
         return cls(False, None, error)
 
     def __bool__(self) -> bool:
@@ -197,7 +201,7 @@ class CheckpointResult:
 
 @dataclass
 class CheckpointConfig:
-    """How a service works."""
+    """The settings of a service."""
 
     workspace_dir: str = "."
     storage_dir: str | None = None
@@ -205,11 +209,13 @@ class CheckpointConfig:
     auto_checkpoint: bool = True
     max_checkpoints: int = 100
     user_name: str = field(default_factory=lambda: os.environ.get("PRAISONAI_GIT_USER_NAME", "PraisonAI Checkpoints"))
-    user_email: str = field(default_factory=lambda: os.environ.get("PRAISONAI_GIT_USER_EMAIL", "checkpoints@praison.ai"))
+    user_email: str = field(
+        default_factory=lambda: os.environ.get("PRAISONAI_GIT_USER_EMAIL", "checkpoints@praison.ai")
+    )
     max_file_size: int = USUAL_FILE_SIZE
-    """Larger files are left out, and left alone by a restore; the usual number stands for the engine's own limit."""
+    """Larger files are skipped, and a restore leaves them alone. The default stands for Backtrail's own limit."""
     exclude_patterns: list[str] = field(default_factory=list)
-    """What to leave out, in the syntax of ``.gitignore``, on top of what the engine leaves out by itself."""
+    """Paths to skip, in the syntax of ``.gitignore``, in addition to those that Backtrail skips by itself."""
 
     def __post_init__(self) -> None:
         self.workspace_dir = os.path.expanduser(self.workspace_dir)
@@ -217,7 +223,7 @@ class CheckpointConfig:
             self.storage_dir = os.path.expanduser(self.storage_dir)
 
     def get_checkpoint_dir(self) -> str:
-        """Where the checkpoints lie: a bare git repository."""
+        """Returns the directory of the checkpoints: a bare git repository."""
         return str(self._workspace().store)
 
     def _workspace(self) -> Workspace:

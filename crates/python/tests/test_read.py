@@ -13,7 +13,7 @@ from conftest import Command, Project
 from backtrail import IoError, UnknownCheckpointError, UnknownPathError, UsageError, Workspace
 
 
-def test_list_is_newest_first_and_filters(workspace: Workspace, project: Project) -> None:
+def test_list_order_and_filters(workspace: Workspace, project: Project) -> None:
     project.write("a", "1")
     first = workspace.save("first", session="x").id
     project.write("b", "1")
@@ -67,7 +67,9 @@ def test_show_status_and_diff(workspace: Workspace, project: Project) -> None:
     assert workspace.status(since=first).changes == status.changes
 
 
-def test_what_would_be_left_out_by_now_is_told(workspace: Workspace, project: Project, command: Command) -> None:
+def test_status_and_diff_return_paths_that_would_be_skipped(
+    workspace: Workspace, project: Project, command: Command
+) -> None:
     project.write("a", "1\n")
     workspace.save()
     project.delete("a")
@@ -83,7 +85,7 @@ def test_what_would_be_left_out_by_now_is_told(workspace: Workspace, project: Pr
     assert workspace.diff(paths="b").skipped == []
 
 
-def test_a_patch_is_one_that_git_takes(workspace: Workspace, project: Project, tmp_path: Path) -> None:
+def test_git_applies_the_patch(workspace: Workspace, project: Project, tmp_path: Path) -> None:
     project.write("a", "1\n2\n3\n")
     first = workspace.save()
     project.write("a", "1\nzwei\n3\n")
@@ -95,7 +97,7 @@ def test_a_patch_is_one_that_git_takes(workspace: Workspace, project: Project, t
     assert (copy / "a").read_text() == "1\nzwei\n3\n" and (copy / "b").read_text() == "new\n"
 
 
-def test_the_patch_of_a_checkpoint(workspace: Workspace, project: Project) -> None:
+def test_patch_of_a_checkpoint(workspace: Workspace, project: Project) -> None:
     project.write("a", "1\n")
     project.write("b", "1\n")
     first = workspace.save()
@@ -106,11 +108,11 @@ def test_the_patch_of_a_checkpoint(workspace: Workspace, project: Project) -> No
     assert (patch.from_id, patch.to_id, patch.modified_files) == (first.id, second.id, ["a"])
     assert workspace.patch(second, ["b"]).patch == ""
     workspace.delete(first)
-    # The one before it is gone: what it changed is still just that.
+    # The checkpoint before it was deleted. The changes are still only those of this checkpoint.
     assert workspace.patch(second).from_id is None and workspace.patch(second).added_files == ["a"]
 
 
-def test_an_id_that_is_not_there(workspace: Workspace, project: Project) -> None:
+def test_unknown_ids_are_refused(workspace: Workspace, project: Project) -> None:
     project.write("a", "1")
     saved, missing = workspace.save(), "0" * 40
     looks: list[Callable[[str], object]] = [
@@ -154,7 +156,7 @@ def test_read_and_history(workspace: Workspace, project: Project) -> None:
     ]
 
 
-def test_paths_are_relative_to_the_workspace_wherever_the_process_stands(
+def test_relative_paths_start_at_the_workspace(
     workspace: Workspace, project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     project.write("src/a", "1")
@@ -175,7 +177,7 @@ def test_export_needs_an_empty_directory(workspace: Workspace, project: Project,
         workspace.export("@", tmp_path / "out")
 
 
-def test_answers_are_those_of_the_command_line(workspace: Workspace, project: Project, command: Command) -> None:
+def test_results_equal_the_json_of_the_command_line(workspace: Workspace, project: Project, command: Command) -> None:
     project.git("init", "-q")
     project.write("features.json", '{"current": "f-2", "completed": ["f-1"]}')
     project.write("backtrail.toml", '[state]\nfeatures = "features.json"\n')
@@ -197,14 +199,14 @@ def test_answers_are_those_of_the_command_line(workspace: Workspace, project: Pr
     assert done["applied"] and workspace.read(done["safety"], "a") == b"3\n"
 
 
-def test_answers_of_what_changes_things(
+def test_results_of_changing_operations_equal_the_json(
     workspace: Workspace, project: Project, command: Command, tmp_path: Path
 ) -> None:
     project.write("a", "1\n")
     os.mkfifo(project.path / "pipe")
     saved = workspace.save("first").to_dict()
     assert saved["skipped"] == [{"path": "pipe", "reason": "special file"}] and saved["created"] is True
-    # Nothing changed: the command line has nothing else to tell.
+    # Nothing changed, so that the command line gives the same answer.
     agree(command("save"), {**saved, "created": False})
     agree(command("export", "@", str(tmp_path / "theirs"))["files"], workspace.export("@", tmp_path / "out").to_dict()["files"])
     assert workspace.export("@", tmp_path / "again").to_dict()["directory"] == str(tmp_path / "again")
@@ -215,7 +217,7 @@ def test_answers_of_what_changes_things(
     agree(command("prune"), workspace.prune().to_dict())
 
 
-def test_answers_of_a_restore(workspace: Workspace, project: Project, command: Command) -> None:
+def test_results_of_a_restore_equal_the_json(workspace: Workspace, project: Project, command: Command) -> None:
     project.git("init", "-q", "-b", "main")
     project.write("a/b", "1\n")
     project.git("add", ".")
@@ -227,7 +229,7 @@ def test_answers_of_a_restore(workspace: Workspace, project: Project, command: C
     restored = workspace.restore(first, git=True).to_dict()
     assert restored["git"]["branch"] == "main" and restored["git"]["commit"] == project.git("rev-parse", "HEAD").strip()
     assert set(command("undo")) >= set(restored)
-    # A pipe stands where a file would have to come back.
+    # A pipe is in the way of a file that has to come back.
     project.delete("a/b")
     os.mkfifo(project.path / "a/b")
     plan = workspace.plan(first).to_dict()
@@ -236,7 +238,7 @@ def test_answers_of_a_restore(workspace: Workspace, project: Project, command: C
 
 
 def agree(theirs: Any, ours: Any) -> None:
-    """What the command line says may have more keys, but says nothing else."""
+    """Asserts that two answers are equal, except that the one of the command line may have more keys."""
     if isinstance(ours, dict) and isinstance(theirs, dict):
         assert set(ours) <= set(theirs)
         for key, value in ours.items():
@@ -249,7 +251,7 @@ def agree(theirs: Any, ours: Any) -> None:
         assert theirs == ours
 
 
-def test_a_workspace_that_vanished(workspace: Workspace, project: Project, tmp_path: Path) -> None:
+def test_a_missing_workspace_directory(workspace: Workspace, project: Project, tmp_path: Path) -> None:
     project.write("a", "1")
     saved = workspace.save()
     project.path.rename(tmp_path / "moved")

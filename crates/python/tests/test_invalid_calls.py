@@ -1,4 +1,4 @@
-"""Calls that make no sense: each is refused by name, and nothing is lost or made."""
+"""Invalid calls. Each is refused with an error that names the argument, and changes nothing."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from conftest import Project
 
 from backtrail import Saved, UsageError, Workspace
 
-HALF = "\ud800"
-"""Half a character, as a cut answer of a model can end with."""
+SURROGATE = "\ud800"
+"""A lone surrogate. A truncated answer of a model can end with one."""
 
 
 def deep(levels: int) -> list[Any]:
@@ -27,47 +27,47 @@ def deep(levels: int) -> list[Any]:
 
 
 @pytest.mark.parametrize("word", [5, None, b"abc", 1.5, True, ["a"], Path("a")])
-def test_ids_are_text(workspace: Workspace, project: Project, word: Any) -> None:
+def test_a_checkpoint_of_the_wrong_type_is_refused(workspace: Workspace, project: Project, word: Any) -> None:
     workspace.save(allow_empty=True)
     for call in (workspace.get, workspace.show, workspace.restore, workspace.pin, workspace.delete, workspace.patch):
-        with pytest.raises(TypeError, match=f"not by {type(word).__name__}"):
+        with pytest.raises(TypeError, match=f"not {type(word).__name__}"):
             call(word)
 
 
 REFUSED: list[tuple[str, type[Exception], str, Callable[[Workspace], object]]] = [
-    ("an id with half a character", UsageError, "half a character", lambda w: w.get(HALF)),
-    ("a message with half a character", UsageError, "message: .*surrogates", lambda w: w.save("x" + HALF)),
-    ("a prompt with half a character", UsageError, "prompt: ", lambda w: w.step("s", prompt=HALF)),
-    ("an attachment with half a character", UsageError, "'x'", lambda w: w.save(attachments={"x": HALF})),
-    ("metadata with half a character", TypeError, "metadata", lambda w: w.save(metadata={"a": HALF})),
-    ("metadata that is no number", TypeError, "metadata", lambda w: w.save(metadata={"a": math.nan})),
-    ("metadata too large for a number", TypeError, "64 bits", lambda w: w.save(metadata={"a": [2**64]})),
+    ("an id with a lone surrogate", UsageError, "lone surrogate", lambda w: w.get(SURROGATE)),
+    ("a message with a lone surrogate", UsageError, "message: .*surrogates", lambda w: w.save("x" + SURROGATE)),
+    ("a prompt with a lone surrogate", UsageError, "prompt: ", lambda w: w.step("s", prompt=SURROGATE)),
+    ("an attachment with a lone surrogate", UsageError, "'x'", lambda w: w.save(attachments={"x": SURROGATE})),
+    ("metadata with a lone surrogate", TypeError, "metadata", lambda w: w.save(metadata={"a": SURROGATE})),
+    ("metadata with NaN", TypeError, "metadata", lambda w: w.save(metadata={"a": math.nan})),
+    ("metadata with an integer above 64 bits", TypeError, "64 bits", lambda w: w.save(metadata={"a": [2**64]})),
     ("metadata that is a list", TypeError, "mapping", lambda w: w.save(metadata=[1])),  # type: ignore[arg-type]
-    ("metadata without an end", TypeError, "metadata", lambda w: w.save(metadata={"a": deep(100_000)})),
-    ("a conversation without an end", TypeError, "conversation", lambda w: w.save(conversation=deep(100_000))),
+    ("metadata nested too deeply", TypeError, "metadata", lambda w: w.save(metadata={"a": deep(100_000)})),
+    ("a conversation nested too deeply", TypeError, "conversation", lambda w: w.save(conversation=deep(100_000))),
     ("a conversation of objects", TypeError, "conversation", lambda w: w.save(conversation=[object()])),
     ("a conversation of bytes", TypeError, "conversation", lambda w: w.save(conversation=[b"x"])),
     ("attachments in a list", TypeError, "mapping", lambda w: w.save(attachments=[b"x"])),  # type: ignore[arg-type]
     ("a number as an attachment", TypeError, "'x'", lambda w: w.save(attachments={"x": 5})),  # type: ignore[dict-item]
-    ("a step below zero", UsageError, "step: ", lambda w: w.save(step=-1)),
-    ("a step of many digits", UsageError, "step: ", lambda w: w.save(step=2**70)),
-    ("a limit below zero", UsageError, "limit: ", lambda w: w.list(-1)),
-    ("a moment that is a number", TypeError, "since", lambda w: w.list(since=5)),  # type: ignore[arg-type]
-    ("a moment before all time", UsageError, "since", lambda w: w.list(since=datetime.min)),
-    ("an age before all time", UsageError, "older_than", lambda w: w.delete(older_than=datetime.min)),
+    ("a negative step", UsageError, "step: ", lambda w: w.save(step=-1)),
+    ("a step above 64 bits", UsageError, "step: ", lambda w: w.save(step=2**70)),
+    ("a negative limit", UsageError, "limit: ", lambda w: w.list(-1)),
+    ("a time that is a number", TypeError, "since", lambda w: w.list(since=5)),  # type: ignore[arg-type]
+    ("a time out of range", UsageError, "since", lambda w: w.list(since=datetime.min)),
+    ("an age out of range", UsageError, "older_than", lambda w: w.delete(older_than=datetime.min)),
     ("an empty path", UsageError, "path is empty", lambda w: w.restore("@", "")),
     ("an empty path among others", UsageError, "path is empty", lambda w: w.restore("@", ["a", ""])),
     ("an empty path to read", UsageError, "path is empty", lambda w: w.read("@", "")),
-    ("a workspace without a path", UsageError, "path is empty", lambda w: Workspace("")),
-    ("a workspace around nothing", UsageError, "path is empty", lambda w: Workspace.around("")),
+    ("a workspace with an empty path", UsageError, "path is empty", lambda w: Workspace("")),
+    ("a workspace around an empty path", UsageError, "path is empty", lambda w: Workspace.around("")),
     ("settings in a list", TypeError, "settings", lambda w: Workspace(w.path, settings=[1])),  # type: ignore[arg-type]
-    ("a wait below zero", UsageError, "wait", lambda w: Workspace(w.path, wait=-1)),
-    ("a wait that is no number", UsageError, "wait", lambda w: Workspace(w.path, wait=math.nan)),
+    ("a negative wait", UsageError, "wait", lambda w: Workspace(w.path, wait=-1)),
+    ("a wait that is NaN", UsageError, "wait", lambda w: Workspace(w.path, wait=math.nan)),
 ]
 
 
 @pytest.mark.parametrize(("kind", "match", "call"), [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED])
-def test_refused(
+def test_invalid_arguments_are_refused(
     workspace: Workspace, project: Project, kind: type[Exception], match: str, call: Callable[[Workspace], object]
 ) -> None:
     project.write("a", "1")
@@ -79,7 +79,7 @@ def test_refused(
     assert workspace.save("after").created
 
 
-def test_odd_calls_that_make_sense(workspace: Workspace, project: Project) -> None:
+def test_unusual_arguments_that_are_valid(workspace: Workspace, project: Project) -> None:
     project.write("a", "1")
     saved: Saved = workspace.save(metadata={"most": 2**64 - 1, "least": -(2**63), "text": "ä\n"}, include=b"a")  # type: ignore[arg-type]
     assert saved.checkpoint.metadata == {"most": 2**64 - 1, "least": -(2**63), "text": "ä\n"}
@@ -90,7 +90,7 @@ def test_odd_calls_that_make_sense(workspace: Workspace, project: Project) -> No
     assert Workspace(os.fsencode(project.path), wait=math.inf).save("again", allow_empty=True).created  # type: ignore[arg-type]
 
 
-def test_a_workspace_that_vanishes(workspace: Workspace, project: Project, tmp_path: Path) -> None:
+def test_a_renamed_workspace_directory(workspace: Workspace, project: Project, tmp_path: Path) -> None:
     project.write("a", "1")
     saved = workspace.save("first")
     project.path.rename(tmp_path / "elsewhere")
