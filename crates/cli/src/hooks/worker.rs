@@ -228,8 +228,8 @@ impl Worker<'_> {
             prompt: assignment.prompt.clone(),
             metadata: metadata(event),
             metadata_once_read: Some(late_checkpoint::words),
-            allow_empty: !assignment.is_perhaps_known,
-            if_changed: assignment.is_perhaps_known,
+            allow_empty: !assignment.may_be_duplicate,
+            if_changed: assignment.may_be_duplicate,
             ..SaveRequest::default()
         }
     }
@@ -249,7 +249,7 @@ impl Worker<'_> {
             tool: Some(call.name.clone()),
             message: None,
             metadata: metadata(event),
-            is_perhaps_counted: assignment.is_perhaps_known,
+            may_be_duplicate: assignment.may_be_duplicate,
             metadata_once_read: late_checkpoint::may_be_late(&event.moment).then_some(late_checkpoint::words),
             paths: touched(event, call, workspace, assignment.inner.as_deref()),
         }
