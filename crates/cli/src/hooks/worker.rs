@@ -231,8 +231,8 @@ impl Worker<'_> {
             kind: Some(kind),
             metadata: metadata(event),
             metadata_once_read: Some(late_checkpoint::words),
-            allow_empty: !assignment.is_perhaps_known,
-            if_changed: assignment.is_perhaps_known,
+            allow_empty: !assignment.may_be_duplicate,
+            if_changed: assignment.may_be_duplicate,
             origin: Origin {
                 session: Some(assignment.session.clone()),
                 agent: Some(event.agent.name().to_owned()),
@@ -255,7 +255,7 @@ impl Worker<'_> {
         StepRequest {
             message: None,
             metadata: metadata(event),
-            is_perhaps_counted: assignment.is_perhaps_known,
+            may_be_duplicate: assignment.may_be_duplicate,
             metadata_once_read: late_checkpoint::may_be_late(&event.moment).then_some(late_checkpoint::words),
             paths: touched(event, call, workspace, assignment.inner.as_deref()),
             origin: Origin {

@@ -1,8 +1,8 @@
 //! The only module that calls the operating system.
 //!
 //! Workspaces are read and written through `Dir` handles, name by name, so that no symlink is ever followed. The
-//! store's own files go through `private`. Every step that changes something passes [`points`], where the crash tests
-//! can stop it.
+//! store's own files go through `private`. Every step that changes something passes [`crash_points`], where the crash
+//! tests can stop it.
 
 mod boot;
 pub mod crash_points;
@@ -39,14 +39,14 @@ pub(crate) fn stamp_of(stat: &rustix::fs::Stat) -> Stamp {
         ctime: nanoseconds(stat.st_ctime, stat.st_ctime_nsec as i64),
         mode: match stat.st_mode & 0o6000 {
             0 => stat.st_mode,
-            _ if is_somebody_elses_file(stat) => stat.st_mode & !0o6000,
+            _ if is_file_of_another_user(stat) => stat.st_mode & !0o6000,
             _ => stat.st_mode,
         },
         links: stat.st_nlink as u32,
     }
 }
 
-fn is_somebody_elses_file(stat: &rustix::fs::Stat) -> bool {
+fn is_file_of_another_user(stat: &rustix::fs::Stat) -> bool {
     let is_file = rustix::fs::FileType::from_raw_mode(stat.st_mode) == rustix::fs::FileType::RegularFile;
     is_file && stat.st_uid != rustix::process::geteuid().as_raw()
 }

@@ -23,7 +23,7 @@ pub struct StepRequest {
     /// Further metadata that is not known before: this function is called once the files were read.
     pub metadata_once_read: Option<fn() -> serde_json::Map<String, serde_json::Value>>,
     /// Set if this may be a duplicate of the previous step. It is not counted then.
-    pub is_perhaps_counted: bool,
+    pub may_be_duplicate: bool,
     /// Paths that the step is going to change. Their contents are captured first, even if a rule skips them, and stay
     /// captured from then on. The paths need not exist.
     pub paths: Vec<WorkspacePath>,
@@ -53,7 +53,7 @@ impl Workspace {
         let timeline = writer.timeline()?;
         let session = request.origin.session.as_deref();
         let at_least = last_step(&timeline, session);
-        let step = match request.is_perhaps_counted {
+        let step = match request.may_be_duplicate {
             true => writer.counted_steps(session, at_least)?,
             false => writer.count_step(session, at_least)?,
         };

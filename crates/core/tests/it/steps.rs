@@ -222,7 +222,7 @@ fn changes_of_a_step_are_saved_without_counting_another_step() {
 fn a_step_that_may_be_a_duplicate_is_not_counted_again() {
     let ws = TestWorkspace::new();
     ws.write("f", "1");
-    let again = || StepRequest { is_perhaps_counted: true, ..request_of_session("s") };
+    let again = || StepRequest { may_be_duplicate: true, ..request_of_session("s") };
     let number = |request: &StepRequest| ws.open().step(request, ws.now()).unwrap().step;
     assert_eq!((number(&request_of_session("s")), number(&request_of_session("s"))), (1, 2));
     ws.write("f", "2");
