@@ -1,7 +1,7 @@
 //! Splits a shell line into commands, redirections and words, without running a shell. Nothing is expanded.
 //!
-//! `shlex` removes the quotes of a word. It knows no operators, and it gives up on a line with an unclosed quote, so the
-//! boundaries of words are found here.
+//! `shlex` removes the quotes of a word. It knows no operators, and it gives up on a line with an unclosed quote, so
+//! the boundaries of words are found here.
 
 use std::{iter::Peekable, str::CharIndices};
 
