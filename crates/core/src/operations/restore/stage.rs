@@ -164,7 +164,11 @@ impl Workspace {
             match (Attempt::Again.insist(open, refusal_in), area) {
                 (Err(error), Area::Workspace { .. }) if refusal_in(&error).is_some() => Ok(None),
                 (Err(Error::NotADirectory { .. }), Area::Workspace { .. }) => Ok(None),
-                (Err(Error::Io { source, .. }), Area::Workspace { .. }) if is_absence(&source) => Ok(None),
+                (Err(Error::Io { source, .. } | Error::StagingArea { source, .. }), Area::Workspace { .. })
+                    if is_absence(&source) =>
+                {
+                    Ok(None)
+                }
                 (opened, _) => opened.map(Some),
             }
         };
@@ -263,7 +267,7 @@ impl Workspace {
                     }
                     scan::mark(&directory.open_dir(name.as_bytes())?)
                 };
-                directory.while_open(make).or_fail("create", path)
+                directory.while_open(make).map_err(|source| Error::StagingArea { path, source })
             }
         }
     }
