@@ -81,10 +81,14 @@ fn hint_at(error: &Error) -> Option<String> {
         Error::StoreTooNew { .. } => "ask the user to update backtrail",
         Error::Busy { .. } => "try again",
         Error::Settings { .. } => "mend the settings file",
-        Error::Io { source, .. } if source.kind() == std::io::ErrorKind::FileTooLarge => {
+        Error::Io { source, .. } | Error::StagingArea { source, .. }
+            if source.kind() == std::io::ErrorKind::FileTooLarge =>
+        {
             "ask the user to allow larger files, with: ulimit -f"
         }
-        Error::Io { .. } if error.code() == ErrorCode::NoSpace => "free some space on the disk",
+        Error::Io { .. } | Error::StagingArea { .. } if error.code() == ErrorCode::NoSpace => {
+            "free some space on the disk"
+        }
         Error::Internal(_) => "please report this, with what you did before",
         _ => return None,
     };

@@ -24,7 +24,7 @@ mod queue;
 mod restore_notice;
 pub(crate) mod sample;
 mod session;
-mod shell_words;
+mod shell_commands;
 mod surrogates;
 mod tools;
 mod worker;

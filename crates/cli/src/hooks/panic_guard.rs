@@ -62,7 +62,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let mut command = Command::new(std::env::current_exe().unwrap());
         command
-            .args(["hooks::last_word::tests::panics_in_its_own_process", "--exact", "--nocapture"])
+            .args(["hooks::panic_guard::tests::panics_in_its_own_process", "--exact", "--nocapture"])
             .env(LOG_DIRECTORY, directory.path());
         let done = command.output().unwrap();
         let stderr = String::from_utf8_lossy(&done.stderr);

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::visible::{first_line, visible_path};
-use crate::hooks::conversation::Fork;
+use crate::hooks::conversation::{Continuation, Fork};
 
 /// An answer, with the conversation if the user asked for it.
 #[derive(Serialize)]
@@ -27,8 +27,8 @@ impl<'a, A> WithConversation<'a, A> {
     pub(crate) fn new(answer: A, fork: Option<&'a Fork>) -> Self {
         let conversation = fork.map(|fork| ConversationJson {
             agent: fork.agent.name(),
-            session: fork.copy.as_ref().map(|copy| copy.session.as_str()),
-            file: fork.copy.as_ref().map(|copy| copy.path.to_string_lossy().into_owned()),
+            session: fork.copy().map(|copy| copy.session.as_str()),
+            file: fork.copy().map(|copy| copy.path.to_string_lossy().into_owned()),
             command: &fork.command,
             is_live: fork.is_live,
         });
@@ -41,15 +41,15 @@ pub(crate) fn conversation_text(fork: &Fork) -> String {
     let title = fork.agent.title();
     let prompt = first_line(&fork.before);
     let exit = if fork.is_live { format!("exit {title}, which still runs, then run") } else { "go on with".to_owned() };
-    match &fork.copy {
-        Some(copy) => format!(
+    match &fork.continuation {
+        Continuation::Copy(copy) => format!(
             "the conversation up to \"{prompt}\" is a session of its own now, in {}\n{exit}: {}\n",
             visible_path(&copy.path),
             fork.command
         ),
-        None if fork.command.starts_with("backtrail") => {
+        Continuation::ReadOnly => {
             format!("{title} can't go on from a file; the conversation can be read with: {}\n", fork.command)
         }
-        None => format!("nothing had been said before \"{prompt}\"; start anew with: {}\n", fork.command),
+        Continuation::New => format!("nothing had been said before \"{prompt}\"; start anew with: {}\n", fork.command),
     }
 }

@@ -54,18 +54,6 @@ const EXCEPTIONS: &[Exception] = &[
         path: "std::fs::File::open",
         reason: "reads a pack by its parts; nothing is written",
     },
-    Exception {
-        rule: "the system is called in disk/ alone",
-        file: "operations/restore/stage.rs",
-        path: "rustix::process::geteuid",
-        reason: "only root can give files to another owner",
-    },
-    Exception {
-        rule: "the system is called in disk/ alone",
-        file: "operations/restore/stage.rs",
-        path: "rustix::process::getegid",
-        reason: "only root can give files to another owner",
-    },
 ];
 
 /// Something that is forbidden, except in some files.
