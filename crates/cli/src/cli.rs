@@ -37,7 +37,7 @@ const EXIT_STATUS: &str = "\
 Exit status: 0 done, 1 failed, 2 usage or settings, 3 no such checkpoint or path, 4 conflict, 5 the store is damaged, \
 6 refused, 7 another process is using the workspace, 130 interrupted.";
 
-/// What every command takes, before or behind its word.
+/// The options of every command, given before or after its name.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Global options")]
 pub(crate) struct GlobalOptions {

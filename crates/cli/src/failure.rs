@@ -1,6 +1,13 @@
 //! Failures of a command: exit status, message, and a hint at the next step.
 
-use std::{ffi::OsString, path::Path, process::ExitCode};
+use std::{
+    error::Error as _,
+    ffi::OsString,
+    io,
+    num::{IntErrorKind, ParseIntError},
+    path::Path,
+    process::ExitCode,
+};
 
 use backtrail::{Error, ErrorCode};
 use clap::{
@@ -155,45 +162,68 @@ fn color_asked_for<'w>(words: impl Iterator<Item = &'w OsString>) -> ColorWhen {
 fn usage_failure(error: &clap::Error, words: &[OsString]) -> Failure {
     let text = error.render().to_string();
     let message = text.split("\n\n").next().unwrap_or_default().trim_start_matches("error: ");
-    let tip = text.lines().find_map(|line| line.trim().strip_prefix("tip: "));
-    let usage = || match error.get(ContextKind::Usage) {
+    let command = command_asked_for(words);
+    let meant = || meant_to_list(error).filter(|_| command == "backtrail list");
+    let hint = meant().or_else(|| tip(error)).unwrap_or_else(|| match error.kind() {
+        ErrorKind::InvalidSubcommand => "see the commands with: backtrail --help".to_owned(),
+        _ => usage(error).unwrap_or_else(|| format!("see: {command} --help")),
+    });
+    Failure::Usage { message: in_one_line(&in_plain_words(error, message)), hint: Some(in_one_line(&hint)) }
+}
+
+fn usage(error: &clap::Error) -> Option<String> {
+    match error.get(ContextKind::Usage) {
         Some(ContextValue::StyledStr(usage)) => Some(usage.to_string().trim().replacen("Usage", "usage", 1)),
         _ => None,
-    };
-    let hint = match (tip, error.kind()) {
-        (_, ErrorKind::UnknownArgument) if command_asked_for(words) == "backtrail list" => meant_to_list(error, usage),
-        (Some(tip), _) => tip.to_owned(),
-        (None, ErrorKind::InvalidSubcommand) => "see the commands with: backtrail --help".to_owned(),
-        (None, _) => usage().unwrap_or_else(|| format!("see: {} --help", command_asked_for(words))),
-    };
-    Failure::Usage { message: in_plain_words(&in_one_line(message)), hint: Some(in_one_line(&hint)) }
+    }
+}
+
+/// Returns clap's first suggestion.
+fn tip(error: &clap::Error) -> Option<String> {
+    let similar = [
+        (ContextKind::SuggestedSubcommand, "subcommand"),
+        (ContextKind::SuggestedArg, "argument"),
+        (ContextKind::SuggestedValue, "value"),
+    ];
+    let similar = similar.into_iter().find_map(|(kind, noun)| match error.get(kind)? {
+        ContextValue::String(word) => Some(format!("a similar {noun} exists: '{word}'")),
+        ContextValue::Strings(words) => match &words[..] {
+            [word] => Some(format!("a similar {noun} exists: '{word}'")),
+            words => Some(format!("some similar {noun}s exist: '{}'", words.join("', '"))),
+        },
+        _ => None,
+    });
+    similar.or_else(|| match error.get(ContextKind::Suggested)? {
+        ContextValue::StyledStrs(suggestions) => suggestions.first().map(ToString::to_string),
+        _ => None,
+    })
 }
 
 /// Returns a hint for a user who gave `list` a positional argument.
-fn meant_to_list(error: &clap::Error, usage: impl Fn() -> Option<String>) -> String {
-    let word = match error.get(ContextKind::InvalidArg) {
-        Some(ContextValue::String(word)) if !word.starts_with('-') => shell_words([word]),
-        _ => {
-            let tip = error.render().to_string();
-            let tip = tip.lines().find_map(|line| line.trim().strip_prefix("tip: ").map(str::to_owned));
-            return tip.or_else(usage).unwrap_or_default();
+fn meant_to_list(error: &clap::Error) -> Option<String> {
+    let word = match error.get(ContextKind::InvalidArg)? {
+        ContextValue::String(word) if error.kind() == ErrorKind::UnknownArgument && !word.starts_with('-') => {
+            shell_words([word])
         }
+        _ => return None,
     };
     if word.bytes().all(|byte| byte.is_ascii_digit()) {
-        return format!("to list the last {word}: backtrail list -n {word}");
+        return Some(format!("to list the last {word}: backtrail list -n {word}"));
     }
-    format!("for changes of a path: backtrail list --path {word}; for a text: backtrail list --grep {word}")
+    Some(format!("for changes of a path: backtrail list --path {word}; for a text: backtrail list --grep {word}"))
 }
 
-/// Replaces the standard library's messages about numbers. They mention strings and types, not the expected input.
-fn in_plain_words(message: &str) -> String {
-    let said = [
-        ("invalid digit found in string", "write a whole number, 0 or more"),
-        ("cannot parse integer from empty string", "write a whole number, 0 or more"),
-        ("number too large to fit in target type", "it is too large"),
-    ];
-    let found = said.into_iter().find_map(|(theirs, ours)| Some(format!("{}{ours}", message.strip_suffix(theirs)?)));
-    found.unwrap_or_else(|| message.to_owned())
+/// Replaces the standard library's description of a wrong number: it mentions strings and types, not the expected
+/// input.
+fn in_plain_words(error: &clap::Error, message: &str) -> String {
+    let source = error.source().and_then(|source| source.downcast_ref::<ParseIntError>());
+    let ours = match source.map(ParseIntError::kind) {
+        Some(IntErrorKind::InvalidDigit | IntErrorKind::Empty) => "write a whole number, 0 or more",
+        Some(IntErrorKind::PosOverflow) => "it is too large",
+        _ => return message.to_owned(),
+    };
+    let theirs = source.map(ToString::to_string).unwrap_or_default();
+    message.strip_suffix(&theirs).map_or_else(|| message.to_owned(), |start| format!("{start}{ours}"))
 }
 
 fn in_one_line(text: &str) -> String {
@@ -267,27 +297,21 @@ fn hint_at(error: &Error) -> Option<String> {
         Error::FolderOfProjects { .. } => "go to one of the projects, or choose it with -w DIR",
         Error::Busy { .. } => "try again, or wait longer with --wait SECONDS",
         Error::NoLocks { .. } => "keep the store on a local disk with --store DIR",
-        Error::Io { source, .. } if source.kind() == std::io::ErrorKind::FileTooLarge => {
+        Error::Io { source, .. } | Error::StagingArea { source, .. }
+            if source.kind() == io::ErrorKind::FileTooLarge =>
+        {
             "allow larger files with: ulimit -f; the file system may have a limit, too"
         }
-        Error::Io { .. } if error.code() == ErrorCode::NoSpace => {
+        Error::Io { .. } | Error::StagingArea { .. } if error.code() == ErrorCode::NoSpace => {
             "free some space on that disk and try again, or put the store on another disk with --store DIR"
         }
-        Error::Io { action: "create", path, source }
-            if source.kind() == std::io::ErrorKind::PermissionDenied && is_staging_area(path) =>
-        {
+        Error::StagingArea { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => {
             "make that directory writable, or keep the store on the same disk as the workspace with --store DIR"
         }
         Error::Internal(_) => "please report this bug, with the commands that led to it",
         _ => return None,
     };
     Some(hint.to_owned())
-}
-
-/// Returns whether this is a staging area in the workspace. A restore stages its files there if the store is on another
-/// disk.
-fn is_staging_area(path: &Path) -> bool {
-    path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(".backtrail-"))
 }
 
 #[cfg(test)]
@@ -322,7 +346,7 @@ mod tests {
         assert!(hint(Error::Io { action: "write", path: "/x".into(), source: full }).contains("--store"));
         assert!(hint(Error::Busy { path: "/x".into(), seconds: 1 }).contains("--wait"));
         let refused = || std::io::ErrorKind::PermissionDenied.into();
-        let area = Error::Io { action: "create", path: "/x/.backtrail-0123456789abcdef".into(), source: refused() };
+        let area = Error::StagingArea { path: "/x/.backtrail-0123456789abcdef".into(), source: refused() };
         assert!(hint(area).contains("writable"));
         assert!(hint(Error::StoreDamaged { store: "/x".into(), problem: "p".into() }).contains("verify"));
         assert!(hint(Error::AmbiguousCheckpoint { word: "abcd".into(), candidates: Vec::new() }).contains("more"));

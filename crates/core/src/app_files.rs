@@ -26,6 +26,11 @@ pub fn create_new(path: &Path, mode: u32) -> io::Result<File> {
     private::create_new_as_neighbours(path, mode)
 }
 
+/// Sets the user and group of a file, as far as the system permits it: only root can give files away.
+pub fn set_owner(file: &File, user: u32, group: u32) -> io::Result<()> {
+    disk::give_file(file, user, group)
+}
+
 /// Opens a file that exists only to be locked. Creates it if it is missing.
 pub fn open_lock(path: &Path) -> io::Result<File> {
     lock::open_or_make(path)

@@ -131,6 +131,15 @@ pub enum Error {
         /// The error of the operating system.
         source: io::Error,
     },
+    /// The directory in the workspace that files are staged in can't be created. A restore stages files there if the
+    /// store is on another disk.
+    #[error("can't create {}: {}", path.display(), describe(source))]
+    StagingArea {
+        /// The directory.
+        path: PathBuf,
+        /// The error of the operating system.
+        source: io::Error,
+    },
     /// The workspace does not exist, or can't be reached.
     #[error("can't find the workspace {}: {}", path.display(), describe(source))]
     NoWorkspace {
@@ -403,10 +412,12 @@ impl Error {
     pub fn code(&self) -> ErrorCode {
         match self {
             Self::GitState { .. } => ErrorCode::GitState,
-            Self::Io { source, .. } if is_no_space(source) => ErrorCode::NoSpace,
-            Self::Io { .. } | Self::NoWorkspace { .. } | Self::NotADirectory { .. } | Self::NoLocks { .. } => {
-                ErrorCode::Io
-            }
+            Self::Io { source, .. } | Self::StagingArea { source, .. } if is_no_space(source) => ErrorCode::NoSpace,
+            Self::Io { .. }
+            | Self::StagingArea { .. }
+            | Self::NoWorkspace { .. }
+            | Self::NotADirectory { .. }
+            | Self::NoLocks { .. } => ErrorCode::Io,
             Self::UnknownCheckpoint { .. }
             | Self::MalformedAddress { .. }
             | Self::NoEarlierCheckpoint { .. }

@@ -65,8 +65,9 @@ pub use clock::{BootClock, BootTime, Clock};
 pub use error::{Error, ErrorCode, Result};
 pub use events::{Event, Progress, TimedEvent};
 pub use model::{
-    Attachment, Change, ChangeStatus, Checkpoint, CheckpointId, Conflict, ContentId, Context, Dropped, FeatureState,
-    GitState, InvalidId, InvalidPath, Kind, Mode, Reason, Scope, Side, Skipped, UnknownKind, WorkspacePath,
+    Attachment, Author, Change, ChangeStatus, Checkpoint, CheckpointId, Conflict, ContentId, Context, Dropped,
+    FeatureState, GitState, InvalidId, InvalidPath, Kind, Mode, Origin, Reason, Scope, Side, Skipped, UnknownAuthor,
+    UnknownKind, WorkspacePath,
 };
 pub use operations::{
     adopt_store::Adopted,

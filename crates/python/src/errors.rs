@@ -33,7 +33,7 @@ fn make(py: Python<'_>, code: &str, message: &str, details: &Bound<'_, PyDict>) 
 /// Adds the details of an error that become attributes of the exception.
 fn fill(details: &Bound<'_, PyDict>, error: &Error) -> PyResult<()> {
     match error {
-        Error::Io { path, source, .. } | Error::NoWorkspace { path, source } => {
+        Error::Io { path, source, .. } | Error::StagingArea { path, source } | Error::NoWorkspace { path, source } => {
             details.set_item("filename", path.as_os_str())?;
             details.set_item("errno", error_number(source))
         }

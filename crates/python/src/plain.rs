@@ -5,8 +5,8 @@
 use std::{ffi::OsString, os::unix::ffi::OsStringExt, path::Path};
 
 use backtrail::{
-    Change, Checkpoint, Conflict, Diff, Dropped, GitState, NotApplied, Pruned, RestoreOutcome, RestorePlan, Saved,
-    Shown, Skipped, Status, Stepped, Verdict, Verification, Version, WorkspaceEntry, WorkspacePath,
+    Author, Change, Checkpoint, Conflict, Diff, Dropped, GitState, NotApplied, Pruned, RestoreOutcome, RestorePlan,
+    Saved, Shown, Skipped, Status, Stepped, Verdict, Verification, Version, WorkspaceEntry, WorkspacePath,
 };
 use pyo3::IntoPyObject;
 
@@ -47,6 +47,7 @@ pub(crate) struct PlainCheckpoint {
     turn: Option<u64>,
     prompt: Option<String>,
     tool: Option<String>,
+    author: Option<&'static str>,
     git: Option<PlainGitState>,
     feature_state: Option<PlainFeatureState>,
     context: Option<PlainContext>,
@@ -97,12 +98,13 @@ impl From<&Checkpoint> for PlainCheckpoint {
             files_changed: paths(&checkpoint.files_changed),
             insertions: checkpoint.insertions,
             deletions: checkpoint.deletions,
-            step: checkpoint.step,
-            session: checkpoint.session.clone(),
-            agent: checkpoint.agent.clone(),
-            turn: checkpoint.turn,
-            prompt: checkpoint.prompt.clone(),
-            tool: checkpoint.tool.clone(),
+            step: checkpoint.origin.step,
+            session: checkpoint.origin.session.clone(),
+            agent: checkpoint.origin.agent.clone(),
+            turn: checkpoint.origin.turn,
+            prompt: checkpoint.origin.prompt.clone(),
+            tool: checkpoint.origin.tool.clone(),
+            author: checkpoint.origin.author.map(Author::as_str),
             git: checkpoint.git.as_ref().map(|git| PlainGitState {
                 commit: git.commit.clone(),
                 branch: git.branch.clone(),

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use backtrail::{
-    CheckpointId, Context, Error, Kind, ListFilter, Only, RestoreRequest, Result, SaveRequest, Scope, StepRequest,
-    Workspace, WorkspacePath,
+    Author, CheckpointId, Context, Error, Kind, ListFilter, Only, Origin, RestoreRequest, Result, SaveRequest, Scope,
+    StepRequest, Workspace, WorkspacePath,
 };
 use jiff::{Timestamp, Zoned};
 use pyo3::{
@@ -32,17 +32,20 @@ impl SaveWords {
             name: wanted(words, "name")?,
             description: wanted(words, "description")?,
             kind: kind(words)?,
-            step: wanted(words, "step")?,
-            session: wanted(words, "session")?,
-            agent: wanted(words, "agent")?,
-            turn: wanted(words, "turn")?,
-            prompt: wanted(words, "prompt")?,
-            tool: wanted(words, "tool")?,
             context: has_context.then_some(Context { session_number, token_usage }),
             metadata: metadata(words)?,
             attachments: wanted(words, "attachments")?.unwrap_or_default(),
             allow_empty: wanted(words, "allow_empty")?.unwrap_or_default(),
             if_changed: wanted(words, "if_changed")?.unwrap_or_default(),
+            origin: Origin {
+                step: wanted(words, "step")?,
+                session: wanted(words, "session")?,
+                agent: wanted(words, "agent")?,
+                turn: wanted(words, "turn")?,
+                prompt: wanted(words, "prompt")?,
+                tool: wanted(words, "tool")?,
+                author: author(words)?,
+            },
             ..SaveRequest::default()
         };
         if request.kind == Some(Kind::Safety) {
@@ -65,13 +68,17 @@ pub(crate) struct StepWords {
 impl StepWords {
     pub(crate) fn of(words: &Bound<'_, PyDict>) -> PyResult<Self> {
         let request = StepRequest {
-            session: wanted(words, "session")?,
-            agent: wanted(words, "agent")?,
-            turn: wanted(words, "turn")?,
-            prompt: wanted(words, "prompt")?,
-            tool: wanted(words, "tool")?,
             message: wanted(words, "message")?,
             metadata: metadata(words)?,
+            origin: Origin {
+                session: wanted(words, "session")?,
+                agent: wanted(words, "agent")?,
+                turn: wanted(words, "turn")?,
+                prompt: wanted(words, "prompt")?,
+                tool: wanted(words, "tool")?,
+                author: author(words)?,
+                step: None,
+            },
             ..StepRequest::default()
         };
         Ok(Self { request, touching: wanted(words, "touching")?.unwrap_or_default() })
@@ -182,6 +189,11 @@ fn named(py: Python<'_>, key: &str, problem: &PyErr) -> PyErr {
 pub(crate) fn kind(words: &Bound<'_, PyDict>) -> PyResult<Option<Kind>> {
     let word: Option<String> = wanted(words, "kind")?;
     word.map(|word| word.parse::<Kind>().map_err(|error| usage(words.py(), error.to_string()))).transpose()
+}
+
+fn author(words: &Bound<'_, PyDict>) -> PyResult<Option<Author>> {
+    let word: Option<String> = wanted(words, "author")?;
+    word.map(|word| word.parse::<Author>().map_err(|error| usage(words.py(), error.to_string()))).transpose()
 }
 
 /// Reads the metadata, which is passed as the text of a JSON object.

@@ -48,10 +48,10 @@ impl BoundedCheckpoint {
         for (name, text) in [
             ("name", &mut checkpoint.name),
             ("description", &mut checkpoint.description),
-            ("prompt", &mut checkpoint.prompt),
-            ("session", &mut checkpoint.session),
-            ("agent", &mut checkpoint.agent),
-            ("tool", &mut checkpoint.tool),
+            ("prompt", &mut checkpoint.origin.prompt),
+            ("session", &mut checkpoint.origin.session),
+            ("agent", &mut checkpoint.origin.agent),
+            ("tool", &mut checkpoint.origin.tool),
         ] {
             text.iter_mut().for_each(|text| notes.cut_text(name, text));
         }

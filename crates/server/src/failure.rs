@@ -81,10 +81,14 @@ fn hint_at(error: &Error) -> Option<String> {
         Error::StoreTooNew { .. } => "ask the user to update Backtrail",
         Error::Busy { .. } => "try again",
         Error::Settings { .. } => "fix the settings file",
-        Error::Io { source, .. } if source.kind() == std::io::ErrorKind::FileTooLarge => {
+        Error::Io { source, .. } | Error::StagingArea { source, .. }
+            if source.kind() == std::io::ErrorKind::FileTooLarge =>
+        {
             "ask the user to allow larger files, with: ulimit -f"
         }
-        Error::Io { .. } if error.code() == ErrorCode::NoSpace => "free some space on the disk",
+        Error::Io { .. } | Error::StagingArea { .. } if error.code() == ErrorCode::NoSpace => {
+            "free some space on the disk"
+        }
         Error::Internal(_) => "please report this bug, with the calls that led to it",
         _ => return None,
     };

@@ -117,7 +117,7 @@ mod tests {
 
     #[derive(Serialize, Deserialize, JsonSchema)]
     struct Shape {
-        /// How many.
+        /// The number.
         number: Option<u64>,
         word: Option<Word>,
         list: Option<Vec<String>>,
@@ -129,7 +129,7 @@ mod tests {
         assert_eq!(
             schema["properties"],
             json!({
-                "number": { "type": "integer", "description": "How many.", "minimum": 0 },
+                "number": { "type": "integer", "description": "The number.", "minimum": 0 },
                 "word": { "type": "string", "enum": ["one", "two"] },
                 "list": { "type": "array", "items": { "type": "string" } },
             })
@@ -140,7 +140,7 @@ mod tests {
     fn what_is_given_has_one_type_at_a_place() {
         let schema = of_output::<Shape>();
         let number =
-            json!({ "anyOf": [{ "type": "integer", "minimum": 0 }, { "type": "null" }], "description": "How many." });
+            json!({ "anyOf": [{ "type": "integer", "minimum": 0 }, { "type": "null" }], "description": "The number." });
         assert_eq!(schema["properties"]["number"], number);
         let list = json!({ "anyOf": [{ "type": "array", "items": { "type": "string" } }, { "type": "null" }] });
         assert_eq!(schema["properties"]["list"], list);

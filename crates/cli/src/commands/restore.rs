@@ -173,7 +173,7 @@ pub(crate) fn preview(
         output.json(&WithConversation::new(RestoreJson::from(&plan).without(&lacking), fork))?;
     } else {
         output.text(&plan_text(&plan, &lacking, &workspace.get(&request.target)?, output.paint))?;
-        if let Some(path) = fork.and_then(|fork| fork.copy.as_ref()).map(|copy| &copy.path) {
+        if let Some(path) = fork.and_then(Fork::copy).map(|copy| &copy.path) {
             output.note(&format!(
                 "the conversation would be restored as a new session, below {}",
                 path.parent().unwrap_or(path).display()
@@ -220,7 +220,7 @@ struct Written<'f> {
 impl<'f> Written<'f> {
     fn write(fork: &'f Fork, invocation: &'f Invocation) -> Result<Self, Failure> {
         let written = Self { fork, invocation };
-        let Some(copy) = &fork.copy else { return Ok(written) };
+        let Some(copy) = fork.copy() else { return Ok(written) };
         let is_new = copy.path.symlink_metadata().is_err();
         copy.write().map_err(|failure| {
             if is_new {
@@ -240,13 +240,13 @@ impl<'f> Written<'f> {
         };
         if is_certain {
             self.remove();
-        } else if self.fork.copy.is_some() {
+        } else if self.fork.copy().is_some() {
             self.invocation.output.note(conversation_text(self.fork).trim_end());
         }
     }
 
     fn remove(&self) {
-        let Some(copy) = &self.fork.copy else { return };
+        let Some(copy) = self.fork.copy() else { return };
         match std::fs::remove_file(&copy.path) {
             // If there is no file, it was never created: its directory is missing, or is not a directory.
             Err(error) if copy.path.symlink_metadata().is_ok() => {

@@ -8,7 +8,7 @@ use std::{
     process::ExitCode,
 };
 
-use backtrail::{Checkpoint, Context, Error, Kind, SaveRequest, Saved, Workspace, json::SavedJson};
+use backtrail::{Checkpoint, Context, Error, Kind, Origin, SaveRequest, Saved, Workspace, json::SavedJson};
 use clap::Args;
 
 use crate::{
@@ -110,14 +110,12 @@ fn request(args: SaveArgs, workspace: &Workspace, invocation: &Invocation) -> Re
         name: args.name,
         description: args.description,
         kind: Some(args.kind),
-        step: args.step,
-        session: args.session,
-        agent: args.agent,
         context: has_context.then_some(context),
         metadata,
         attachments: attachments.collect::<Result<_, _>>()?,
         include: include.collect::<Result<_, _>>()?,
         allow_empty: args.allow_empty,
+        origin: Origin { step: args.step, session: args.session, agent: args.agent, ..Origin::default() },
         ..SaveRequest::default()
     })
 }

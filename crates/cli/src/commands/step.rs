@@ -2,7 +2,7 @@
 
 use std::{ffi::OsString, path::PathBuf, process::ExitCode};
 
-use backtrail::{StepRequest, Stepped, Workspace, json::SteppedJson};
+use backtrail::{Origin, StepRequest, Stepped, Workspace, json::SteppedJson};
 use clap::Args;
 
 use crate::{
@@ -60,14 +60,17 @@ pub(crate) fn run(args: StepArgs, invocation: &Invocation) -> Result<ExitCode, F
 fn request(args: StepArgs, workspace: &Workspace, invocation: &Invocation) -> Result<StepRequest, Failure> {
     let paths = args.paths.iter().map(|path| invocation.path(workspace, path));
     Ok(StepRequest {
-        session: args.session,
-        agent: args.agent,
-        turn: args.turn,
-        prompt: args.prompt,
-        tool: args.tool,
         message: args.message,
         metadata: args.meta.into_iter().map(|meta| (meta.key, meta.value.to_string_lossy().into())).collect(),
         paths: paths.collect::<Result<_, _>>()?,
+        origin: Origin {
+            session: args.session,
+            agent: args.agent,
+            turn: args.turn,
+            prompt: args.prompt,
+            tool: args.tool,
+            ..Origin::default()
+        },
         ..StepRequest::default()
     })
 }

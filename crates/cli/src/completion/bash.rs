@@ -51,7 +51,7 @@ pub(super) fn answer(
     Ok(out.into_bytes())
 }
 
-/// A parsed command line up to the cursor.
+/// A parsed command line up to the cursor. `shlex` does not tell which quote is open, nor where a word breaks.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Typed {
     /// The words without their quotes. The last one is being typed.

@@ -188,7 +188,8 @@ impl Sources {
     fn sessions(&self, typed: &str) -> Option<Vec<CompletionCandidate>> {
         let mut found: Vec<CompletionCandidate> = Vec::new();
         for checkpoint in self.workspace()?.list(&ListFilter::default()).ok()? {
-            let Some(session) = checkpoint.session.as_deref().filter(|session| session.starts_with(typed)) else {
+            let Some(session) = checkpoint.origin.session.as_deref().filter(|session| session.starts_with(typed))
+            else {
                 continue;
             };
             if !found.iter().any(|known| known.get_value() == session) {

@@ -30,7 +30,7 @@ pub(super) struct ClaimedEvent {
     /// Identifies the event.
     pub(super) key: u64,
     /// Set if this may be a duplicate of the previous event. Then it only counts if files changed in between.
-    pub(super) is_perhaps_known: bool,
+    pub(super) may_be_duplicate: bool,
     pub(super) turn: u64,
     pub(super) prompt: Option<String>,
     /// The position up to which the agent was informed about restores.
@@ -150,7 +150,7 @@ impl Worker<'_> {
             inner: None,
             session: state.session.clone(),
             key,
-            is_perhaps_known: novelty == Novelty::PerhapsKnown,
+            may_be_duplicate: novelty == Novelty::PossiblyKnown,
             turn,
             prompt: state.prompt.clone(),
             told: Told { event: state.told_event, time: *state.told.get_or_insert(self.arrived) },
@@ -199,7 +199,7 @@ impl Worker<'_> {
         let filter =
             ListFilter { session: Some(session.to_owned()), limit: Some(1), turns: true, ..ListFilter::default() };
         let newest = workspace.list(&filter).ok().and_then(|found| found.into_iter().next());
-        newest.and_then(|checkpoint| checkpoint.turn).unwrap_or(0)
+        newest.and_then(|checkpoint| checkpoint.origin.turn).unwrap_or(0)
     }
 
     pub(super) fn remember_success(

@@ -23,10 +23,30 @@ pub(crate) struct Fork {
     pub(crate) before: String,
     /// Set if the original session is still running.
     pub(crate) is_live: bool,
-    /// The file to write. `None` if the conversation was still empty, or if the agent can't resume from a file.
-    pub(crate) copy: Option<ForkedFile>,
-    /// The command line that resumes the conversation.
+    pub(crate) continuation: Continuation,
+    /// The command line that resumes the conversation, shows it, or starts a new one.
     pub(crate) command: String,
+}
+
+/// How a conversation goes on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Continuation {
+    /// In this copy, which has to be written.
+    Copy(ForkedFile),
+    /// It can only be read: the agent can't resume from a file.
+    ReadOnly,
+    /// In a new conversation: this one was still empty.
+    New,
+}
+
+impl Fork {
+    /// Returns the file to write. Returns `None` if the conversation does not go on in a copy.
+    pub(crate) fn copy(&self) -> Option<&ForkedFile> {
+        match &self.continuation {
+            Continuation::Copy(copy) => Some(copy),
+            Continuation::ReadOnly | Continuation::New => None,
+        }
+    }
 }
 
 /// The copy of a conversation.
@@ -41,23 +61,28 @@ pub(crate) struct ForkedFile {
 /// Prepares the copy of the conversation that belongs to a checkpoint.
 pub(crate) fn plan(workspace: &Workspace, id: &CheckpointId, sessions: &Sessions) -> Result<Fork, Failure> {
     let turn = turn_of(workspace, id)?;
-    let (Some(agent), Some(session)) = (turn.agent.as_ref().and_then(|agent| agent.parse().ok()), &turn.session) else {
+    let (Some(agent), Some(session)) =
+        (turn.origin.agent.as_ref().and_then(|agent| agent.parse().ok()), &turn.origin.session)
+    else {
         return Err(no_conversation(id));
     };
     let is_live = sessions.get(session).is_some_and(|state| state.is_live());
-    let before = turn.prompt.clone().unwrap_or_default();
+    let before = turn.origin.prompt.clone().unwrap_or_default();
     let has_conversation = turn.attachments.iter().any(|attachment| attachment.name == CONVERSATION);
     let transcript = turn.metadata.get("transcript").and_then(Value::as_str).map(PathBuf::from);
     let (true, Some(transcript)) = (has_conversation, transcript) else {
-        return Ok(Fork { agent, before, is_live, copy: None, command: start(agent).to_owned() });
+        let command = start(agent).to_owned();
+        return Ok(Fork { agent, before, is_live, continuation: Continuation::New, command });
     };
     let bytes = workspace.attachment(&turn.id, CONVERSATION)?;
-    let copy = fork(agent, session, &transcript, &bytes);
-    let command = match &copy {
-        Some(copy) => resume(agent, &copy.session),
-        None => shell_words(["backtrail", "cat", &turn.id.short(), "--attachment", CONVERSATION]),
+    let (command, continuation) = match fork(agent, session, &transcript, &bytes) {
+        Some(copy) => (resume(agent, &copy.session), Continuation::Copy(copy)),
+        None => {
+            let command = shell_words(["backtrail", "cat", &turn.id.short(), "--attachment", CONVERSATION]);
+            (command, Continuation::ReadOnly)
+        }
     };
-    Ok(Fork { agent, before, is_live, copy, command })
+    Ok(Fork { agent, before, is_live, continuation, command })
 }
 
 fn no_conversation(id: &CheckpointId) -> Failure {
@@ -72,8 +97,10 @@ fn turn_of(workspace: &Workspace, id: &CheckpointId) -> Result<Checkpoint, Failu
         return Ok(checkpoint);
     }
     let turns = workspace.list(&ListFilter { kind: Some(Kind::Turn), ..ListFilter::default() })?;
-    let is_own = |turn: &&Checkpoint| turn.session == checkpoint.session && turn.turn == checkpoint.turn;
-    let own = turns.iter().find(|turn| checkpoint.turn.is_some() && is_own(turn));
+    let is_own = |turn: &&Checkpoint| {
+        turn.origin.session == checkpoint.origin.session && turn.origin.turn == checkpoint.origin.turn
+    };
+    let own = turns.iter().find(|turn| checkpoint.origin.turn.is_some() && is_own(turn));
     let earlier = || turns.iter().find(|turn| turn.sequence < checkpoint.sequence);
     own.or_else(earlier).cloned().ok_or_else(|| no_conversation(id))
 }

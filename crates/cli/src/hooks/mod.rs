@@ -1,6 +1,6 @@
 //! Handles the hook events that agents send.
 //!
-//! `front` is the process that an agent starts. It reads an `event`; one file for each payload format parses it. It
+//! `entry` is the process that an agent starts. It reads an `event`; one file for each payload format parses it. It
 //! starts a `worker`, which takes the checkpoint once `claim` says that it is its turn. `session` stores the state that
 //! one hook leaves for the next, and `queue` the order of the events.
 
@@ -24,7 +24,7 @@ mod queue;
 mod restore_notice;
 pub(crate) mod sample;
 mod session;
-mod shell_words;
+mod shell_commands;
 mod surrogates;
 mod tools;
 mod worker;

@@ -74,7 +74,7 @@ pub(crate) struct SessionState {
 pub(crate) enum Novelty {
     New,
     /// The previous event had the same payload, and there is no identity that tells them apart.
-    PerhapsKnown,
+    PossiblyKnown,
     Known,
 }
 
@@ -106,7 +106,7 @@ impl SessionState {
         self.heard = now;
         match has_identity {
             true if self.seen.contains(&event) => Novelty::Known,
-            false if self.seen.last() == Some(&event) && since < SAME_EVENT => Novelty::PerhapsKnown,
+            false if self.seen.last() == Some(&event) && since < SAME_EVENT => Novelty::PossiblyKnown,
             _ => Novelty::New,
         }
     }
@@ -321,7 +321,7 @@ mod tests {
         assert_eq!(done(2, true, at(2)), Novelty::New);
         assert_eq!(done(1, true, at(100)), Novelty::Known, "an event with an identity stays known");
         assert_eq!(done(7, false, at(101)), Novelty::New);
-        assert_eq!(done(7, false, at(102)), Novelty::PerhapsKnown, "repeated at once");
+        assert_eq!(done(7, false, at(102)), Novelty::PossiblyKnown, "repeated at once");
         assert_eq!(done(7, false, at(200)), Novelty::New, "repeated later");
         assert_eq!(done(8, false, at(201)), Novelty::New);
         assert_eq!(done(7, false, at(202)), Novelty::New, "another event in between");

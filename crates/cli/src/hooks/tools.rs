@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{
     event::ToolCall,
-    shell_words::{self, WordPiece},
+    shell_commands::{self, WordPiece},
 };
 
 /// Tools of all agents that only read. The names are reduced to lower-case letters and digits. An unknown tool may
@@ -184,7 +184,7 @@ const BEFORE_PROGRAMS: &[&str] = &["!", "command", "do", "else", "sudo", "then",
 /// Returns the files that a shell command removes or overwrites, as far as its words name them. All other changes are
 /// found once the command has finished. This is only for files that no rule would capture.
 fn files_in_line(line: &str) -> Vec<PathBuf> {
-    shell_words::commands(line).iter().flat_map(|command| files_in_command(command)).collect()
+    shell_commands::commands(line).iter().flat_map(|command| files_in_command(command)).collect()
 }
 
 fn files_in_command(command: &[WordPiece]) -> Vec<PathBuf> {

@@ -7,7 +7,9 @@ use std::{
     time::Instant,
 };
 
-use backtrail::{ErrorCode, Kind, SaveRequest, Saved, StepRequest, Workspace, WorkspacePath, json::start_of};
+use backtrail::{
+    Author, ErrorCode, Kind, Origin, SaveRequest, Saved, StepRequest, Workspace, WorkspacePath, json::start_of,
+};
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
@@ -184,8 +186,9 @@ impl Worker<'_> {
                     Some(source) => format!("a session of {} begins ({source})", event.agent.title()),
                     None => format!("a session of {} begins", event.agent.title()),
                 };
-                let request = self.request(event, assignment, Kind::Session, message);
-                Some(workspace.save(&SaveRequest { turn: None, prompt: None, ..request }, clock)?)
+                let mut request = self.request(event, assignment, Kind::Session, message);
+                (request.origin.turn, request.origin.prompt) = (None, None);
+                Some(workspace.save(&request, clock)?)
             }
             Moment::Prompt(text) => {
                 let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or("an empty prompt");
@@ -206,11 +209,15 @@ impl Worker<'_> {
             Moment::BeforeTool(_) | Moment::AfterTool(_) | Moment::SubagentStart => None,
             Moment::SubagentEnd | Moment::TurnEnd | Moment::SessionEnd => {
                 let request = StepRequest {
-                    session: Some(assignment.session.clone()),
-                    agent: Some(event.agent.name().to_owned()),
-                    turn: Some(assignment.turn).filter(|turn| *turn > 0),
-                    prompt: assignment.prompt.clone(),
                     metadata: metadata(event),
+                    origin: Origin {
+                        session: Some(assignment.session.clone()),
+                        agent: Some(event.agent.name().to_owned()),
+                        turn: Some(assignment.turn).filter(|turn| *turn > 0),
+                        prompt: assignment.prompt.clone(),
+                        author: Some(Author::Agent),
+                        ..Origin::default()
+                    },
                     ..StepRequest::default()
                 };
                 workspace.step_done(&request, clock)?
@@ -222,14 +229,18 @@ impl Worker<'_> {
         SaveRequest {
             message: Some(message),
             kind: Some(kind),
-            session: Some(assignment.session.clone()),
-            agent: Some(event.agent.name().to_owned()),
-            turn: Some(assignment.turn),
-            prompt: assignment.prompt.clone(),
             metadata: metadata(event),
             metadata_once_read: Some(late_checkpoint::words),
-            allow_empty: !assignment.is_perhaps_known,
-            if_changed: assignment.is_perhaps_known,
+            allow_empty: !assignment.may_be_duplicate,
+            if_changed: assignment.may_be_duplicate,
+            origin: Origin {
+                session: Some(assignment.session.clone()),
+                agent: Some(event.agent.name().to_owned()),
+                turn: Some(assignment.turn),
+                prompt: assignment.prompt.clone(),
+                author: Some(Author::Other),
+                ..Origin::default()
+            },
             ..SaveRequest::default()
         }
     }
@@ -242,17 +253,29 @@ impl Worker<'_> {
         workspace: &Workspace,
     ) -> StepRequest {
         StepRequest {
-            session: Some(assignment.session.clone()),
-            agent: Some(event.agent.name().to_owned()),
-            turn: Some(assignment.turn).filter(|turn| *turn > 0),
-            prompt: assignment.prompt.clone(),
-            tool: Some(call.name.clone()),
             message: None,
             metadata: metadata(event),
-            is_perhaps_counted: assignment.is_perhaps_known,
+            may_be_duplicate: assignment.may_be_duplicate,
             metadata_once_read: late_checkpoint::may_be_late(&event.moment).then_some(late_checkpoint::words),
             paths: touched(event, call, workspace, assignment.inner.as_deref()),
+            origin: Origin {
+                session: Some(assignment.session.clone()),
+                agent: Some(event.agent.name().to_owned()),
+                turn: Some(assignment.turn).filter(|turn| *turn > 0),
+                prompt: assignment.prompt.clone(),
+                tool: Some(call.name.clone()),
+                author: Some(author_of(&event.moment)),
+                ..Origin::default()
+            },
         }
+    }
+}
+
+/// Returns the author of the changes since the previous checkpoint: only what lies behind a call is the agent's work.
+fn author_of(moment: &Moment) -> Author {
+    match moment {
+        Moment::AfterTool(_) => Author::Agent,
+        _ => Author::Other,
     }
 }
 

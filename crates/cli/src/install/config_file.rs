@@ -83,8 +83,7 @@ impl ConfigFile {
                 file.set_permissions(Permissions::from_mode(mode))?;
             }
             if let Some((user, group)) = like.owner {
-                // Only root can change the owner; other users own the new file already.
-                drop(std::os::unix::fs::fchown(&file, Some(user), Some(group)));
+                app_files::set_owner(&file, user, group)?;
             }
             file.sync_all()?;
             fs::rename(&temporary, &self.target)

@@ -333,7 +333,7 @@ fn opencode(reach: Reach, places: &Places, program: &Program) -> Vec<Wanted> {
     ]
 }
 
-/// Returns the command line of an entry. Returns `None` if the entry starts no program.
+/// Returns the command line of an entry. Returns `None` if the entry starts no program, or has an unclosed quote.
 pub(crate) fn call(value: &Value) -> Option<Vec<String>> {
     let object = value.as_object()?;
     let line = object.get("command").or_else(|| object.get("bash"));
@@ -342,7 +342,7 @@ pub(crate) fn call(value: &Value) -> Option<Vec<String>> {
             let args = args.iter().filter_map(Value::as_str);
             std::iter::once(program.as_str()).chain(args).map(str::to_owned).collect()
         }
-        (Some(Value::String(line)), None) => split_line(line),
+        (Some(Value::String(line)), None) => shlex::split(line)?,
         (Some(Value::Array(words)), _) => words.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
         _ => return None,
     };
@@ -364,28 +364,6 @@ fn is_named_like_us(word: &str) -> bool {
     name.is_some_and(|name| name == "backtrail" || name == "backtrail.exe")
 }
 
-/// Splits a shell command line into words. Only plain words and quotes are supported.
-fn split_line(line: &str) -> Vec<String> {
-    let mut words = Vec::new();
-    let mut word: Option<String> = None;
-    let mut quote: Option<char> = None;
-    let mut characters = line.chars();
-    while let Some(character) = characters.next() {
-        match (quote, character) {
-            (Some(open), _) if open == character => quote = None,
-            (None, '\'' | '"') => {
-                quote = Some(character);
-                word.get_or_insert_default();
-            }
-            (None, '\\') => word.get_or_insert_default().extend(characters.next()),
-            (None, _) if character.is_whitespace() => words.extend(word.take()),
-            _ => word.get_or_insert_default().push(character),
-        }
-    }
-    words.extend(word);
-    words
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -402,6 +380,7 @@ mod tests {
         let foreign = [
             json!({ "command": "echo backtrail hook claude" }),
             json!({ "command": "backtrail hook claude && rm x" }),
+            json!({ "command": "backtrail hook 'claude" }),
             json!({ "command": "backtrail status" }),
             json!({ "command": "backtrail", "args": ["mcp", "--http", "127.0.0.1:1"] }),
             json!("backtrail hook claude"),

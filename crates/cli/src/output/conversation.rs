@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::visible::{first_line, visible_path};
-use crate::hooks::conversation::Fork;
+use crate::hooks::conversation::{Continuation, Fork};
 
 /// An answer, with the conversation if the user asked for it.
 #[derive(Serialize)]
@@ -27,8 +27,8 @@ impl<'a, A> WithConversation<'a, A> {
     pub(crate) fn new(answer: A, fork: Option<&'a Fork>) -> Self {
         let conversation = fork.map(|fork| ConversationJson {
             agent: fork.agent.name(),
-            session: fork.copy.as_ref().map(|copy| copy.session.as_str()),
-            file: fork.copy.as_ref().map(|copy| copy.path.to_string_lossy().into_owned()),
+            session: fork.copy().map(|copy| copy.session.as_str()),
+            file: fork.copy().map(|copy| copy.path.to_string_lossy().into_owned()),
             command: &fork.command,
             is_live: fork.is_live,
         });
@@ -45,15 +45,17 @@ pub(crate) fn conversation_text(fork: &Fork) -> String {
     } else {
         "continue with".to_owned()
     };
-    match &fork.copy {
-        Some(copy) => format!(
+    match &fork.continuation {
+        Continuation::Copy(copy) => format!(
             "the conversation up to \"{prompt}\" is now a new session, in {}\n{exit}: {}\n",
             visible_path(&copy.path),
             fork.command
         ),
-        None if fork.command.starts_with("backtrail") => {
+        Continuation::ReadOnly => {
             format!("{title} can't continue from a file; read the conversation with: {}\n", fork.command)
         }
-        None => format!("the conversation was empty before \"{prompt}\"; start a new one with: {}\n", fork.command),
+        Continuation::New => {
+            format!("the conversation was empty before \"{prompt}\"; start a new one with: {}\n", fork.command)
+        }
     }
 }

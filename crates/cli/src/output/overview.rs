@@ -71,7 +71,7 @@ fn next_commands(found: &Overview<'_>, paint: Paint) -> String {
             list,
         ],
     };
-    if found.newest.iter().any(|checkpoint| checkpoint.turn.is_some()) {
+    if found.newest.iter().any(|checkpoint| checkpoint.origin.turn.is_some()) {
         commands.push(("rewind --turn", "go back to before the agent's last prompt"));
     }
     if found.was_restored {

@@ -50,14 +50,14 @@ fn facts(checkpoint: &Checkpoint, now: &Zoned) -> Vec<(&'static str, String)> {
     let mut add = |label, value: Option<String>| facts.extend(value.map(|value| (label, value)));
     add("name", text(&checkpoint.name));
     add("parent", text(&checkpoint.parent));
-    add("agent", text(&checkpoint.agent));
-    add("session", text(&checkpoint.session));
+    add("agent", text(&checkpoint.origin.agent));
+    add("session", text(&checkpoint.origin.session));
     add("session no.", text(&checkpoint.context.as_ref().and_then(|context| context.session_number)));
     add("tokens", text(&checkpoint.context.as_ref().and_then(|context| context.token_usage)));
-    add("prompt no.", text(&checkpoint.turn));
-    add("prompt", text(&checkpoint.prompt));
-    add("step", text(&checkpoint.step));
-    add("tool", text(&checkpoint.tool));
+    add("prompt no.", text(&checkpoint.origin.turn));
+    add("prompt", text(&checkpoint.origin.prompt));
+    add("step", text(&checkpoint.origin.step));
+    add("tool", text(&checkpoint.origin.tool));
     add("git", checkpoint.git.as_ref().map(git));
     add("feature", text(&checkpoint.feature_state.as_ref().and_then(|state| state.current.clone())));
     for attachment in &checkpoint.attachments {

@@ -137,7 +137,10 @@ pub(crate) struct Turn<'a> {
 /// Groups checkpoints by their prompt. Checkpoints without a prompt are omitted.
 pub(crate) fn turns(checkpoints: &[Checkpoint]) -> Vec<Turn<'_>> {
     let is_step_of = |prompt: &Checkpoint, other: &Checkpoint| {
-        other.kind != Kind::Turn && other.turn.is_some() && other.turn == prompt.turn && other.session == prompt.session
+        other.kind != Kind::Turn
+            && other.origin.turn.is_some()
+            && other.origin.turn == prompt.origin.turn
+            && other.origin.session == prompt.origin.session
     };
     let prompts = checkpoints.iter().filter(|checkpoint| checkpoint.kind == Kind::Turn);
     let group = |prompt| Turn { prompt, steps: checkpoints.iter().filter(|other| is_step_of(prompt, other)).collect() };
@@ -148,17 +151,17 @@ pub(crate) fn turns(checkpoints: &[Checkpoint]) -> Vec<Turn<'_>> {
 fn cause(checkpoint: &Checkpoint) -> String {
     let numbered =
         |word: &str, number: Option<u64>| number.map_or(word.to_owned(), |number| format!("{word} {number}"));
-    match (&checkpoint.tool, checkpoint.kind) {
+    match (&checkpoint.origin.tool, checkpoint.kind) {
         (Some(tool), _) => first_line(tool),
-        (None, Kind::Step) => numbered("step", checkpoint.step),
-        (None, Kind::Turn) => numbered("prompt", checkpoint.turn),
+        (None, Kind::Step) => numbered("step", checkpoint.origin.step),
+        (None, Kind::Turn) => numbered("prompt", checkpoint.origin.turn),
         (None, kind) => kind.as_str().to_owned(),
     }
 }
 
 /// Returns the name, the marks and the message or prompt of a checkpoint in one line.
 fn text(checkpoint: &Checkpoint) -> String {
-    let words = match (&checkpoint.prompt, checkpoint.kind) {
+    let words = match (&checkpoint.origin.prompt, checkpoint.kind) {
         (Some(prompt), Kind::Turn) => first_line(prompt),
         _ => first_line(&checkpoint.message),
     };
@@ -212,12 +215,7 @@ mod tests {
             changed: 0,
             insertions: 1,
             deletions: 0,
-            step: None,
-            session: None,
-            agent: None,
-            turn: None,
-            prompt: None,
-            tool: None,
+            origin: backtrail::Origin::default(),
             git: None,
             feature_state: None,
             context: None,
@@ -240,7 +238,7 @@ mod tests {
     fn forks_are_drawn_and_columns_are_aligned() {
         let mut step = checkpoint('b', Some('a'), "second");
         step.kind = Kind::Step;
-        step.step = Some(12);
+        step.origin.step = Some(12);
         step.name = Some("named".into());
         step.pinned = true;
         step.complete = false;
@@ -301,15 +299,15 @@ mod tests {
     #[test]
     fn prompts_are_drawn_above_their_steps() {
         let of_turn = |mut checkpoint: Checkpoint, turn: u64, kind: Kind| {
-            checkpoint.turn = Some(turn);
-            checkpoint.session = Some("s".into());
+            checkpoint.origin.turn = Some(turn);
+            checkpoint.origin.session = Some("s".into());
             checkpoint.kind = kind;
             checkpoint
         };
         let mut prompt = of_turn(checkpoint('b', Some('a'), "prompt"), 2, Kind::Turn);
-        prompt.prompt = Some("fix the parser".into());
+        prompt.origin.prompt = Some("fix the parser".into());
         let mut step = of_turn(checkpoint('c', Some('b'), "parser.rs"), 2, Kind::Step);
-        step.tool = Some("Edit".into());
+        step.origin.tool = Some("Edit".into());
         let earlier = of_turn(checkpoint('a', None, "hello"), 1, Kind::Turn);
         let now = "2026-11-15T15:00:00Z[UTC]".parse().unwrap();
         let timeline = Timeline { current: Some(step.id), now: &now, width: 100, paint: Paint::plain() };

@@ -1,6 +1,6 @@
 //! Formats numbers, times and names for the user.
 
-use std::{os::unix::ffi::OsStrExt, path::Path};
+use std::{borrow::Cow, os::unix::ffi::OsStrExt, path::Path};
 
 use backtrail::Checkpoint;
 use jiff::{Timestamp, Zoned};
@@ -98,6 +98,7 @@ pub(crate) fn shell_path(path: &Path) -> String {
     if bytes.starts_with(b"-") { shell_word(&[b"./", bytes].concat()) } else { shell_word(bytes) }
 }
 
+/// Quotes a word. `shlex` alone would quote addresses like `@~2`, and pass control characters on to the terminal.
 fn shell_word(word: &[u8]) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || "-_./:=@+,".contains(c);
     let Some(text) = std::str::from_utf8(word).ok().filter(|text| visible(text) == **text) else {
@@ -111,7 +112,7 @@ fn shell_word(word: &[u8]) -> String {
     if !text.contains(['"', '$', '`', '\\', '!']) {
         return format!("\"{text}\"");
     }
-    format!("'{}'", text.replace('\'', r"'\''"))
+    shlex::try_quote(text).map_or_else(|_| spelled_out(word), Cow::into_owned)
 }
 
 /// Quotes a word that contains control characters or bytes that are not UTF-8, with `$'…'`.
@@ -173,7 +174,7 @@ mod tests {
     #[test]
     fn words_are_quoted_if_a_shell_needs_it() {
         assert_eq!(shell_words(["save", "before the agent"]), "save \"before the agent\"");
-        assert_eq!(shell_words(["cat", "it's $x"]), r"cat 'it'\''s $x'");
+        assert_eq!(shell_words(["cat", "it's $x"]), r#"cat "it's "'$x'"#);
         assert_eq!(shell_words(["@~2", "~", ""]), r#"@~2 "~" """#);
         assert_eq!(shell_words([&b"two\nlines\x1b[2J\xff'"[..]]), r"$'two\nlines\033[2J\377\''");
         assert_eq!(shell_words(["a\u{202e}b"]), r"$'a\342\200\256b'");

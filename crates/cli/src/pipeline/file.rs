@@ -1,9 +1,9 @@
 //! The schema of a pipeline file.
 
-use std::collections::BTreeMap;
+use std::{borrow::Cow, collections::BTreeMap};
 
 use serde::{Deserialize, Deserializer, de};
-use serde_saphyr::{Spanned, UserMessageFormatter};
+use serde_saphyr::{Localizer, Location, Spanned, UserMessageFormatter};
 
 use super::problem::{PipelineProblem, Result};
 
@@ -94,11 +94,18 @@ impl PipelineFile {
     }
 }
 
+/// Leaves the location out of messages: the problem has the line as a field.
+struct WithoutLocation;
+
+impl Localizer for WithoutLocation {
+    fn attach_location<'a>(&self, base: Cow<'a, str>, _: Location) -> Cow<'a, str> {
+        base
+    }
+}
+
 fn problem_in(text: &str, error: &serde_saphyr::Error) -> PipelineProblem {
-    let place = error.location().map(|location| (location.line(), location.column()));
-    let said = error.without_snippet().render_with_formatter(&UserMessageFormatter);
-    let Some((line, column)) = place else { return PipelineProblem::anywhere(said) };
-    let said = said.strip_suffix(&format!(" at line {line}, column {column}")).unwrap_or(&said).to_owned();
+    let said = error.without_snippet().render_with_formatter(&UserMessageFormatter.with_localizer(&WithoutLocation));
+    let Some(line) = error.location().map(|location| location.line()) else { return PipelineProblem::anywhere(said) };
     let written = text.lines().nth(line.saturating_sub(1) as usize).unwrap_or_default().trim();
     let problem = PipelineProblem::at(line, if written.is_empty() { said } else { format!("{said} (in `{written}`)") });
     if written.split_once(": ").is_some_and(|(_, value)| value.starts_with("{{")) {

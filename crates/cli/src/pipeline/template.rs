@@ -119,7 +119,7 @@ impl Template {
     }
 }
 
-/// Where the text of a template stands, in the eyes of the shell.
+/// A position in the text of a template, as the shell sees it.
 #[derive(Clone, Copy)]
 struct Position {
     quotes: Quotes,

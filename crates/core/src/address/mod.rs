@@ -171,7 +171,7 @@ fn find<'t>(timeline: &'t Timeline, address: &Address, word: &str, now: &Zoned) 
     Ok(match address {
         Address::Current { back } => timeline.current().and_then(|entry| timeline.ancestor(entry, *back)),
         Address::Latest => timeline.newest(),
-        Address::Step(step) => newest(&|entry| entry.record().is_some_and(|record| record.step == Some(*step))),
+        Address::Step(step) => newest(&|entry| entry.record().is_some_and(|record| record.origin.step == Some(*step))),
         Address::Commit(commit) => newest(&|entry| {
             let record = entry.record();
             let recorded = record.as_ref().and_then(|record| record.git.as_ref()?.commit.as_deref());

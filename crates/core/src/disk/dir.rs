@@ -16,7 +16,7 @@ use rustix::{
 
 use super::{
     crash_points,
-    ownership::{self, Giving},
+    ownership::{self, Giving, Owner},
     stamp_of,
 };
 use crate::model::{Mode, Stamp, WorkspacePath};
@@ -60,8 +60,7 @@ pub(crate) struct Hindrances {
     pub(crate) is_mount: bool,
     /// Set if the entry is immutable or append-only.
     pub(crate) is_fixed: bool,
-    /// The id of the user who owns the entry.
-    pub(crate) owner: u32,
+    pub(crate) owner: Owner,
 }
 
 /// Whether this process can change the names in a directory.
@@ -195,12 +194,12 @@ impl Dir {
     /// Returns the conditions that may prevent the removal of a name. Returns `None` if nothing is there.
     pub(crate) fn hindrances_at(&self, name: &[u8]) -> io::Result<Option<Hindrances>> {
         let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT;
-        let found = match rustix::fs::statx(&self.0, name, flags, StatxFlags::UID) {
+        let found = match rustix::fs::statx(&self.0, name, flags, StatxFlags::UID | StatxFlags::GID) {
             Ok(found) => found,
             Err(Errno::NOENT) => return Ok(None),
             // The kernel is too old for `statx`. Only an attempt will show.
             Err(Errno::NOSYS) => {
-                let owner = self.owner_at(name)?.0;
+                let owner = self.owner_at(name)?;
                 return Ok(Some(Hindrances { is_mount: false, is_fixed: false, owner }));
             }
             Err(error) => return Err(error.into()),
@@ -209,7 +208,7 @@ impl Dir {
         Ok(Some(Hindrances {
             is_mount: attributes.contains(StatxAttributes::MOUNT_ROOT),
             is_fixed: attributes.intersects(StatxAttributes::IMMUTABLE | StatxAttributes::APPEND),
-            owner: found.stx_uid,
+            owner: Owner::of_extended(&found),
         }))
     }
 
@@ -375,7 +374,7 @@ impl Dir {
         let wanted = Access::READ_OK | Access::WRITE_OK | Access::EXEC_OK;
         match rustix::fs::accessat(&self.0, ".", wanted, AtFlags::EACCESS) {
             Ok(()) => Ok(Openness::Open),
-            Err(Errno::ACCESS) if self.owner()?.0 == rustix::process::geteuid().as_raw() => Ok(Openness::Closed),
+            Err(Errno::ACCESS) if self.owner()?.is_current_user() => Ok(Openness::Closed),
             Err(error) => Err(error.into()),
         }
     }
@@ -436,18 +435,6 @@ impl Dir {
         }
     }
 
-    /// Returns the owner of the directory: user and group.
-    pub(crate) fn owner(&self) -> io::Result<(u32, u32)> {
-        let stat = rustix::fs::fstat(&self.0)?;
-        Ok((stat.st_uid, stat.st_gid))
-    }
-
-    /// Returns the owner of an entry: user and group.
-    pub(crate) fn owner_at(&self, name: &[u8]) -> io::Result<(u32, u32)> {
-        let stat = rustix::fs::statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW)?;
-        Ok((stat.st_uid, stat.st_gid))
-    }
-
     /// Sets the permission bits of the open directory itself.
     pub(crate) fn set_own_mode(&self, mode: Mode) -> io::Result<()> {
         crash_points::pass("set directory mode")?;
@@ -488,22 +475,6 @@ pub(crate) fn make_directories(path: &Path) -> io::Result<()> {
 pub(crate) fn make_directories_as_neighbours(path: &Path) -> io::Result<()> {
     crash_points::pass("make directories")?;
     ownership::make_directories(path, 0o777, Giving::ToNeighbours)
-}
-
-/// Sets the user and group of an open file.
-pub(crate) fn set_owner(file: impl AsFd, user: u32, group: u32) -> io::Result<()> {
-    crash_points::pass("set owner")?;
-    let (user, group) = (rustix::fs::Uid::from_raw(user), rustix::fs::Gid::from_raw(group));
-    Ok(rustix::fs::fchown(file, Some(user), Some(group))?)
-}
-
-impl Dir {
-    /// Sets the user and group of a name. A symlink is not followed.
-    pub(crate) fn set_owner_at(&self, name: &[u8], user: u32, group: u32) -> io::Result<()> {
-        crash_points::pass("set owner")?;
-        let (user, group) = (rustix::fs::Uid::from_raw(user), rustix::fs::Gid::from_raw(group));
-        Ok(rustix::fs::chownat(&self.0, name, Some(user), Some(group), AtFlags::SYMLINK_NOFOLLOW)?)
-    }
 }
 
 /// Sets the permission bits of an open file.

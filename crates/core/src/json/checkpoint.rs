@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::model::{Checkpoint, FeatureState, GitState, Kind, WorkspacePath};
+use crate::model::{Checkpoint, FeatureState, GitState, Kind, Origin, WorkspacePath};
 
 /// `Checkpoint`: a snapshot of the workspace with its record.
 #[derive(Debug, Clone, Serialize)]
@@ -32,18 +32,9 @@ pub struct CheckpointJson {
     pub insertions: u64,
     /// The number of deleted lines against the parent.
     pub deletions: u64,
-    /// The number of the agent's step.
-    pub step: Option<u64>,
-    /// The id of the agent's session.
-    pub session: Option<String>,
-    /// The name of the agent.
-    pub agent: Option<String>,
-    /// The number of the prompt in its session.
-    pub turn: Option<u64>,
-    /// The prompt.
-    pub prompt: Option<String>,
-    /// The tool that was about to run, or had run.
-    pub tool: Option<String>,
+    /// The agent, prompt and step that it belongs to.
+    #[serde(flatten)]
+    pub origin: Origin,
     /// The position of the user's repository.
     pub git: Option<GitJson>,
     /// The content of the feature list.
@@ -78,12 +69,7 @@ impl From<&Checkpoint> for CheckpointJson {
             files_changed: texts(&checkpoint.files_changed),
             insertions: checkpoint.insertions,
             deletions: checkpoint.deletions,
-            step: checkpoint.step,
-            session: checkpoint.session.clone(),
-            agent: checkpoint.agent.clone(),
-            turn: checkpoint.turn,
-            prompt: checkpoint.prompt.clone(),
-            tool: checkpoint.tool.clone(),
+            origin: checkpoint.origin.clone(),
             git: checkpoint.git.as_ref().map(GitJson::from),
             feature_state: checkpoint.feature_state.as_ref().map(FeatureStateJson::from),
             context: checkpoint.context.as_ref().map(|context| ContextJson {

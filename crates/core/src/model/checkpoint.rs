@@ -110,6 +110,66 @@ pub struct FeatureState {
     pub completed: Vec<String>,
 }
 
+/// The author of the changes that a checkpoint holds against its parent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Author {
+    /// The agent of the checkpoint's session.
+    Agent,
+    /// A person, another program or another session.
+    Other,
+}
+
+impl FromStr for Author {
+    type Err = UnknownAuthor;
+
+    fn from_str(text: &str) -> Result<Self, UnknownAuthor> {
+        match text {
+            "agent" => Ok(Self::Agent),
+            "other" => Ok(Self::Other),
+            _ => Err(UnknownAuthor(text.to_owned())),
+        }
+    }
+}
+
+/// A word that is not an author.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is not an author; use agent or other")]
+pub struct UnknownAuthor(String);
+
+impl Author {
+    /// Returns the word that stands for it in JSON.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Agent => "agent",
+            Self::Other => "other",
+        }
+    }
+}
+
+/// The origin of a checkpoint: the agent, session, prompt and step that it belongs to. A request, a record, a checkpoint
+/// and its JSON all contain this.
+#[derive(Debug, Clone, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(default)]
+pub struct Origin {
+    /// The number of the agent's step.
+    pub step: Option<u64>,
+    /// The id of the agent's session.
+    pub session: Option<String>,
+    /// The name of the agent.
+    pub agent: Option<String>,
+    /// The number of the prompt in its session.
+    pub turn: Option<u64>,
+    /// The prompt.
+    pub prompt: Option<String>,
+    /// The tool that was about to run, or had run.
+    pub tool: Option<String>,
+    /// The author of the changes against the parent; null if that is not known.
+    pub author: Option<Author>,
+}
+
 /// Facts that an agent reported about its session.
 #[derive(Debug, Clone, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 pub struct Context {
@@ -155,18 +215,8 @@ pub struct Checkpoint {
     pub insertions: u64,
     /// The number of lines deleted since the parent.
     pub deletions: u64,
-    /// The number of the agent's step.
-    pub step: Option<u64>,
-    /// The id of the agent's session.
-    pub session: Option<String>,
-    /// The name of the agent.
-    pub agent: Option<String>,
-    /// The number of the prompt in its session.
-    pub turn: Option<u64>,
-    /// The text of the prompt.
-    pub prompt: Option<String>,
-    /// The tool that was about to run, or had run.
-    pub tool: Option<String>,
+    /// The agent, prompt and step that it belongs to.
+    pub origin: Origin,
     /// The position of the user repository.
     pub git: Option<GitState>,
     /// The state of the feature list.

@@ -1,4 +1,4 @@
-//! A directory of the workspace as a scan read it. `files` creates it and `store` stores it.
+//! A directory of the workspace as a scan read it. `scan` creates it and `store` stores it.
 
 use std::sync::{Arc, OnceLock};
 

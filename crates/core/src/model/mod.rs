@@ -14,7 +14,9 @@ mod scope;
 
 pub use change::{Change, ChangeStatus, Side};
 pub(crate) use checkpoint::GitChanges;
-pub use checkpoint::{Attachment, Checkpoint, Context, FeatureState, GitState, Kind, UnknownKind};
+pub use checkpoint::{
+    Attachment, Author, Checkpoint, Context, FeatureState, GitState, Kind, Origin, UnknownAuthor, UnknownKind,
+};
 pub use conflict::Conflict;
 pub(crate) use contents::{ContentSink, Contents, Unreadable, Unwritable, is_shortage};
 pub(crate) use entry::{

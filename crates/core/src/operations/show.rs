@@ -117,11 +117,11 @@ impl ListFilter {
             return Ok(true);
         }
         let Some(record) = entry.record() else { return Ok(false) };
-        if self.session.is_some() && record.session != self.session {
+        if self.session.is_some() && record.origin.session != self.session {
             return Ok(false);
         }
         if let Some(text) = &self.grep {
-            let places = [Some(&record.message), record.name.as_ref(), record.prompt.as_ref()];
+            let places = [Some(&record.message), record.name.as_ref(), record.origin.prompt.as_ref()];
             if !places.into_iter().flatten().any(|place| has_text(place, text)) {
                 return Ok(false);
             }

@@ -3,7 +3,7 @@
 use crate::{
     clock::Clock,
     error::Result,
-    model::{Checkpoint, Kind, Node, Reason, Scope, WorkspacePath},
+    model::{Checkpoint, Kind, Node, Origin, Reason, Scope, WorkspacePath},
     operations::save::{SaveRequest, Saved, Unchanged},
     scan::Scan,
     store::{Timeline, Writer},
@@ -13,16 +13,9 @@ use crate::{
 /// The caller's description of a step that is about to happen.
 #[derive(Debug, Clone, Default)]
 pub struct StepRequest {
-    /// The agent's session. Each session has its own count of steps.
-    pub session: Option<String>,
-    /// The agent.
-    pub agent: Option<String>,
-    /// The number of the prompt.
-    pub turn: Option<u64>,
-    /// The prompt.
-    pub prompt: Option<String>,
-    /// The tool that is about to run.
-    pub tool: Option<String>,
+    /// The agent and prompt that the step belongs to, and the tool that is about to run. Each session has its own count
+    /// of steps.
+    pub origin: Origin,
     /// The message of the checkpoint, if one is taken. By default it is made of the changed paths.
     pub message: Option<String>,
     /// Free-form metadata.
@@ -30,7 +23,7 @@ pub struct StepRequest {
     /// Further metadata that is not known before: this function is called once the files were read.
     pub metadata_once_read: Option<fn() -> serde_json::Map<String, serde_json::Value>>,
     /// Set if this may be a duplicate of the previous step. It is not counted then.
-    pub is_perhaps_counted: bool,
+    pub may_be_duplicate: bool,
     /// Paths that the step is going to change. Their contents are captured first, even if a rule skips them, and stay
     /// captured from then on. The paths need not exist.
     pub paths: Vec<WorkspacePath>,
@@ -58,9 +51,9 @@ impl Workspace {
     pub fn step(&self, request: &StepRequest, clock: impl Clock) -> Result<Stepped> {
         let (writer, now) = self.writer_at(&clock)?;
         let timeline = writer.timeline()?;
-        let session = request.session.as_deref();
+        let session = request.origin.session.as_deref();
         let at_least = last_step(&timeline, session);
-        let step = match request.is_perhaps_counted {
+        let step = match request.may_be_duplicate {
             true => writer.counted_steps(session, at_least)?,
             false => writer.count_step(session, at_least)?,
         };
@@ -87,8 +80,9 @@ impl Workspace {
         let (writer, now) = self.writer_at(&clock)?;
         let timeline = writer.timeline()?;
         let left_out = self.uncaptured(&writer, &timeline, &request.paths)?.left_out;
-        let number = last_step(&timeline, request.session.as_deref());
-        let save = SaveRequest { step: Some(number).filter(|number| *number > 0), ..request.to_save(number, left_out) };
+        let number = last_step(&timeline, request.origin.session.as_deref());
+        let mut save = request.to_save(number, left_out);
+        save.origin.step = Some(number).filter(|number| *number > 0);
         let saved = self.save_locked(&writer, &save, Unchanged::NoCheckpoint, now)?;
         Ok(Some(saved).filter(|saved| saved.created))
     }
@@ -123,16 +117,11 @@ impl StepRequest {
     fn to_save(&self, step: u64, include: Vec<WorkspacePath>) -> SaveRequest {
         SaveRequest {
             kind: Some(Kind::Step),
-            step: Some(step),
             message: self.message.clone(),
-            session: self.session.clone(),
-            agent: self.agent.clone(),
-            turn: self.turn,
-            prompt: self.prompt.clone(),
-            tool: self.tool.clone(),
             metadata: self.metadata.clone(),
             metadata_once_read: self.metadata_once_read,
             include,
+            origin: Origin { step: Some(step), ..self.origin.clone() },
             ..SaveRequest::default()
         }
     }
@@ -142,8 +131,8 @@ impl StepRequest {
 fn last_step(timeline: &Timeline, session: Option<&str>) -> u64 {
     let steps = timeline.entries().iter().filter(|entry| entry.kind == Kind::Step);
     let records = steps.filter_map(|entry| entry.record());
-    let of_session = records.filter(|record| record.session.as_deref() == session);
-    of_session.filter_map(|record| record.step).max().unwrap_or(0)
+    let of_session = records.filter(|record| record.origin.session.as_deref() == session);
+    of_session.filter_map(|record| record.origin.step).max().unwrap_or(0)
 }
 
 /// Returns whether a rule skips this path, or a directory above it.

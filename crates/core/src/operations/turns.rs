@@ -33,7 +33,10 @@ impl Workspace {
         let timeline = store.timeline()?;
         let Some(turn) = timeline.get(id).filter(|entry| entry.kind == Kind::Turn) else { return Ok(None) };
         let work = |entry: &TimelineEntry| {
-            entry.record().map(|record| (record.session.clone(), record.turn)).filter(|(_, turn)| turn.is_some())
+            entry
+                .record()
+                .map(|record| (record.origin.session.clone(), record.origin.turn))
+                .filter(|(_, turn)| turn.is_some())
         };
         let of_turn = work(turn);
         let is_of_turn =

@@ -89,7 +89,7 @@ fn position_of(path: &KeyPath) -> Option<String> {
 fn with_place(place: Option<String>, message: &str) -> String {
     let message = message.trim().replace('\n', "; ");
     match place {
-        // This message contains the name of the key already.
+        // This message contains the name of the key already. The parsers tell it by its text alone.
         Some(place) if !message.starts_with("unknown field") => format!("{place}: {message}"),
         _ => message,
     }

@@ -3,7 +3,8 @@
 use jiff::Timestamp;
 
 use crate::model::{
-    Attachment, Checkpoint, CheckpointId, Context, FeatureState, GitState, Kind, ModeDefaults, Scope, WorkspacePath,
+    Attachment, Checkpoint, CheckpointId, Context, FeatureState, GitState, Kind, ModeDefaults, Origin, Scope,
+    WorkspacePath,
 };
 
 const TRAILER: &str = "Backtrail-Record: ";
@@ -27,18 +28,8 @@ pub(crate) struct Record {
     pub(crate) name: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) description: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) step: Option<u64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) session: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) agent: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) turn: Option<u64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) prompt: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) tool: Option<String>,
+    #[serde(flatten, serialize_with = "without_nulls")]
+    pub(crate) origin: Origin,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) git: Option<RecordedGit>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -138,6 +129,15 @@ impl Default for RecordedPaths {
     }
 }
 
+/// Serializes an origin without the keys that it has no value for.
+fn without_nulls<S: serde::Serializer>(origin: &Origin, serializer: S) -> Result<S::Ok, S::Error> {
+    let mut value = serde_json::to_value(origin).map_err(serde::ser::Error::custom)?;
+    if let Some(keys) = value.as_object_mut() {
+        keys.retain(|_, value| !value.is_null());
+    }
+    serde::Serialize::serialize(&value, serializer)
+}
+
 fn yes() -> bool {
     true
 }
@@ -166,12 +166,7 @@ impl Record {
             parent: None,
             name: None,
             description: None,
-            step: None,
-            session: None,
-            agent: None,
-            turn: None,
-            prompt: None,
-            tool: None,
+            origin: Origin::default(),
             git: None,
             features: None,
             context: None,
@@ -237,12 +232,7 @@ impl Record {
             files_changed: changed,
             insertions: self.insertions,
             deletions: self.deletions,
-            step: self.step,
-            session: self.session,
-            agent: self.agent,
-            turn: self.turn,
-            prompt: self.prompt,
-            tool: self.tool,
+            origin: self.origin,
             git,
             feature_state: self.features,
             context: self.context,

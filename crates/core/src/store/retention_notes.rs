@@ -2,7 +2,10 @@
 //!
 //! The file can be deleted at any time. Each line only ever makes retention keep more.
 
-use std::{collections::HashSet, io};
+use std::{
+    collections::{BTreeMap, HashSet},
+    io,
+};
 
 use super::{
     Layout,
@@ -20,6 +23,9 @@ pub(crate) struct RetentionNotes {
     pub(crate) clock: Option<ClockNote>,
     /// Safety checkpoints that were found to hold contents that no other checkpoint holds.
     pub(crate) unsaved: HashSet<CheckpointId>,
+    /// The times of checkpoints that were taken while the wall clock was set back, by the boot-time clock. Milliseconds
+    /// since 1970.
+    pub(crate) times: BTreeMap<CheckpointId, i64>,
     /// A `max_bytes` limit that could not be met.
     pub(crate) limit: Option<LimitNote>,
 }
@@ -47,6 +53,7 @@ enum Line {
     Clock(ClockNote),
     Unsaved(CheckpointId),
     Limit(LimitNote),
+    Time(CheckpointId, i64),
 }
 
 impl RetentionNotes {
@@ -59,6 +66,7 @@ impl RetentionNotes {
                 Line::Clock(clock) => notes.clock = Some(clock),
                 Line::Unsaved(id) => drop(notes.unsaved.insert(id)),
                 Line::Limit(limit) => notes.limit = Some(limit),
+                Line::Time(id, time) => drop(notes.times.insert(id, time)),
             }
         }
         Ok(notes)
@@ -70,6 +78,7 @@ impl RetentionNotes {
         unsaved.sort();
         let all = (self.clock.iter().cloned().map(Line::Clock))
             .chain(self.limit.map(Line::Limit))
+            .chain(self.times.iter().map(|(id, time)| Line::Time(*id, *time)))
             .chain(unsaved.into_iter().map(Line::Unsaved));
         let mut text = String::new();
         for line in all {
@@ -92,6 +101,7 @@ mod tests {
         let notes = RetentionNotes {
             clock: Some(ClockNote { boot: "b".into(), booted: 5 }),
             unsaved: HashSet::from([CheckpointId([7; 20]), CheckpointId([8; 20])]),
+            times: BTreeMap::from([(CheckpointId([9; 20]), 11)]),
             limit: Some(LimitNote { max_bytes: 1, needed: 2, time: 3 }),
         };
         notes.write(&layout).unwrap();

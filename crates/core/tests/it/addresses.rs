@@ -1,6 +1,6 @@
 //! Addresses of checkpoints, such as `@~2`, `step:7` and `ago:10m`.
 
-use backtrail::{Checkpoint, CheckpointId, Error, ErrorCode, Kind, SaveRequest};
+use backtrail::{Checkpoint, CheckpointId, Error, ErrorCode, Kind, Origin, SaveRequest};
 use backtrail_testkit::TestWorkspace;
 use jiff::{Timestamp, Zoned, tz::TimeZone};
 
@@ -75,7 +75,11 @@ fn a_clock_time_means_its_whole_minute() {
 #[test]
 fn a_step_or_name_means_its_newest_checkpoint() {
     let ws = TestWorkspace::new();
-    let step = |number| SaveRequest { step: Some(number), kind: Some(Kind::Step), ..Default::default() };
+    let step = |number| SaveRequest {
+        kind: Some(Kind::Step),
+        origin: Origin { step: Some(number), ..Origin::default() },
+        ..Default::default()
+    };
     let named = |name: &str| SaveRequest { name: Some(name.into()), ..Default::default() };
     save(&ws, 0, step(7));
     let newer = save(&ws, 1, step(7));

@@ -1,11 +1,16 @@
 //! Attachments: they are read back byte for byte, and one that grows costs only its growth.
 
-use backtrail::{Checkpoint, SaveRequest};
+use backtrail::{Checkpoint, Origin, SaveRequest};
 use backtrail_testkit::{Random, TestWorkspace};
 
 fn attach(ws: &TestWorkspace, session: &str, bytes: &[u8]) -> Checkpoint {
     let attachments = vec![("conversation".to_owned(), bytes.to_vec())];
-    ws.save_with(&SaveRequest { attachments, session: Some(session.into()), ..SaveRequest::default() }).checkpoint
+    ws.save_with(&SaveRequest {
+        attachments,
+        origin: Origin { session: Some(session.into()), ..Origin::default() },
+        ..SaveRequest::default()
+    })
+    .checkpoint
 }
 
 fn store_bytes(ws: &TestWorkspace) -> u64 {

@@ -1,6 +1,6 @@
 //! A save captures exactly the files on disk.
 
-use backtrail::{ErrorCode, ListFilter, SaveRequest};
+use backtrail::{ErrorCode, ListFilter, Origin, SaveRequest};
 use backtrail_testkit::{Found, TestWorkspace};
 
 #[test]
@@ -42,10 +42,19 @@ fn a_save_without_changes_creates_no_checkpoint() {
 #[test]
 fn if_changed_creates_a_checkpoint_only_if_something_changed() {
     let ws = TestWorkspace::new();
-    let request = SaveRequest { step: Some(1), name: Some("one".into()), if_changed: true, ..SaveRequest::default() };
+    let request = SaveRequest {
+        name: Some("one".into()),
+        if_changed: true,
+        origin: Origin { step: Some(1), ..Origin::default() },
+        ..SaveRequest::default()
+    };
     let first = ws.save_with(&request);
     assert!(first.created, "there was no checkpoint before");
-    let again = SaveRequest { step: Some(2), name: Some("two".into()), ..request.clone() };
+    let again = SaveRequest {
+        name: Some("two".into()),
+        origin: Origin { step: Some(2), ..Origin::default() },
+        ..request.clone()
+    };
     let nothing = ws.save_with(&again);
     assert_eq!((nothing.created, nothing.checkpoint.id), (false, first.checkpoint.id));
     assert_eq!(ws.open().list(&ListFilter::default()).unwrap().len(), 1);

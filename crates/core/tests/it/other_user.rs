@@ -7,8 +7,8 @@ use std::{
     process::{Command, Output},
 };
 
-/// The user id and the group id of `nobody`, who owns no files.
-pub(crate) const NOBODY: u32 = 65_534;
+/// The user id and the group id of a user without files.
+pub(crate) const OTHER_USER: u32 = 65_534;
 
 pub(crate) fn is_root() -> bool {
     rustix::process::geteuid().is_root()
@@ -24,27 +24,27 @@ pub(crate) fn program() -> (tempfile::TempDir, PathBuf) {
     (directory, program)
 }
 
-/// Runs the tests of this name again as [`NOBODY`], in another process. Does nothing unless this process is root.
-pub(crate) fn run_again_as_nobody(tests: &str) {
+/// Runs the tests of this name again as [`OTHER_USER`], in another process. Does nothing unless this process is root.
+pub(crate) fn run_again_as_other_user(tests: &str) {
     if !is_root() {
         return;
     }
     let (_directory, program) = program();
     let mut command = Command::new(program);
-    command.arg(tests).current_dir("/").env("HOME", "/nonexistent").gid(NOBODY).uid(NOBODY);
+    command.arg(tests).current_dir("/").env("HOME", "/nonexistent").gid(OTHER_USER).uid(OTHER_USER);
     let output = output_of(&mut command);
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
     assert!(!text.contains("running 0 tests"), "{text}");
 }
 
-/// Runs one test of [`program`] in another process with this environment variable. Runs it as [`NOBODY`] if this
+/// Runs one test of [`program`] in another process with this environment variable. Runs it as [`OTHER_USER`] if this
 /// process is root. Returns the output as an error if the test fails.
 pub(crate) fn run_alone(program: &Path, test: &str, variable: (&str, &Path)) -> Result<(), String> {
     let mut command = Command::new(program);
     command.args([test, "--exact", "--nocapture"]).current_dir("/").env(variable.0, variable.1);
     if is_root() {
-        command.env("HOME", "/nonexistent").gid(NOBODY).uid(NOBODY);
+        command.env("HOME", "/nonexistent").gid(OTHER_USER).uid(OTHER_USER);
     }
     let output = output_of(&mut command);
     let text = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));

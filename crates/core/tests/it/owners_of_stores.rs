@@ -11,23 +11,23 @@ use backtrail_testkit::{
     crash::{Driver, Ended, Fault},
 };
 
-use crate::other_user::{self, NOBODY, is_root};
+use crate::other_user::{self, OTHER_USER, is_root};
 
-const PLACE: &str = "BACKTRAIL_TEST_STORE_OF_NOBODY";
+const PLACE: &str = "BACKTRAIL_TEST_STORE_OF_OTHER_USER";
 const DRIVER: Driver = Driver { child_test: "crash::child" };
 
-fn chown_to_nobody(place: &Path) {
-    lchown(place, Some(NOBODY), Some(NOBODY)).unwrap();
+fn chown_to_other_user(place: &Path) {
+    lchown(place, Some(OTHER_USER), Some(OTHER_USER)).unwrap();
     if place.symlink_metadata().unwrap().is_dir() {
-        std::fs::read_dir(place).unwrap().for_each(|entry| chown_to_nobody(&entry.unwrap().path()));
+        std::fs::read_dir(place).unwrap().for_each(|entry| chown_to_other_user(&entry.unwrap().path()));
     }
 }
 
-fn assert_owned_by_nobody(place: &Path) {
+fn assert_owned_by_other_user(place: &Path) {
     let found = place.symlink_metadata().unwrap();
-    assert_eq!((found.uid(), found.gid()), (NOBODY, NOBODY), "{}", place.display());
+    assert_eq!((found.uid(), found.gid()), (OTHER_USER, OTHER_USER), "{}", place.display());
     if found.is_dir() {
-        std::fs::read_dir(place).unwrap().for_each(|entry| assert_owned_by_nobody(&entry.unwrap().path()));
+        std::fs::read_dir(place).unwrap().for_each(|entry| assert_owned_by_other_user(&entry.unwrap().path()));
     }
 }
 
@@ -65,9 +65,9 @@ fn use_as_root(ws: &TestWorkspace) {
 
 /// Checks that the store belongs to its owner after root used it, and that the owner can continue with it.
 fn assert_stays_with_its_owner(ws: &TestWorkspace) {
-    chown_to_nobody(&ws.base());
+    chown_to_other_user(&ws.base());
     use_as_root(ws);
-    assert_owned_by_nobody(&ws.stores());
+    assert_owned_by_other_user(&ws.stores());
     let (_directory, program) = other_user::program();
     run_child_of_owner(ws, &program);
 }
@@ -103,7 +103,7 @@ fn a_store_of_roots_workspace_belongs_to_root() {
     let ws = TestWorkspace::new();
     ws.write("a", "1");
     std::fs::create_dir_all(ws.stores()).unwrap();
-    chown_to_nobody(&ws.stores());
+    chown_to_other_user(&ws.stores());
     use_as_root(&ws);
     let store = ws.store().metadata().unwrap();
     assert_eq!((store.uid(), store.mode() & 0o777), (0, 0o700));
@@ -125,7 +125,7 @@ fn a_killed_restore_of_root_is_finished_by_the_owner() {
         ws.save_with(&SaveRequest { name: Some("one".into()), ..SaveRequest::default() });
         ws.write("a", "2");
         ws.remove("d");
-        chown_to_nobody(&ws.base());
+        chown_to_other_user(&ws.base());
         let ended = DRIVER.run(&ws.base(), "restore one", point, Fault::Kill);
         run_child_of_owner(&ws, &program);
         if ended == Ended::Done {
@@ -145,7 +145,7 @@ fn a_pack_without_read_permission_is_not_reported_as_missing() {
         let ws = TestWorkspace::new();
         ws.write("a", "1");
         ws.save();
-        chown_to_nobody(&ws.base());
+        chown_to_other_user(&ws.base());
         let packs = ws.store().join("objects/pack");
         let mut closed: Vec<_> = std::fs::read_dir(&packs).unwrap().map(|entry| entry.unwrap().path()).collect();
         closed.retain(|path| path.extension().is_some_and(|found| found == suffix));
@@ -179,12 +179,12 @@ fn a_store_without_write_permission_is_reported() {
             assert!(opened.unwrap().success());
         }
         std::fs::set_permissions(ws.base(), PermissionsExt::from_mode(0o755)).unwrap();
-        chown_to_nobody(&ws.root());
+        chown_to_other_user(&ws.root());
         ws.open().check_store().unwrap();
         let result =
             other_user::run_alone(&program, "owners_of_stores::child_without_write_permission", (PLACE, &ws.base()));
         result.unwrap_or_else(|output| panic!("{output}"));
-        chown_to_nobody(&ws.base());
+        chown_to_other_user(&ws.base());
         if is_made {
             std::fs::set_permissions(ws.store(), PermissionsExt::from_mode(0o500)).unwrap();
         }

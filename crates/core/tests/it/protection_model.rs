@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use backtrail::{
-    CheckpointId, Kind, RestoreRequest, SaveRequest, Settings, Skipped, StepRequest, Workspace, WorkspacePath,
+    CheckpointId, Kind, Origin, RestoreRequest, SaveRequest, Settings, Skipped, StepRequest, Workspace, WorkspacePath,
 };
 use backtrail_testkit::{Found, Random, TestWorkspace, git_output};
 
@@ -311,7 +311,8 @@ impl Run {
 
     fn agent_step(&mut self) {
         let (before, disk) = (self.current(), self.disk());
-        let request = StepRequest { session: Some("s".into()), ..StepRequest::default() };
+        let request =
+            StepRequest { origin: Origin { session: Some("s".into()), ..Origin::default() }, ..StepRequest::default() };
         let stepped = self.open().step(&request, self.ws.now()).unwrap();
         let saved = stepped.saved;
         let (id, dropped) = saved.map(|saved| (Some(saved.checkpoint.id), saved.dropped)).unwrap_or_default();

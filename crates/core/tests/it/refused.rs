@@ -15,7 +15,7 @@ use backtrail_testkit::{
     crash::{Driver, Ended, Fault},
 };
 
-use crate::other_user::{self, NOBODY, is_root};
+use crate::other_user::{self, OTHER_USER, is_root};
 
 const DRIVER: Driver = Driver { child_test: "crash::child" };
 const NAMES: [&str; 4] = ["d/1", "d/2", "d/3", "d/4"];
@@ -169,12 +169,12 @@ fn a_directory_with_a_new_owner_does_not_block_recovery() {
     let (_directory, program) = other_user::program();
     for operation in ["recover", "abort", "save"] {
         let (ws, _) = interrupted(|_| None);
-        give_to(NOBODY, &ws.base());
+        give_to(OTHER_USER, &ws.base());
         lchown(ws.path("d"), Some(0), Some(0)).unwrap();
         let mut command = Command::new(&program);
         command.args(["crash::child", "--exact", "--nocapture"]).current_dir("/");
-        std::os::unix::process::CommandExt::uid(&mut command, NOBODY);
-        std::os::unix::process::CommandExt::gid(&mut command, NOBODY);
+        std::os::unix::process::CommandExt::uid(&mut command, OTHER_USER);
+        std::os::unix::process::CommandExt::gid(&mut command, OTHER_USER);
         command.env("BACKTRAIL_CRASH_PLACE", ws.base()).env("BACKTRAIL_CRASH_OPERATION", operation);
         let output = command.env("BACKTRAIL_CRASH_POINT", "0").output().unwrap();
         assert!(output.status.success(), "{operation}: {}", String::from_utf8_lossy(&output.stderr));
@@ -312,7 +312,7 @@ fn paths_of_another_user_are_conflicts() {
     ws.write("out/gen/o", "2\n");
     ws.write("out/mine", "2\n");
     ws.write("public/theirs", "2\n");
-    give_to(NOBODY, &ws.base());
+    give_to(OTHER_USER, &ws.base());
     for name in ["held", "out/gen", "out/gen/o", "public", "public/theirs"] {
         lchown(ws.path(name), Some(0), Some(0)).unwrap();
     }

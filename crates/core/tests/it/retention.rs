@@ -313,6 +313,30 @@ fn max_age_is_suspended_while_the_clock_is_wrong() {
     assert_eq!(step(&workspace(), &ws, "6\n", clocks.now()).not_applied, [], "a reboot ends the suspension");
 }
 
+/// Regression: a safety checkpoint that was taken while the clock was set back looked weeks old as soon as the clock was
+/// right again, and went with the next save.
+#[test]
+fn a_clock_that_was_set_back_does_not_end_the_protection_of_unsaved_work() {
+    let (ws, clocks) = (TestWorkspace::new(), Clocks::new());
+    let mut user = Settings::default();
+    user.retention.safety = 0;
+    let workspace = || clocks.open(&ws, &user);
+    let first = step(&workspace(), &ws, "1\n", clocks.now()).checkpoint.id;
+    clocks.jump(-40 * DAY as i64);
+    let target = step(&workspace(), &ws, "2\n", clocks.now()).checkpoint.id;
+    let safety = safety_with_only_copy(&ws, &workspace(), target, "unsaved\n", clocks.now());
+    safety_with_only_copy(&ws, &workspace(), target, "newer\n", clocks.now());
+    // The only checkpoint whose time is right.
+    workspace().delete(&[first], true, clocks.now()).unwrap();
+    clocks.jump(40 * DAY as i64);
+    step(&workspace(), &ws, "3\n", clocks.now());
+    workspace().prune(clocks.now()).unwrap();
+    assert!(listed(&workspace()).contains(&safety) && ws.is_in_store(b"unsaved\n"));
+    clocks.pass(8 * DAY);
+    step(&workspace(), &ws, "4\n", clocks.now());
+    assert!(!listed(&workspace()).contains(&safety), "the protection ends after seven days");
+}
+
 /// Regression: if the manual checkpoints alone exceeded the limit, the following saves removed all other checkpoints.
 #[test]
 fn max_bytes_removes_nothing_if_it_cannot_be_reached() {

@@ -38,6 +38,9 @@ struct Oracle {
     /// The difference between the wall clock and the true time.
     off: i64,
     seen: BTreeMap<String, Seen>,
+    /// Contents of safety checkpoints that retention removed early, because another safety checkpoint had them, and the
+    /// time until which they must exist.
+    owed: BTreeMap<String, u64>,
     contents_written: u64,
     counts: Counts,
 }
@@ -63,6 +66,7 @@ impl Oracle {
             time: 0,
             off: 0,
             seen: BTreeMap::new(),
+            owed: BTreeMap::new(),
             contents_written: 0,
             counts: Counts::default(),
         };
@@ -283,6 +287,22 @@ impl Oracle {
         }
         let of_others: BTreeSet<&String> =
             present.values().filter(|seen| !seen.is_safety).flat_map(|seen| &seen.contents).collect();
+        let removed = self.seen.iter().filter(|(id, seen)| seen.is_safety && !present.contains_key(*id));
+        for (_, seen) in removed.filter(|(id, _)| !deleted.contains(*id)) {
+            for content in &seen.contents {
+                let until = self.owed.entry(content.clone()).or_default();
+                *until = seen.since.max(until.saturating_sub(PROMISED)) + PROMISED;
+            }
+        }
+        let deleted_contents: BTreeSet<&String> =
+            deleted.iter().filter_map(|id| self.seen.get(id)).flat_map(|seen| &seen.contents).collect();
+        let time = self.time;
+        self.owed.retain(|content, until| {
+            *until >= time && !of_others.contains(content) && !deleted_contents.contains(content)
+        });
+        for content in self.owed.keys() {
+            assert!(held.contains(content), "step {}: {what} lost {content}, which was owed", self.counts.steps);
+        }
         let has_only_copy = |seen: &&Seen| seen.is_safety && !seen.contents.iter().all(|own| of_others.contains(own));
         self.counts.only_copies += present.values().filter(has_only_copy).count();
         self.seen = present;

@@ -1,6 +1,6 @@
 //! Steps of an agent: they are counted per session, and a step takes a checkpoint if one is due.
 
-use backtrail::{Kind, ListFilter, Settings, StepRequest, Stepped, Workspace};
+use backtrail::{Kind, ListFilter, Origin, Settings, StepRequest, Stepped, Workspace};
 use backtrail_testkit::TestWorkspace;
 
 fn with_settings(ws: &TestWorkspace, change: impl FnOnce(&mut Settings)) -> Workspace {
@@ -10,7 +10,7 @@ fn with_settings(ws: &TestWorkspace, change: impl FnOnce(&mut Settings)) -> Work
 }
 
 fn request_of_session(session: &str) -> StepRequest {
-    StepRequest { session: Some(session.into()), ..StepRequest::default() }
+    StepRequest { origin: Origin { session: Some(session.into()), ..Origin::default() }, ..StepRequest::default() }
 }
 
 fn request_for_paths(ws: &TestWorkspace, paths: &[&str]) -> StepRequest {
@@ -31,8 +31,8 @@ fn each_session_has_a_count_of_its_own() {
         ws.write("f", number.to_string());
         let stepped = ws.open().step(&request_of_session(session), ws.now()).unwrap();
         let checkpoint = stepped.checkpoint().unwrap();
-        assert_eq!((checkpoint.kind, checkpoint.step), (Kind::Step, Some(stepped.step)));
-        assert_eq!(checkpoint.session.as_deref(), Some(session));
+        assert_eq!((checkpoint.kind, checkpoint.origin.step), (Kind::Step, Some(stepped.step)));
+        assert_eq!(checkpoint.origin.session.as_deref(), Some(session));
         seen.push(stepped.step);
     }
     assert_eq!(seen, [1, 2, 1, 3, 2]);
@@ -44,20 +44,26 @@ fn everything_that_a_hook_knows_is_recorded() {
     let ws = TestWorkspace::new();
     ws.write("f", "1");
     let request = StepRequest {
-        session: Some("s".into()),
-        agent: Some("claude".into()),
-        turn: Some(4),
-        prompt: Some("do it".into()),
-        tool: Some("Edit".into()),
         message: Some("before Edit".into()),
         metadata: serde_json::from_str(r#"{"tool_use_id": "t1"}"#).unwrap(),
         paths: Vec::new(),
+        origin: Origin {
+            session: Some("s".into()),
+            agent: Some("claude".into()),
+            turn: Some(4),
+            prompt: Some("do it".into()),
+            tool: Some("Edit".into()),
+            ..Origin::default()
+        },
         ..StepRequest::default()
     };
     let stepped = ws.open().step(&request, ws.now()).unwrap();
     let made = stepped.checkpoint().unwrap();
-    assert_eq!((made.agent.as_deref(), made.turn, made.prompt.as_deref()), (Some("claude"), Some(4), Some("do it")));
-    assert_eq!((made.tool.as_deref(), made.message.as_str()), (Some("Edit"), "before Edit"));
+    assert_eq!(
+        (made.origin.agent.as_deref(), made.origin.turn, made.origin.prompt.as_deref()),
+        (Some("claude"), Some(4), Some("do it"))
+    );
+    assert_eq!((made.origin.tool.as_deref(), made.message.as_str()), (Some("Edit"), "before Edit"));
     assert_eq!(made.metadata["tool_use_id"], "t1");
 }
 
@@ -66,8 +72,11 @@ fn a_due_step_without_a_change_takes_no_checkpoint() {
     let ws = TestWorkspace::new();
     ws.write("f", "1");
     assert!(ws.open().step(&request_of_session("s"), ws.now()).unwrap().saved.is_some());
-    let with_message =
-        StepRequest { message: Some("again".into()), tool: Some("Bash".into()), ..request_of_session("s") };
+    let with_message = StepRequest {
+        message: Some("again".into()),
+        origin: Origin { tool: Some("Bash".into()), ..Origin::default() },
+        ..request_of_session("s")
+    };
     let stepped = ws.open().step(&with_message, ws.now()).unwrap();
     assert_eq!((stepped.step, stepped.saved.is_some()), (2, false));
     assert_eq!(ws.open().list(&ListFilter::default()).unwrap().len(), 1);
@@ -196,7 +205,7 @@ fn changes_of_a_step_are_saved_without_counting_another_step() {
     assert!(open.step_done(&request, ws.now()).unwrap().is_none(), "nothing changed");
     ws.write("out/new", "made by the step");
     let saved = open.step_done(&request, ws.now()).unwrap().expect("the step made a file");
-    assert_eq!((saved.checkpoint.kind, saved.checkpoint.step), (Kind::Step, Some(1)));
+    assert_eq!((saved.checkpoint.kind, saved.checkpoint.origin.step), (Kind::Step, Some(1)));
     assert!(ws.paths_in_store(&saved.checkpoint.id).iter().any(|held| held == "out/new"));
     assert_eq!(open.step(&request_of_session("s"), ws.now()).unwrap().step, 2);
 
@@ -213,7 +222,7 @@ fn changes_of_a_step_are_saved_without_counting_another_step() {
 fn a_step_that_may_be_a_duplicate_is_not_counted_again() {
     let ws = TestWorkspace::new();
     ws.write("f", "1");
-    let again = || StepRequest { is_perhaps_counted: true, ..request_of_session("s") };
+    let again = || StepRequest { may_be_duplicate: true, ..request_of_session("s") };
     let number = |request: &StepRequest| ws.open().step(request, ws.now()).unwrap().step;
     assert_eq!((number(&request_of_session("s")), number(&request_of_session("s"))), (1, 2));
     ws.write("f", "2");

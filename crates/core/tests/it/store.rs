@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use backtrail::{CheckpointId, Context, ErrorCode, Kind, ListFilter, SaveRequest};
+use backtrail::{Author, CheckpointId, Context, ErrorCode, Kind, ListFilter, Origin, SaveRequest};
 use backtrail_testkit::{Found, TestWorkspace, blob_id, git, git_directory_bytes, git_output};
 
 fn packs(ws: &TestWorkspace) -> Vec<PathBuf> {
@@ -250,8 +250,8 @@ fn a_lost_or_damaged_timeline_is_rebuilt() {
         ws.write("a", format!("{number}"));
         let request = SaveRequest {
             name: Some(format!("n{number}")),
-            step: Some(number),
             metadata: serde_json::Map::from_iter([("k".to_owned(), serde_json::json!({"x": [1, null]}))]),
+            origin: Origin { step: Some(number), ..Origin::default() },
             ..Default::default()
         };
         ws.save_with(&request);
@@ -418,15 +418,18 @@ fn all_values_of_a_save_request_are_kept() {
         name: Some("日本".into()),
         description: Some("long\n\ntext".into()),
         kind: Some(Kind::Feature),
-        step: Some(u64::MAX),
-        session: Some("s 1".into()),
-        agent: Some("agent".into()),
-        turn: Some(0),
-        prompt: Some("do\tit".into()),
-        tool: Some("Bash".into()),
         context: Some(Context { session_number: Some(2), token_usage: Some(9_999_999_999) }),
         metadata: serde_json::Map::from_iter([("deep".to_owned(), serde_json::json!({"a": [1.5, "x", null, {}]}))]),
         attachments: vec![("log".into(), b"\0\xff".to_vec()), ("empty".into(), Vec::new())],
+        origin: Origin {
+            step: Some(u64::MAX),
+            session: Some("s 1".into()),
+            agent: Some("agent".into()),
+            turn: Some(0),
+            prompt: Some("do\tit".into()),
+            tool: Some("Bash".into()),
+            author: Some(Author::Other),
+        },
         ..Default::default()
     };
     let saved = ws.save_with(&request).checkpoint;
@@ -439,9 +442,15 @@ fn all_values_of_a_save_request_are_kept() {
         assert_eq!(held.name, request.name);
         assert_eq!(held.description, request.description);
         assert_eq!(Some(held.kind), request.kind);
-        assert_eq!((held.step, held.turn), (request.step, request.turn));
-        assert_eq!((held.session, held.agent), (request.session.clone(), request.agent.clone()));
-        assert_eq!((held.prompt, held.tool), (request.prompt.clone(), request.tool.clone()));
+        assert_eq!((held.origin.step, held.origin.turn), (request.origin.step, request.origin.turn));
+        assert_eq!(
+            (held.origin.session, held.origin.agent),
+            (request.origin.session.clone(), request.origin.agent.clone())
+        );
+        assert_eq!(
+            (held.origin.prompt, held.origin.tool),
+            (request.origin.prompt.clone(), request.origin.tool.clone())
+        );
         assert_eq!(held.context, request.context);
         assert_eq!(held.metadata, request.metadata);
         let sizes: Vec<_> = held.attachments.iter().map(|held| (held.name.as_str(), held.bytes)).collect();

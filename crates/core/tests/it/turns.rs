@@ -1,22 +1,28 @@
 //! Prompts: the changes that were made for each, and the list of prompts behind the current checkpoint.
 
-use backtrail::{Kind, RestoreRequest, SaveRequest, Scope, StepRequest, WorkspacePath};
+use backtrail::{Kind, Origin, RestoreRequest, SaveRequest, Scope, StepRequest, WorkspacePath};
 use backtrail_testkit::TestWorkspace;
 
 fn prompt(ws: &TestWorkspace, number: u64) -> backtrail::CheckpointId {
     let request = SaveRequest {
         kind: Some(Kind::Turn),
-        session: Some("s".into()),
-        turn: Some(number),
-        prompt: Some(format!("prompt {number}")),
         allow_empty: true,
+        origin: Origin {
+            session: Some("s".into()),
+            turn: Some(number),
+            prompt: Some(format!("prompt {number}")),
+            ..Origin::default()
+        },
         ..SaveRequest::default()
     };
     ws.save_with(&request).checkpoint.id
 }
 
 fn step(ws: &TestWorkspace, turn: u64) {
-    let request = StepRequest { session: Some("s".into()), turn: Some(turn), ..StepRequest::default() };
+    let request = StepRequest {
+        origin: Origin { session: Some("s".into()), turn: Some(turn), ..Origin::default() },
+        ..StepRequest::default()
+    };
     ws.open().step_done(&request, ws.now()).unwrap();
 }
 

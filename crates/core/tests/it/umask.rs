@@ -72,7 +72,7 @@ fn the_store_and_restored_files_have_the_right_permissions_under_any_umask() {
         .unwrap_or_else(|output| panic!("{output}"));
 }
 
-/// Does nothing unless the variable is set. Runs in another process, because all threads share the umask.
+/// Returns at once unless the variable is set. Runs in another process, because all threads share the umask.
 #[test]
 fn child_with_its_own_umask() {
     if std::env::var_os(CHILD).is_none() {

@@ -5,11 +5,11 @@
 use backtrail::{Reason, SaveRequest, Saved};
 use backtrail_testkit::TestWorkspace;
 
-use crate::other_user::{is_root, run_again_as_nobody};
+use crate::other_user::{is_root, run_again_as_other_user};
 
 #[test]
 fn run_as_an_ordinary_user() {
-    run_again_as_nobody("unreadable::ordinary::");
+    run_again_as_other_user("unreadable::ordinary::");
 }
 
 fn skipped(saved: &Saved) -> Vec<(String, Reason)> {

@@ -113,6 +113,8 @@ class Checkpoint:
     turn: int | None
     prompt: str | None
     tool: str | None
+    author: str | None
+    """The author of the changes against the parent: "agent", "other", or `None` if that is not known."""
     git: GitState | None
     feature_state: FeatureState | None
     context: Context | None
@@ -147,6 +149,7 @@ class Checkpoint:
             "turn": self.turn,
             "prompt": self.prompt,
             "tool": self.tool,
+            "author": self.author,
             "git": self.git.to_dict() if self.git else None,
             "feature_state": self.feature_state.to_dict() if self.feature_state else None,
             "context": self.context.to_dict() if self.context else None,

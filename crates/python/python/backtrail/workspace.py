@@ -170,6 +170,7 @@ class Workspace:
         turn: int | None = None,
         prompt: str | None = None,
         tool: str | None = None,
+        author: str | None = None,
         metadata: Mapping[str, Any] | None = None,
         attachments: Mapping[str, bytes | str] | None = None,
         conversation: Any = None,
@@ -180,7 +181,7 @@ class Workspace:
         """Takes a checkpoint. Once this returns, the checkpoint survives a power cut.
 
         If no file changed, and the only other arguments are a message or a description of the work (`agent`, `session`
-        with its numbers, `turn`, `prompt`, `tool`), no checkpoint is taken, and ``created`` is false. `allow_empty`
+        with its numbers, `turn`, `prompt`, `tool`, `author`), no checkpoint is taken, and ``created`` is false. `allow_empty`
         takes a checkpoint even then. `if_changed` takes none if no file changed, whatever else is given. `conversation`
         is any object that JSON can represent; `restore` returns it. `include` has paths to capture although a rule
         skips them, in this checkpoint and in later ones.
@@ -205,6 +206,7 @@ class Workspace:
             "turn": turn,
             "prompt": prompt,
             "tool": tool,
+            "author": author,
             "metadata": given.json_text("metadata", metadata),
             "attachments": list(kept.items()),
             "include": given.paths(include),
@@ -223,6 +225,7 @@ class Workspace:
         turn: int | None = None,
         prompt: str | None = None,
         tool: str | None = None,
+        author: str | None = None,
         metadata: Mapping[str, Any] | None = None,
     ) -> Stepped:
         """Counts a step that an agent is about to make, and takes a checkpoint if one is due.
@@ -238,6 +241,7 @@ class Workspace:
             "turn": turn,
             "prompt": prompt,
             "tool": tool,
+            "author": author,
             "metadata": given.json_text("metadata", metadata),
         }
         return self._run(Stepped._of, self._native.step, words)

@@ -1,6 +1,6 @@
 //! `checkpoint_save`.
 
-use backtrail::{Kind, SaveRequest, json::SkippedJson};
+use backtrail::{Kind, Origin, SaveRequest, json::SkippedJson};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -77,10 +77,13 @@ pub(super) fn run(shared: &Shared, call: &Call, args: SaveArgs) -> Result<SaveAn
             None | Some(SaveKind::Manual) => Kind::Manual,
             Some(SaveKind::Feature) => Kind::Feature,
         }),
-        step: args.step,
-        session: args.session,
-        agent: args.agent.or_else(|| call.client.clone()),
         metadata: args.metadata.unwrap_or_default(),
+        origin: Origin {
+            step: args.step,
+            session: args.session,
+            agent: args.agent.or_else(|| call.client.clone()),
+            ..Origin::default()
+        },
         ..SaveRequest::default()
     };
     let saved = workspace.save(&request, call.now.timestamp())?;

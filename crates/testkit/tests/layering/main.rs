@@ -5,12 +5,9 @@
 
 mod used_paths;
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    fs,
-    path::{Path, PathBuf},
-};
+use std::collections::{BTreeMap, BTreeSet};
 
+use backtrail_testkit::{repository_files, repository_text};
 use used_paths::used_paths;
 
 const FOUNDATION: &[&str] = &["app_files", "clock", "disk", "error", "events", "model", "settings", "text", "threads"];
@@ -56,18 +53,6 @@ const EXCEPTIONS: &[Exception] = &[
         file: "store/verify.rs",
         path: "std::fs::File::open",
         reason: "reads a pack by its parts; nothing is written",
-    },
-    Exception {
-        rule: "the system is called in disk/ alone",
-        file: "operations/restore/stage.rs",
-        path: "rustix::process::geteuid",
-        reason: "only root can give files to another owner",
-    },
-    Exception {
-        rule: "the system is called in disk/ alone",
-        file: "operations/restore/stage.rs",
-        path: "rustix::process::getegid",
-        reason: "only root can give files to another owner",
     },
 ];
 
@@ -218,7 +203,7 @@ fn the_server_keeps_to_the_protocol() {
 #[test]
 fn crates_depend_downward() {
     let names_in = |package: &str, table: &str| -> Vec<String> {
-        let text = read(&crates().join(package).join("Cargo.toml"));
+        let text = repository_text(&format!("crates/{package}/Cargo.toml"));
         let lines = text.lines().skip_while(|line| *line != table).skip(1).take_while(|line| !line.starts_with('['));
         lines.filter_map(|line| line.split(['.', ' ', '=']).next()).map(str::to_owned).collect()
     };
@@ -323,32 +308,12 @@ fn import_breaches(file: &str, source: &str) -> Vec<String> {
     imported.collect()
 }
 
-fn crates() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
-}
-
 /// Returns the sources of a package: their paths below `src`, and their texts.
 fn sources(package: &str) -> Vec<(String, String)> {
-    let root = crates().join(package).join("src");
-    let mut found = Vec::new();
-    collect(&root, &root, &mut found);
-    assert!(!found.is_empty(), "no sources in {}", root.display());
+    let directory = format!("crates/{package}/src");
+    let files = repository_files(&directory).into_iter().filter(|file| file.ends_with(".rs"));
+    let found: Vec<(String, String)> =
+        files.map(|file| (file[directory.len() + 1..].to_owned(), repository_text(&file))).collect();
+    assert!(!found.is_empty(), "no sources in {directory}");
     found
-}
-
-fn collect(root: &Path, directory: &Path, found: &mut Vec<(String, String)>) {
-    let entries = fs::read_dir(directory).unwrap_or_else(|error| panic!("{}: {error}", directory.display()));
-    for entry in entries {
-        let path = entry.unwrap_or_else(|error| panic!("{}: {error}", directory.display())).path();
-        if path.is_dir() {
-            collect(root, &path, found);
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
-            let name = path.strip_prefix(root).unwrap_or(&path).to_string_lossy().into_owned();
-            found.push((name, read(&path)));
-        }
-    }
-}
-
-fn read(path: &Path) -> String {
-    fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }

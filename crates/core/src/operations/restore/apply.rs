@@ -12,7 +12,7 @@ use rustix::io::Errno;
 use super::{
     check::is_absence,
     retry_policy::{Attempt, refusal},
-    stage::{FEW, MANY, Stage, StageDurability, old_slots, own_identity, slot},
+    stage::{FEW, MANY, Stage, StageDurability, old_slots, slot},
 };
 use crate::{
     disk::{self, Dir, FileType, Rename, set_mode},
@@ -173,16 +173,13 @@ impl Run<'_> {
         }
     }
 
-    /// Removes a directory that root could not give to its owner before root's process was killed. Nothing was in it by
-    /// then: it is created again.
+    /// Removes a directory that an interrupted restore of root left behind. It is created again.
     fn remove_what_root_left(&self, step: &Step) {
         if self.attempt == Attempt::Again
             && step.puts_directory()
-            && own_identity().0 != 0
             && let Ok(parent) = self.parent(&step.path)
-            && parent.owner_at(step.path.name()).is_ok_and(|owner| owner.0 == 0)
         {
-            drop(parent.remove_dir(step.path.name()));
+            parent.remove_what_root_left(step.path.name());
         }
     }
 
@@ -256,17 +253,10 @@ impl Run<'_> {
         }
     }
 
-    /// Gives a directory that root created in another user's directory to that user. It is recognised by its owner
-    /// alone, so that it is found again after an interruption.
+    /// Gives a directory that root created to the owner of the directory around it.
     fn give_directory_away(&self, _: usize, step: &Step) -> Done {
-        let own = own_identity();
-        if own.0 != 0 {
-            return Ok(());
-        }
-        let (parent, name) = (self.parent(&step.path)?, step.path.name());
-        let owner = parent.owner()?;
-        if owner.0 != own.0 && parent.owner_at(name)?.0 == own.0 && parent.open_dir(name).is_ok() {
-            parent.set_owner_at(name, owner.0, owner.1)?;
+        if disk::can_give_files() {
+            self.parent(&step.path)?.give_directory_away(step.path.name())?;
         }
         Ok(())
     }
@@ -364,7 +354,7 @@ impl Run<'_> {
             return Err(Obstacle::Interference("another process changed it in the meantime"));
         }
         if !has_mode(&parent, name, &stamp, mode)? {
-            let is_own = parent.owner_at(name)?.0 == own_identity().0;
+            let is_own = parent.owner_at(name)?.is_current_user();
             let mode = if is_own { mode } else { mode.without_identity() };
             set_mode(&parent.open_closed_file(name)?, mode)?;
         }
@@ -428,7 +418,7 @@ impl Run<'_> {
 /// set-group-ID bits.
 fn has_mode(parent: &Dir, name: &[u8], stamp: &Stamp, mode: Mode) -> io::Result<bool> {
     let present = Mode::from_raw(stamp.mode);
-    Ok(present == mode || (present == mode.without_identity() && parent.owner_at(name)?.0 != own_identity().0))
+    Ok(present == mode || (present == mode.without_identity() && !parent.owner_at(name)?.is_current_user()))
 }
 
 /// Returns an unused name for an old file.

@@ -3,7 +3,7 @@
 
 use bstr::{BStr, ByteSlice};
 
-use super::{permissions::Permitted, stage::own_identity};
+use super::permissions::Permitted;
 use crate::{
     disk::Dir,
     error::{Error, Result, While},
@@ -458,7 +458,7 @@ impl RestoreComparison<'_> {
 pub(super) fn is_ours(store: &Store) -> Result<bool> {
     let root = store.layout().root();
     let owner = Dir::open(root).and_then(|directory| directory.owner()).or_fail("read", root)?;
-    Ok(owner.0 == own_identity().0)
+    Ok(owner.is_current_user())
 }
 
 /// Merges the names of both, in order.

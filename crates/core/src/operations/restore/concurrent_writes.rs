@@ -157,7 +157,9 @@ impl Workspace {
         record.scope = scope;
         record.changed = RecordedPaths::Here(paths);
         let unpublished = writer.build(pack, &snapshot, &State::default(), record)?;
-        writer.publish(unpublished).map(drop)
+        let id = writer.publish(unpublished)?;
+        self.note_time(writer, id, now);
+        Ok(())
     }
 }
 

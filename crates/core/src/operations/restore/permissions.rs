@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use super::{retry_policy::refusal, stage::own_identity};
+use super::retry_policy::refusal;
 use crate::{
     disk::Dir,
     error::{Error, Result, While},
@@ -42,10 +42,9 @@ impl<'a> Permitted<'a> {
         let (full, full_parent) = (self.full(path), self.full(&parent));
         let Some(directory) = self.directory(&parent)? else { return Ok(None) };
         let Some(found) = directory.hindrances_at(path.name()).or_fail("read", full)? else { return Ok(None) };
-        let own = own_identity().0;
         let is_sticky = || -> std::io::Result<bool> {
             let is_sticky = directory.stamp()?.mode & 0o1000 != 0;
-            Ok(is_sticky && own != 0 && found.owner != own && directory.owner()?.0 != own)
+            Ok(is_sticky && !found.owner.allows_changes() && !directory.owner()?.allows_changes())
         };
         Ok(if found.is_mount {
             Some(MOUNTED)
@@ -63,10 +62,9 @@ impl<'a> Permitted<'a> {
         let full = self.full(path);
         let Some(directory) = self.directory(&path.parent().unwrap_or_default())? else { return Ok(None) };
         let Some(found) = directory.hindrances_at(path.name()).or_fail("read", full)? else { return Ok(None) };
-        let own = own_identity().0;
         Ok(if found.is_fixed {
             Some(FIXED)
-        } else if own != 0 && found.owner != own {
+        } else if !found.owner.allows_changes() {
             Some(NOT_OWN)
         } else {
             None

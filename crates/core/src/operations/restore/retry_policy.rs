@@ -47,7 +47,7 @@ pub(super) fn refusal(error: &io::Error) -> Option<&'static str> {
 /// Like [`refusal`], for an error of the library.
 pub(super) fn refusal_in(error: &Error) -> Option<&'static str> {
     match error {
-        Error::Io { source, .. } => refusal(source),
+        Error::Io { source, .. } | Error::StagingArea { source, .. } => refusal(source),
         _ => None,
     }
 }

@@ -94,6 +94,7 @@ impl Workspace {
         let sequence = record.sequence;
         let unpublished = writer.build(pack, &snapshot, &state, record)?;
         let checkpoint = writer.publish_safety(unpublished)?;
+        self.note_time(writer, checkpoint.id(), now);
         let message = request.message.unwrap_or_default();
         self.emit(
             writer,

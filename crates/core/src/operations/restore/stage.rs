@@ -16,7 +16,7 @@ use super::{
     retry_policy::{Attempt, refusal_in},
 };
 use crate::{
-    disk::{self, Dir, FileType, Listed, private, set_mode, set_owner},
+    disk::{self, Dir, FileType, Listed, Owner, private, set_mode, set_owner},
     error::{Error, Result, While},
     model::{Conflict, Mode, Side, WorkspacePath},
     scan,
@@ -164,7 +164,11 @@ impl Workspace {
             match (Attempt::Again.insist(open, refusal_in), area) {
                 (Err(error), Area::Workspace { .. }) if refusal_in(&error).is_some() => Ok(None),
                 (Err(Error::NotADirectory { .. }), Area::Workspace { .. }) => Ok(None),
-                (Err(Error::Io { source, .. }), Area::Workspace { .. }) if is_absence(&source) => Ok(None),
+                (Err(Error::Io { source, .. } | Error::StagingArea { source, .. }), Area::Workspace { .. })
+                    if is_absence(&source) =>
+                {
+                    Ok(None)
+                }
                 (opened, _) => opened.map(Some),
             }
         };
@@ -263,7 +267,7 @@ impl Workspace {
                     }
                     scan::mark(&directory.open_dir(name.as_bytes())?)
                 };
-                directory.while_open(make).or_fail("create", path)
+                directory.while_open(make).map_err(|source| Error::StagingArea { path, source })
             }
         }
     }
@@ -328,7 +332,7 @@ impl Workspace {
                 let target = store.content(reader, &target)?;
                 directory.create_symlink(&target, &name).or_fail("prepare", &path)?;
                 match self.new_owner(&step.path) {
-                    Some((user, group)) => directory.set_owner_at(&name, user, group).or_fail("prepare", &path),
+                    Some(owner) => directory.set_owner_at(&name, owner).or_fail("make ready", &path),
                     None => Ok(()),
                 }
             }
@@ -354,20 +358,19 @@ impl Workspace {
     /// Sets the owner first, then the permission bits: a change of owner clears some of them.
     fn dress(&self, step: &Step, file: &File, mode: Mode) -> io::Result<()> {
         let owner = self.new_owner(&step.path);
-        if let Some((user, group)) = owner {
-            set_owner(file, user, group)?;
+        if let Some(owner) = owner {
+            set_owner(file, owner)?;
         }
         set_mode(file, if owner.is_some() { mode.without_identity() } else { mode })
     }
 
     /// Returns the owner to whom root gives a new file or symlink, if that is another user.
-    fn new_owner(&self, path: &WorkspacePath) -> Option<(u32, u32)> {
-        let own = own_identity();
-        self.owner_for(path).filter(|owner| own.0 == 0 && *owner != own)
+    fn new_owner(&self, path: &WorkspacePath) -> Option<Owner> {
+        self.owner_for(path).and_then(Owner::to_be_set)
     }
 
     /// Returns the owner that a restored file should have: the owner of the file in its place, else of the directory.
-    fn owner_for(&self, path: &WorkspacePath) -> Option<(u32, u32)> {
+    fn owner_for(&self, path: &WorkspacePath) -> Option<Owner> {
         let (directory, reached) = self.nearest_directory(&path.parent()?).ok()?;
         if Some(reached) == path.parent()
             && let Ok(owner) = directory.owner_at(path.name())
@@ -463,11 +466,6 @@ impl Workspace {
         }
         parent.while_open(|| parent.remove_dir(name.as_bytes())).or_fail("clear", path)
     }
-}
-
-/// Returns the effective user and group of this process.
-pub(super) fn own_identity() -> (u32, u32) {
-    (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw())
 }
 
 fn open_if_there(path: &Path) -> Result<Option<Dir>> {

@@ -13,6 +13,9 @@ use crate::{
 /// The wall clock may run ahead of the boot-time clock by this much: it is adjusted now and then.
 const TOLERANCE: Duration = Duration::from_secs(86_400);
 
+/// A checkpoint's time is corrected if the wall clock is behind the boot-time clock by more than this.
+const CORRECTED_FROM: Duration = Duration::from_secs(3_600);
+
 /// A reason not to trust the clock with the age of checkpoints.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ClockDoubt {
@@ -22,6 +25,11 @@ pub enum ClockDoubt {
         checkpoint: CheckpointId,
         /// The time of that checkpoint.
         time: Timestamp,
+    },
+    /// It was set back since the boot.
+    SetBack {
+        /// The difference.
+        by: Duration,
     },
     /// It advanced since the boot by more than the time that has passed.
     Ahead {
@@ -37,13 +45,15 @@ impl fmt::Display for ClockDoubt {
                 let id = checkpoint.short();
                 write!(f, "the clock is earlier than the newest checkpoint {id} ({time:.0})")
             }
-            Self::Ahead { by } => {
-                let days = by.as_secs() / 86_400;
-                let unit = if days == 1 { "day" } else { "days" };
-                write!(f, "the clock jumped ahead by {days} {unit} since this machine was started")
-            }
+            Self::SetBack { by } => write!(f, "the clock was set back by {} since this machine was started", days(*by)),
+            Self::Ahead { by } => write!(f, "the clock jumped ahead by {} since this machine was started", days(*by)),
         }
     }
+}
+
+fn days(by: Duration) -> String {
+    let days = by.as_secs() / 86_400;
+    format!("{days} {}", if days == 1 { "day" } else { "days" })
 }
 
 /// Returns why the clock is not to be trusted. `noted` has the readings of both clocks from when the store was first
@@ -59,10 +69,24 @@ pub(super) fn doubt(
         let time = Timestamp::from_millisecond(newest.time).unwrap_or(Timestamp::MAX);
         return Some(ClockDoubt::Behind { checkpoint: newest.id, time });
     }
+    let ahead = ahead_of_note(now, noted, boot)?;
+    let by = Duration::from_millis(ahead.unsigned_abs());
+    let doubt = if ahead > 0 { ClockDoubt::Ahead { by } } else { ClockDoubt::SetBack { by } };
+    (by > TOLERANCE).then_some(doubt)
+}
+
+/// Returns the time by the boot-time clock, in milliseconds since 1970, if the wall clock was set back in this boot.
+pub(super) fn corrected(now: Timestamp, noted: Option<&ClockNote>, boot: Option<&BootTime>) -> Option<i64> {
+    let ahead = ahead_of_note(now, noted, boot)?;
+    let is_behind = ahead < 0 && Duration::from_millis(ahead.unsigned_abs()) > CORRECTED_FROM;
+    is_behind.then(|| now.as_millisecond().saturating_sub(ahead))
+}
+
+/// Returns by how many milliseconds the wall clock advanced more than the boot-time clock since the note was written.
+/// Returns `None` if the note is of another boot.
+fn ahead_of_note(now: Timestamp, noted: Option<&ClockNote>, boot: Option<&BootTime>) -> Option<i64> {
     let (noted, boot) = (noted?, boot?);
-    let ahead = booted_at(boot, now).saturating_sub(noted.booted);
-    let by = Duration::from_millis(u64::try_from(ahead).ok()?);
-    (noted.boot == boot.boot && by > TOLERANCE).then_some(ClockDoubt::Ahead { by })
+    (noted.boot == boot.boot).then(|| booted_at(boot, now).saturating_sub(noted.booted))
 }
 
 /// Returns the note for this boot: the existing one, or a new one.

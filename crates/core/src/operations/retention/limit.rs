@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::plan::{When, protected};
 use crate::{
     error::Result,
-    model::CheckpointId,
+    model::{CheckpointId, Kind},
     settings::RetentionSettings,
     store::{HeldContents, PackedSizes, Store, Timeline, TimelineEntry},
 };
@@ -67,17 +67,19 @@ fn staying(store: &Store, timeline: &Timeline, limits: &RetentionSettings, when:
     let mut staying: HashSet<CheckpointId> = protected(timeline).into_keys().collect();
     let is_in_danger =
         |entry: &&TimelineEntry| !staying.contains(&entry.id) && when.protects_contents_of(entry, limits);
-    let in_danger: Vec<CheckpointId> =
-        timeline.entries().iter().rev().filter(is_in_danger).map(|entry| entry.id).collect();
-    if in_danger.is_empty() {
+    if !timeline.entries().iter().any(|entry| is_in_danger(&entry)) {
         return staying;
     }
     let mut held = HeldContents::none(store);
-    timeline.entries().iter().filter(|entry| staying.contains(&entry.id)).for_each(|entry| held.add(&entry.id));
-    for id in in_danger {
-        if !held.hold_all_of(&id) {
-            held.add(&id);
-            staying.insert(id);
+    let stays = timeline.entries().iter().filter(|entry| staying.contains(&entry.id));
+    stays.filter(|entry| entry.kind != Kind::Safety).for_each(|entry| held.add(&entry.id));
+    // Newest first: older safety checkpoints do not count, since their protection ends earlier.
+    for entry in timeline.entries().iter().rev().filter(|entry| entry.kind == Kind::Safety) {
+        if when.protects_contents_of(entry, limits) && !held.hold_all_of(&entry.id) {
+            staying.insert(entry.id);
+        }
+        if staying.contains(&entry.id) {
+            held.add(&entry.id);
         }
     }
     staying

@@ -92,6 +92,9 @@ impl fmt::Display for NotApplied {
                 )?;
                 write!(f, "backtrail delete {id}")
             }
+            Self::MaxAge(doubt @ ClockDoubt::SetBack { .. }) => {
+                write!(f, "max_age is suspended: {doubt}; it applies again once the clock is right")
+            }
             Self::MaxAge(doubt @ ClockDoubt::Ahead { .. }) => {
                 write!(f, "max_age is suspended: {doubt}; it applies again once the clock is right or after a restart")
             }
@@ -274,6 +277,10 @@ impl Workspace {
         let mut notes = before.clone();
         let timeline = writer.timeline()?;
         let limits = &self.settings().retention;
+        if let Some(newest) = timeline.entries().last() {
+            self.correct_time(&mut notes, newest.id, now);
+            notes.times.retain(|id, _| timeline.get(id).is_some());
+        }
         let when = self.when(&notes, &timeline, now);
         let mut verdicts = plan::plan(&timeline, self.settings(), &when);
         unsaved::spare_by_neighbours(writer.store(), &timeline, &mut verdicts, limits, &when, &mut notes.unsaved);
@@ -292,13 +299,28 @@ impl Workspace {
         if !deleted.is_empty() {
             self.emit(writer, Event::CheckpointsPruned { checkpoints: deleted }, now)?;
         }
-        self.note_clock(&mut notes, now);
         keep_notes(writer, &before, &notes);
         Ok(not_applied)
     }
 
     fn when(&self, notes: &RetentionNotes, timeline: &Timeline, now: Timestamp) -> When {
-        When::new(timeline, now, clock::doubt(timeline, now, notes.clock.as_ref(), self.boot_time().as_ref()))
+        let doubt = clock::doubt(timeline, now, notes.clock.as_ref(), self.boot_time().as_ref());
+        When::new(timeline, now, doubt, &notes.times)
+    }
+
+    /// Notes the time of a checkpoint that was just published, if the clock was set back. Without the note, the
+    /// checkpoint would look old as soon as the clock is right again.
+    pub(crate) fn note_time(&self, writer: &Writer, id: CheckpointId, now: Timestamp) {
+        let before = writer.store().retention_notes();
+        let mut notes = before.clone();
+        self.correct_time(&mut notes, id, now);
+        keep_notes(writer, &before, &notes);
+    }
+
+    fn correct_time(&self, notes: &mut RetentionNotes, id: CheckpointId, now: Timestamp) {
+        self.note_clock(notes, now);
+        let corrected = clock::corrected(now, notes.clock.as_ref(), self.boot_time().as_ref());
+        notes.times.extend(corrected.map(|time| (id, time)));
     }
 
     fn note_clock(&self, notes: &mut RetentionNotes, now: Timestamp) {

@@ -1,6 +1,6 @@
 //! The retention policy: a pure function of the records, the settings and the time.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use jiff::Timestamp;
 
@@ -42,10 +42,16 @@ pub(super) struct When {
 }
 
 impl When {
-    pub(super) fn new(timeline: &Timeline, now: Timestamp, doubt: Option<ClockDoubt>) -> Self {
+    /// Creates it. `corrected` has the times of checkpoints that were taken while the clock was set back.
+    pub(super) fn new(
+        timeline: &Timeline,
+        now: Timestamp,
+        doubt: Option<ClockDoubt>,
+        corrected: &BTreeMap<CheckpointId, i64>,
+    ) -> Self {
         let mut latest = i64::MIN;
         let mut time = |entry: &TimelineEntry| {
-            latest = latest.max(entry.time);
+            latest = latest.max(entry.time).max(corrected.get(&entry.id).copied().unwrap_or(i64::MIN));
             (entry.id, latest)
         };
         Self { now, doubt, times: timeline.entries().iter().map(&mut time).collect() }

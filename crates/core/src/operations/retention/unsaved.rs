@@ -47,16 +47,18 @@ pub(super) fn spare_by_neighbours(
 }
 
 /// Returns the checkpoint that a safety checkpoint was taken on, and the checkpoints around it, without those that are
-/// deleted.
+/// deleted. Older safety checkpoints do not count: their protection ends earlier.
 fn neighbours(verdicts: &[Verdict], position: usize, entry: &TimelineEntry) -> Vec<CheckpointId> {
     let stays = |verdict: &&Verdict| verdict.keep;
     let newer = verdicts[..position].iter().rev().filter(stays).take(NEARBY);
-    let older = verdicts[position + 1..].iter().filter(stays).take(NEARBY);
-    let parent = verdicts.iter().filter(|verdict| verdict.keep && Some(verdict.id) == entry.parent);
+    let is_other_kind = |verdict: &&Verdict| verdict.keep && verdict.kind != Kind::Safety;
+    let older = verdicts[position + 1..].iter().filter(is_other_kind).take(NEARBY);
+    let parent = verdicts.iter().filter(is_other_kind).filter(|verdict| Some(verdict.id) == entry.parent);
     parent.chain(older).chain(newer).map(|verdict| verdict.id).collect()
 }
 
-/// Keeps the checkpoints whose contents no remaining checkpoint holds at any path. Verdicts are newest first.
+/// Keeps the checkpoints whose contents no remaining checkpoint holds at any path. Verdicts are newest first. Older
+/// safety checkpoints do not count: their protection ends earlier.
 pub(super) fn spare_by_contents(
     store: &Store,
     timeline: &Timeline,
@@ -67,10 +69,14 @@ pub(super) fn spare_by_contents(
     if !verdicts.iter().any(|verdict| in_danger(verdict, timeline, limits, when).is_some()) {
         return;
     }
-    let mut held = held_by_staying(store, verdicts);
+    let mut held = HeldContents::none(store);
+    let is_other_kind = |verdict: &&Verdict| verdict.keep && verdict.kind != Kind::Safety;
+    verdicts.iter().filter(is_other_kind).for_each(|verdict| held.add(&verdict.id));
     for verdict in verdicts {
         if in_danger(verdict, timeline, limits, when).is_some() && !held.hold_all_of(&verdict.id) {
             verdict.spare(limits);
+        }
+        if verdict.keep {
             held.add(&verdict.id);
         }
     }

@@ -33,12 +33,7 @@ impl Workspace {
         record.parent = current.map(|entry| entry.id);
         record.name = request.name.clone();
         record.description = request.description.clone();
-        record.step = request.step;
-        record.session = request.session.clone();
-        record.agent = request.agent.clone();
-        record.turn = request.turn;
-        record.prompt = request.prompt.clone();
-        record.tool = request.tool.clone();
+        record.origin = request.origin.clone();
         record.context = request.context.clone();
         record.metadata = request.metadata.clone();
         record.metadata.extend(request.metadata_once_read.map(|words| words()).unwrap_or_default());
@@ -104,7 +99,7 @@ impl Workspace {
 /// Returns the attachments of a request, each with the pieces in which an earlier checkpoint keeps its beginning.
 fn new_attachments(store: &Store, request: &SaveRequest, timeline: &Timeline) -> Vec<NewAttachment> {
     let attachments = request.attachments.iter().map(|(name, bytes)| {
-        let earlier = earlier_attachment(store, timeline, name, request.session.as_deref());
+        let earlier = earlier_attachment(store, timeline, name, request.origin.session.as_deref());
         NewAttachment { name: name.clone(), bytes: bytes.clone(), earlier }
     });
     attachments.collect()
@@ -117,7 +112,8 @@ fn earlier_attachment(store: &Store, timeline: &Timeline, name: &str, session: O
         entry.record().is_some_and(|record| record.attachments.iter().any(|held| held.name == name))
     };
     let holders: Vec<&TimelineEntry> = timeline.entries().iter().rev().take(ATTACHMENT_REACH).filter(has_it).collect();
-    let is_of_session = |entry: &&&TimelineEntry| entry.record().is_some_and(|r| r.session.as_deref() == session);
+    let is_of_session =
+        |entry: &&&TimelineEntry| entry.record().is_some_and(|r| r.origin.session.as_deref() == session);
     let Some(entry) = holders.iter().find(is_of_session).or(holders.first()) else { return Pieces::default() };
     let pieces = store.state(&entry.id).ok().and_then(|state| state.attachment_pieces(&store.reader(), name).ok());
     // If the attachment can't be read, everything is written again, which only costs space.

@@ -17,7 +17,7 @@ use crate::{
     clock::Clock,
     error::{Error, Result, While},
     events::Event,
-    model::{Checkpoint, Context, Dropped, Kind, Skipped, WorkspacePath},
+    model::{Checkpoint, Context, Dropped, Kind, Origin, Skipped, WorkspacePath},
     operations::{
         diff::{Comparison, LineSource, Tree, compare, count_lines},
         retention::NotApplied,
@@ -38,18 +38,8 @@ pub struct SaveRequest {
     pub description: Option<String>,
     /// The reason why it is taken. `None` means `manual`.
     pub kind: Option<Kind>,
-    /// The agent's step.
-    pub step: Option<u64>,
-    /// The agent's session.
-    pub session: Option<String>,
-    /// The agent.
-    pub agent: Option<String>,
-    /// The number of the prompt.
-    pub turn: Option<u64>,
-    /// The prompt.
-    pub prompt: Option<String>,
-    /// The tool.
-    pub tool: Option<String>,
+    /// The agent, prompt and step that the checkpoint belongs to.
+    pub origin: Origin,
     /// The session's number and its tokens.
     pub context: Option<Context>,
     /// Free-form metadata.
@@ -244,7 +234,7 @@ impl SaveRequest {
     fn wants_new_beside(&self, present: Kind) -> bool {
         let says_more = self.name.is_some()
             || self.description.is_some()
-            || self.step.is_some()
+            || self.origin.step.is_some()
             || !self.metadata.is_empty()
             || !self.attachments.is_empty()
             || self.kind.unwrap_or(Kind::Manual).permanence() > present.permanence();

@@ -6,11 +6,11 @@ use backtrail::{CheckpointId, ErrorCode, Recovery, RestoreRequest, SaveRequest, 
 use backtrail_testkit::{Manifest, TestWorkspace, crash};
 
 use super::*;
-use crate::other_user::{is_root, run_again_as_nobody};
+use crate::other_user::{is_root, run_again_as_other_user};
 
 #[test]
 fn run_as_an_ordinary_user() {
-    run_again_as_nobody("restore::ordinary::refused::");
+    run_again_as_other_user("restore::ordinary::refused::");
 }
 
 mod refused {

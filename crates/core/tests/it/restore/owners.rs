@@ -9,7 +9,7 @@ use backtrail::SaveRequest;
 use backtrail_testkit::TestWorkspace;
 
 use super::*;
-use crate::other_user::{self, NOBODY, is_root};
+use crate::other_user::{self, OTHER_USER, is_root};
 
 fn owner(ws: &TestWorkspace, name: &str) -> (u32, u32) {
     let found = std::fs::symlink_metadata(ws.path(name)).unwrap();
@@ -34,12 +34,12 @@ fn entries_that_root_restores_belong_to_the_owner_of_the_workspace() {
     for name in ["d", "link", "empty"] {
         ws.remove(name);
     }
-    chown(ws.root(), Some(NOBODY), Some(NOBODY)).unwrap();
+    chown(ws.root(), Some(OTHER_USER), Some(OTHER_USER)).unwrap();
     // With the set-group-id bit, the kernel sets the group of new entries. The user must be set nonetheless.
     ws.chmod("", 0o2755);
     restore(&ws, &one);
     for name in ["d", "d/e", "d/e/file", "d/e/link", "link", "empty"] {
-        assert_eq!(owner(&ws, name), (NOBODY, NOBODY), "{name}");
+        assert_eq!(owner(&ws, name), (OTHER_USER, OTHER_USER), "{name}");
     }
     assert_eq!(mode(&ws, "d"), 0o755);
 }
@@ -51,7 +51,7 @@ fn a_restore_never_makes_a_file_run_as_another_user() {
     }
     let ws = TestWorkspace::new();
     ws.write("tool", "1\n");
-    chown(ws.path("tool"), Some(NOBODY), Some(NOBODY)).unwrap();
+    chown(ws.path("tool"), Some(OTHER_USER), Some(OTHER_USER)).unwrap();
     ws.chmod("tool", 0o6755);
     ws.write_mode("own", "1\n", 0o4755);
     let one = ws.save();
@@ -69,9 +69,9 @@ fn a_restore_never_makes_a_file_run_as_another_user() {
     // The set-user-id bit of root's file does not apply to another user's file either.
     ws.remove("own");
     ws.write("own", "2\n");
-    chown(ws.path("own"), Some(NOBODY), Some(NOBODY)).unwrap();
+    chown(ws.path("own"), Some(OTHER_USER), Some(OTHER_USER)).unwrap();
     restore(&ws, &one);
-    assert_eq!((mode(&ws, "own"), owner(&ws, "own").0), (0o755, NOBODY));
+    assert_eq!((mode(&ws, "own"), owner(&ws, "own").0), (0o755, OTHER_USER));
 }
 
 /// Set-user-id bits in another user's store were captured from files of that user, and must not apply to files of root.
@@ -83,8 +83,8 @@ fn another_users_store_makes_nothing_run_as_root() {
     let ws = TestWorkspace::new();
     ws.write_mode("tool", "1\n", 0o4755);
     let one = ws.save();
-    chown_to_nobody(&ws.base());
-    chown(ws.store(), Some(NOBODY), Some(NOBODY)).unwrap();
+    chown_to_other_user(&ws.base());
+    chown(ws.store(), Some(OTHER_USER), Some(OTHER_USER)).unwrap();
     ws.remove("tool");
     ws.write("tool", "2\n");
     restore(&ws, &one);
@@ -94,10 +94,10 @@ fn another_users_store_makes_nothing_run_as_root() {
     assert_eq!(mode(&ws, "tool"), 0o755);
 }
 
-fn chown_to_nobody(place: &std::path::Path) {
-    lchown(place, Some(NOBODY), Some(NOBODY)).unwrap();
+fn chown_to_other_user(place: &std::path::Path) {
+    lchown(place, Some(OTHER_USER), Some(OTHER_USER)).unwrap();
     if place.symlink_metadata().unwrap().is_dir() {
-        std::fs::read_dir(place).unwrap().for_each(|entry| chown_to_nobody(&entry.unwrap().path()));
+        std::fs::read_dir(place).unwrap().for_each(|entry| chown_to_other_user(&entry.unwrap().path()));
     }
 }
 
@@ -125,12 +125,12 @@ fn a_restore_of_unreadable_files_can_be_finished_by_an_ordinary_user() {
         ws.remove("gone");
         ws.remove("closed");
         ws.write("last", "2\n");
-        chown_to_nobody(&ws.base());
+        chown_to_other_user(&ws.base());
         ws
     };
     let run = |ws: &TestWorkspace, operation: &str, point: usize| {
         let mut command = Command::new(&program);
-        command.args(["crash::child", "--exact", "--nocapture"]).current_dir("/").uid(NOBODY).gid(NOBODY);
+        command.args(["crash::child", "--exact", "--nocapture"]).current_dir("/").uid(OTHER_USER).gid(OTHER_USER);
         command.env("BACKTRAIL_CRASH_PLACE", ws.base()).env("BACKTRAIL_CRASH_OPERATION", operation);
         let output = command.env("BACKTRAIL_CRASH_POINT", point.to_string()).output().unwrap();
         (output.status.success(), String::from_utf8_lossy(&output.stderr).into_owned())

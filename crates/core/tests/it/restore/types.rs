@@ -284,7 +284,7 @@ fn files_of_nested_repositories_are_restored_and_their_git_directories_are_kept(
     before.iter().zip(gits()).for_each(|(before, after)| before.assert_same(&after, ".git"));
 }
 
-/// Has enough entries that trees, files and directories are handled in parallel.
+/// Contains so many entries that trees, files and directories are handled in parallel.
 #[test]
 fn many_files_in_many_directories_are_restored() {
     let path = |number: usize| format!("d{}/e{}/f{number}", number % 20, number % 340);

@@ -1,4 +1,7 @@
-//! Splits a shell command into words without running a shell. Nothing is expanded.
+//! Splits a shell line into commands, redirections and words, without running a shell. Nothing is expanded.
+//!
+//! `shlex` removes the quotes of a word. It knows no operators, and it gives up on a line with an unclosed quote, so
+//! the boundaries of words are found here.
 
 use std::{iter::Peekable, str::CharIndices};
 
@@ -15,65 +18,52 @@ pub(super) enum WordPiece {
 
 /// Splits a line into commands, and each command into pieces.
 pub(super) fn commands(line: &str) -> Vec<Vec<WordPiece>> {
-    let mut reader = WordReader { line, rest: line.char_indices().peekable(), word: None, commands: vec![Vec::new()] };
+    let mut reader = LineReader { line, rest: line.char_indices().peekable(), word: None, commands: vec![Vec::new()] };
     while let Some((at, letter)) = reader.rest.next() {
         reader.take(at, letter);
     }
-    reader.end_command();
+    reader.end_command(line.len());
     reader.commands.retain(|command| !command.is_empty());
     reader.commands
 }
 
-struct WordReader<'l> {
+struct LineReader<'l> {
     line: &'l str,
     rest: Peekable<CharIndices<'l>>,
-    /// The current word. `Some("")` after a pair of empty quotes, which are a word as well.
-    word: Option<String>,
+    /// Where the current word starts.
+    word: Option<usize>,
     commands: Vec<Vec<WordPiece>>,
 }
 
-impl WordReader<'_> {
+impl LineReader<'_> {
     fn take(&mut self, at: usize, letter: char) {
         match letter {
-            '\'' | '"' => self.take_quoted(at, letter),
+            // A continued line is no word.
             '\\' => match self.rest.next() {
-                // A continued line.
                 Some((_, '\n')) | None => {}
-                Some((_, escaped)) => self.push(escaped),
+                Some(_) => self.start_word(at),
             },
-            // `$'…'` and `$"…"` are treated like plain quotes.
-            '$' if self.rest.peek().is_some_and(|(_, next)| ['\'', '"'].contains(next)) => {}
-            ';' | '|' | '&' | '\n' | '(' | ')' | '`' => self.end_command(),
-            '>' | '<' => self.take_arrow(letter),
-            letter if letter.is_whitespace() => self.end_word(),
-            letter => self.push(letter),
+            ';' | '|' | '&' | '\n' | '(' | ')' | '`' => self.end_command(at),
+            '>' | '<' => self.take_arrow(at, letter),
+            letter if letter.is_whitespace() => self.end_word(at),
+            '\'' | '"' => {
+                self.start_word(at);
+                self.skip_quoted(at, letter);
+            }
+            _ => self.start_word(at),
         }
     }
 
-    fn take_quoted(&mut self, at: usize, quote: char) {
-        let inside = &self.line[at + 1..];
-        let Some(length) = end_of_quoted(inside, quote) else { return self.push(quote) };
-        let word = self.word.get_or_insert_default();
-        let mut letters = inside[..length].chars();
-        while let Some(letter) = letters.next() {
-            match letter {
-                '\\' if quote == '"' => match letters.next() {
-                    Some('\n') | None => {}
-                    Some(escaped) if ['"', '\\', '$', '`'].contains(&escaped) => word.push(escaped),
-                    Some(other) => word.extend(['\\', other]),
-                },
-                letter => word.push(letter),
-            }
-        }
+    /// Skips a quoted text. Without a closing quote, the first quote was an apostrophe.
+    fn skip_quoted(&mut self, at: usize, quote: char) {
+        let Some(length) = end_of_quoted(&self.line[at + 1..], quote) else { return };
         while self.rest.next_if(|(position, _)| *position <= at + 1 + length).is_some() {}
     }
 
-    fn take_arrow(&mut self, arrow: char) {
+    fn take_arrow(&mut self, at: usize, arrow: char) {
         // The number of a file descriptor.
-        if self.word.as_ref().is_some_and(|word| word.bytes().all(|byte| byte.is_ascii_digit())) {
-            self.word = None;
-        }
-        self.end_word();
+        self.word = self.word.filter(|start| !self.line[*start..at].bytes().all(|byte| byte.is_ascii_digit()));
+        self.end_word(at);
         while self.rest.next_if(|(_, next)| *next == arrow || *next == '|').is_some() {}
         let piece = match self.rest.next_if(|(_, next)| *next == '&') {
             Some(_) if self.rest.peek().is_some_and(|(_, next)| next.is_ascii_digit() || *next == '-') => {
@@ -85,18 +75,18 @@ impl WordReader<'_> {
         self.put(piece);
     }
 
-    fn push(&mut self, letter: char) {
-        self.word.get_or_insert_default().push(letter);
+    fn start_word(&mut self, at: usize) {
+        self.word.get_or_insert(at);
     }
 
-    fn end_word(&mut self) {
-        if let Some(word) = self.word.take() {
-            self.put(WordPiece::Word(word));
+    fn end_word(&mut self, at: usize) {
+        if let Some(start) = self.word.take() {
+            self.put(WordPiece::Word(without_quotes(&self.line[start..at])));
         }
     }
 
-    fn end_command(&mut self) {
-        self.end_word();
+    fn end_command(&mut self, at: usize) {
+        self.end_word(at);
         self.commands.push(Vec::new());
     }
 
@@ -107,8 +97,7 @@ impl WordReader<'_> {
     }
 }
 
-/// Returns the length up to the closing quote. Returns `None` if there is no closing quote: then the first quote was an
-/// apostrophe.
+/// Returns the length up to the closing quote, or `None` if there is no closing quote.
 fn end_of_quoted(inside: &str, quote: char) -> Option<usize> {
     let mut letters = inside.char_indices();
     while let Some((at, letter)) = letters.next() {
@@ -119,6 +108,16 @@ fn end_of_quoted(inside: &str, quote: char) -> Option<usize> {
         }
     }
     None
+}
+
+/// Removes the quotes of a word. A word that `shlex` can't read, such as `it's`, is returned as it is.
+fn without_quotes(word: &str) -> String {
+    // `$'…'` and `$"…"` are treated like plain quotes.
+    let plain = word.strip_prefix('$').filter(|rest| rest.starts_with(['\'', '"'])).unwrap_or(word);
+    match shlex::split(plain) {
+        Some(words) if words.len() == 1 => words.concat(),
+        _ => word.to_owned(),
+    }
 }
 
 #[cfg(test)]
@@ -141,6 +140,7 @@ mod tests {
         assert_eq!(shown("a;b && c | d\ne & (f) \\\n g"), ["[a]", "[b]", "[c]", "[d]", "[e]", "[f]", "[g]"]);
         assert_eq!(shown("a 2>b 2>&1 >>c >|d <e 'x>y' 3"), ["[a]>[b]<[1]>[c]>[d]<[e][x>y][3]"]);
         assert_eq!(shown("a &> 'b c'"), ["[a]", ">[b c]"]);
+        assert_eq!(shown("rm 'a$' $b ''>c #d"), ["[rm][a$][$b][]>[c][#d]"]);
         assert_eq!(shown("echo it's; rm x"), ["[echo][it's]", "[rm][x]"]);
         assert_eq!(shown("ä 'ö ü'ß \\"), ["[ä][ö üß]"]);
         assert_eq!(shown(" \n;; "), [""; 0]);
