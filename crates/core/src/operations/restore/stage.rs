@@ -332,7 +332,7 @@ impl Workspace {
                 let target = store.content(reader, &target)?;
                 directory.create_symlink(&target, &name).or_fail("prepare", &path)?;
                 match self.new_owner(&step.path) {
-                    Some(owner) => directory.set_owner_at(&name, owner).or_fail("make ready", &path),
+                    Some(owner) => directory.set_owner_at(&name, owner).or_fail("prepare", &path),
                     None => Ok(()),
                 }
             }
