@@ -222,6 +222,7 @@ mod tests {
             attachments: Vec::new(),
             metadata: serde_json::Map::new(),
             pinned: false,
+            reverted: false,
             complete: true,
             dropped: 0,
             scope: Scope::Whole,
