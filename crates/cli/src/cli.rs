@@ -11,8 +11,8 @@ use clap::{
 };
 
 use crate::commands::{
-    cat, completions, delete, demo, diff, doctor, events, exclude, export, git, history, hook, init, install, list,
-    man, mcp, pin, pipeline, prune, recover, restore, rewind, save, show, status, step, try_run, undo, verify,
+    blame, cat, completions, delete, demo, diff, doctor, events, exclude, export, git, history, hook, init, install,
+    list, man, mcp, pin, pipeline, prune, recover, restore, rewind, save, show, status, step, try_run, undo, verify,
     workspaces,
 };
 
@@ -22,8 +22,9 @@ use crate::commands::{
 /// is written into your own git repository unless you ask with restore --git. Without a command, an overview is shown.
 ///
 /// A checkpoint is named by its id or the first four or more characters of it, by its name, or by a word: @ (where the
-/// workspace stands), @~N (N steps back), latest, step:N, commit:HASH (your
-/// repository stood at that commit), before:ID, ago:20m, at:14:30 or at:2026-11-15T14:30.
+/// workspace stands), latest, step:N, turn:N (prompt N of the last session), commit:HASH (your
+/// repository stood at that commit), before:ID, ago:20m, at:14:30 or at:2026-11-15T14:30. ID~N is N steps before any of
+/// them. FROM..TO is a range for list, show and diff.
 #[derive(Debug, Parser)]
 #[command(name = "backtrail", version, max_term_width = 100, after_help = EXIT_STATUS)]
 pub(crate) struct Cli {
@@ -97,6 +98,8 @@ pub(crate) enum Command {
     Diff(diff::DiffArgs),
     Cat(cat::CatArgs),
     History(history::HistoryArgs),
+    #[command(visible_alias = "annotate")]
+    Blame(blame::BlameArgs),
     #[command(visible_alias = "rollback")]
     Restore(restore::RestoreArgs),
     Rewind(rewind::RewindArgs),
