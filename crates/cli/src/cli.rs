@@ -11,9 +11,9 @@ use clap::{
 };
 
 use crate::commands::{
-    cat, completions, delete, demo, diff, doctor, events, exclude, export, git, history, hook, init, install, list,
-    man, mcp, pin, pipeline, prune, recover, restore, revert, rewind, save, show, status, step, try_run, undo, verify,
-    workspaces,
+    blame, cat, completions, delete, demo, diff, doctor, events, exclude, export, git, history, hook, init, install,
+    list, man, mcp, pin, pipeline, prune, recover, restore, revert, rewind, save, show, status, step, try_run, undo,
+    verify, workspaces,
 };
 
 /// Saves checkpoints of a workspace and goes back to them.
@@ -22,8 +22,9 @@ use crate::commands::{
 /// Your own git repository is never changed, except by restore --git. Without a command, an overview is shown.
 ///
 /// A checkpoint is named by its id, by the first four or more characters of its id, by its name, or by one of these
-/// words: @ (the one that the workspace stands on), @~N (N steps before it), latest, step:N, commit:HASH (taken while
-/// your repository was at that commit), before:ID, ago:20m, at:14:30 or at:2026-11-15T14:30.
+/// words: @ (the one that the workspace stands on), latest, step:N, turn:N (prompt N of the last session), commit:HASH
+/// (taken while your repository was at that commit), before:ID, ago:20m, at:14:30 or at:2026-11-15T14:30. ID~N is N
+/// steps before any of them. FROM..TO is a range for list, show, diff and revert.
 #[derive(Debug, Parser)]
 #[command(name = "backtrail", version, max_term_width = 100, after_help = EXIT_STATUS)]
 pub(crate) struct Cli {
@@ -97,6 +98,8 @@ pub(crate) enum Command {
     Diff(diff::DiffArgs),
     Cat(cat::CatArgs),
     History(history::HistoryArgs),
+    #[command(visible_alias = "annotate")]
+    Blame(blame::BlameArgs),
     #[command(visible_alias = "rollback")]
     Restore(restore::RestoreArgs),
     Revert(revert::RevertArgs),

@@ -9,8 +9,8 @@ use std::{
 };
 
 use backtrail::{
-    BootClock, CheckpointId, Error, ErrorCode, Event, Location, OpenStores, Options, OptionsOf, RULE_OF_SINCE, Scope,
-    Settings, Start, Workspace, WorkspacePath, locate, parse_since, problem_of_since, settings::parse_duration,
+    BootClock, CheckpointId, Error, ErrorCode, Event, Location, OpenStores, Options, OptionsOf, RULE_OF_SINCE, Range,
+    Scope, Settings, Start, Workspace, WorkspacePath, locate, parse_since, problem_of_since, settings::parse_duration,
 };
 use backtrail_server::{Opener, Purpose};
 use jiff::Timestamp;
@@ -336,15 +336,30 @@ impl Invocation {
 
     /// Resolves a word that names a checkpoint.
     pub(crate) fn checkpoint(&self, workspace: &Workspace, word: &str) -> Result<CheckpointId, Failure> {
-        workspace.resolve(word, &self.now.for_address(word)).map_err(|error| {
-            let is_unknown = matches!(error, Error::UnknownCheckpoint { .. } | Error::MalformedAddress { .. });
-            let hint = if is_unknown { self.meant(workspace, word) } else { None };
-            let failure = Failure::from(error);
-            match hint {
-                Some(hint) => failure.with_hint(hint),
-                None => failure,
-            }
-        })
+        let resolved = workspace.resolve(word, &self.now.for_address(word));
+        resolved.map_err(|error| self.explain_word(workspace, word, error))
+    }
+
+    /// Resolves `FROM..TO`. Returns `None` if the word is not a range. `session` selects the session of `turn:N`.
+    pub(crate) fn range(
+        &self,
+        workspace: &Workspace,
+        word: &str,
+        session: Option<&str>,
+    ) -> Result<Option<Range>, Failure> {
+        let resolved = workspace.resolve_range(word, session, &self.now.for_address(word));
+        resolved.map_err(|error| self.explain_word(workspace, word, error))
+    }
+
+    /// Converts the error for a word that names no checkpoint. Adds a hint if there is a specific one.
+    fn explain_word(&self, workspace: &Workspace, word: &str, error: Error) -> Failure {
+        let is_unknown = matches!(error, Error::UnknownCheckpoint { .. } | Error::MalformedAddress { .. });
+        let hint = if is_unknown { self.meant(workspace, word) } else { None };
+        let failure = Failure::from(error);
+        match hint {
+            Some(hint) => failure.with_hint(hint),
+            None => failure,
+        }
     }
 
     /// Returns a specific hint for a word that names no checkpoint. Returns `None` if there is none.
@@ -352,6 +367,9 @@ impl Invocation {
         // Only the hint depends on this: an unreadable store is reported elsewhere.
         if workspace.current().ok()?.is_none() && !word.contains(':') {
             return Some(NOTHING_SAVED.to_owned());
+        }
+        if word.starts_with("turn:") {
+            return Some("see the prompts with their numbers: backtrail list --turns".to_owned());
         }
         if parse_duration(word).is_ok() {
             return Some(format!("for a duration, write: ago:{word}"));

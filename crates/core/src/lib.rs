@@ -57,6 +57,7 @@ mod workspace;
 
 pub use address::{
     Address, InvalidAddress, RULE_OF_NAMES,
+    range::Range,
     time::{RULE_OF_SINCE, parse_since, problem_of_since},
     validate_name,
 };
@@ -71,6 +72,7 @@ pub use model::{
 };
 pub use operations::{
     adopt_store::Adopted,
+    blame::{Blame, BlameRange, LineOrigin},
     cat::StoredName,
     diff::{Diff, PatchLimits},
     history::{OnDisk, Version},

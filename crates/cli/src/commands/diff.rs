@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, process::ExitCode};
 
-use backtrail::{Diff, PatchLimits, json::DiffJson};
+use backtrail::{CheckpointId, Diff, PatchLimits, Workspace, json::DiffJson};
 use clap::Args;
 
 use crate::{
@@ -15,11 +15,12 @@ use crate::{
 /// Show the differences between two checkpoints, or between a checkpoint and the files on disk
 ///
 /// Without a checkpoint, the one that the workspace stands on is compared with the files on disk. With one checkpoint,
-/// that one is compared with the files on disk. At most 1 MiB of differences is shown for each file, and 10 MiB in
-/// total. Binary files are shown with their sizes only. With --full, everything is printed, as `git apply` accepts it.
+/// that one is compared with the files on disk. FROM..TO is the same as FROM TO. At most 1 MiB of differences is shown
+/// for each file, and 10 MiB in total. Binary files are shown with their sizes only. With --full, everything is printed,
+/// as `git apply` accepts it.
 #[derive(Debug, Args)]
 pub(crate) struct DiffArgs {
-    /// The older checkpoint
+    /// The older checkpoint, or FROM..TO for both
     #[arg(value_parser = text())]
     from: Option<String>,
     /// The newer checkpoint
@@ -50,17 +51,7 @@ const REST_LEFT_OUT: &str = "@@ -1 +1 @@ the rest is not shown\n";
 
 pub(crate) fn run(args: &DiffArgs, invocation: &Invocation) -> Result<ExitCode, Failure> {
     let workspace = invocation.workspace_to_scan()?;
-    let from = match &args.from {
-        Some(word) => Some(invocation.checkpoint_not_path(&workspace, word, "diff --", &[])?),
-        None => workspace.current()?,
-    };
-    let to = match (&args.from, &args.to) {
-        (Some(from), Some(word)) => {
-            let meant = format!("diff {} --", shell_words([from]));
-            Some(invocation.checkpoint_not_path(&workspace, word, &meant, &[])?)
-        }
-        _ => None,
-    };
+    let (from, to) = sides(args, &workspace, invocation)?;
     let scope = invocation.scope(&workspace, &args.paths)?;
     let progress = invocation.output.progress(&workspace, "comparing");
     let diff = workspace.diff_within(from, to, &scope, &limits(args, invocation));
@@ -71,6 +62,30 @@ pub(crate) fn run(args: &DiffArgs, invocation: &Invocation) -> Result<ExitCode, 
     show(diff, args, invocation)?;
     warnings.iter().for_each(|warning| invocation.output.warn(warning));
     Ok(ExitCode::SUCCESS)
+}
+
+/// Returns the two sides. `None` as the older side means that nothing was saved yet, and as the newer side the files on
+/// disk.
+fn sides(
+    args: &DiffArgs,
+    workspace: &Workspace,
+    invocation: &Invocation,
+) -> Result<(Option<CheckpointId>, Option<CheckpointId>), Failure> {
+    let Some(first) = &args.from else { return Ok((workspace.current()?, None)) };
+    if let Some(range) = invocation.range(workspace, first, None)? {
+        if let Some(surplus) = &args.to {
+            let problem = format!("{first:?} names both sides; {surplus:?} is one too many");
+            return Err(Failure::usage(
+                problem,
+                Some("write paths behind two dashes: backtrail diff FROM..TO -- PATH"),
+            ));
+        }
+        return Ok((Some(range.from), Some(range.to)));
+    }
+    let from = invocation.checkpoint_not_path(workspace, first, "diff --", &[])?;
+    let meant = format!("diff {} --", shell_words([first]));
+    let to = args.to.as_ref().map(|word| invocation.checkpoint_not_path(workspace, word, &meant, &[]));
+    Ok((Some(from), to.transpose()?))
 }
 
 /// Returns the limits of the patch. Programs get all of it, users a part that they can read.

@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, process::ExitCode};
 
-use backtrail::{Checkpoint, Kind, ListFilter, Workspace, json::TimelineJson};
+use backtrail::{Checkpoint, Kind, ListFilter, Range, Workspace, json::TimelineJson};
 use clap::Args;
 
 use crate::{
@@ -14,16 +14,20 @@ use crate::{
 
 /// List the checkpoints, newest first
 ///
-/// The list includes checkpoints that a restore left behind. @ marks the one that the workspace stands on.
+/// The list includes checkpoints that a restore left behind. @ marks the one that the workspace stands on. With
+/// FROM..TO, only the checkpoints on the line after FROM up to and including TO are listed.
 #[derive(Debug, Args)]
 pub(crate) struct ListArgs {
+    /// Only checkpoints after FROM up to TO
+    #[arg(value_name = "FROM..TO", value_parser = text())]
+    range: Option<String>,
     /// Show at most this many checkpoints
     #[arg(long, short = 'n', value_name = "N", allow_negative_numbers = true)]
     limit: Option<usize>,
     /// Only checkpoints of this kind
     #[arg(long, value_parser = kind())]
     kind: Option<Kind>,
-    /// Only checkpoints of this session of an agent
+    /// Only checkpoints of this session of an agent; also the session of turn:N in FROM..TO
     #[arg(long, value_name = "ID", value_parser = text())]
     session: Option<String>,
     /// Only checkpoints in which this file, or something in this directory, changed
@@ -69,8 +73,17 @@ fn filter(args: &ListArgs, workspace: &Workspace, invocation: &Invocation) -> Re
         since: args.since.as_ref().map(|text| invocation.moment(text)).transpose()?,
         turns: args.turns,
         hide_safety: is_for_people && !args.all && args.kind != Some(Kind::Safety),
+        range: args.range.as_ref().map(|word| range(word, args, workspace, invocation)).transpose()?,
         before_sequence: None,
         brief: is_for_people,
+    })
+}
+
+fn range(word: &str, args: &ListArgs, workspace: &Workspace, invocation: &Invocation) -> Result<Range, Failure> {
+    let found = invocation.range(workspace, word, args.session.as_deref())?;
+    found.ok_or_else(|| {
+        let hint = format!("list the checkpoints after it with: backtrail list {}..@", shell_words([word]));
+        Failure::usage(format!("{word:?} is not a range"), Some(&hint))
     })
 }
 

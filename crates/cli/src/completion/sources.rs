@@ -89,7 +89,12 @@ impl Sources {
             let found = self.checkpoints(rest)?;
             return Some(found.into_iter().map(|candidate| candidate.add_prefix("before:")).collect());
         }
+        if let Some((from, to)) = typed.split_once("..").filter(|(from, _)| !from.is_empty()) {
+            let found = self.checkpoints(to)?;
+            return Some(found.into_iter().map(|candidate| candidate.add_prefix(format!("{from}.."))).collect());
+        }
         let mut found = self.words(typed)?;
+        found.extend(self.turns(typed)?);
         found.extend(self.names(typed)?);
         found.extend(self.ids(typed, |_| true)?);
         Some(found)
@@ -138,6 +143,23 @@ impl Sources {
             Some(candidate(*word, format!("{}  {}", when(checkpoint.time, &self.now), title_words(&checkpoint))))
         });
         Some(offered.collect())
+    }
+
+    /// Returns the prompts of the session that worked here last, newest first.
+    fn turns(&self, typed: &str) -> Option<Vec<CompletionCandidate>> {
+        // Before the first letter, the ids are enough.
+        if typed.is_empty() || !(typed.starts_with("turn:") || "turn:".starts_with(typed)) {
+            return Some(Vec::new());
+        }
+        let workspace = self.workspace()?;
+        let prompts = workspace.list(&ListFilter { turns: true, brief: true, ..ListFilter::default() }).ok()?;
+        let offered = prompts.iter().filter_map(|prompt| {
+            let word = format!("turn:{}", prompt.origin.turn?);
+            // The same number in another session, or on another line, is another prompt.
+            let is_meant = word.starts_with(typed) && workspace.resolve(&word, &self.now).ok() == Some(prompt.id);
+            is_meant.then(|| candidate(word, format!("{}  {}", when(prompt.time, &self.now), title_words(prompt))))
+        });
+        Some(offered.take(OFFERED).collect())
     }
 
     fn pinned(&self, typed: &str) -> Option<Vec<CompletionCandidate>> {

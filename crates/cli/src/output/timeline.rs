@@ -148,7 +148,7 @@ pub(crate) fn turns(checkpoints: &[Checkpoint]) -> Vec<Turn<'_>> {
 }
 
 /// Returns the cause of a checkpoint: its tool, step, prompt or kind.
-fn cause(checkpoint: &Checkpoint) -> String {
+pub(super) fn cause(checkpoint: &Checkpoint) -> String {
     let numbered =
         |word: &str, number: Option<u64>| number.map_or(word.to_owned(), |number| format!("{word} {number}"));
     match (&checkpoint.origin.tool, checkpoint.kind) {

@@ -3,6 +3,7 @@
 //! All front ends share these types. The caller prints them.
 
 mod answers;
+mod blame;
 mod change;
 mod checkpoint;
 mod text;
@@ -11,6 +12,7 @@ pub use answers::{
     ConflictJson, DiffJson, HistoryJson, MovedFileJson, MovedJson, RestoreJson, RevertJson, SavedJson, ShownJson,
     StatusJson, SteppedJson, TimelineJson, VersionJson,
 };
+pub use blame::{BlameJson, BlameRangeJson};
 pub use change::{ChangeJson, SkippedJson};
 pub use checkpoint::{AttachmentJson, CheckpointJson, ContextJson, FeatureStateJson, GitJson, timestamp};
 pub use text::start_of;

@@ -96,7 +96,7 @@ impl Workspace {
 }
 
 /// Returns whether a checkpoint may have changed the path. `false` means that its record rules that out.
-fn may_have_changed(entry: &TimelineEntry, path: &WorkspacePath) -> bool {
+pub(crate) fn may_have_changed(entry: &TimelineEntry, path: &WorkspacePath) -> bool {
     match entry.record().as_deref().map(|record| &record.changed) {
         Some(RecordedPaths::Here(changed)) => {
             changed.iter().any(|changed| changed.is_within(path) || path.is_within(changed))

@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 
 use crate::{
+    address::range::{Range, checkpoints_in},
     error::{Error, Result},
     model::{Change, Checkpoint, CheckpointId, Kind, Scope, WorkspacePath},
     operations::{
@@ -33,6 +34,8 @@ pub struct ListFilter {
     pub turns: bool,
     /// Set to omit safety checkpoints.
     pub hide_safety: bool,
+    /// Only checkpoints on the line after the first end of this range, up to its second end.
+    pub range: Option<Range>,
     /// Only checkpoints with a lower sequence number than this.
     pub before_sequence: Option<u64>,
     /// Set to omit long lists of paths: if hundreds of files changed in a checkpoint, their list stays in the store.
@@ -56,8 +59,12 @@ impl Workspace {
         let Some(store) = self.store()? else { return Ok(Vec::new()) };
         let timeline = store.timeline()?;
         let taken_back = TakenBackChanges::of(&timeline);
+        let within = filter.range.as_ref().map(|range| checkpoints_in(&timeline, range)).transpose()?;
         let mut found = Vec::new();
         for entry in timeline.entries().iter().rev() {
+            if within.as_ref().is_some_and(|within| !within.contains(&entry.id)) {
+                continue;
+            }
             if filter.limit.is_some_and(|limit| found.len() >= limit) {
                 break;
             }

@@ -5,6 +5,7 @@
 
 mod addresses;
 mod attachments;
+mod blame;
 mod capture;
 mod concurrency;
 mod condense;
