@@ -11,7 +11,7 @@ use clap::{
 };
 
 use crate::commands::{
-    cat, completions, delete, demo, diff, doctor, events, exclude, export, git, history, hook, init, install, list,
+    cat, completions, delete, demo, diff, doctor, events, exclude, export, fork, git, history, hook, init, install, list,
     man, mcp, pin, pipeline, prune, recover, restore, rewind, save, show, status, step, try_run, undo, verify,
     workspaces,
 };
@@ -104,6 +104,8 @@ pub(crate) enum Command {
     Redo(undo::RedoArgs),
     Recover(recover::RecoverArgs),
     Export(export::ExportArgs),
+    Fork(fork::ForkArgs),
+    Forks(fork::ForksArgs),
     #[command(visible_alias = "rm")]
     Delete(delete::DeleteArgs),
     Prune(prune::PruneArgs),

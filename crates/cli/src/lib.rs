@@ -9,6 +9,7 @@ mod clock;
 mod commands;
 mod completion;
 mod failure;
+mod git_worktree;
 #[cfg(any(test, feature = "fuzzing"))]
 #[doc(hidden)]
 pub mod fuzzing;

@@ -5,6 +5,7 @@
 mod answers;
 mod change;
 mod checkpoint;
+mod fork;
 mod text;
 
 pub use answers::{
@@ -13,4 +14,5 @@ pub use answers::{
 };
 pub use change::{ChangeJson, SkippedJson};
 pub use checkpoint::{AttachmentJson, CheckpointJson, ContextJson, FeatureStateJson, GitJson, timestamp};
+pub use fork::{ForkJson, ForksJson};
 pub use text::start_of;
