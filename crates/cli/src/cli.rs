@@ -11,9 +11,9 @@ use clap::{
 };
 
 use crate::commands::{
-    blame, cat, completions, delete, demo, diff, doctor, events, exclude, export, git, history, hook, init, install,
-    list, man, mcp, pin, pipeline, prune, recover, restore, revert, rewind, save, show, status, step, try_run, undo,
-    verify, workspaces,
+    blame, cat, completions, delete, demo, diff, doctor, events, exclude, export, fork, git, history, hook, init,
+    install, list, man, mcp, pin, pipeline, prune, recover, restore, revert, rewind, save, show, status, step, try_run,
+    undo, verify, workspaces,
 };
 
 /// Saves checkpoints of a workspace and goes back to them.
@@ -108,6 +108,8 @@ pub(crate) enum Command {
     Redo(undo::RedoArgs),
     Recover(recover::RecoverArgs),
     Export(export::ExportArgs),
+    Fork(fork::ForkArgs),
+    Forks(fork::ForksArgs),
     #[command(visible_alias = "rm")]
     Delete(delete::DeleteArgs),
     Prune(prune::PruneArgs),

@@ -284,6 +284,7 @@ fn hint_at(error: &Error) -> Option<String> {
             "finish it there with: backtrail recover, or take it back with: backtrail recover --abort"
         }
         Error::NotEmpty { .. } => "choose a directory that is new or empty",
+        Error::UnfinishedFork { .. } => "remove that directory, and fork again",
         Error::NotElsewhere { .. } => "choose a directory outside of it",
         Error::StoreDamaged { .. } => "see what is affected with: backtrail verify",
         Error::JournalDamaged { .. } => "keep the files as they are and continue with: backtrail recover --abort",

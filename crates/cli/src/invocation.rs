@@ -219,17 +219,20 @@ impl Invocation {
         }
     }
 
+    /// Returns the options of the workspace at this root. Errors in its own settings file are reported when that
+    /// workspace is opened.
+    pub(crate) fn options_at(&self, user: &Settings, root: &Path) -> Options {
+        let own = user.clone().with_workspace(root).unwrap_or_else(|_| user.clone());
+        self.workspace_options(user, own)
+    }
+
     fn locate(&self) -> Result<(Location, Settings), Failure> {
         let settings = self.environment.user_settings()?;
         Ok((self.locate_with(&settings)?, settings))
     }
 
     fn locate_with(&self, settings: &Settings) -> Result<Location, Failure> {
-        let options = |root: &Path| {
-            // Errors in this file are reported when that workspace is opened.
-            let own = settings.clone().with_workspace(root).unwrap_or_else(|_| settings.clone());
-            self.workspace_options(settings, own)
-        };
+        let options = |root: &Path| self.options_at(settings, root);
         let start = match &self.options.workspace {
             Some(named) => Start::At(self.environment.absolute(named)?),
             None => Start::Around(self.environment.current_directory()?.to_owned(), OptionsOf(&options)),

@@ -12,6 +12,7 @@ mod failure;
 #[cfg(any(test, feature = "fuzzing"))]
 #[doc(hidden)]
 pub mod fuzzing;
+mod git_worktree;
 mod hooks;
 mod install;
 mod invocation;

@@ -389,13 +389,19 @@ pub enum Error {
         /// The workspace.
         path: PathBuf,
     },
-    /// The directory to export into is not empty, or is not a directory.
+    /// The directory to export or fork into is not empty, or is not a directory.
     #[error("{} is not an empty directory", path.display())]
     NotEmpty {
         /// The path.
         path: PathBuf,
     },
-    /// The target of an export is inside the workspace or a store.
+    /// The directory is a fork that was interrupted before it had all its files.
+    #[error("{} is an unfinished fork: files are missing in it", path.display())]
+    UnfinishedFork {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// The target of an export or a fork is inside the workspace or a store.
     #[error("{} is inside the {part} {}", path.display(), root.display())]
     NotElsewhere {
         /// The target.
@@ -457,9 +463,10 @@ impl Error {
                 ErrorCode::UnknownPath
             }
             Self::PathOutsideWorkspace { .. } | Self::InvalidPath(_) => ErrorCode::PathOutsideWorkspace,
-            Self::ProtectedDirectory { .. } | Self::OwnerIsThere { .. } | Self::FolderOfProjects { .. } => {
-                ErrorCode::ProtectedDirectory
-            }
+            Self::ProtectedDirectory { .. }
+            | Self::OwnerIsThere { .. }
+            | Self::FolderOfProjects { .. }
+            | Self::UnfinishedFork { .. } => ErrorCode::ProtectedDirectory,
             Self::FeatureCheckpoint { .. } => ErrorCode::FeatureCheckpoint,
             Self::InvalidName { .. } | Self::Usage(_) | Self::NotAStore { .. } => ErrorCode::Usage,
             Self::FirstCheckpoint { .. } | Self::BackwardRange { .. } => ErrorCode::Usage,

@@ -75,6 +75,7 @@ pub use operations::{
     blame::{Blame, BlameRange, LineOrigin},
     cat::StoredName,
     diff::{Diff, PatchLimits},
+    fork::{Fork, ForkChanges, ForkRequest, Forked, LeftOut},
     history::{OnDisk, Version},
     restore::{Moved, Only, Recovered, Recovery, RestoreOutcome, RestorePlan, RestoreRequest, TakenBack, Way},
     retention::{ClockDoubt, Loss, NotApplied, PrunePlan, Pruned, Verdict},

@@ -10,6 +10,7 @@ pub(crate) mod doctor;
 pub(crate) mod events;
 pub(crate) mod exclude;
 pub(crate) mod export;
+pub(crate) mod fork;
 pub(crate) mod git;
 pub(crate) mod history;
 pub(crate) mod hook;
@@ -62,6 +63,8 @@ pub(crate) fn run(command: Option<Command>, invocation: &Invocation) -> Result<E
         Some(Command::History(args)) => history::run(&args, invocation),
         Some(Command::Blame(args)) => blame::run(&args, invocation),
         Some(Command::Export(args)) => export::run(&args, invocation),
+        Some(Command::Fork(args)) => fork::run(&args, invocation),
+        Some(Command::Forks(args)) => fork::list(&args, invocation),
         Some(Command::Delete(args)) => delete::run(&args, invocation),
         Some(Command::Prune(args)) => prune::run(&args, invocation),
         Some(Command::Pin(args)) => pin::pin(&args, invocation),

@@ -51,6 +51,7 @@ const ARGUMENTS: &[(&str, &str, Offer)] = &[
     ("restore", "id", Offer::Checkpoints),
     ("restore", "paths", Offer::Paths),
     ("export", "id", Offer::Checkpoints),
+    ("fork", "id", Offer::Checkpoints),
     ("delete", "ids", Offer::Checkpoints),
     ("pin", "checkpoint", Offer::Checkpoints),
     ("unpin", "checkpoint", Offer::Pinned),

@@ -14,6 +14,7 @@ pub(crate) mod lock;
 mod ownership;
 pub(crate) mod private;
 mod read;
+mod share;
 
 pub(crate) use boot::time_since_boot;
 pub(crate) use dir::{Dir, FileType, Listed, Openness, Rename, set_mode};
@@ -25,6 +26,7 @@ pub(crate) use read::{
     birth_time, is_directory, is_regular, is_special, is_symlink, read_following, read_regular, read_rules,
     stamp_following,
 };
+pub(crate) use share::{clone_or_copy, link_store_file};
 
 use crate::model::Stamp;
 

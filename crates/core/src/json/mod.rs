@@ -6,6 +6,7 @@ mod answers;
 mod blame;
 mod change;
 mod checkpoint;
+mod fork;
 mod text;
 
 pub use answers::{
@@ -15,4 +16,5 @@ pub use answers::{
 pub use blame::{BlameJson, BlameRangeJson};
 pub use change::{ChangeJson, SkippedJson};
 pub use checkpoint::{AttachmentJson, CheckpointJson, ContextJson, FeatureStateJson, GitJson, timestamp};
+pub use fork::{ForkJson, ForksJson};
 pub use text::start_of;

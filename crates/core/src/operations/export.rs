@@ -1,17 +1,15 @@
 //! Writes a checkpoint's files into a directory elsewhere.
 
-use std::{
-    io,
-    path::{Path, PathBuf},
-};
+use std::{io, path::Path};
 
 use crate::{
     disk::{self, Dir, FileType, private, set_mode},
-    error::{Error, Result, While},
+    error::{Result, While},
     model::{CheckpointId, ContentId, Mode, Scope, Stamp, WorkspacePath},
-    store::{ObjectReader, Snapshot, Store, StoredEntry, StoredNode},
+    operations::new_directory::{free_name, not_empty},
+    store::{ObjectReader, Snapshot, Store, StoredNode},
     threads,
-    workspace::{Workspace, normalize},
+    workspace::Workspace,
 };
 
 /// The name of a file that marks an unfinished export. It is removed as the last step. If the checkpoint holds a file
@@ -36,7 +34,8 @@ impl Workspace {
         let is_empty = private::names(directory).or_fail("read", directory)?.is_empty();
         let scope = store.timeline()?.require(id)?.scope();
         let mut export = Export { store: &store, reader: store.reader(), scope, directory, files: 0 };
-        let mark = free_mark(&store.list(&export.reader, &snapshot)?);
+        let held = store.list(&export.reader, &snapshot)?;
+        let mark = free_name(MARK, |name| held.iter().any(|entry| entry.name == name));
         if !begin(&target, &mark, id, is_empty).or_fail("write", directory)? {
             return Err(not_empty(directory));
         }
@@ -46,41 +45,6 @@ impl Workspace {
         target.sync().or_fail("sync", directory)?;
         Ok(export.files)
     }
-
-    /// Returns an error for a target inside the workspace or the store. In the workspace, the files would count as new
-    /// files of its own. In the store, they would not belong to anything.
-    fn refuse_own_places(&self, directory: &Path) -> Result<()> {
-        // The path as it is spelled, and the part of it that exists with its links resolved.
-        let there = directory.ancestors().find_map(|ancestor| private::canonical(ancestor).ok());
-        let places: Vec<PathBuf> = there.into_iter().chain(normalize(directory)).collect();
-        for (part, root) in [("workspace", self.root()), ("store", self.store_directory())] {
-            let own = match private::canonical(root) {
-                // The workspace may be gone: then its checkpoints are wanted most.
-                Err(error) if error.kind() == io::ErrorKind::NotFound => root.to_owned(),
-                found => found.or_fail("find", root)?,
-            };
-            if places.iter().any(|place| place.starts_with(&own)) {
-                return Err(Error::NotElsewhere { path: directory.to_owned(), part, root: root.to_owned() });
-            }
-        }
-        Ok(())
-    }
-}
-
-fn not_empty(path: &Path) -> Error {
-    Error::NotEmpty { path: path.to_owned() }
-}
-
-/// Returns a name for the mark that the checkpoint does not hold. The name is the same each time.
-fn free_mark(held: &[StoredEntry]) -> Vec<u8> {
-    let mut mark = MARK.as_bytes().to_vec();
-    for number in 1.. {
-        if !held.iter().any(|entry| entry.name == mark) {
-            break;
-        }
-        mark = format!("{MARK}-{number}").into_bytes();
-    }
-    mark
 }
 
 /// Writes the mark, or recognises the mark of an interrupted export of the same checkpoint. Returns `false` if

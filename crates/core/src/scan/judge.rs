@@ -10,7 +10,7 @@ use super::{
     walk::{Walker, join},
 };
 use crate::{
-    disk::FileType,
+    disk::{Dir, FileType},
     model::{Exception, MAX_RULE_BYTES, Node, Reason, Stamp, WorkspacePath},
 };
 
@@ -81,6 +81,13 @@ impl Walker<'_> {
     pub(super) fn is_own(&self, path: &[u8], stamp: &Stamp) -> bool {
         self.options.own.contains(&(stamp.device, stamp.inode))
             || self.options.staging_areas.iter().any(|area| area.as_bytes() == path)
+    }
+
+    /// Returns the stamp of a symlink that the program made. Returns `None` if the name is anything else by now.
+    pub(super) fn own_link(&self, directory: &Dir, name: &[u8], path: &[u8]) -> Option<Stamp> {
+        let link = self.options.links.iter().find(|link| link.path.as_bytes() == path)?;
+        let target = directory.read_link(name).ok()?;
+        if target == link.target { directory.stamp_at(name).ok() } else { None }
     }
 
     /// Decides whether a name is captured.

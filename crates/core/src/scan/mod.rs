@@ -26,4 +26,4 @@ pub(crate) use staging_area::{is_mark, is_marked, mark, new_staging_area};
 pub(crate) use stat_cache::{CacheBase, StatCache};
 pub use survey::Survey;
 pub(crate) use survey::{Seen, SeenNode, SurveyOptions, survey};
-pub(crate) use walk::{MAX_DEPTH, ScanOptions, scan};
+pub(crate) use walk::{MAX_DEPTH, OwnLink, ScanOptions, scan};

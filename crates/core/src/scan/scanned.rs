@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::StatCache;
-use crate::model::{Directory, Exception, ModeDefaults, Node, Reason, Scope, Skipped, WorkspacePath};
+use super::{StatCache, stat_cache::is_settled};
+use crate::model::{Directory, Exception, ModeDefaults, Node, Reason, Scope, Skipped, Stamp, WorkspacePath};
 
 /// The workspace as a scan read it.
 #[derive(Debug)]
@@ -23,6 +23,12 @@ impl Scan {
     /// Returns the usual permission bits, which the ids in this scan do not encode. Returns `None` if no ids are known.
     pub(crate) fn id_defaults(&self) -> Option<ModeDefaults> {
         self.cache.as_ref().map(|cache| cache.base().mode_defaults)
+    }
+
+    /// Returns whether a file with this stamp was last changed well before the scan, so that any later change shows in
+    /// its stamp.
+    pub(crate) fn is_settled(&self, stamp: &Stamp) -> bool {
+        is_settled(stamp, self.started)
     }
 
     /// Returns the skipped paths. Omits `.git`, which is always skipped, and ignored paths, which the captured rules

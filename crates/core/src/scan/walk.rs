@@ -43,10 +43,18 @@ pub(crate) struct ScanOptions<'a> {
     pub(crate) own: &'a [(u64, u64)],
     /// Staging areas of the program itself, inside the workspace.
     pub(crate) staging_areas: &'a [WorkspacePath],
+    /// Symlinks of the program itself, inside the workspace.
+    pub(crate) links: &'a [OwnLink<'a>],
     pub(crate) scope: &'a Scope,
     pub(crate) cache: Option<&'a Arc<StatCache>>,
     pub(crate) sink: &'a dyn ContentSink,
     pub(crate) progress: &'a Progress,
+}
+
+/// A symlink that the program made inside a fork, to a directory that is not captured.
+pub(crate) struct OwnLink<'a> {
+    pub(crate) path: &'a WorkspacePath,
+    pub(crate) target: Vec<u8>,
 }
 
 /// Reads the workspace, or the part of it in the scope.
@@ -245,6 +253,9 @@ impl<'a> Walker<'a> {
         }
         if !is_safe_name(&name) {
             return with(Node::Skipped(Reason::Name, Stamp::default()), None, name);
+        }
+        if let Some(stamp) = self.own_link(directory, &name, &child) {
+            return with(Node::Skipped(Reason::Own, stamp), None, name);
         }
         // An ignored name needs no stat: it is skipped whatever its type is.
         if pending.is_judged

@@ -67,6 +67,10 @@ impl Layout {
         confirmed_excludes = "backtrail/excludes";
         /// The notes that retention keeps between commands.
         retention_notes = "backtrail/retention";
+        /// The workspace and the checkpoint that a fork was made of.
+        origin = "backtrail/origin";
+        /// The forks that were made of the workspace.
+        forks = "backtrail/forks";
         /// The log of events, for people and scripts.
         events = "backtrail/events.jsonl";
     }

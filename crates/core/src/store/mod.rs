@@ -8,6 +8,8 @@ mod checksummed_lines;
 mod compress;
 mod confirmed_excludes;
 mod contents;
+mod fork_notes;
+mod fork_origin;
 mod format;
 #[cfg(feature = "fuzzing")]
 pub(crate) mod fuzzing;
@@ -23,6 +25,7 @@ mod reachable;
 mod record;
 mod refs;
 mod retention_notes;
+mod shared_objects;
 mod snapshot;
 mod state;
 mod step_counter;
@@ -34,6 +37,8 @@ mod writer;
 
 pub(crate) use attachments::{NewAttachment, Pieces};
 pub(crate) use contents::{HeldContents, is_held_nearby};
+pub(crate) use fork_notes::ForkNote;
+pub(crate) use fork_origin::{ForkLink, ForkOrigin};
 pub(crate) use format::is_store;
 pub(crate) use identity::{FoundDirectory, IdentityFile, Likeness};
 pub(crate) use journal::{Area, FoundJournal, GitStep, Journal, OpenJournal, SafetyCheckpoint, Step};

@@ -14,14 +14,15 @@ use std::{
 use gix_hash::ObjectId;
 
 use super::{
-    FoundJournal, Layout, OpenStores, Record, RetentionNotes, Timeline, Writer, confirmed_excludes,
+    ForkLink, ForkNote, ForkOrigin, FoundJournal, Layout, OpenStores, Record, RetentionNotes, Timeline, Writer,
+    confirmed_excludes, fork_notes,
     format::{self, Format},
     identity::IdentityFile,
     journal,
     objects::{ObjectKind, ObjectProblem, ObjectReader, Objects, bytes_of, object_id},
     packs::reindex::{self, Which},
     record::RecordedPaths,
-    refs,
+    refs, shared_objects,
     snapshot::{self, Snapshot, StoredEntry, StoredNode},
     state::StoredState,
 };
@@ -239,6 +240,16 @@ impl Store {
         Ok(in_workspace.collect())
     }
 
+    /// Returns the links of a fork to directories that the workspace skips. Other stores have none.
+    pub(crate) fn fork_links(&self) -> Result<Vec<ForkLink>> {
+        Ok(ForkOrigin::read(&self.layout)?.map(|origin| origin.links).unwrap_or_default())
+    }
+
+    /// Returns the forks that were made of the workspace, and those that were begun and never finished.
+    pub(crate) fn fork_notes(&self) -> Result<Vec<ForkNote>> {
+        fork_notes::read(&self.layout).or_fail("read", self.layout.forks())
+    }
+
     /// Returns the notes of retention. They are empty if the file can't be read.
     pub(crate) fn retention_notes(&self) -> RetentionNotes {
         RetentionNotes::read(&self.layout).unwrap_or_default()
@@ -359,6 +370,17 @@ impl StoreLock {
         store.refuse_newer()?;
         once_opened_up(self.layout.root(), || self.mend())?;
         Ok((Writer::new(store, self.lock), created))
+    }
+
+    /// Prepares the store of a fork: says what the fork is made of, and shares the objects of these stores. It becomes
+    /// a store when it is opened.
+    pub(crate) fn prepare_fork(&self, origin: &ForkOrigin, sources: &[&Writer]) -> Result<()> {
+        origin.write(&self.layout)?;
+        for source in sources {
+            shared_objects::share(source.store().layout(), &self.layout)
+                .or_fail("share the objects of", source.store().layout().objects())?;
+        }
+        Ok(())
     }
 
     fn mend(&self) -> Result<()> {

@@ -8,8 +8,8 @@ use std::{
 };
 
 use super::{
-    Area, Journal, OpenJournal, Operation, Record, RetentionNotes, SafetyCheckpoint, State, Store, Timeline,
-    confirmed_excludes, journal,
+    Area, ForkNote, Journal, OpenJournal, Operation, Record, RetentionNotes, SafetyCheckpoint, State, Store, Timeline,
+    confirmed_excludes, fork_notes, journal,
     objects::{ObjectKind, bytes_of, object_id},
     operations,
     packs::{
@@ -131,6 +131,26 @@ impl Writer {
             timeline::append(self.store.layout(), id, record).or_fail("append to", self.store.layout().timeline())?;
         self.keep_timeline(known, |timeline| timeline.add(entry));
         Ok(id)
+    }
+
+    /// Publishes a checkpoint whose objects came from another store.
+    pub(crate) fn publish_shared(&self, id: &CheckpointId) -> Result<()> {
+        let (_, record) = self.store.snapshot_and_record(id)?;
+        self.forget_timeline();
+        refs::publish(self.store.layout(), id).or_fail("publish in", self.store.layout().checkpoint_refs())?;
+        timeline::append(self.store.layout(), *id, record).or_fail("append to", self.store.layout().timeline())?;
+        Ok(())
+    }
+
+    /// Makes the objects of a checkpoint durable without publishing it.
+    pub(crate) fn keep_unpublished(&self, checkpoint: Unpublished) -> Result<CheckpointId> {
+        checkpoint.pack.finish().or_fail("write into", self.store.layout().packs())?;
+        Ok(checkpoint.id)
+    }
+
+    /// Notes a fork of the workspace, durably.
+    pub(crate) fn note_fork(&self, note: &ForkNote) -> Result<()> {
+        fork_notes::add(self.store.layout(), note).or_fail("write", self.store.layout().forks())
     }
 
     /// Publishes a checkpoint of the files that a restore is about to change.

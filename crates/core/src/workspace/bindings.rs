@@ -69,13 +69,17 @@ impl<'a> Stores<'a> {
             Some(known) => claim(&known, &own),
             None => Some(Claim::ByPath),
         };
-        let by_name = self.names(root).take_while(|store| is_store(store));
-        let by_name = by_name.filter_map(|store| Some((claim_by_name(&store)?, store)));
+        let by_name = self.named_after(root).filter_map(|store| Some((claim_by_name(&store)?, store)));
         if let Some((_, store)) = strongest(by_name).filter(|(claim, _)| *claim > Claim::Heir) {
             return Some(store);
         }
         let known = self.all().iter().filter_map(|(store, known)| Some((claim(known, &own)?, store.clone())));
         strongest(known).map(|(_, store)| store)
+    }
+
+    /// Returns the stores that have the name of this directory's path, whichever directory they belong to.
+    pub(crate) fn named_after(&self, root: &Path) -> impl Iterator<Item = PathBuf> {
+        self.names(root).take_while(|store| is_store(store))
     }
 
     /// Returns the store that a directory without one would get.

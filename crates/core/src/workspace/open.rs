@@ -10,7 +10,7 @@ use crate::{
     disk::{self, private},
     error::{Error, Result, While},
     events::Event,
-    store::{FoundJournal, IdentityFile, Layout, Store, Writer},
+    store::{ForkOrigin, FoundJournal, IdentityFile, Layout, Store, Writer},
 };
 
 impl Workspace {
@@ -50,6 +50,7 @@ impl Workspace {
         self.refuse_foreign_directory()?;
         let lock = Store::lock(self.store_directory(), self.root(), self.options.patience)?;
         let now = clock.now();
+        self.refuse_unfinished_fork()?;
         let own = self.found()?;
         let (writer, created) = lock.open_or_create(&own.identity, self.options.open_stores.as_deref())?;
         let known = IdentityFile::read(writer.store().layout()).filter(|_| !created);
@@ -65,6 +66,15 @@ impl Workspace {
             self.emit(&writer, Event::Initialized, now)?;
         }
         Ok(((writer, created), now))
+    }
+
+    /// Returns an error if the workspace is a fork that does not have all its files yet. A checkpoint of it would show
+    /// the missing files as deleted.
+    fn refuse_unfinished_fork(&self) -> Result<()> {
+        match ForkOrigin::read(&Layout::new(self.store_directory()))? {
+            Some(origin) if !origin.finished => Err(Error::UnfinishedFork { path: self.root().to_owned() }),
+            _ => Ok(()),
+        }
     }
 
     /// Returns an error if the workspace is a store, a directory of the program, or a git directory. Restoring stores

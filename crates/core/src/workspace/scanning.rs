@@ -10,8 +10,8 @@ use crate::{
     disk,
     error::{Error, Result},
     model::{ContentSink, OutsideRules, Scope, Stamp, Unwritable, WorkspacePath},
-    scan::{CachedVerdicts, CapturePolicy, Scan, ScanOptions, StatCache, scan},
-    store::{HashOnly, Store, Timeline},
+    scan::{CachedVerdicts, CapturePolicy, OwnLink, Scan, ScanOptions, StatCache, scan},
+    store::{ForkLink, HashOnly, Store, Timeline},
     user_git::{NestedRepositories, RuleFiles, SharedObjects, UserRepository, global_excludes},
 };
 
@@ -42,6 +42,7 @@ impl Workspace {
         let mut settings = self.options.settings.scan.clone();
         settings.confirm(sources.confirmed);
         let own = self.own_directories();
+        let links: Vec<OwnLink<'_>> = sources.links.iter().filter_map(own_link).collect();
         let scanned = scan(
             self.root(),
             &ScanOptions {
@@ -50,6 +51,7 @@ impl Workspace {
                 policy: &policy,
                 own: &own,
                 staging_areas: sources.staging_areas,
+                links: &links,
                 scope: sources.scope,
                 cache: sources.cache,
                 sink,
@@ -95,6 +97,7 @@ pub(crate) struct StoreKnowledge<'s> {
     /// Exclude patterns that the owner confirmed with `backtrail exclude`.
     confirmed: Vec<String>,
     staging_areas: Vec<WorkspacePath>,
+    links: Vec<ForkLink>,
 }
 
 impl<'s> StoreKnowledge<'s> {
@@ -104,6 +107,7 @@ impl<'s> StoreKnowledge<'s> {
             holders: Holders::of_current(store, timeline)?,
             confirmed: store.confirmed_excludes()?,
             staging_areas: store.staging_areas()?,
+            links: store.fork_links()?,
         })
     }
 
@@ -115,8 +119,8 @@ impl<'s> StoreKnowledge<'s> {
         scope: &'a Scope,
         cache: Option<&'a Arc<StatCache>>,
     ) -> ScanSources<'a> {
-        let Self { holders, confirmed, staging_areas } = self;
-        ScanSources { surroundings, named, holders, confirmed, staging_areas, scope, cache }
+        let Self { holders, confirmed, staging_areas, links } = self;
+        ScanSources { surroundings, named, holders, confirmed, staging_areas, links, scope, cache }
     }
 }
 
@@ -137,8 +141,14 @@ pub(crate) struct ScanSources<'a> {
     holders: &'a Holders<'a>,
     confirmed: &'a [String],
     staging_areas: &'a [WorkspacePath],
+    links: &'a [ForkLink],
     pub(crate) scope: &'a Scope,
     pub(crate) cache: Option<&'a Arc<StatCache>>,
+}
+
+/// Returns a link of a fork for the scan. Returns `None` if its target is damaged.
+fn own_link(link: &ForkLink) -> Option<OwnLink<'_>> {
+    Some(OwnLink { path: &link.path, target: link.target.to_bytes()? })
 }
 
 /// The capture policy of a workspace: what git tracks, what checkpoints hold, and what the caller named.

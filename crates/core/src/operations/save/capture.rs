@@ -127,7 +127,7 @@ impl Capture {
 
 impl Workspace {
     /// Reads the whole workspace into a pack.
-    pub(super) fn capture(
+    pub(crate) fn capture(
         &self,
         writer: &Writer,
         timeline: &Timeline,

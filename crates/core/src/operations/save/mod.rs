@@ -201,7 +201,7 @@ impl Workspace {
     }
 
     /// Returns the differences from the checkpoint that the workspace stands on, with line counts.
-    fn changes_against(
+    pub(crate) fn changes_against(
         &self,
         writer: &Writer,
         standing: Option<&Snapshot>,

@@ -196,7 +196,7 @@ fn push_text(out: &mut Vec<u8>, text: &[u8]) {
 }
 
 /// Returns whether a change made after the scan began is certain to get a different stamp.
-fn is_settled(stamp: &Stamp, started: i64) -> bool {
+pub(super) fn is_settled(stamp: &Stamp, started: i64) -> bool {
     let whole_seconds = stamp.mtime % 1_000_000_000 == 0 && stamp.ctime % 1_000_000_000 == 0;
     let tick = if whole_seconds { COARSE_TICK } else { TICK };
     stamp.mtime.max(stamp.ctime) < started.saturating_sub(tick)
