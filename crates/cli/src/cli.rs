@@ -11,9 +11,9 @@ use clap::{
 };
 
 use crate::commands::{
-    blame, cat, completions, delete, demo, diff, doctor, events, exclude, export, fork, git, history, hook, init,
-    install, list, man, mcp, pin, pipeline, prune, recover, restore, revert, rewind, save, show, status, step, try_run,
-    undo, verify, workspaces,
+    bisect, blame, cat, completions, delete, demo, diff, doctor, events, exclude, export, fork, git, history, hook,
+    init, install, list, man, mcp, pin, pipeline, prune, recover, restore, revert, rewind, save, show, status, step,
+    try_run, undo, verify, workspaces,
 };
 
 /// Saves checkpoints of a workspace and goes back to them.
@@ -100,6 +100,7 @@ pub(crate) enum Command {
     History(history::HistoryArgs),
     #[command(visible_alias = "annotate")]
     Blame(blame::BlameArgs),
+    Bisect(bisect::BisectArgs),
     #[command(visible_alias = "rollback")]
     Restore(restore::RestoreArgs),
     Revert(revert::RevertArgs),

@@ -21,6 +21,7 @@ use crate::{
     commands,
     failure::{self, Failure},
     output::{Output, conflict_warnings, shell_path},
+    process_pins::abandoned_bisect,
     settings::Environment,
 };
 
@@ -103,6 +104,10 @@ impl Invocation {
         if workspace.has_interrupted_restore()? {
             let finish = "finish it with: backtrail recover, or take it back with: backtrail recover --abort";
             self.output.warn(&format!("a restore was interrupted; {finish}"));
+        }
+        if abandoned_bisect(&workspace, self).is_some() {
+            let finish = "bring back the files from before it with: backtrail recover";
+            self.output.warn(&format!("a bisect in the workspace was interrupted; {finish}"));
         }
         Ok(workspace)
     }

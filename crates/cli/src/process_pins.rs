@@ -15,10 +15,13 @@ use backtrail::{CheckpointId, Error, Workspace, app_files};
 use jiff::Timestamp;
 use rustix::fs::{FlockOperation, flock};
 
-use crate::invocation::Invocation;
+use crate::{failure::Failure, invocation::Invocation};
 
 /// The directory of these files, each named after its checkpoint.
 const DIRECTORY: &str = "tries";
+/// The directory of the same files for a search in the workspace itself: the files of the workspace are those of some
+/// other checkpoint until the search ends.
+const BISECTS: &str = "bisects";
 
 /// A pin that ends with this process. Either this process unpins the checkpoint, or the next one does.
 pub(crate) struct HeldPin {
@@ -32,6 +35,17 @@ impl HeldPin {
     pub(crate) fn note(workspace: &Workspace, id: &CheckpointId, invocation: &Invocation) -> Option<Self> {
         let path = file_of(id, invocation)?;
         Self::write(path, workspace.store_directory()).ok()
+    }
+
+    /// Records that this process changes the files of the workspace, and that this checkpoint brings them back.
+    pub(crate) fn note_bisect(
+        workspace: &Workspace,
+        id: &CheckpointId,
+        invocation: &Invocation,
+    ) -> Result<Self, Failure> {
+        let path = invocation.environment().own_file(BISECTS)?.join(id.to_string());
+        let written = Self::write(path.clone(), workspace.store_directory());
+        written.map_err(|source| Error::Io { action: "write", path, source }.into())
     }
 
     fn write(path: PathBuf, store: &Path) -> io::Result<Self> {
@@ -71,17 +85,33 @@ pub(crate) fn keep(id: &CheckpointId, invocation: &Invocation) {
     }
 }
 
-/// Unpins the checkpoints of this workspace that were pinned by processes that have ended.
+/// Unpins the checkpoints of this workspace that were pinned by processes that have ended. A checkpoint that brings back
+/// the files of a killed search stays pinned.
 pub(crate) fn let_go_of_abandoned(workspace: &Workspace, invocation: &Invocation) {
-    let Ok(directory) = invocation.environment().own_file(DIRECTORY) else { return };
-    // A missing directory means that there are no such pins.
-    let Ok(entries) = fs::read_dir(directory) else { return };
-    for path in entries.flatten().map(|entry| entry.path()) {
-        let Some(id) = path.file_name().and_then(|name| name.to_str()?.parse::<CheckpointId>().ok()) else { continue };
-        if let Some(file) = abandoned(&path, workspace.store_directory()) {
-            let_go(workspace, &id, HeldPin { path, file }, invocation);
+    let needed = abandoned_bisect(workspace, invocation).map(|(id, _)| id);
+    for (id, pin) in all_abandoned(DIRECTORY, workspace, invocation) {
+        if needed != Some(id) {
+            let_go(workspace, &id, pin, invocation);
         }
     }
+}
+
+/// Returns the checkpoint that brings back the files of a search that was killed. Returns `None` if there is none.
+pub(crate) fn abandoned_bisect(workspace: &Workspace, invocation: &Invocation) -> Option<(CheckpointId, HeldPin)> {
+    all_abandoned(BISECTS, workspace, invocation).into_iter().next()
+}
+
+/// Returns the files of this workspace in a directory whose processes have ended.
+fn all_abandoned(directory: &str, workspace: &Workspace, invocation: &Invocation) -> Vec<(CheckpointId, HeldPin)> {
+    let Ok(directory) = invocation.environment().own_file(directory) else { return Vec::new() };
+    // A missing directory means that there are no such files.
+    let Ok(entries) = fs::read_dir(directory) else { return Vec::new() };
+    let found = entries.flatten().map(|entry| entry.path()).filter_map(|path| {
+        let id = path.file_name()?.to_str()?.parse::<CheckpointId>().ok()?;
+        let file = abandoned(&path, workspace.store_directory())?;
+        Some((id, HeldPin { path, file }))
+    });
+    found.collect()
 }
 
 /// Locks the file and returns it. Returns `None` if it belongs to another store, or if another process holds the lock.

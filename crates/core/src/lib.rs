@@ -72,6 +72,7 @@ pub use model::{
 };
 pub use operations::{
     adopt_store::Adopted,
+    bisect::{Bisection, Candidate, Culprit, Links, Scratch, TestResult, Tested},
     blame::{Blame, BlameRange, LineOrigin},
     cat::StoredName,
     diff::{Diff, PatchLimits},

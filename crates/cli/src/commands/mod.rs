@@ -1,5 +1,6 @@
 //! One file for each command: its arguments and its implementation.
 
+pub(crate) mod bisect;
 pub(crate) mod blame;
 pub(crate) mod cat;
 pub(crate) mod completions;
@@ -62,6 +63,7 @@ pub(crate) fn run(command: Option<Command>, invocation: &Invocation) -> Result<E
         Some(Command::Recover(args)) => recover::run(&args, invocation),
         Some(Command::History(args)) => history::run(&args, invocation),
         Some(Command::Blame(args)) => blame::run(&args, invocation),
+        Some(Command::Bisect(args)) => bisect::run(&args, invocation),
         Some(Command::Export(args)) => export::run(&args, invocation),
         Some(Command::Fork(args)) => fork::run(&args, invocation),
         Some(Command::Forks(args)) => fork::list(&args, invocation),

@@ -45,6 +45,8 @@ const ARGUMENTS: &[(&str, &str, Offer)] = &[
     ("history", "path", Offer::Paths),
     ("blame", "path", Offer::Paths),
     ("blame", "checkpoint", Offer::Checkpoints),
+    ("bisect", "good", Offer::Checkpoints),
+    ("bisect", "bad", Offer::Checkpoints),
     ("list", "range", Offer::Checkpoints),
     ("list", "path", Offer::Paths),
     ("list", "session", Offer::Sessions),

@@ -1,5 +1,6 @@
 //! The only module that prints: data to stdout, messages to stderr.
 
+mod bisect;
 mod blame;
 mod changes;
 mod conversation;
@@ -28,6 +29,7 @@ mod workspaces;
 
 pub use output::OutputError;
 pub(crate) use {
+    bisect::{candidate_title, culprit_text},
     blame::BlameTable,
     changes::{change_list, name_status, shown_patch, stat},
     conversation::{WithConversation, conversation_text},

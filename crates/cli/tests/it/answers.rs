@@ -226,7 +226,19 @@ fn check_reading(page: &Page, place: &Place) {
     page.run(place, "diff", &["diff", "full", "@"]);
     page.run(place, "show", &["show", "@"]);
     page.run(place, "list", &["list"]);
+    page.run(place, "diff", &["diff", "full..@"]);
+    page.run(place, "diff", &["show", "full..@"]);
+    page.run(place, "list", &["list", "full..@"]);
     page.run(place, "history", &["history", "a.txt"]);
+    place.write("dir/b.txt", "other\nunsaved\n");
+    let origins = page.run(place, "blame", &["blame", "dir/b.txt"])["ranges"].clone();
+    assert_eq!(origins[1]["checkpoint"], Value::Null, "{origins}");
+    let run = place.run(["bisect", "--json", "--", "sh", "-c", "echo talk; test -e a.txt"]);
+    assert_eq!(run.code, 0, "{}", run.shown());
+    let last: Value = serde_json::from_str(run.text().lines().last().unwrap()).unwrap();
+    page.check("bisect", &last);
+    assert!(last["first_bad"].is_string(), "{last}");
+    place.write("dir/b.txt", "other\n");
     page.run(place, "export", &["export", "@", "../exported"]);
 }
 

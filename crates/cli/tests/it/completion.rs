@@ -189,3 +189,16 @@ fn stores_of_missing_workspaces_are_offered_for_adoption() {
     let path = place.path("ws").display().to_string();
     assert_eq!(fish(&place, &["workspaces", "--adopt", ""]), [(name, path)]);
 }
+
+#[test]
+fn prompts_and_ends_of_ranges_are_offered() {
+    let place = place();
+    crate::conversation::prompt(&place, "claude", 1);
+    crate::conversation::prompt(&place, "claude", 2);
+    assert_eq!(values(&place, &["restore", "turn:"]), ["turn:2", "turn:1"]);
+    assert_eq!(values(&place, &["restore", "tu"]), ["turn:2", "turn:1"]);
+    assert_eq!(values(&place, &["diff", "turn:1..turn:"]), ["turn:1..turn:2", "turn:1..turn:1"]);
+    assert!(values(&place, &["restore", ""]).iter().all(|value| !value.starts_with("turn:")));
+    assert!(values(&place, &["blame", "src/"]).contains(&"src/main.py".to_owned()));
+    assert!(values(&place, &["bisect", "--good", "rel"]).contains(&"release: one".to_owned()));
+}

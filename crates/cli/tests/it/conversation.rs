@@ -12,10 +12,10 @@ use serde_json::{Value, json};
 
 use crate::place::Place;
 
-const SESSION: &str = "3242fa0a-dafd-4132-bb98-d25a8567ae3d";
+pub(crate) const SESSION: &str = "3242fa0a-dafd-4132-bb98-d25a8567ae3d";
 
 /// Sends a payload to the hook of an agent. Returns the stdout of the hook.
-fn hook(place: &Place, agent: &str, payload: &Value) -> String {
+pub(crate) fn hook(place: &Place, agent: &str, payload: &Value) -> String {
     let mut command = place.command(&place.path("ws"), ["hook", agent]);
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     child.stdin.take().unwrap().write_all(payload.to_string().as_bytes()).unwrap();

@@ -6,6 +6,8 @@
 
 mod answers;
 mod bad_input;
+mod bisect;
+mod blame;
 mod cat;
 mod completion;
 mod conversation;
@@ -39,6 +41,7 @@ mod pin;
 mod pipeline;
 mod place;
 mod prune;
+mod ranges;
 mod reference;
 mod restore;
 mod save;

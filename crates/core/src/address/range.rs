@@ -1,7 +1,5 @@
 //! Ranges of checkpoints: `FROM..TO`.
 
-use std::collections::HashSet;
-
 use jiff::Zoned;
 
 use super::resolve::Search;
@@ -47,21 +45,20 @@ impl Workspace {
     }
 }
 
-/// Returns the checkpoints after the first end of a range up to the second end. Returns an error if the first end is
-/// not among those that led to the second.
-pub(crate) fn checkpoints_in(timeline: &Timeline, range: &Range) -> Result<HashSet<CheckpointId>> {
-    let mut found = HashSet::new();
-    for entry in line_to(timeline, &range.to)? {
-        if entry.id == range.from {
+/// Returns the checkpoints after one checkpoint up to another, newest first. Returns an error if the first is not among
+/// those that led to the second.
+pub(crate) fn line_between(timeline: &Timeline, from: &CheckpointId, to: &CheckpointId) -> Result<Vec<CheckpointId>> {
+    let mut found = Vec::new();
+    for entry in line_to(timeline, to)? {
+        if entry.id == *from {
             return Ok(found);
         }
-        found.insert(entry.id);
+        found.push(entry.id);
     }
-    if line_to(timeline, &range.from)?.any(|entry| entry.id == range.to) {
-        return Err(backwards(range));
+    if line_to(timeline, from)?.any(|entry| entry.id == *to) {
+        return Err(backwards(&Range { from: *from, to: *to }));
     }
-    let (from, to) = (range.from.short(), range.to.short());
-    Err(Error::Usage(format!("{from} is not on the line that leads to {to}")))
+    Err(Error::Usage(format!("{} is not on the line that leads to {}", from.short(), to.short())))
 }
 
 /// Returns a checkpoint and those that led to it, newest first. Deleted ones are skipped.

@@ -3,6 +3,7 @@
 //! All front ends share these types. The caller prints them.
 
 mod answers;
+mod bisect;
 mod blame;
 mod change;
 mod checkpoint;
@@ -13,6 +14,7 @@ pub use answers::{
     ConflictJson, DiffJson, HistoryJson, MovedFileJson, MovedJson, RestoreJson, RevertJson, SavedJson, ShownJson,
     StatusJson, SteppedJson, TimelineJson, VersionJson,
 };
+pub use bisect::{BisectJson, TestedJson};
 pub use blame::{BlameJson, BlameRangeJson};
 pub use change::{ChangeJson, SkippedJson};
 pub use checkpoint::{AttachmentJson, CheckpointJson, ContextJson, FeatureStateJson, GitJson, timestamp};

@@ -1,6 +1,7 @@
 //! The operations: one file or folder for each. All are methods of [`Workspace`](crate::Workspace).
 
 pub(crate) mod adopt_store;
+pub(crate) mod bisect;
 pub(crate) mod blame;
 pub(crate) mod cat;
 pub(crate) mod diff;

@@ -1,9 +1,11 @@
 //! Lists checkpoints, and shows one.
 
+use std::collections::HashSet;
+
 use jiff::Timestamp;
 
 use crate::{
-    address::range::{Range, checkpoints_in},
+    address::range::{Range, line_between},
     error::{Error, Result},
     model::{Change, Checkpoint, CheckpointId, Kind, Scope, WorkspacePath},
     operations::{
@@ -59,7 +61,8 @@ impl Workspace {
         let Some(store) = self.store()? else { return Ok(Vec::new()) };
         let timeline = store.timeline()?;
         let taken_back = TakenBackChanges::of(&timeline);
-        let within = filter.range.as_ref().map(|range| checkpoints_in(&timeline, range)).transpose()?;
+        let within = filter.range.as_ref().map(|range| line_between(&timeline, &range.from, &range.to)).transpose()?;
+        let within = within.map(HashSet::<CheckpointId>::from_iter);
         let mut found = Vec::new();
         for entry in timeline.entries().iter().rev() {
             if within.as_ref().is_some_and(|within| !within.contains(&entry.id)) {

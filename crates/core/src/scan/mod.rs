@@ -21,6 +21,7 @@ mod walk;
 pub(crate) use capture_policy::{CachedVerdicts, CapturePolicy};
 pub(crate) use git_directory::{is_of_git, is_repository};
 pub(crate) use ignore::{IgnoreRules, PatternSet, RuleSource, RuleVerdict, is_rule_file};
+pub(crate) use rebuildable::is_rebuildable;
 pub(crate) use scanned::Scan;
 pub(crate) use staging_area::{is_mark, is_marked, mark, new_staging_area};
 pub(crate) use stat_cache::{CacheBase, StatCache};

@@ -10,7 +10,7 @@ const CACHE_TAG: &[u8] = b"Signature: 8a477f597d28d172789f06886806bc55";
 
 /// Returns whether the directory `name` in `parent` can be rebuilt. `is_unmarked` returns whether it is known already
 /// that the directory contains no mark file.
-pub(super) fn is_rebuildable(
+pub(crate) fn is_rebuildable(
     parent: &Dir,
     name: &[u8],
     directory: &Dir,
