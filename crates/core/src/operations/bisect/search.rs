@@ -168,7 +168,7 @@ mod tests {
 
     #[test]
     fn the_first_bad_one_is_found_with_few_runs() {
-        for count in 2..40 {
+        for count in 2..40_usize {
             let most = count.next_power_of_two().ilog2() as usize + 2;
             for bad in 1..count {
                 let done = search(count, bad, &|_| false);
