@@ -9,6 +9,7 @@ use crate::{
     disk::{self, Dir, FileType, private, set_mode},
     error::{Error, Result, While},
     model::{CheckpointId, ContentId, Mode, Scope, Stamp, WorkspacePath},
+    spans::{Outcome, operation, write_span},
     store::{ObjectReader, Snapshot, Store, StoredEntry, StoredNode},
     threads,
     workspace::{Workspace, normalize},
@@ -23,6 +24,13 @@ impl Workspace {
     ///
     /// An interrupted export is finished by running it again.
     pub fn export(&self, id: &CheckpointId, directory: &Path) -> Result<u64> {
+        let span = write_span!(self.store_directory(), "export", checkpoint, files);
+        let files = operation(&span, || self.export_now(id, directory))?;
+        Outcome::on(&span).id("checkpoint", Some(id)).number("files", files);
+        Ok(files)
+    }
+
+    fn export_now(&self, id: &CheckpointId, directory: &Path) -> Result<u64> {
         let store = self.existing_store()?;
         let snapshot = store.snapshot(id)?;
         self.refuse_own_places(directory)?;

@@ -16,6 +16,7 @@ use crate::{
     events::Event,
     model::Conflict,
     operations::diff::{LineSource, count_lines},
+    spans::{phase, trace_changes},
     store::{ExactText, GitStep, Journal, OpenJournal, Timeline, Writer},
     workspace::Workspace,
 };
@@ -34,10 +35,13 @@ impl<'a> Restore<'a> {
     /// Scans the workspace and compares it with the target. Contents that only the workspace has go into a pack.
     pub(super) fn plan(self) -> Result<Planned<'a>> {
         let Self { workspace, writer, timeline, intent, .. } = self;
+        let phase = phase!("plan", changes, conflicts);
         let pack = writer.start_pack();
         let surroundings = workspace.surroundings();
         let scan = workspace.scan_for_restore(writer.store(), timeline, intent, &surroundings, &pack)?;
         let plan = RestorePlan::between(workspace, writer.store(), timeline, &scan, intent)?;
+        phase.record("changes", plan.changes.len()).record("conflicts", plan.conflicts.len());
+        trace_changes(&plan.changes);
         plan.refuse_if_changed(intent.request.plan.as_deref())?;
         plan.refuse_conflicts(intent.request.skip_conflicts)?;
         Ok(Planned { restore: self, plan, present: Present { scan, pack, surroundings, git: Vec::new() } })
@@ -66,6 +70,7 @@ impl<'a> Planned<'a> {
     pub(super) fn stage(self) -> Result<Staged<'a>> {
         let Self { restore, mut plan, mut present } = self;
         let Restore { workspace, writer, timeline, .. } = restore;
+        let _phase = phase!("stage");
         if let Some(repository) = &present.surroundings.repository {
             repository.read_index_ahead();
         }

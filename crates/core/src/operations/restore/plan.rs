@@ -1,5 +1,7 @@
 //! The changes that a restore would make, as a value. Planning only reads.
 
+use tracing::Span;
+
 use super::{
     Intent, RestoreRequest,
     compare::{RestoreComparison, is_ours},
@@ -9,6 +11,7 @@ use crate::{
     error::{Error, Result},
     model::{Change, Conflict, GitState, Scope, Side, WorkspacePath},
     scan::Scan,
+    spans::{Outcome, phase},
     store::{Direction, Step, Store, Timeline, TimelineEntry},
     user_git::GitMove,
     workspace::{Workspace, skipped::LeftOut},
@@ -77,6 +80,11 @@ fn narrow(a: &Scope, b: &Scope) -> Scope {
 }
 
 impl RestorePlan {
+    /// Records the counts on the span of its operation.
+    pub(crate) fn note(&self, span: &Span) {
+        Outcome::on(span).count("changes", self.changes.len()).count("conflicts", self.conflicts.len());
+    }
+
     /// Compares the present files with those that the target holds.
     pub(super) fn between(
         workspace: &Workspace,
@@ -85,6 +93,7 @@ impl RestorePlan {
         present: &Scan,
         intent: &Intent,
     ) -> Result<Self> {
+        let _phase = phase!("compare");
         let request = &intent.request;
         let unknown = || Error::UnknownCheckpoint { word: request.target.to_string(), nearest: None };
         let target = timeline.get(&request.target).ok_or_else(unknown)?;
