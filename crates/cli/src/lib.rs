@@ -3,6 +3,7 @@
 //! The library `backtrail` implements every operation. This crate reads the environment and the command line, calls the
 //! library, and prints the answer.
 
+mod bounded_log;
 mod child;
 mod cli;
 mod clock;
@@ -15,6 +16,7 @@ pub mod fuzzing;
 mod hooks;
 mod install;
 mod invocation;
+mod logging;
 mod output;
 mod picker;
 mod pipeline;
@@ -31,7 +33,12 @@ use std::{
 
 use clap::Parser;
 
-use crate::{cli::Cli, invocation::Invocation, settings::Environment};
+use crate::{
+    cli::{Cli, Command, GlobalOptions},
+    invocation::Invocation,
+    logging::CommandLog,
+    settings::Environment,
+};
 pub use crate::{failure::Failure, output::OutputError, process::StartedBy};
 
 /// Runs one command and returns the exit status. `words` is the command line, starting with the program's name.
@@ -47,10 +54,25 @@ pub fn main(words: &[OsString], started_by: StartedBy) -> u8 {
         return number_of(complete(&shell, words));
     }
     let code = match Cli::try_parse_from(words) {
-        Ok(cli) => Invocation::new(cli.options, Environment::of_process()).run(cli.command),
+        Ok(cli) => run(cli, Environment::of_process()),
         Err(error) => failure::end_parsing(&error, words),
     };
     number_of(code)
+}
+
+/// Runs a command, and logs what it does.
+fn run(cli: Cli, environment: Environment) -> ExitCode {
+    let level = match cli.options.log {
+        Some(level) => Ok(Some(level)),
+        None => environment.log_level(),
+    };
+    let file = cli.command.as_ref().and_then(Command::name_if_writing);
+    let file = file.and_then(|command| CommandLog::of_command(command, &environment));
+    let level = level.map(|level| (level, GlobalOptions { log: level, ..cli.options.clone() }));
+    match level {
+        Ok((level, options)) => logging::during(level, file, || Invocation::new(options, environment).run(cli.command)),
+        Err(failure) => failure::end(&failure, &Invocation::new(cli.options, environment).output),
+    }
 }
 
 /// Answers a shell that completes a command line. Errors are ignored silently.

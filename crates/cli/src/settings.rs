@@ -10,7 +10,7 @@ use std::{
 
 use backtrail::{Error, GitEnvironment, Settings};
 
-use crate::{failure::Failure, install::Places};
+use crate::{failure::Failure, install::Places, logging::LogLevel};
 
 /// The environment of a process.
 #[derive(Debug, Clone)]
@@ -26,6 +26,7 @@ pub struct Environment {
     config_home: Option<PathBuf>,
     agents: AgentDirectories,
     mcp_token: Option<OsString>,
+    log: Option<OsString>,
 }
 
 /// Directories that agents are configured to use instead of their defaults.
@@ -56,6 +57,7 @@ impl Environment {
             config_home: None,
             agents: AgentDirectories::default(),
             mcp_token: None,
+            log: None,
         }
     }
 
@@ -96,6 +98,7 @@ impl Environment {
                 copilot: absolute("COPILOT_HOME"),
             },
             mcp_token: filled("BACKTRAIL_MCP_TOKEN"),
+            log: filled("BACKTRAIL_LOG"),
             current_directory,
             home,
         }
@@ -226,6 +229,16 @@ impl Environment {
     /// Returns the token that clients of the MCP server must send.
     pub(crate) fn mcp_token(&self) -> Option<&OsStr> {
         self.mcp_token.as_deref()
+    }
+
+    /// Returns the level of detail on stderr. Returns `None` if the environment does not set it.
+    pub(crate) fn log_level(&self) -> Result<Option<LogLevel>, Failure> {
+        let Some(named) = &self.log else { return Ok(None) };
+        let level = named.to_str().and_then(LogLevel::named);
+        level.map(Some).ok_or_else(|| {
+            let problem = format!("BACKTRAIL_LOG is {named:?}, but must be error, warn, info, debug or trace");
+            Failure::usage(problem, Some("set it to one of these, or unset it"))
+        })
     }
 
     /// Returns the program that pages long output. Returns `None` if the user wants no pager.

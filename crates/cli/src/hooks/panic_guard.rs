@@ -61,7 +61,7 @@ mod tests {
     fn a_panic_is_told_and_the_agent_gets_its_answer() {
         let place = tempfile::tempdir().unwrap();
         let mut command = Command::new(std::env::current_exe().unwrap());
-        command.args(["hooks::last_word::tests::alone", "--exact", "--nocapture"]).env(PLACE, place.path());
+        command.args(["hooks::panic_guard::tests::alone", "--exact", "--nocapture"]).env(PLACE, place.path());
         let done = command.output().unwrap();
         let said = String::from_utf8_lossy(&done.stderr);
         assert_eq!(done.status.code(), Some(0), "{said}");

@@ -7,6 +7,7 @@ mod graph;
 mod history;
 mod installed;
 mod json;
+mod log;
 #[expect(clippy::module_inception, reason = "the output is the noun of this folder, and this file holds it")]
 mod output;
 mod overview;
@@ -33,6 +34,7 @@ pub(crate) use {
         AfterInstall, AgentListed, AgentsJson, InstalledJson, after_install_text, agents_text, installed_text,
     },
     json::{InitJson, VerifyJson},
+    log::log_layer,
     output::{Output, answer_hook, is_hook_heard, offer, talk_of_hook},
     overview::{Overview, overview},
     pipeline::{PipelineJson, pipeline_plan_text},
