@@ -10,6 +10,7 @@ mod clock;
 mod commands;
 mod completion;
 mod failure;
+mod file_system;
 #[cfg(any(test, feature = "fuzzing"))]
 #[doc(hidden)]
 pub mod fuzzing;
@@ -23,6 +24,7 @@ mod pipeline;
 mod process;
 mod process_pins;
 mod question;
+mod report;
 mod rollback_point;
 pub mod settings;
 

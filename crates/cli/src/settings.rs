@@ -12,6 +12,23 @@ use backtrail::{Error, GitEnvironment, Settings};
 
 use crate::{failure::Failure, install::Places, logging::LogLevel};
 
+/// The variables that change what this program does.
+const VARIABLES: &[&str] = &[
+    "BACKTRAIL_HOME",
+    "BACKTRAIL_HOOK_MILLISECONDS",
+    "BACKTRAIL_LOG",
+    "BACKTRAIL_MCP_TOKEN",
+    "BACKTRAIL_PAGER",
+    "CLAUDE_CONFIG_DIR",
+    "CODEX_HOME",
+    "COPILOT_HOME",
+    "GIT_CONFIG_GLOBAL",
+    "GIT_CONFIG_NOSYSTEM",
+    "GIT_CONFIG_SYSTEM",
+    "XDG_CONFIG_HOME",
+    "XDG_DATA_HOME",
+];
+
 /// The environment of a process.
 #[derive(Debug, Clone)]
 pub struct Environment {
@@ -27,6 +44,7 @@ pub struct Environment {
     agents: AgentDirectories,
     mcp_token: Option<OsString>,
     log: Option<OsString>,
+    set_variables: Vec<&'static str>,
 }
 
 /// Directories that agents are configured to use instead of their defaults.
@@ -58,6 +76,7 @@ impl Environment {
             agents: AgentDirectories::default(),
             mcp_token: None,
             log: None,
+            set_variables: Vec::new(),
         }
     }
 
@@ -99,6 +118,7 @@ impl Environment {
             },
             mcp_token: filled("BACKTRAIL_MCP_TOKEN"),
             log: filled("BACKTRAIL_LOG"),
+            set_variables: VARIABLES.iter().copied().filter(|name| filled(name).is_some()).collect(),
             current_directory,
             home,
         }
@@ -229,6 +249,19 @@ impl Environment {
     /// Returns the token that clients of the MCP server must send.
     pub(crate) fn mcp_token(&self) -> Option<&OsStr> {
         self.mcp_token.as_deref()
+    }
+
+    /// Returns the names of the variables that are set and that change what this program does.
+    pub(crate) fn set_variables(&self) -> &[&'static str] {
+        &self.set_variables
+    }
+
+    /// Replaces the home directory in a text with `~`.
+    pub(crate) fn without_home(&self, text: &str) -> String {
+        match self.home.as_deref().and_then(Path::to_str) {
+            Some(home) if home.trim_end_matches('/').len() > 1 => text.replace(home.trim_end_matches('/'), "~"),
+            _ => text.to_owned(),
+        }
     }
 
     /// Returns the level of detail on stderr. Returns `None` if the environment does not set it.

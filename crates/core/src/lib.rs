@@ -74,6 +74,7 @@ pub use operations::{
     cat::StoredName,
     diff::{Diff, PatchLimits},
     history::{OnDisk, Version},
+    operation_log::{LoggedOperation, OperationLog},
     restore::{Only, Recovered, Recovery, RestoreOutcome, RestorePlan, RestoreRequest, TakenBack, Way},
     retention::{ClockDoubt, Loss, NotApplied, PrunePlan, Pruned, Verdict},
     save::{SaveRequest, Saved, StillCaptured},

@@ -29,6 +29,17 @@ pub(crate) enum Sort {
     Done,
 }
 
+impl Sort {
+    /// Returns the word that the file has.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Problem => "problem",
+            Self::Late => "late",
+            Self::Done => "done",
+        }
+    }
+}
+
 /// A line of the log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Line {

@@ -14,6 +14,7 @@ mod overview;
 mod pager;
 mod pipeline;
 mod progress;
+mod report;
 mod restored;
 mod saved;
 mod shown;
@@ -28,16 +29,17 @@ pub use output::OutputError;
 pub(crate) use {
     changes::{change_list, name_status, shown_patch, stat},
     conversation::{WithConversation, conversation_text},
-    doctor::{Check, DoctorJson, checks_text, settings_text},
+    doctor::{Check, DoctorJson, SettingReported, checks_text, settings_reported, settings_text},
     history::HistoryTable,
     installed::{
         AfterInstall, AgentListed, AgentsJson, InstalledJson, after_install_text, agents_text, installed_text,
     },
-    json::{InitJson, VerifyJson},
+    json::{InitJson, VerifyJson, json_line},
     log::log_layer,
     output::{Output, answer_hook, is_hook_heard, offer, talk_of_hook},
     overview::{Overview, overview},
     pipeline::{PipelineJson, pipeline_plan_text},
+    report::report_text,
     restored::{
         ExportJson, RecoverJson, Restore, conflict_warnings, lacking_warnings, plan_text, restored_text,
         restored_warnings, way_back,

@@ -9,7 +9,7 @@ use std::{
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::Serialize;
 
-use super::{pager, progress::ProgressLine, style::Paint, visible::visible};
+use super::{json_line, pager, progress::ProgressLine, style::Paint, visible::visible};
 use crate::{
     cli::{ColorWhen, GlobalOptions},
     failure::Failure,
@@ -152,9 +152,7 @@ impl Output {
 
     /// Prints an answer as JSON.
     pub(crate) fn json(&self, answer: &impl Serialize) -> Result<(), OutputError> {
-        let mut text = serde_json::to_vec(answer).map_err(io::Error::from)?;
-        text.push(b'\n');
-        self.bytes(&text)
+        self.text(&json_line(answer)?)
     }
 
     /// Prints the requested data unchanged.

@@ -8,6 +8,7 @@ mod export;
 pub(crate) mod history;
 mod locked;
 mod not_taken_back;
+pub(crate) mod operation_log;
 pub(crate) mod restore;
 pub(crate) mod retention;
 pub(crate) mod save;

@@ -92,9 +92,7 @@ fn origin(timeline: &Timeline, last: &Restored) -> TakenBack {
             None => break,
         }
     }
-    let taken = done.safety.and_then(|safety| timeline.get(&safety));
-    let time = taken.and_then(|entry| Timestamp::from_millisecond(entry.time).ok());
-    TakenBack { target: done.target, time }
+    TakenBack { target: done.target, time: done.time(timeline) }
 }
 
 /// A restore that can be taken back.
