@@ -30,12 +30,18 @@ impl BoundedLog {
         self.file.parent()
     }
 
-    /// Appends a line. Returns an error if the directory does not exist.
+    /// Appends a line. Returns an error if the directory does not exist, or if something else than a file is there.
     pub(crate) fn append(&self, line: &impl Serialize) -> io::Result<()> {
         let mut text = serde_json::to_string(line)?;
         text.push('\n');
+        let size = match fs::metadata(&self.file) {
+            // Opening a FIFO would wait for a reader.
+            Ok(there) if !there.is_file() => return Err(io::ErrorKind::InvalidInput.into()),
+            Ok(there) => there.len(),
+            Err(_) => 0,
+        };
         app_files::append(&self.file, text.as_bytes())?;
-        if fs::metadata(&self.file)?.len() > self.max_bytes {
+        if size + text.len() as u64 > self.max_bytes {
             self.halve()?;
         }
         Ok(())

@@ -38,7 +38,8 @@ use clap::Parser;
 use crate::{
     cli::{Cli, Command, GlobalOptions},
     invocation::Invocation,
-    logging::CommandLog,
+    logging::{CommandLog, Stderr},
+    output::WhenFull,
     settings::Environment,
 };
 pub use crate::{failure::Failure, output::OutputError, process::StartedBy};
@@ -64,17 +65,17 @@ pub fn main(words: &[OsString], started_by: StartedBy) -> u8 {
 
 /// Runs a command, and logs what it does.
 fn run(cli: Cli, environment: Environment) -> ExitCode {
-    let level = match cli.options.log {
-        Some(level) => Ok(Some(level)),
-        None => environment.log_level(),
+    let level = cli.options.log.map_or_else(|| environment.log_level(), |level| Ok(Some(level)));
+    let level = match level {
+        Ok(level) => level,
+        Err(failure) => return failure::end(&failure, &Invocation::new(cli.options, environment).output),
     };
-    let file = cli.command.as_ref().and_then(Command::name_if_writing);
-    let file = file.and_then(|command| CommandLog::of_command(command, &environment));
-    let level = level.map(|level| (level, GlobalOptions { log: level, ..cli.options.clone() }));
-    match level {
-        Ok((level, options)) => logging::during(level, file, || Invocation::new(options, environment).run(cli.command)),
-        Err(failure) => failure::end(&failure, &Invocation::new(cli.options, environment).output),
-    }
+    let when_full = if matches!(cli.command, Some(Command::Mcp(_))) { WhenFull::Drop } else { WhenFull::Wait };
+    let stderr = level.map(|level| Stderr { level, when_full });
+    let writing = cli.command.as_ref().and_then(Command::name_if_writing);
+    let file = writing.and_then(|command| CommandLog::of_command(command, &environment));
+    let options = GlobalOptions { log: level, ..cli.options };
+    logging::during(stderr, file, || Invocation::new(options, environment).run(cli.command))
 }
 
 /// Answers a shell that completes a command line. Errors are ignored silently.

@@ -10,9 +10,9 @@ use std::{
     time::Instant,
 };
 
-use backtrail::app_files;
-use jiff::{Timestamp, Unit};
-use serde::{Deserialize, Serialize};
+use backtrail::{app_files, json::timestamp};
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Map, Value};
 use tracing::{
     Event, Subscriber, error,
@@ -52,6 +52,7 @@ pub(crate) fn command_failed(failure: &Failure) {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct LogEntry {
     /// The time when the operation ended.
+    #[serde(serialize_with = "with_milliseconds")]
     pub(crate) time: Timestamp,
     /// The version of the program.
     pub(crate) version: String,
@@ -68,6 +69,10 @@ pub(crate) struct LogEntry {
     pub(crate) events: Vec<String>,
     /// The counts and ids of the operation.
     pub(crate) details: Map<String, Value>,
+}
+
+fn with_milliseconds<S: Serializer>(time: &Timestamp, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&timestamp(*time))
 }
 
 /// Records the operations of one command.
@@ -129,9 +134,8 @@ impl CommandLog {
 impl CommandFile {
     /// Appends a line. Errors are ignored: a log that can't be written must not fail a command.
     fn add(&self, running: Running, operation: Option<&str>) {
-        let now = Timestamp::now();
         let entry = LogEntry {
-            time: now.round(Unit::Millisecond).unwrap_or(now),
+            time: Timestamp::now(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             process: std::process::id(),
             command: self.command.clone(),

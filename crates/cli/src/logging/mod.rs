@@ -16,22 +16,29 @@ pub(crate) use self::{
     command_log::{CommandLog, LogEntry, command_failed},
     level::LogLevel,
 };
-use crate::output;
+use crate::output::{WhenFull, log_layer};
 
 /// The start of the targets of this program's own crates.
 const OWN_TARGETS: &str = "backtrail";
 
-/// Runs `run`. Prints its spans and events up to `level` to stderr, and records its operations in `file`. Without both,
-/// nothing is observed.
-pub(crate) fn during<T>(level: Option<LogLevel>, file: Option<CommandLog>, run: impl FnOnce() -> T) -> T {
-    if level.is_none() && file.is_none() {
+/// What is printed to stderr, and how.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Stderr {
+    pub(crate) level: LogLevel,
+    pub(crate) when_full: WhenFull,
+}
+
+/// Runs `run`. Prints its spans and events to `stderr`, and records its operations in `file`. Without both, nothing is
+/// observed.
+pub(crate) fn during<T>(stderr: Option<Stderr>, file: Option<CommandLog>, run: impl FnOnce() -> T) -> T {
+    if stderr.is_none() && file.is_none() {
         return run();
     }
     if let Some(file) = file.as_ref().filter(|_| cfg!(panic = "abort")) {
         file.record_panics();
     }
     let own = |level: LevelFilter| Targets::new().with_target(OWN_TARGETS, level);
-    let stderr = level.map(|level| output::log_layer().with_filter(own(level.into())));
+    let stderr = stderr.map(|stderr| log_layer(stderr.when_full).with_filter(own(stderr.level.into())));
     let file = file.map(|file| file.with_filter(own(LevelFilter::INFO)));
     tracing::subscriber::with_default(Registry::default().with(stderr).with(file), run)
 }

@@ -35,7 +35,7 @@ pub(crate) use {
         AfterInstall, AgentListed, AgentsJson, InstalledJson, after_install_text, agents_text, installed_text,
     },
     json::{InitJson, VerifyJson, json_line},
-    log::log_layer,
+    log::{WhenFull, log_layer},
     output::{Output, answer_hook, is_hook_heard, offer, talk_of_hook},
     overview::{Overview, overview},
     pipeline::{PipelineJson, pipeline_plan_text},

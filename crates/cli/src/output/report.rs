@@ -2,6 +2,8 @@
 
 use std::fmt::Display;
 
+use backtrail::json::timestamp;
+
 use crate::{
     logging::LogEntry,
     report::{EventReported, HookReported, OperationReported, Report, WorkspaceReported},
@@ -71,17 +73,17 @@ fn workspace(workspace: &WorkspaceReported) -> Vec<String> {
 }
 
 fn operation(done: &OperationReported) -> String {
-    let time = done.time.map_or_else(|| "-".to_owned(), |time| time.to_string());
-    let mut line = format!("{time} {} #{} checkpoint={}", done.operation, done.sequence, done.checkpoint);
-    add(&mut line, "safety", done.safety.as_ref());
+    let time = done.time.as_deref().unwrap_or("-");
+    let mut line = format!("{time} {} #{} checkpoint={}", done.operation, done.sequence, done.checkpoint.short());
+    add(&mut line, "safety", done.safety.map(|id| id.short()));
     add(&mut line, "paths", done.paths);
     line
 }
 
 fn event(event: &EventReported) -> String {
     let mut line = format!("{} {}", event.time, event.event);
-    add(&mut line, "checkpoint", event.checkpoint.as_ref());
-    add(&mut line, "safety", event.safety.as_ref());
+    add(&mut line, "checkpoint", event.checkpoint.map(|id| id.short()));
+    add(&mut line, "safety", event.safety.map(|id| id.short()));
     add(&mut line, "kind", event.kind);
     add(&mut line, "count", event.count);
     add(&mut line, "outcome", event.outcome);
@@ -95,7 +97,7 @@ fn hook(line: &HookReported) -> String {
 
 fn entry(entry: &LogEntry) -> String {
     let operation = entry.operation.as_deref().unwrap_or("-");
-    let mut line = format!("{} {}: {operation} {} ms", entry.time, entry.command, entry.milliseconds);
+    let mut line = format!("{} {}: {operation} {} ms", timestamp(entry.time), entry.command, entry.milliseconds);
     add(&mut line, "code", entry.code.as_ref());
     entry.events.iter().for_each(|event| add(&mut line, "event", Some(event)));
     entry.details.iter().for_each(|(name, value)| match value.as_str() {

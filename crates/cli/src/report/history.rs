@@ -1,7 +1,6 @@
 //! The history of a workspace as kinds, times, ids and counts, without messages and paths.
 
-use backtrail::{CheckpointId, ErrorCode, Event, Kind, LoggedOperation, TimedEvent, Workspace};
-use jiff::Timestamp;
+use backtrail::{CheckpointId, ErrorCode, Event, Kind, LoggedOperation, TimedEvent, Workspace, json::timestamp};
 use serde::Serialize;
 
 use super::last;
@@ -17,10 +16,10 @@ const UNKNOWN: &str = "unknown";
 #[derive(Debug, Serialize)]
 pub(crate) struct OperationReported {
     pub(crate) operation: &'static str,
-    pub(crate) time: Option<Timestamp>,
+    pub(crate) time: Option<String>,
     pub(crate) sequence: u64,
-    pub(crate) checkpoint: String,
-    pub(crate) safety: Option<String>,
+    pub(crate) checkpoint: CheckpointId,
+    pub(crate) safety: Option<CheckpointId>,
     /// The number of paths. `None` for the whole workspace.
     pub(crate) paths: Option<usize>,
 }
@@ -29,9 +28,9 @@ pub(crate) struct OperationReported {
 #[derive(Debug, Serialize)]
 pub(crate) struct EventReported {
     pub(crate) event: &'static str,
-    pub(crate) time: Timestamp,
-    pub(crate) checkpoint: Option<String>,
-    pub(crate) safety: Option<String>,
+    pub(crate) time: String,
+    pub(crate) checkpoint: Option<CheckpointId>,
+    pub(crate) safety: Option<CheckpointId>,
     /// The kind of a new checkpoint.
     pub(crate) kind: Option<&'static str>,
     /// The number of pruned checkpoints, or of conflicts.
@@ -45,7 +44,7 @@ pub(crate) struct EventReported {
 /// A line in the log of hooks.
 #[derive(Debug, Serialize)]
 pub(crate) struct HookReported {
-    pub(crate) time: Timestamp,
+    pub(crate) time: String,
     pub(crate) sort: Sort,
     pub(crate) agent: &'static str,
     pub(crate) event: String,
@@ -71,18 +70,14 @@ pub(super) fn hooks(workspace: &Workspace, environment: &Environment) -> Vec<Hoo
     last(lines).into_iter().map(HookReported::from).collect()
 }
 
-fn short(id: &CheckpointId) -> String {
-    id.short()
-}
-
 impl From<LoggedOperation> for OperationReported {
     fn from(logged: LoggedOperation) -> Self {
         Self {
             operation: logged.name,
-            time: logged.time,
+            time: logged.time.map(timestamp),
             sequence: logged.sequence,
-            checkpoint: logged.checkpoint.short(),
-            safety: logged.safety.as_ref().map(short),
+            checkpoint: logged.checkpoint,
+            safety: logged.safety,
             paths: logged.paths,
         }
     }
@@ -90,10 +85,9 @@ impl From<LoggedOperation> for OperationReported {
 
 impl From<TimedEvent> for EventReported {
     fn from(timed: TimedEvent) -> Self {
-        let time = timed.time;
         let named = |event| Self {
             event,
-            time,
+            time: timestamp(timed.time),
             checkpoint: None,
             safety: None,
             kind: None,
@@ -104,17 +98,15 @@ impl From<TimedEvent> for EventReported {
         match timed.event {
             Event::Initialized => named("initialized"),
             Event::CheckpointCreated { checkpoint, kind, .. } => Self {
-                checkpoint: Some(checkpoint.short()),
+                checkpoint: Some(checkpoint),
                 kind: Some(known(&kind, Kind::ALL.map(Kind::as_str))),
                 ..named("checkpoint_created")
             },
-            Event::CheckpointRestored { checkpoint, safety } => Self {
-                checkpoint: Some(checkpoint.short()),
-                safety: safety.as_ref().map(short),
-                ..named("checkpoint_restored")
-            },
+            Event::CheckpointRestored { checkpoint, safety } => {
+                Self { checkpoint: Some(checkpoint), safety, ..named("checkpoint_restored") }
+            }
             Event::CheckpointDeleted { checkpoint } => {
-                Self { checkpoint: Some(checkpoint.short()), ..named("checkpoint_deleted") }
+                Self { checkpoint: Some(checkpoint), ..named("checkpoint_deleted") }
             }
             Event::CheckpointsPruned { checkpoints } => {
                 Self { count: Some(checkpoints.len()), ..named("checkpoints_pruned") }
@@ -134,7 +126,7 @@ impl From<TimedEvent> for EventReported {
 impl From<HookLine> for HookReported {
     fn from(line: HookLine) -> Self {
         let agent = line.agent.parse::<Agent>().map_or(UNKNOWN, Agent::name);
-        Self { time: line.time, sort: line.sort, agent, event: line.event }
+        Self { time: timestamp(line.time), sort: line.sort, agent, event: line.event }
     }
 }
 

@@ -124,7 +124,9 @@ fn what_root_makes_in_somebodys_home_is_theirs() {
             assert_eq!(owner.runs(&place, &prompt(&place, "of the owner")), "");
             assert_eq!(prompts_saved(&owner, &place).last().unwrap(), "of the owner");
             owner.runs(&place, "$backtrail save two; $backtrail install gemini; $backtrail uninstall gemini");
-            assert!(!place.path("home/backtrail/log").exists(), "{}", owner.runs(&place, "$backtrail doctor || true"));
+            let problems = place.path("home/backtrail/log/hooks.jsonl");
+            assert!(!problems.exists(), "{}", owner.runs(&place, "$backtrail doctor || true"));
+            assert!(place.path("home/backtrail/log/backtrail.log").exists());
         }
     }
 }

@@ -213,8 +213,7 @@ fn a_hook_tells_of_the_older_history_when_it_makes_a_new_one() {
     let said = starts(&place, &place.path("ws"), "s");
     assert!(said.contains(&format!("--adopt {}", store.display())), "{said}");
     assert_eq!(prompts(&place, &place.path("ws"), "s", "go"), "");
-    let log = fs::read_dir(place.path("home/backtrail/log")).unwrap().next().unwrap().unwrap();
-    let log = fs::read_to_string(log.path()).unwrap();
+    let log = fs::read_to_string(place.path("home/backtrail/log/hooks.jsonl")).unwrap();
     assert!(log.contains("--adopt"), "{log}");
 }
 
