@@ -15,6 +15,7 @@ use crate::commands::{
     init, install, list, man, mcp, pin, pipeline, prune, recover, restore, revert, rewind, save, show, status, step,
     try_run, undo, verify, workspaces,
 };
+use crate::logging::LogLevel;
 
 /// Saves checkpoints of a workspace and goes back to them.
 ///
@@ -61,6 +62,9 @@ pub(crate) struct GlobalOptions {
     /// When to use colours
     #[arg(long, global = true, value_name = "WHEN", value_enum, default_value_t = ColorWhen::Auto)]
     pub(crate) color: ColorWhen,
+    /// Print what the program does to stderr, up to this level; without it BACKTRAIL_LOG
+    #[arg(long, global = true, value_name = "LEVEL", value_enum)]
+    pub(crate) log: Option<LogLevel>,
 }
 
 impl GlobalOptions {
@@ -131,6 +135,55 @@ pub(crate) enum Command {
     Demo(demo::DemoArgs),
     Completions(completions::CompletionsArgs),
     Man(man::ManArgs),
+}
+
+impl Command {
+    /// Returns the name of a command that may write. Returns `None` for a command that only reads, or that writes only
+    /// files that the user names.
+    pub(crate) fn name_if_writing(&self) -> Option<&'static str> {
+        Some(match self {
+            Self::Init(_) => "init",
+            Self::Save(_) => "save",
+            Self::Step(_) => "step",
+            Self::Try(_) => "try",
+            Self::Pipeline(_) => "pipeline",
+            Self::Restore(_) => "restore",
+            Self::Revert(_) => "revert",
+            Self::Fork(_) => "fork",
+            Self::Bisect(_) => "bisect",
+            Self::Rewind(_) => "rewind",
+            Self::Undo(_) => "undo",
+            Self::Redo(_) => "redo",
+            Self::Recover(_) => "recover",
+            Self::Export(_) => "export",
+            Self::Delete(_) => "delete",
+            Self::Prune(_) => "prune",
+            Self::Pin(_) => "pin",
+            Self::Unpin(_) => "unpin",
+            Self::Exclude(_) => "exclude",
+            Self::Workspaces(_) => "workspaces",
+            Self::ForgetWorkspace(_) => "forget-workspace",
+            Self::Install(_) => "install",
+            Self::Uninstall(_) => "uninstall",
+            Self::Mcp(_) => "mcp",
+            Self::List(_)
+            | Self::Show(_)
+            | Self::Status(_)
+            | Self::Diff(_)
+            | Self::Cat(_)
+            | Self::History(_)
+            | Self::Blame(_)
+            | Self::Forks(_)
+            | Self::Verify(_)
+            | Self::Doctor(_)
+            | Self::Events(_)
+            | Self::Hook(_)
+            | Self::Git(_)
+            | Self::Demo(_)
+            | Self::Completions(_)
+            | Self::Man(_) => return None,
+        })
+    }
 }
 
 /// Parses any text. Bytes that are not UTF-8 are replaced.

@@ -20,6 +20,7 @@ use crate::{
     clock::Now,
     commands,
     failure::{self, Failure},
+    logging,
     output::{Output, conflict_warnings, shell_path},
     process_pins::abandoned_bisect,
     settings::Environment,
@@ -87,12 +88,15 @@ impl Invocation {
 
     /// Returns a nested run in another environment, with the same colors.
     pub(crate) fn elsewhere(&self, options: GlobalOptions, environment: Environment) -> Self {
-        Self::new(GlobalOptions { color: self.options.color, ..options }, environment)
+        Self::new(GlobalOptions { color: self.options.color, log: self.options.log, ..options }, environment)
     }
 
     /// Runs a command and reports its failure.
     pub(crate) fn run(&self, command: Option<Command>) -> ExitCode {
-        commands::run(command, self).unwrap_or_else(|failure| failure::end(&failure, &self.output))
+        commands::run(command, self).unwrap_or_else(|failure| {
+            logging::command_failed(&failure);
+            failure::end(&failure, &self.output)
+        })
     }
 
     /// Returns the workspace for a command that only reads.

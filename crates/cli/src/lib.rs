@@ -3,12 +3,14 @@
 //! The library `backtrail` implements every operation. This crate reads the environment and the command line, calls the
 //! library, and prints the answer.
 
+mod bounded_log;
 mod child;
 mod cli;
 mod clock;
 mod commands;
 mod completion;
 mod failure;
+mod file_system;
 #[cfg(any(test, feature = "fuzzing"))]
 #[doc(hidden)]
 pub mod fuzzing;
@@ -16,12 +18,14 @@ mod git_worktree;
 mod hooks;
 mod install;
 mod invocation;
+mod logging;
 mod output;
 mod picker;
 mod pipeline;
 mod process;
 mod process_pins;
 mod question;
+mod report;
 mod rollback_point;
 pub mod settings;
 
@@ -32,7 +36,13 @@ use std::{
 
 use clap::Parser;
 
-use crate::{cli::Cli, invocation::Invocation, settings::Environment};
+use crate::{
+    cli::{Cli, Command, GlobalOptions},
+    invocation::Invocation,
+    logging::{CommandLog, Stderr},
+    output::WhenFull,
+    settings::Environment,
+};
 pub use crate::{failure::Failure, output::OutputError, process::StartedBy};
 
 /// Runs one command and returns the exit status. `words` is the command line, starting with the program's name.
@@ -48,10 +58,25 @@ pub fn main(words: &[OsString], started_by: StartedBy) -> u8 {
         return number_of(complete(&shell, words));
     }
     let code = match Cli::try_parse_from(words) {
-        Ok(cli) => Invocation::new(cli.options, Environment::of_process()).run(cli.command),
+        Ok(cli) => run(cli, Environment::of_process()),
         Err(error) => failure::end_parsing(&error, words),
     };
     number_of(code)
+}
+
+/// Runs a command, and logs what it does.
+fn run(cli: Cli, environment: Environment) -> ExitCode {
+    let level = cli.options.log.map_or_else(|| environment.log_level(), |level| Ok(Some(level)));
+    let level = match level {
+        Ok(level) => level,
+        Err(failure) => return failure::end(&failure, &Invocation::new(cli.options, environment).output),
+    };
+    let when_full = if matches!(cli.command, Some(Command::Mcp(_))) { WhenFull::Drop } else { WhenFull::Wait };
+    let stderr = level.map(|level| Stderr { level, when_full });
+    let writing = cli.command.as_ref().and_then(Command::name_if_writing);
+    let file = writing.and_then(|command| CommandLog::of_command(command, &environment));
+    let options = GlobalOptions { log: level, ..cli.options };
+    logging::during(stderr, file, || Invocation::new(options, environment).run(cli.command))
 }
 
 /// Answers a shell that completes a command line. Errors are ignored silently.

@@ -62,6 +62,11 @@ pub(crate) fn remember(started_by: StartedBy) {
     STARTED_BY.get_or_init(|| started_by);
 }
 
+/// Returns whether the command runs inside another program, such as an interpreter.
+pub(crate) fn is_inside_another() -> bool {
+    matches!(STARTED_BY.get(), Some(StartedBy::Words(_)))
+}
+
 /// Returns the words that start this program again. The caller appends the arguments.
 pub(crate) fn own_words() -> io::Result<Vec<OsString>> {
     match STARTED_BY.get() {

@@ -10,7 +10,24 @@ use std::{
 
 use backtrail::{Error, GitEnvironment, Settings};
 
-use crate::{failure::Failure, install::Places};
+use crate::{failure::Failure, install::Places, logging::LogLevel};
+
+/// The variables that change what this program does.
+const VARIABLES: &[&str] = &[
+    "BACKTRAIL_HOME",
+    "BACKTRAIL_HOOK_MILLISECONDS",
+    "BACKTRAIL_LOG",
+    "BACKTRAIL_MCP_TOKEN",
+    "BACKTRAIL_PAGER",
+    "CLAUDE_CONFIG_DIR",
+    "CODEX_HOME",
+    "COPILOT_HOME",
+    "GIT_CONFIG_GLOBAL",
+    "GIT_CONFIG_NOSYSTEM",
+    "GIT_CONFIG_SYSTEM",
+    "XDG_CONFIG_HOME",
+    "XDG_DATA_HOME",
+];
 
 /// The environment of a process.
 #[derive(Debug, Clone)]
@@ -26,6 +43,8 @@ pub struct Environment {
     config_home: Option<PathBuf>,
     agents: AgentDirectories,
     mcp_token: Option<OsString>,
+    log: Option<OsString>,
+    set_variables: Vec<&'static str>,
 }
 
 /// Directories that agents are configured to use instead of their defaults.
@@ -56,6 +75,8 @@ impl Environment {
             config_home: None,
             agents: AgentDirectories::default(),
             mcp_token: None,
+            log: None,
+            set_variables: Vec::new(),
         }
     }
 
@@ -96,6 +117,8 @@ impl Environment {
                 copilot: absolute("COPILOT_HOME"),
             },
             mcp_token: filled("BACKTRAIL_MCP_TOKEN"),
+            log: filled("BACKTRAIL_LOG"),
+            set_variables: VARIABLES.iter().copied().filter(|name| filled(name).is_some()).collect(),
             current_directory,
             home,
         }
@@ -229,6 +252,29 @@ impl Environment {
     /// Returns the token that clients of the MCP server must send.
     pub(crate) fn mcp_token(&self) -> Option<&OsStr> {
         self.mcp_token.as_deref()
+    }
+
+    /// Returns the names of the variables that are set and that change what this program does.
+    pub(crate) fn set_variables(&self) -> &[&'static str] {
+        &self.set_variables
+    }
+
+    /// Replaces the home directory in a text with `~`.
+    pub(crate) fn without_home(&self, text: &str) -> String {
+        match self.home.as_deref().and_then(Path::to_str) {
+            Some(home) if home.trim_end_matches('/').len() > 1 => text.replace(home.trim_end_matches('/'), "~"),
+            _ => text.to_owned(),
+        }
+    }
+
+    /// Returns the level of detail on stderr. Returns `None` if the environment does not set it.
+    pub(crate) fn log_level(&self) -> Result<Option<LogLevel>, Failure> {
+        let Some(named) = &self.log else { return Ok(None) };
+        let level = named.to_str().and_then(LogLevel::named);
+        level.map(Some).ok_or_else(|| {
+            let problem = format!("BACKTRAIL_LOG is {named:?}, but must be error, warn, info, debug or trace");
+            Failure::usage(problem, Some("set it to one of these, or unset it"))
+        })
     }
 
     /// Returns the program that pages long output. Returns `None` if the user wants no pager.

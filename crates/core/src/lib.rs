@@ -7,7 +7,7 @@
 //! [`RestoreRequest::git`] is set.
 //!
 //! The library blocks, prints nothing, and knows no environment, home directory or clock of its own: the caller passes
-//! them in.
+//! them in. Operations and their phases are `tracing` spans, for a caller that installs a subscriber.
 //!
 //! ```
 //! use backtrail::{Options, RestoreRequest, SaveRequest, Start, Workspace, locate};
@@ -49,6 +49,7 @@ mod model;
 mod operations;
 mod scan;
 pub mod settings;
+mod spans;
 mod store;
 mod text;
 mod threads;
@@ -78,6 +79,7 @@ pub use operations::{
     diff::{Diff, PatchLimits},
     fork::{Fork, ForkChanges, ForkRequest, Forked, LeftOut},
     history::{OnDisk, Version},
+    operation_log::{LoggedOperation, OperationLog},
     restore::{Moved, Only, Recovered, Recovery, RestoreOutcome, RestorePlan, RestoreRequest, TakenBack, Way},
     retention::{ClockDoubt, Loss, NotApplied, PrunePlan, Pruned, Verdict},
     revert::{OnConflict, RevertOutcome, RevertPlan, RevertRequest, RevertTarget},

@@ -52,10 +52,12 @@ impl Running {
         };
         let watch = Arc::new(Watch::default());
         let call = Call { now: Zoned::now(), client: client_name(context), watch: Arc::clone(&watch) };
+        // The subscriber of the command that serves, which is known to its own thread alone.
+        let subscriber = tracing::dispatcher::get_default(Clone::clone);
         let mut done = tokio::task::spawn_blocking(move || {
             // The permit is released when the work ends, even if the request was dropped before.
             let _place = place;
-            work(&call)
+            tracing::dispatcher::with_default(&subscriber, || work(&call))
         });
         let stop = StopWhenDropped(Arc::clone(&watch));
         let mut teller = Teller::new(context, watch);

@@ -7,14 +7,18 @@ use backtrail::{
     settings::{WORKSPACE_FILE, WithoutEffect},
 };
 use clap::Args;
-use rustix::fs::{FlockOperation, flock, fstatfs, fstatvfs};
 
 use crate::{
     commands::install::read_receipts,
     failure::Failure,
+    file_system::FileSystem,
     hooks::{Agent, Checkup, Log, Sessions},
     invocation::{Invocation, Survey, is_skipped},
-    output::{Check, DoctorJson, bytes, checks_text, plural, set_bytes, settings_text, title, visible, when},
+    output::{
+        Check, DoctorJson, bytes, checks_text, json_line, plural, report_text, set_bytes, settings_text, title,
+        visible, when,
+    },
+    report::Report,
 };
 
 /// The maximum number of paths that are named for one reason.
@@ -25,9 +29,16 @@ const MAX_UNPROTECTED: usize = 20;
 
 /// Explain the setup: where the store is, what is skipped and why, what is wrong
 #[derive(Debug, Args)]
-pub(crate) struct DoctorArgs {}
+pub(crate) struct DoctorArgs {
+    /// Print what to attach to a bug report: versions, settings, and what happened, without contents, messages and paths
+    #[arg(long)]
+    report: bool,
+}
 
-pub(crate) fn run(_: &DoctorArgs, invocation: &Invocation) -> Result<ExitCode, Failure> {
+pub(crate) fn run(args: &DoctorArgs, invocation: &Invocation) -> Result<ExitCode, Failure> {
+    if args.report {
+        return report(invocation);
+    }
     let survey = invocation.survey()?;
     let checks = checks(&survey, invocation);
     let output = &invocation.output;
@@ -40,6 +51,15 @@ pub(crate) fn run(_: &DoctorArgs, invocation: &Invocation) -> Result<ExitCode, F
     if worth_a_look > 0 {
         output.note(&format!("{} marked LOOK", plural(worth_a_look, "line")));
     }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Prints the report for a bug report. No field should hold the home directory; it is replaced in any case.
+fn report(invocation: &Invocation) -> Result<ExitCode, Failure> {
+    let (output, environment) = (&invocation.output, invocation.environment());
+    let report = Report::of(invocation, |survey| checks(survey, invocation));
+    let text = if output.is_json() { json_line(&report)? } else { report_text(&report) };
+    output.text(&environment.without_home(&text))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -146,42 +166,15 @@ fn store(workspace: &Workspace) -> Check {
 
 /// Checks the file system of a path: its type, its free space, and whether locks work.
 fn file_system(name: &'static str, path: &Path) -> Check {
-    let there = path.ancestors().find(|ancestor| ancestor.is_dir()).unwrap_or(path);
-    let look = || -> std::io::Result<(bool, String)> {
-        let directory = fs::File::open(there)?;
-        let (kind, space) = (fstatfs(&directory)?.f_type as u64, fstatvfs(&directory)?);
-        let locks = match flock(&directory, FlockOperation::NonBlockingLockShared) {
-            Ok(()) | Err(rustix::io::Errno::WOULDBLOCK) => Ok("locks work".to_owned()),
-            Err(error) => {
-                Err(format!("locks are not supported ({error}): keep the store on a local disk with --store DIR"))
-            }
+    let look = || -> Result<(bool, String), Error> {
+        let found = FileSystem::of(path)?;
+        let locks = match found.locks {
+            Ok(()) => "locks work".to_owned(),
+            Err(error) => format!("locks are not supported ({error}): keep the store on a local disk with --store DIR"),
         };
-        let free = bytes(space.f_bavail.saturating_mul(space.f_frsize));
-        let is_ok = locks.is_ok();
-        let locks = locks.unwrap_or_else(|problem| problem);
-        Ok((is_ok, format!("{}, {free} free, {locks}", file_system_name(kind))))
+        Ok((found.locks.is_ok(), format!("{}, {} free, {locks}", found.name, bytes(found.free_bytes))))
     };
-    found(name, look().map_err(|source| Error::Io { action: "inspect", path: there.to_owned(), source }))
-}
-
-fn file_system_name(kind: u64) -> String {
-    let known = match kind {
-        0xef53 => "ext4",
-        0x5846_5342 => "xfs",
-        0x9123_683e => "btrfs",
-        0x0102_1994 => "tmpfs",
-        0xf2f5_2010 => "f2fs",
-        0x2fc1_2fc1 => "zfs",
-        0xca45_1a4e => "bcachefs",
-        0x794c_7630 => "overlay",
-        0x6969 => "nfs (network)",
-        0xff53_4d42 | 0xfe53_4d42 => "smb (network)",
-        0x0102_1997 => "9p",
-        0x6573_5546 => "fuse",
-        0x4d44 => "fat",
-        _ => return format!("file system {kind:#x}"),
-    };
-    known.to_owned()
+    found(name, look())
 }
 
 fn settings(survey: &Survey, invocation: &Invocation) -> Check {

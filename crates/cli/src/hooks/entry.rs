@@ -28,7 +28,12 @@ use super::{
     tools,
     worker::{PATIENCE_SECONDS, Worker},
 };
-use crate::{failure::Failure, output, process, settings::Environment};
+use crate::{
+    failure::Failure,
+    logging::{self, CommandLog},
+    output, process,
+    settings::Environment,
+};
 
 /// The flag that marks a worker process.
 const WORKER: &str = "--worker";
@@ -198,7 +203,11 @@ impl Front {
             deadline,
             problem: &|message| self.problem(event.moment.word(), Some(&event), message),
         };
-        let done = worker.run(&event, xxhash_rust::xxh3::xxh3_64(&payload), output::answer_hook);
+        // Only in the file: the front process reads stderr after the answer, and a full pipe would stop this process.
+        let command = format!("hook {agent} {}", event.moment.word());
+        let log = CommandLog::of_command(command, &self.environment);
+        let run = || worker.run(&event, xxhash_rust::xxh3::xxh3_64(&payload), output::answer_hook);
+        let done = logging::during(None, log, || run().inspect_err(logging::command_failed));
         match done {
             Err(failure) => {
                 self.problem(event.moment.word(), Some(&event), &failure.message());

@@ -1,7 +1,7 @@
 //! Stores the problems of hooks for `doctor`. The file is bounded, and a failure to write it is ignored.
 
 use std::{
-    fs, io,
+    io,
     path::{Path, PathBuf},
 };
 
@@ -9,7 +9,9 @@ use backtrail::app_files;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-/// The maximum size of the file. The older half is removed if the file gets larger.
+use crate::bounded_log::BoundedLog;
+
+/// The maximum size of the file.
 const MAX_BYTES: u64 = 512 << 10;
 
 /// The maximum length of a message. Longer messages are truncated.
@@ -25,6 +27,17 @@ pub(crate) enum Sort {
     Late,
     /// Work that continued without the agent has finished.
     Done,
+}
+
+impl Sort {
+    /// Returns the word that the file has.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Problem => "problem",
+            Self::Late => "late",
+            Self::Done => "done",
+        }
+    }
 }
 
 /// A line of the log.
@@ -45,14 +58,12 @@ pub(crate) struct Line {
 
 /// The log file.
 #[derive(Debug, Clone)]
-pub(crate) struct Log {
-    file: PathBuf,
-}
+pub(crate) struct Log(BoundedLog);
 
 impl Log {
     /// Returns the log in this directory.
     pub(crate) fn in_directory(directory: &Path) -> Self {
-        Self { file: directory.join("hooks.jsonl") }
+        Self(BoundedLog::new(directory.join("hooks.jsonl"), MAX_BYTES))
     }
 
     /// Adds a line. Errors are ignored: if the disk can't be written, there is no other place to report them.
@@ -61,41 +72,27 @@ impl Log {
     }
 
     fn try_add(&self, line: &Line) -> io::Result<()> {
-        let directory = self.file.parent().ok_or(io::ErrorKind::InvalidInput)?;
+        let directory = self.0.directory().ok_or(io::ErrorKind::InvalidInput)?;
         app_files::make_private_directories(directory)?;
         let message: String = line.message.chars().take(MAX_MESSAGE_CHARS).collect();
-        let mut text = serde_json::to_string(&Line { message, ..line.clone() })?;
-        text.push('\n');
-        app_files::append(&self.file, text.as_bytes())?;
-        if fs::metadata(&self.file)?.len() > MAX_BYTES {
-            self.halve()?;
-        }
-        Ok(())
-    }
-
-    /// Removes the older half. If two processes do this at once, a few lines are lost, and nothing else.
-    fn halve(&self) -> io::Result<()> {
-        let bytes = fs::read(&self.file)?;
-        let half = bytes.len() / 2;
-        let start = bytes[half..].iter().position(|byte| *byte == b'\n').map_or(half, |end| half + end + 1);
-        app_files::replace(&self.file, &bytes[start..])
+        self.0.append(&Line { message, ..line.clone() })
     }
 
     /// Returns all lines, oldest first. Unreadable lines are skipped.
     pub(crate) fn lines(&self) -> Vec<Line> {
-        let bytes = fs::read(&self.file).unwrap_or_default();
-        let lines = bytes.split(|byte| *byte == b'\n');
-        lines.filter_map(|line| serde_json::from_slice(line).ok()).collect()
+        self.0.lines()
     }
 
     /// Returns the path of the log.
     pub(crate) fn file(&self) -> &Path {
-        &self.file
+        self.0.file()
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     fn line(message: &str) -> Line {

@@ -34,6 +34,6 @@ pub(crate) use {
     checkup::Checkup,
     entry::{run, words_of_hook},
     late_checkpoint::{MEANING as MEANING_OF_LATE, is_late},
-    log::Log,
+    log::{Line as HookLine, Log, Sort},
     session::Sessions,
 };

@@ -109,7 +109,7 @@ impl Worker<'_> {
 
     pub(super) fn options(&self, workspace: Option<PathBuf>) -> GlobalOptions {
         let wait = self.deadline.saturating_duration_since(Instant::now()).as_secs().max(1);
-        GlobalOptions { workspace, store: None, json: false, quiet: true, wait, color: ColorWhen::Never }
+        GlobalOptions { workspace, store: None, json: false, quiet: true, wait, color: ColorWhen::Never, log: None }
     }
 
     /// Takes the checkpoint in the workspace in which the event took place, and in the session's workspace.

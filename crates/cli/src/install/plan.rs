@@ -64,6 +64,7 @@ pub(crate) struct Plan {
 impl Plan {
     /// Executes the plan. If a file can't be changed, the earlier ones are restored.
     pub(crate) fn apply(&self, receipts: &Receipts, receipts_file: &Path) -> Result<(), Error> {
+        let _span = tracing::info_span!("edit_agent_files", files = self.files.len()).entered();
         let mut kept = receipts.clone();
         for file in &self.files {
             match (&file.receipt, file.change) {

@@ -56,6 +56,17 @@ struct SettingInForce {
     value: fn(&Settings) -> String,
 }
 
+/// Settings that hold text of the user, such as a path or a command line. A bug report names only the default value.
+const WITH_TEXT: &[&str] = &[
+    "scan.exclude",
+    "scan.include",
+    "scan.precious",
+    "state.features",
+    "state.progress",
+    "stores.dir",
+    "pipelines.agent",
+];
+
 const SETTINGS: &[SettingInForce] = &[
     SettingInForce { name: "checkpoints.auto", value: |settings| settings.checkpoints.auto.to_string() },
     SettingInForce {
@@ -109,15 +120,41 @@ const SETTINGS: &[SettingInForce] = &[
 pub(crate) fn settings_text(defaults: &Settings, user: &Settings, in_force: &Settings) -> String {
     let width = SETTINGS.iter().map(|setting| setting.name.len()).max().unwrap_or(0);
     let line = |setting: &SettingInForce| {
-        let [default, of_user, value] = [defaults, user, in_force].map(setting.value);
+        let (value, source) = setting.value_and_source(defaults, user, in_force);
+        format!("{:<width$} = {value}  ({source})", setting.name)
+    };
+    SETTINGS.iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// A setting in a bug report.
+#[derive(Debug, Serialize)]
+pub(crate) struct SettingReported {
+    pub(crate) name: &'static str,
+    /// The value, or `(set)` for text of the user.
+    pub(crate) value: String,
+    pub(crate) source: &'static str,
+}
+
+/// Returns the effective settings for a bug report.
+pub(crate) fn settings_reported(defaults: &Settings, user: &Settings, in_force: &Settings) -> Vec<SettingReported> {
+    let reported = |setting: &SettingInForce| {
+        let (value, source) = setting.value_and_source(defaults, user, in_force);
+        let is_open = !WITH_TEXT.contains(&setting.name) || value == (setting.value)(defaults);
+        SettingReported { name: setting.name, value: if is_open { value } else { "(set)".to_owned() }, source }
+    };
+    SETTINGS.iter().map(reported).collect()
+}
+
+impl SettingInForce {
+    fn value_and_source(&self, defaults: &Settings, user: &Settings, in_force: &Settings) -> (String, &'static str) {
+        let [default, of_user, value] = [defaults, user, in_force].map(self.value);
         let source = match () {
             () if value != of_user => "the workspace's file",
             () if value != default => "the user's file",
             () => "default",
         };
-        format!("{:<width$} = {value}  ({source})", setting.name)
-    };
-    SETTINGS.iter().map(line).collect::<Vec<_>>().join("\n")
+        (value, source)
+    }
 }
 
 fn or_none(value: Option<String>) -> String {
@@ -150,5 +187,26 @@ mod tests {
         assert_eq!(line("retention.max_age"), "30d (the user's file)");
         assert_eq!(line("retention.step"), "8 (the workspace's file)");
         assert_eq!(line("retention.turn"), "200 (default)");
+    }
+
+    #[test]
+    fn a_report_names_no_text_of_the_user() {
+        let defaults = Settings::default();
+        let mut own = defaults.clone();
+        own.scan.exclude = vec!["secret".into()];
+        own.scan.include = vec!["secret".into()];
+        own.scan.precious = vec!["secret".into()];
+        own.state.features = Some(backtrail::WorkspacePath::new("secret").unwrap());
+        own.state.progress = Some(backtrail::WorkspacePath::new("secret").unwrap());
+        own.stores.dir = Some("/secret".into());
+        own.pipelines.agent = Some("run --key secret".into());
+        own.retention.step = 7;
+        let reported = settings_reported(&defaults, &own, &own);
+        let values: Vec<&str> = reported.iter().map(|setting| setting.value.as_str()).collect();
+        assert!(!values.iter().any(|value| value.contains("secret")), "{values:?}");
+        assert_eq!(values.iter().filter(|value| **value == "(set)").count(), WITH_TEXT.len());
+        assert!(values.contains(&"7"));
+        let defaults = settings_reported(&defaults, &defaults, &defaults);
+        assert!(!defaults.iter().any(|setting| setting.value == "(set)"));
     }
 }

@@ -1,9 +1,18 @@
 //! JSON answers that only this program gives. All others are in the library.
 
-use std::path::Path;
+use std::{io, path::Path};
 
 use backtrail::{Damage, Verification};
 use serde::Serialize;
+
+use super::OutputError;
+
+/// Returns an answer as one line of JSON.
+pub(crate) fn json_line(answer: &impl Serialize) -> Result<String, OutputError> {
+    let mut text = serde_json::to_string(answer).map_err(io::Error::from)?;
+    text.push('\n');
+    Ok(text)
+}
 
 /// The JSON answer of `init`.
 #[derive(Serialize)]

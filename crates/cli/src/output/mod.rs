@@ -10,12 +10,14 @@ mod graph;
 mod history;
 mod installed;
 mod json;
+mod log;
 #[expect(clippy::module_inception, reason = "the output is the noun of this folder, and this file holds it")]
 mod output;
 mod overview;
 mod pager;
 mod pipeline;
 mod progress;
+mod report;
 mod restored;
 mod reverted;
 mod saved;
@@ -33,16 +35,18 @@ pub(crate) use {
     blame::BlameTable,
     changes::{change_list, name_status, shown_patch, stat},
     conversation::{WithConversation, conversation_text},
-    doctor::{Check, DoctorJson, checks_text, settings_text},
+    doctor::{Check, DoctorJson, SettingReported, checks_text, settings_reported, settings_text},
     forks::{forked_sentence, forks_text, not_copied_warning},
     history::HistoryTable,
     installed::{
         AfterInstall, AgentListed, AgentsJson, InstalledJson, after_install_text, agents_text, installed_text,
     },
-    json::{InitJson, VerifyJson},
+    json::{InitJson, VerifyJson, json_line},
+    log::{WhenFull, log_layer},
     output::{Output, answer_hook, is_hook_heard, offer, talk_of_hook},
     overview::{Overview, overview},
     pipeline::{PipelineJson, pipeline_plan_text},
+    report::report_text,
     restored::{
         ExportJson, RecoverJson, Restore, conflict_warnings, lacking_warnings, plan_text, restored_text,
         restored_warnings, way_back,

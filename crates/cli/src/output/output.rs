@@ -9,7 +9,7 @@ use std::{
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::Serialize;
 
-use super::{pager, progress::ProgressLine, style::Paint, visible::visible};
+use super::{json_line, pager, progress::ProgressLine, style::Paint, visible::visible};
 use crate::{
     cli::{ColorWhen, GlobalOptions},
     failure::Failure,
@@ -92,6 +92,8 @@ pub(crate) struct Output {
     /// Colours on stdout.
     pub(crate) paint: Paint,
     talk_paint: Paint,
+    /// Set if the program prints what it does to stderr. A progress line would mix with that.
+    is_logging: bool,
 }
 
 impl Output {
@@ -102,6 +104,7 @@ impl Output {
             pager: pager.cloned(),
             paint: Paint::for_stdout(options.color),
             talk_paint: Paint::for_stderr(options.color),
+            is_logging: options.log.is_some(),
         }
     }
 
@@ -113,6 +116,7 @@ impl Output {
             pager: None,
             paint: Paint::for_stdout(color),
             talk_paint: Paint::for_stderr(color),
+            is_logging: false,
         }
     }
 
@@ -148,9 +152,7 @@ impl Output {
 
     /// Prints an answer as JSON.
     pub(crate) fn json(&self, answer: &impl Serialize) -> Result<(), OutputError> {
-        let mut text = serde_json::to_vec(answer).map_err(io::Error::from)?;
-        text.push(b'\n');
-        self.bytes(&text)
+        self.text(&json_line(answer)?)
     }
 
     /// Prints the requested data unchanged.
@@ -246,7 +248,7 @@ impl Output {
     /// Shows the progress of the work until the result is dropped. Returns `None` with `--quiet`, or if stderr is not a
     /// terminal.
     pub(crate) fn progress(&self, workspace: &backtrail::Workspace, doing: &'static str) -> Option<ProgressLine> {
-        let watched = self.talk == Talk::Full && io::stderr().is_terminal();
+        let watched = self.talk == Talk::Full && !self.is_logging && io::stderr().is_terminal();
         watched.then(|| ProgressLine::start(workspace.progress(), doing))
     }
 

@@ -325,6 +325,10 @@ fn check_maintenance(page: &Page, place: &Place) {
     assert!(page.run(place, "prune", &["prune"]).get("verdicts").is_none());
     assert_eq!(page.run(place, "verify", &["verify"])["ok"], true);
     page.run(place, "doctor", &["doctor"]);
+    let report = page.run(place, "doctor --report", &["doctor", "--report"]);
+    for part in ["settings", "checks", "operations", "events", "log"] {
+        assert!(!report[part].as_array().unwrap().is_empty(), "{part}: {report:#}");
+    }
     page.run(place, "workspaces", &["workspaces"]);
     let other = place.path("other");
     fs::create_dir(&other).unwrap();

@@ -125,7 +125,9 @@ fn files_that_root_creates_in_a_home_belong_to_its_owner() {
             assert_eq!(owner.run(&place, &prompt_command(&place, "of the owner")), "");
             assert_eq!(saved_prompts(&owner, &place).last().unwrap(), "of the owner");
             owner.run(&place, "$backtrail save two; $backtrail install gemini; $backtrail uninstall gemini");
-            assert!(!place.path("home/backtrail/log").exists(), "{}", owner.run(&place, "$backtrail doctor || true"));
+            let problems = place.path("home/backtrail/log/hooks.jsonl");
+            assert!(!problems.exists(), "{}", owner.run(&place, "$backtrail doctor || true"));
+            assert!(place.path("home/backtrail/log/backtrail.log").exists());
         }
     }
 }

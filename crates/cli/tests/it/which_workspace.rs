@@ -215,8 +215,7 @@ fn a_hook_reports_the_older_history_when_it_creates_a_new_one() {
     let output = start_session(&place, &place.path("ws"), "s");
     assert!(output.contains(&format!("--adopt {}", store.display())), "{output}");
     assert_eq!(send_prompt(&place, &place.path("ws"), "s", "go"), "");
-    let log = fs::read_dir(place.path("home/backtrail/log")).unwrap().next().unwrap().unwrap();
-    let log = fs::read_to_string(log.path()).unwrap();
+    let log = fs::read_to_string(place.path("home/backtrail/log/hooks.jsonl")).unwrap();
     assert!(log.contains("--adopt"), "{log}");
 }
 

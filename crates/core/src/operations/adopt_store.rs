@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use crate::{
     disk::private,
     error::{Error, Result, While},
+    spans::{operation, write_span},
     store::{FoundDirectory, FoundJournal, IdentityFile, Layout, Likeness, Store},
     workspace::{
         Workspace,
@@ -30,6 +31,10 @@ impl Workspace {
     ///
     /// Returns an error while the directory that the store belongs to still exists.
     pub fn adopt(&self, store: &Path, now: Timestamp) -> Result<Adopted> {
+        operation(&write_span!(store, "adopt"), || self.adopt_now(store, now))
+    }
+
+    fn adopt_now(&self, store: &Path, now: Timestamp) -> Result<Adopted> {
         self.refuse_own_directory()?;
         let store = private::canonical(store).or_fail("find", store)?;
         if !is_store(&store) {

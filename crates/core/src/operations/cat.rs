@@ -5,6 +5,7 @@ use std::io;
 use crate::{
     error::{Error, Result},
     model::{CheckpointId, ContentId, WorkspacePath},
+    spans::{operation, read_span},
     store::{Store, StoredEntry, StoredNode},
     workspace::Workspace,
 };
@@ -28,9 +29,12 @@ impl Workspace {
         path: &WorkspacePath,
         take: &mut dyn FnMut(&[u8]) -> io::Result<()>,
     ) -> Result<io::Result<()>> {
-        let store = self.existing_store()?;
-        let content = self.content_at(&store, id, path)?;
-        store.copy_content(&content, take)
+        let cat = || {
+            let store = self.existing_store()?;
+            let content = self.content_at(&store, id, path)?;
+            store.copy_content(&content, take)
+        };
+        operation(&read_span!(self.store_directory(), "cat"), cat)
     }
 
     /// Returns the bytes of an attachment.

@@ -7,6 +7,7 @@ use crate::{
     error::{Result, While},
     model::{CheckpointId, ContentId, Mode, Scope, Stamp, WorkspacePath},
     operations::new_directory::{free_name, not_empty},
+    spans::{Outcome, operation, write_span},
     store::{ObjectReader, Snapshot, Store, StoredNode},
     threads,
     workspace::Workspace,
@@ -21,6 +22,13 @@ impl Workspace {
     ///
     /// An interrupted export is finished by running it again.
     pub fn export(&self, id: &CheckpointId, directory: &Path) -> Result<u64> {
+        let span = write_span!(self.store_directory(), "export", checkpoint, files);
+        let files = operation(&span, || self.export_now(id, directory))?;
+        Outcome::on(&span).id("checkpoint", Some(id)).number("files", files);
+        Ok(files)
+    }
+
+    fn export_now(&self, id: &CheckpointId, directory: &Path) -> Result<u64> {
         let store = self.existing_store()?;
         let snapshot = store.snapshot(id)?;
         self.refuse_own_places(directory)?;

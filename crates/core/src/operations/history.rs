@@ -4,6 +4,7 @@ use crate::{
     error::{Error, Result},
     model::{Change, ChangeStatus, CheckpointId, Kind, Node, Scope, Side, WorkspacePath},
     operations::diff::{LineSource, Tree, compare_within, count_lines},
+    spans::{Outcome, operation, read_span},
     store::{RecordedPaths, Store, StoredNode, Timeline, TimelineEntry},
     workspace::Workspace,
 };
@@ -53,6 +54,13 @@ impl Workspace {
 
     /// Like [`Workspace::history`], but includes versions that only safety checkpoints have.
     pub fn history_with_safety(&self, path: &WorkspacePath) -> Result<Vec<Version>> {
+        let span = read_span!(self.store_directory(), "history", versions);
+        let versions = operation(&span, || self.versions_of(path))?;
+        Outcome::on(&span).count("versions", versions.len());
+        Ok(versions)
+    }
+
+    fn versions_of(&self, path: &WorkspacePath) -> Result<Vec<Version>> {
         let unknown = || Error::UnknownPath { path: path.clone(), place: "any checkpoint".into() };
         let store = self.store()?.ok_or_else(unknown)?;
         let timeline = store.timeline()?;

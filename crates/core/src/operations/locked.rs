@@ -2,12 +2,22 @@
 
 use jiff::Timestamp;
 
-use crate::{clock::Clock, error::Result, operations::restore::Way, store::Writer, workspace::Workspace};
+use crate::{
+    clock::Clock,
+    error::Result,
+    operations::restore::Way,
+    spans::{Outcome, operation, write_span},
+    store::Writer,
+    workspace::Workspace,
+};
 
 impl Workspace {
     /// Creates the store if it is missing. Returns whether it was.
     pub fn init(&self, now: Timestamp) -> Result<bool> {
-        let (_, created) = self.writer(now)?;
+        let init = || Ok(self.writer(now)?.1);
+        let span = write_span!(self.store_directory(), "init", created);
+        let created = operation(&span, init)?;
+        Outcome::on(&span).flag("created", created);
         Ok(created)
     }
 

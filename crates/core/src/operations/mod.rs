@@ -13,6 +13,7 @@ mod locked;
 mod merge;
 mod new_directory;
 mod not_taken_back;
+pub(crate) mod operation_log;
 pub(crate) mod restore;
 pub(crate) mod retention;
 pub(crate) mod revert;

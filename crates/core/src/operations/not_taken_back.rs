@@ -15,6 +15,7 @@ use crate::{
     error::Result,
     model::{CheckpointId, WorkspacePath},
     scan::{Seen, SeenNode, Survey, SurveyOptions, survey},
+    spans::{Outcome, operation, read_span},
     store::{ObjectReader, Snapshot, Store, StoredNode},
     workspace::Workspace,
 };
@@ -22,13 +23,20 @@ use crate::{
 impl Workspace {
     /// Surveys the workspace, to be compared by [`Self::not_taken_back`] later.
     pub fn survey(&self) -> Result<Survey> {
-        self.survey_since(None)
+        operation(&read_span!(self.store_directory(), "survey"), || self.survey_since(None))
     }
 
     /// Returns the paths that differ from an earlier survey although the workspace was restored to `checkpoint`: paths
     /// that were changed, created or removed since and that the checkpoint does not hold. A new or removed directory is
     /// one path.
     pub fn not_taken_back(&self, before: &Survey, checkpoint: &CheckpointId) -> Result<Vec<WorkspacePath>> {
+        let span = read_span!(self.store_directory(), "not_taken_back", paths);
+        let paths = operation(&span, || self.compare_surveys(before, checkpoint))?;
+        Outcome::on(&span).count("paths", paths.len());
+        Ok(paths)
+    }
+
+    fn compare_surveys(&self, before: &Survey, checkpoint: &CheckpointId) -> Result<Vec<WorkspacePath>> {
         let after = self.survey_since(Some(before))?;
         let store = self.existing_store()?;
         let reader = store.reader();

@@ -13,6 +13,7 @@ use crate::{
         revert::TakenBackChanges,
     },
     scan::Scan,
+    spans::{Outcome, operation, read_span},
     store::{RecordedPaths, Store, TimelineEntry},
     workspace::Workspace,
 };
@@ -58,6 +59,13 @@ pub struct Shown {
 impl Workspace {
     /// Returns the checkpoints, newest first.
     pub fn list(&self, filter: &ListFilter) -> Result<Vec<Checkpoint>> {
+        let span = read_span!(self.store_directory(), "list", checkpoints);
+        let found = operation(&span, || self.list_now(filter))?;
+        Outcome::on(&span).count("checkpoints", found.len());
+        Ok(found)
+    }
+
+    fn list_now(&self, filter: &ListFilter) -> Result<Vec<Checkpoint>> {
         let Some(store) = self.store()? else { return Ok(Vec::new()) };
         let timeline = store.timeline()?;
         let taken_back = TakenBackChanges::of(&timeline);
@@ -89,6 +97,13 @@ impl Workspace {
 
     /// Returns one checkpoint with its changes.
     pub fn show(&self, id: &CheckpointId) -> Result<Shown> {
+        let span = read_span!(self.store_directory(), "show", changes);
+        let shown = operation(&span, || self.show_now(id))?;
+        Outcome::on(&span).count("changes", shown.changes.len());
+        Ok(shown)
+    }
+
+    fn show_now(&self, id: &CheckpointId) -> Result<Shown> {
         let store = self.store()?.ok_or_else(|| Error::unknown_checkpoint(id))?;
         let timeline = store.timeline()?;
         let entry = timeline.require(id)?;

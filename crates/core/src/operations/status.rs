@@ -4,6 +4,7 @@ use crate::{
     error::Result,
     model::{Change, Checkpoint, CheckpointId, Scope, Skipped},
     operations::diff::{LineSource, count_lines},
+    spans::{Outcome, operation, read_span},
     workspace::{Workspace, held},
 };
 
@@ -21,6 +22,13 @@ pub struct Status {
 impl Workspace {
     /// Returns the changes on disk since `since`, or since the checkpoint that the workspace stands on.
     pub fn status(&self, since: Option<CheckpointId>) -> Result<Status> {
+        let span = read_span!(self.store_directory(), "status", changes, uncaptured);
+        let status = operation(&span, || self.status_now(since))?;
+        Outcome::on(&span).count("changes", status.changes.len()).count("uncaptured", status.uncaptured.len());
+        Ok(status)
+    }
+
+    fn status_now(&self, since: Option<CheckpointId>) -> Result<Status> {
         let store = self.store()?;
         let from = match since {
             Some(since) => Some(since),

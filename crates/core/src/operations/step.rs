@@ -1,11 +1,14 @@
 //! Counts the steps of an agent, and takes a checkpoint before a step if one is due.
 
+use tracing::Span;
+
 use crate::{
     clock::Clock,
     error::Result,
     model::{Checkpoint, Kind, Node, Origin, Reason, Scope, WorkspacePath},
     operations::save::{SaveRequest, Saved, Unchanged},
     scan::Scan,
+    spans::{Outcome, operation, write_span},
     store::{Timeline, Writer},
     workspace::{Workspace, held::HeldPaths},
 };
@@ -49,7 +52,16 @@ impl Workspace {
     /// Counts a step that is about to happen. Takes a `step` checkpoint if one is due by the settings, and always if a
     /// path is named that the checkpoint under the workspace does not hold.
     pub fn step(&self, request: &StepRequest, clock: impl Clock) -> Result<Stepped> {
-        let (writer, now) = self.writer_at(&clock)?;
+        let store = self.store_directory();
+        let span = write_span!(store, "step", step, created, checkpoint, kind, changes, skipped, dropped, bytes);
+        let stepped = operation(&span, || self.step_now(request, &clock))?;
+        Outcome::on(&span).number("step", stepped.step);
+        note_saved(&span, stepped.saved.as_ref());
+        Ok(stepped)
+    }
+
+    fn step_now(&self, request: &StepRequest, clock: &impl Clock) -> Result<Stepped> {
+        let (writer, now) = self.writer_at(clock)?;
         let timeline = writer.timeline()?;
         let session = request.origin.session.as_deref();
         let at_least = last_step(&timeline, session);
@@ -77,7 +89,15 @@ impl Workspace {
         if !settings.auto || settings.every_n_steps > 1 {
             return Ok(None);
         }
-        let (writer, now) = self.writer_at(&clock)?;
+        let store = self.store_directory();
+        let span = write_span!(store, "step_done", created, checkpoint, kind, changes, skipped, dropped, bytes);
+        let saved = operation(&span, || self.step_done_now(request, &clock))?;
+        note_saved(&span, saved.as_ref());
+        Ok(saved)
+    }
+
+    fn step_done_now(&self, request: &StepRequest, clock: &impl Clock) -> Result<Option<Saved>> {
+        let (writer, now) = self.writer_at(clock)?;
         let timeline = writer.timeline()?;
         let left_out = self.uncaptured(&writer, &timeline, &request.paths)?.left_out;
         let number = last_step(&timeline, request.origin.session.as_deref());
@@ -124,6 +144,13 @@ impl StepRequest {
             origin: Origin { step: Some(step), ..self.origin.clone() },
             ..SaveRequest::default()
         }
+    }
+}
+
+fn note_saved(span: &Span, saved: Option<&Saved>) {
+    match saved {
+        Some(saved) => saved.note(span),
+        None => drop(Outcome::on(span).flag("created", false)),
     }
 }
 

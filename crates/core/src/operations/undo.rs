@@ -9,6 +9,7 @@ use crate::{
     error::Result,
     model::{CheckpointId, Scope, WorkspacePath},
     operations::restore::{ExactPaths, Intent, Landing, Only, RestoreOutcome, RestorePlan, RestoreRequest, TakenBack},
+    spans::{operation, read_span, write_span},
     store::{Direction, Restored, Timeline},
     workspace::Workspace,
 };
@@ -16,22 +17,34 @@ use crate::{
 impl Workspace {
     /// Takes back the last restore. Returns `None` if there is nothing to take back.
     pub fn undo(&self, now: Timestamp) -> Result<Option<RestoreOutcome>> {
-        self.report_failure(self.walk(Direction::Undo, now), now)
+        let span = write_span!(self.store_directory(), "undo", target, safety, changes, conflicts, unsaved);
+        let done = operation(&span, || self.report_failure(self.walk(Direction::Undo, now), now))?;
+        done.iter().for_each(|done| done.note(&span));
+        Ok(done)
     }
 
     /// Takes back the last undo. Returns `None` if there is nothing to take back.
     pub fn redo(&self, now: Timestamp) -> Result<Option<RestoreOutcome>> {
-        self.report_failure(self.walk(Direction::Redo, now), now)
+        let span = write_span!(self.store_directory(), "redo", target, safety, changes, conflicts, unsaved);
+        let done = operation(&span, || self.report_failure(self.walk(Direction::Redo, now), now))?;
+        done.iter().for_each(|done| done.note(&span));
+        Ok(done)
     }
 
     /// Returns what [`Workspace::undo`] would do. Only reads.
     pub fn plan_undo(&self) -> Result<Option<(RestorePlan, TakenBack)>> {
-        self.plan_walk(Direction::Undo)
+        let span = read_span!(self.store_directory(), "plan_undo", changes, conflicts);
+        let planned = operation(&span, || self.plan_walk(Direction::Undo))?;
+        planned.iter().for_each(|(plan, _)| plan.note(&span));
+        Ok(planned)
     }
 
     /// Returns what [`Workspace::redo`] would do. Only reads.
     pub fn plan_redo(&self) -> Result<Option<(RestorePlan, TakenBack)>> {
-        self.plan_walk(Direction::Redo)
+        let span = read_span!(self.store_directory(), "plan_redo", changes, conflicts);
+        let planned = operation(&span, || self.plan_walk(Direction::Redo))?;
+        planned.iter().for_each(|(plan, _)| plan.note(&span));
+        Ok(planned)
     }
 
     fn walk(&self, direction: Direction, now: Timestamp) -> Result<Option<RestoreOutcome>> {
@@ -79,9 +92,7 @@ fn origin(timeline: &Timeline, last: &Restored) -> TakenBack {
             None => break,
         }
     }
-    let taken = done.safety.and_then(|safety| timeline.get(&safety));
-    let time = taken.and_then(|entry| Timestamp::from_millisecond(entry.time).ok());
-    TakenBack { target: done.target, time, is_revert: !done.reverted.is_empty() }
+    TakenBack { target: done.target, time: done.time(timeline), is_revert: !done.reverted.is_empty() }
 }
 
 /// A restore that can be taken back.

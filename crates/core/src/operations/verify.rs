@@ -2,6 +2,7 @@
 
 use crate::{
     error::{Result, While},
+    spans::{Outcome, operation, read_span},
     store,
     workspace::Workspace,
 };
@@ -27,6 +28,13 @@ pub struct Verification {
 impl Workspace {
     /// Reads every object, ref and record, and checks each.
     pub fn verify(&self) -> Result<Verification> {
+        let span = read_span!(self.store_directory(), "verify", checkpoints, damaged);
+        let found = operation(&span, || self.verify_now())?;
+        Outcome::on(&span).count("checkpoints", found.checkpoints).count("damaged", found.damaged.len());
+        Ok(found)
+    }
+
+    fn verify_now(&self) -> Result<Verification> {
         let Some(store) = self.store()? else {
             return Ok(Verification { checkpoints: 0, damaged: Vec::new() });
         };

@@ -10,6 +10,7 @@ use jiff::Timestamp;
 use crate::{
     disk::{self, private},
     error::{Error, Result, While},
+    spans::{operation, phase, write_span},
     store::{FoundDirectory, IdentityFile, Layout, Store},
     workspace::bindings::{is_absent, moved_beside},
 };
@@ -39,6 +40,7 @@ pub struct WorkspaceEntry {
 
 /// Returns every workspace with a store in this directory, sorted by path.
 pub fn workspaces(stores: &Path) -> Result<Vec<WorkspaceEntry>> {
+    let _phase = phase!("workspaces");
     let mut found = Vec::new();
     for name in private::names(stores).or_fail("read", stores)? {
         let directory = stores.join(name);
@@ -79,6 +81,10 @@ fn is_gone_for_good(path: &Path, known: &IdentityFile) -> bool {
 /// Returns an error while a restore of a workspace that still exists is unfinished: the files that it replaced are only
 /// in the store.
 pub fn forget(store: &Path, workspace: Option<&Path>, patience: Duration) -> Result<()> {
+    operation(&write_span!(store, "forget"), || forget_now(store, workspace, patience))
+}
+
+fn forget_now(store: &Path, workspace: Option<&Path>, patience: Duration) -> Result<()> {
     let layout = Layout::new(store);
     if !private::exists(&layout.format()) && !private::exists(&layout.own()) {
         return Err(Error::NotAStore { path: store.to_owned() });

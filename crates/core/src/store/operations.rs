@@ -5,6 +5,8 @@ use std::{
     io,
 };
 
+use jiff::Timestamp;
+
 use super::{
     Layout, Timeline,
     checksummed_lines::{self, Lines},
@@ -62,6 +64,12 @@ pub(crate) struct Restored {
 }
 
 impl Restored {
+    /// Returns the time of the restore, which is that of its safety checkpoint. Returns `None` if that one is gone.
+    pub(crate) fn time(&self, timeline: &Timeline) -> Option<Timestamp> {
+        let taken = timeline.get(&self.safety?)?;
+        Timestamp::from_millisecond(taken.time).ok()
+    }
+
     /// Returns whether the checkpoint that is needed to take this restore back still exists. Retention limits how far
     /// back undo reaches.
     pub(crate) fn is_reachable(&self, timeline: &Timeline) -> bool {

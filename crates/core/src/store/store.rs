@@ -12,6 +12,7 @@ use std::{
 };
 
 use gix_hash::ObjectId;
+use tracing::warn;
 
 use super::{
     ForkLink, ForkNote, ForkOrigin, FoundJournal, Layout, OpenStores, Record, RetentionNotes, Timeline, Writer,
@@ -33,6 +34,7 @@ use crate::{
     },
     error::{Error, Result, While},
     model::{Checkpoint, CheckpointId, ContentId, DirectoryIds, TreeId, WorkspacePath},
+    spans::phase,
 };
 
 /// The number of retries if other processes remove the store while this one is about to lock it.
@@ -69,6 +71,7 @@ impl Store {
     /// Marks the store as damaged. From here on, none of its objects is relied on: everything is read from the
     /// workspace and written again.
     pub(crate) fn distrust(&self) {
+        warn!(name: "store_distrusted", "the store is damaged: the operation starts again without relying on it");
         self.is_distrusted.store(true, Ordering::Relaxed);
     }
 
@@ -314,6 +317,7 @@ impl Store {
 
     /// Acquires the lock. Waits for it at most `patience`.
     pub(crate) fn lock(directory: &Path, workspace: &Path, patience: Duration) -> Result<StoreLock> {
+        let _phase = phase!("lock");
         once_opened_up(directory, || Self::lock_as_it_is(directory, workspace, patience))
     }
 

@@ -7,6 +7,8 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
+use tracing::field::display;
+
 use super::{
     Area, ForkNote, Journal, OpenJournal, Operation, Record, RetentionNotes, SafetyCheckpoint, State, Store, Timeline,
     confirmed_excludes, fork_notes, journal,
@@ -30,6 +32,7 @@ use crate::{
     },
     error::{Error, Result, While, is_no_space},
     model::{CheckpointId, Directory, ModeDefaults, Scope},
+    spans::phase,
     threads,
 };
 
@@ -82,6 +85,7 @@ impl Writer {
         root: &mut Directory,
         defaults: &ModeDefaults,
     ) -> Result<Snapshot> {
+        let _phase = phase!("snapshot");
         let ids = if snapshot::lacks_ids(root, MANY_DIRECTORIES) {
             threads::for_trees(|| snapshot::write(root, defaults, pack, Hands::Many))
         } else {
@@ -123,6 +127,8 @@ impl Writer {
     /// Makes a checkpoint durable, then visible. When this returns, the checkpoint survives a power cut.
     pub(crate) fn publish(&self, checkpoint: Unpublished) -> Result<CheckpointId> {
         let Unpublished { pack, id, record } = checkpoint;
+        let phase = phase!("publish", checkpoint);
+        phase.record("checkpoint", display(&id));
         pack.finish().or_fail("write into", self.store.layout().packs())?;
         let known = self.forget_timeline();
         refs::publish(self.store.layout(), &id).or_fail("publish in", self.store.layout().checkpoint_refs())?;
@@ -239,6 +245,8 @@ impl Writer {
 
     /// Records that a restore is under way, durably.
     pub(crate) fn open_journal(&self, journal: Journal) -> Result<OpenJournal> {
+        let phase = phase!("journal", steps);
+        phase.record("steps", journal.steps.len());
         journal::write(self.store.layout(), journal).or_fail("write", self.store.layout().journal())
     }
 
@@ -285,6 +293,7 @@ impl Writer {
 
     /// Keeps the number of files in the store small.
     pub(crate) fn tidy(&self) -> Result<()> {
+        let _phase = phase!("tidy");
         // Before the timeline and the log are rewritten: nothing else tells which checkpoints are lost and which are
         // deleted.
         self.mend_refs()?;
@@ -350,6 +359,7 @@ impl Writer {
 
     /// Reclaims the space of objects that no checkpoint needs.
     pub(crate) fn compact(&self) -> Result<()> {
+        let _phase = phase!("compact");
         // A checkpoint that lost its ref needs its objects. The pin of a deleted checkpoint would lead nowhere without
         // them.
         self.mend_refs()?;
@@ -358,6 +368,7 @@ impl Writer {
 
     /// Repacks the store to be as small as possible.
     pub(crate) fn condense(&self) -> Result<()> {
+        let _phase = phase!("condense");
         deltify::condense(self.store()).or_fail("compress", self.store.layout().packs())
     }
 

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use tracing::debug;
+
 use crate::{
     disk::{self, private},
     error::{Error, Result},
@@ -66,12 +68,14 @@ pub fn locate(start: &Start<'_>, stores: &Path, store: Option<&Path>) -> Result<
         return Err(Error::NotADirectory { path: named.clone() });
     }
     let stores = Stores::below(stores);
-    Ok(match (start, store) {
+    let location = match (start, store) {
         (Start::At(_), Some(store)) => Location::with_store(path, store.to_owned()),
         (Start::At(_), None) => at(path, &stores),
         (Start::Around(..), Some(store)) => around_given_store(path, store),
         (Start::Around(_, options), None) => around(path, &stores, *options),
-    })
+    };
+    debug!(workspace = ?location.root, store = ?location.store, "located the workspace");
+    Ok(location)
 }
 
 fn at(root: PathBuf, stores: &Stores<'_>) -> Location {

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use jiff::Timestamp;
+use tracing::info;
 
 use super::Workspace;
 use crate::{
@@ -63,6 +64,7 @@ impl Workspace {
             }
         }
         if created {
+            info!(name: "store_created", "a store was created");
             self.emit(&writer, Event::Initialized, now)?;
         }
         Ok(((writer, created), now))

@@ -11,6 +11,7 @@ use crate::{
     error::{Error, Result},
     model::{ContentSink, OutsideRules, Scope, Stamp, Unwritable, WorkspacePath},
     scan::{CachedVerdicts, CapturePolicy, OwnLink, Scan, ScanOptions, StatCache, scan},
+    spans::phase,
     store::{ForkLink, HashOnly, Store, Timeline},
     user_git::{NestedRepositories, RuleFiles, SharedObjects, UserRepository, global_excludes},
 };
@@ -38,6 +39,9 @@ impl Workspace {
 
     /// Reads the workspace, and passes contents to `sink`.
     pub(crate) fn scan_into(&self, sources: &ScanSources<'_>, sink: &dyn ContentSink) -> Result<Scan> {
+        let phase = phase!("scan", is_whole, is_cached, entries, bytes_read);
+        phase.record("is_whole", *sources.scope == Scope::Whole).record("is_cached", sources.cache.is_some());
+        let (entries, bytes_read) = (self.progress.entries(), self.progress.bytes());
         let policy = WorkspacePolicy::new(self.root(), sources);
         let mut settings = self.options.settings.scan.clone();
         settings.confirm(sources.confirmed);
@@ -58,6 +62,8 @@ impl Workspace {
                 progress: &self.progress,
             },
         );
+        phase.record("entries", self.progress.entries() - entries);
+        phase.record("bytes_read", self.progress.bytes() - bytes_read);
         scanned.map_err(|error| self.blame_store(error))
     }
 

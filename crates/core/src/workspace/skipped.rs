@@ -11,6 +11,7 @@ use crate::{
     error::{Result, While},
     model::{CheckpointId, MAX_RULE_BYTES, Node, Reason, Scope, Skipped, WorkspacePath},
     scan::{IgnoreRules, RuleSource, RuleVerdict, is_of_git, is_rule_file},
+    spans::{Outcome, operation, read_span},
     store::{ObjectReader, Snapshot, Store, StoredNode},
     workspace::Workspace,
 };
@@ -29,6 +30,13 @@ pub struct IgnoringRule {
 impl Workspace {
     /// Returns the paths that a checkpoint taken now would skip. A skipped directory is one path.
     pub fn left_out(&self) -> Result<Vec<Skipped>> {
+        let span = read_span!(self.store_directory(), "left_out", paths);
+        let paths = operation(&span, || self.find_left_out())?;
+        Outcome::on(&span).count("paths", paths.len());
+        Ok(paths)
+    }
+
+    fn find_left_out(&self) -> Result<Vec<Skipped>> {
         let store = self.store()?;
         let present = self.scan_for_reading(store.as_ref(), &Scope::Whole)?;
         let mut found = Vec::new();

@@ -10,7 +10,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use backtrail_testkit::{repository_files, repository_text};
 use used_paths::used_paths;
 
-const FOUNDATION: &[&str] = &["app_files", "clock", "disk", "error", "events", "model", "settings", "text", "threads"];
+const FOUNDATION: &[&str] =
+    &["app_files", "clock", "disk", "error", "events", "model", "settings", "spans", "text", "threads"];
 
 /// The layers of the library, from the bottom up: each module, and what it may import besides itself.
 const IMPORTS: &[(&str, &[&[&str]])] = &[
@@ -19,6 +20,7 @@ const IMPORTS: &[(&str, &[&[&str]])] = &[
     ("disk", &[&["model"]]),
     ("error", &[&["model"]]),
     ("events", &[&["model"]]),
+    ("spans", &[&["error", "model"]]),
     ("threads", &[&["error"]]),
     ("clock", &[&["disk"]]),
     ("app_files", &[&["disk"]]),
@@ -100,6 +102,11 @@ const CORE_RULES: &[Rule] = &[
         },
     },
     Rule { name: "nothing is asynchronous", holds_in: |_| true, forbids: is_asynchronous },
+    Rule {
+        name: "no file and no directory has a span or an event of its own",
+        holds_in: |file| file.starts_with("scan/") || file.starts_with("disk/") || file.starts_with("model/"),
+        forbids: |path| is_below(path, "tracing") || is_below(path, "crate::spans"),
+    },
 ];
 
 const CLI_RULES: &[Rule] = &[
@@ -250,6 +257,8 @@ fn a_breach_is_seen_however_it_is_written() {
         ("undo.rs", "use jiff::Timestamp; fn f() { Timestamp::now(); }"),
         ("undo.rs", "fn f() { std::env::var(\"HOME\"); }"),
         ("undo.rs", "use tokio::spawn;"),
+        ("scan/walk.rs", "use tracing::trace; fn f() { trace!(\"a file\"); }"),
+        ("scan/read.rs", "fn f() { let _phase = crate::spans::phase!(\"read\"); }"),
     ];
     for (file, source) in broken {
         assert!(!rule_breaches(CORE_RULES, file, source).is_empty(), "{file}: {source}");

@@ -4,6 +4,7 @@ mod client;
 mod dropped;
 mod hostile;
 mod http;
+mod logging;
 mod precious;
 mod protocol;
 mod schema;

@@ -9,10 +9,12 @@ pub(crate) use between::Checkpoints;
 pub(crate) use compare::{Comparison, Tree, compare, compare_within};
 pub(crate) use lines::{LineSource, count_lines};
 use patch::{Patch, patch};
+use tracing::Span;
 
 use crate::{
     error::{Error, Result},
     model::{Change, CheckpointId, Scope, Skipped, WorkspacePath},
+    spans::{Outcome, operation, read_span},
     workspace::{Workspace, held, precious::Precious},
 };
 
@@ -66,6 +68,10 @@ impl Diff {
         let Patch { text: patch, is_cut, cut_files, hidden } = patch;
         Self { from, to, changes, patch, is_cut, cut_files, hidden, uncaptured }
     }
+
+    fn note(&self, span: &Span) {
+        Outcome::on(span).count("changes", self.changes.len()).count("patch_bytes", self.patch.len());
+    }
 }
 
 impl Workspace {
@@ -76,6 +82,19 @@ impl Workspace {
 
     /// Like [`Workspace::diff`], with a patch within limits.
     pub fn diff_within(
+        &self,
+        from: Option<CheckpointId>,
+        to: Option<CheckpointId>,
+        scope: &Scope,
+        limits: &PatchLimits<'_>,
+    ) -> Result<Diff> {
+        let span = read_span!(self.store_directory(), "diff", changes, patch_bytes);
+        let diff = operation(&span, || self.diff_now(from, to, scope, limits))?;
+        diff.note(&span);
+        Ok(diff)
+    }
+
+    fn diff_now(
         &self,
         from: Option<CheckpointId>,
         to: Option<CheckpointId>,
@@ -98,11 +117,17 @@ impl Workspace {
 
     /// Returns the changes of a checkpoint against the one that it followed, with a patch within limits.
     pub fn diff_of(&self, id: &CheckpointId, scope: &Scope, limits: &PatchLimits<'_>) -> Result<Diff> {
-        let store = self.store()?.ok_or_else(|| Error::unknown_checkpoint(id))?;
-        let checkpoints = Checkpoints::of(&store);
-        let (from, changes) = checkpoints.changes_of(&checkpoints.get(id)?, scope)?;
-        let (changes, patch) = written(changes, &LineSource::stored(&store), limits)?;
-        Ok(Diff::of(from, Some(*id), changes, patch, Vec::new()))
+        let diff = || {
+            let store = self.store()?.ok_or_else(|| Error::unknown_checkpoint(id))?;
+            let checkpoints = Checkpoints::of(&store);
+            let (from, changes) = checkpoints.changes_of(&checkpoints.get(id)?, scope)?;
+            let (changes, patch) = written(changes, &LineSource::stored(&store), limits)?;
+            Ok(Diff::of(from, Some(*id), changes, patch, Vec::new()))
+        };
+        let span = read_span!(self.store_directory(), "diff", changes, patch_bytes);
+        let diff = operation(&span, diff)?;
+        diff.note(&span);
+        Ok(diff)
     }
 
     fn diff_disk(

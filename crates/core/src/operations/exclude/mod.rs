@@ -15,6 +15,7 @@ use crate::{
     },
     error::{Error, Result, While},
     settings::{Settings, WORKSPACE_FILE},
+    spans::{Outcome, operation, write_span},
     store::Writer,
     workspace::Workspace,
 };
@@ -34,6 +35,13 @@ impl Workspace {
     ///
     /// A pattern that is a path, because it starts with `./` or with the workspace's own path, is taken from `current`.
     pub fn exclude(&self, current: &Path, patterns: &[String], now: Timestamp) -> Result<(PathBuf, Vec<String>)> {
+        let span = write_span!(self.store_directory(), "exclude", patterns);
+        let done = operation(&span, || self.exclude_now(current, patterns, now))?;
+        Outcome::on(&span).count("patterns", done.1.len());
+        Ok(done)
+    }
+
+    fn exclude_now(&self, current: &Path, patterns: &[String], now: Timestamp) -> Result<(PathBuf, Vec<String>)> {
         let meant = patterns.iter().map(|pattern| {
             let meant = pattern::meant(self, current, pattern);
             meant.map_err(|problem| Error::Usage(format!("{pattern:?} can't match anything: {problem}")))

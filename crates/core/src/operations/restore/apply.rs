@@ -18,6 +18,7 @@ use crate::{
     disk::{self, Dir, FileType, Rename, set_mode},
     error::{Error, Result, While},
     model::{Conflict, ContentId, ContentSink, Contents, Mode, Side, Stamp, WorkspacePath},
+    spans::phase,
     store::{HashOnly, Journal, OpenJournal, Step, Writer},
     threads,
     workspace::Workspace,
@@ -65,10 +66,13 @@ impl Workspace {
         now: Timestamp,
     ) -> Result<Vec<Conflict>> {
         let journal = journal.journal();
+        let phase = phase!("apply", steps, conflicts);
+        phase.record("steps", journal.steps.len());
         let root = Dir::open_resolved(self.root()).or_fail("open", self.root())?;
         let run = Run { workspace: self, writer, journal, stage, attempt, root, conflicts: Vec::new() };
         let mut conflicts = run.all()?;
         conflicts.extend(self.apply_git(writer, journal, attempt, now)?);
+        phase.record("conflicts", conflicts.len());
         Ok(conflicts)
     }
 }

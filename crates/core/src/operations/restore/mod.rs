@@ -20,6 +20,7 @@ mod safety;
 mod stage;
 
 use jiff::Timestamp;
+use tracing::Span;
 
 pub(crate) use exact_paths::ExactPaths;
 pub(crate) use merged::MergeGoal;
@@ -32,6 +33,7 @@ use crate::{
     events::Event,
     model::{Change, Checkpoint, CheckpointId, Conflict, ContentSink, GitState, Scope, WorkspacePath},
     scan::Scan,
+    spans::{Outcome, operation, read_span, write_span},
     store::{Direction, FoundJournal, HashOnly, Operation, Restored, Snapshot, Store, Timeline, Writer},
     workspace::{StoreKnowledge, Surroundings, Workspace, held::HeldPaths},
 };
@@ -121,6 +123,15 @@ pub struct Moved {
     pub to: WorkspacePath,
 }
 
+impl RestoreOutcome {
+    /// Records the ids and the counts on the span of its operation.
+    pub(crate) fn note(&self, span: &Span) {
+        Outcome::on(span).id("target", Some(&self.target)).id("safety", self.safety.as_ref());
+        Outcome::on(span).count("changes", self.changes.len()).count("conflicts", self.conflicts.len());
+        Outcome::on(span).count("unsaved", self.unsaved);
+    }
+}
+
 /// A restore request, with its direction and its destination.
 pub(crate) struct Intent {
     pub(crate) request: RestoreRequest,
@@ -196,8 +207,14 @@ impl Workspace {
     /// Returns what a restore would do. If the request names a plan, returns an error if the plan is another one by
     /// now. Only reads.
     pub fn plan_restore(&self, request: &RestoreRequest) -> Result<RestorePlan> {
-        let plan = self.plan_intent(&Intent::restore(request))?;
-        plan.refuse_if_changed(request.plan.as_deref())?;
+        let plan = || {
+            let plan = self.plan_intent(&Intent::restore(request))?;
+            plan.refuse_if_changed(request.plan.as_deref())?;
+            Ok(plan)
+        };
+        let span = read_span!(self.store_directory(), "plan_restore", changes, conflicts);
+        let plan = operation(&span, plan)?;
+        plan.note(&span);
         Ok(plan)
     }
 
@@ -207,7 +224,10 @@ impl Workspace {
             let (writer, _) = self.writer(now)?;
             self.restore_locked(&writer, &Intent::restore(request), now)
         };
-        self.report_failure(restore(), now)
+        let span = write_span!(self.store_directory(), "restore", target, safety, changes, conflicts, unsaved);
+        let done = operation(&span, || self.report_failure(restore(), now))?;
+        done.note(&span);
+        Ok(done)
     }
 
     /// Returns whether a request concerns any path. Returns `false` if it asks for state files alone and names no path

@@ -14,6 +14,7 @@ use super::{
 use crate::{
     error::{Error, Result},
     model::Conflict,
+    spans::{phase, trace_changes},
     store::{ExactText, GitStep, Journal, OpenJournal, Timeline, Writer},
     workspace::Workspace,
 };
@@ -32,9 +33,12 @@ impl<'a> Restore<'a> {
     /// Scans the workspace and compares it with the target. Contents that only the workspace has go into a pack.
     pub(super) fn plan(self) -> Result<Planned<'a>> {
         let Self { workspace, writer, timeline, intent, .. } = self;
+        let phase = phase!("plan", changes, conflicts);
         let pack = writer.start_pack();
         let surroundings = workspace.surroundings();
         let (scan, plan) = workspace.plan_with(writer.store(), timeline, intent, &surroundings, &pack)?;
+        phase.record("changes", plan.changes.len()).record("conflicts", plan.conflicts.len());
+        trace_changes(&plan.changes);
         plan.refuse_if_changed(intent.request.plan.as_deref())?;
         plan.refuse_conflicts(intent.request.skip_conflicts)?;
         Ok(Planned { restore: self, plan, present: Present { scan, pack, surroundings, git: Vec::new() } })
@@ -63,6 +67,7 @@ impl<'a> Planned<'a> {
     pub(super) fn stage(self) -> Result<Staged<'a>> {
         let Self { restore, mut plan, mut present } = self;
         let Restore { workspace, writer, timeline, .. } = restore;
+        let _phase = phase!("stage");
         if let Some(repository) = &present.surroundings.repository {
             repository.read_index_ahead();
         }

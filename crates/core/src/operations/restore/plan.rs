@@ -2,6 +2,8 @@
 
 use std::{collections::HashMap, path::Path};
 
+use tracing::Span;
+
 use super::{
     ExactPaths, Intent, Moved, RestoreRequest,
     compare::{RestoreComparison, is_ours},
@@ -12,6 +14,7 @@ use crate::{
     model::{Change, Conflict, ContentId, GitState, Scope, Side, WorkspacePath},
     operations::diff::{LineSource, count_lines},
     scan::Scan,
+    spans::{Outcome, phase},
     store::{Direction, Step, Store, Timeline, TimelineEntry},
     user_git::GitMove,
     workspace::{Workspace, skipped::LeftOut},
@@ -88,6 +91,11 @@ fn narrow(a: &Scope, b: &Scope) -> Scope {
 }
 
 impl RestorePlan {
+    /// Records the counts on the span of its operation.
+    pub(crate) fn note(&self, span: &Span) {
+        Outcome::on(span).count("changes", self.changes.len()).count("conflicts", self.conflicts.len());
+    }
+
     /// Compares the present files with those that the target holds.
     pub(super) fn between(
         workspace: &Workspace,
@@ -96,6 +104,7 @@ impl RestorePlan {
         present: &Scan,
         intent: &Intent,
     ) -> Result<Self> {
+        let _phase = phase!("compare");
         let request = &intent.request;
         let unknown = || Error::UnknownCheckpoint { word: request.target.to_string(), nearest: None };
         let target = timeline.get(&request.target).ok_or_else(unknown)?;

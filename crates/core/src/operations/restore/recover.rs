@@ -1,12 +1,14 @@
 //! Finishes an interrupted restore, or takes it back.
 
 use jiff::Timestamp;
+use tracing::{info, warn};
 
 use super::{retry_policy::Attempt, stage::Stage};
 use crate::{
     error::{Error, Result},
     events::Event,
     model::Conflict,
+    spans::{Outcome, operation, phase, write_span},
     store::{FoundJournal, Journal, OpenJournal, Operation, Restored, Writer},
     workspace::Workspace,
 };
@@ -80,6 +82,13 @@ impl Workspace {
 
     /// Finishes an interrupted restore, or takes it back.
     pub fn recover(&self, way: Way, now: Timestamp) -> Result<Recovered> {
+        let span = write_span!(self.store_directory(), "recover", outcome, conflicts);
+        let recovered = operation(&span, || self.recover_now(way, now))?;
+        Outcome::on(&span).word("outcome", recovered.outcome.as_str()).count("conflicts", recovered.conflicts.len());
+        Ok(recovered)
+    }
+
+    fn recover_now(&self, way: Way, now: Timestamp) -> Result<Recovered> {
         if self.store()?.is_none() {
             return Ok(Recovered::without_conflicts(Recovery::Nothing));
         }
@@ -124,8 +133,10 @@ impl Workspace {
     }
 
     fn tell_recovery(&self, writer: &Writer, recovered: Recovered, now: Timestamp) -> Result<Recovered> {
+        let outcome = recovered.outcome.as_str();
+        info!(name: "recovered", outcome, conflicts = recovered.conflicts.len(), "an interrupted restore was recovered");
         let conflicts = recovered.conflicts.iter().take(MAX_TOLD).cloned().collect();
-        self.emit(writer, Event::Recovered { outcome: recovered.outcome.as_str().into(), conflicts }, now)?;
+        self.emit(writer, Event::Recovered { outcome: outcome.into(), conflicts }, now)?;
         Ok(recovered)
     }
 
@@ -178,6 +189,7 @@ impl Workspace {
         error: Error,
         now: Timestamp,
     ) -> Error {
+        warn!(name: "restore_taken_back", code = error.code().as_str(), "a step of a restore failed");
         let back = self.turn_back(writer, journal).and_then(|journal| self.run_again(writer, &journal, now));
         match back {
             Ok(conflicts) if conflicts.is_empty() => error,
@@ -199,6 +211,7 @@ impl Workspace {
         conflicts: &mut Vec<Conflict>,
         now: Timestamp,
     ) -> Result<()> {
+        let _phase = phase!("finish");
         let journal = journal.journal();
         self.keep_intruders(writer, journal, stage, conflicts, now)?;
         if !journal.taken_back && !is_noted(writer, journal)? {

@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use jiff::Timestamp;
+use tracing::field::display;
 
 use super::{Intent, RestorePlan, stage::FEW};
 use crate::{
@@ -14,6 +15,7 @@ use crate::{
         save::{Capture, SaveRequest},
     },
     scan::Scan,
+    spans::phase,
     store::{Direction, NewGitFile, PackWriter, SafetyCheckpoint, Snapshot, Timeline, Writer},
     threads,
     workspace::{Surroundings, Workspace},
@@ -64,6 +66,7 @@ impl Workspace {
         intent: &Intent,
         now: Timestamp,
     ) -> Result<Safety> {
+        let phase = phase!("safety", checkpoint, unsaved);
         let standing = writer.store().current_snapshot(timeline)?;
         let Present { scan, pack, surroundings, git } = present;
         let mut capture = self.capture_of(writer, timeline, scan, surroundings, &[])?;
@@ -94,6 +97,7 @@ impl Workspace {
         let unpublished = writer.build(pack, &snapshot, &state, record)?;
         let checkpoint = writer.publish_safety(unpublished)?;
         self.note_time(writer, checkpoint.id(), now);
+        phase.record("checkpoint", display(checkpoint.id().short())).record("unsaved", unsaved);
         let message = request.message.unwrap_or_default();
         self.emit(
             writer,

@@ -16,12 +16,14 @@ pub use clock::ClockDoubt;
 use limit::Fit;
 pub use plan::Verdict;
 use plan::When;
+use tracing::info;
 pub use unsaved::Loss;
 
 use crate::{
     error::{Error, ErrorCode, Result},
     events::Event,
     model::{Checkpoint, CheckpointId, Kind},
+    spans::{Outcome, operation, phase, read_span, write_span},
     store::{LimitNote, Operation, RetentionNotes, Store, Timeline, TimelineEntry, Writer},
     workspace::Workspace,
 };
@@ -113,7 +115,11 @@ impl Workspace {
     /// Deletes checkpoints. Feature checkpoints are deleted only by force. Returns the deleted checkpoints, in the
     /// order given.
     pub fn delete(&self, ids: &[CheckpointId], force: bool, now: Timestamp) -> Result<Vec<CheckpointId>> {
-        self.report_failure(self.delete_now(ids, force, now), now)
+        let delete = || self.report_failure(self.delete_now(ids, force, now), now);
+        let span = write_span!(self.store_directory(), "delete", deleted);
+        let deleted = operation(&span, delete)?;
+        Outcome::on(&span).count("deleted", deleted.len());
+        Ok(deleted)
     }
 
     fn delete_now(&self, ids: &[CheckpointId], force: bool, now: Timestamp) -> Result<Vec<CheckpointId>> {
@@ -163,12 +169,20 @@ impl Workspace {
 
     /// Protects a checkpoint from retention.
     pub fn pin(&self, id: &CheckpointId, now: Timestamp) -> Result<Checkpoint> {
-        self.report_failure(self.change_pin(id, now, Writer::pin), now)
+        let pin = || self.report_failure(self.change_pin(id, now, Writer::pin), now);
+        let span = write_span!(self.store_directory(), "pin", checkpoint);
+        let found = operation(&span, pin)?;
+        Outcome::on(&span).id("checkpoint", Some(id));
+        Ok(found)
     }
 
     /// Makes a checkpoint subject to retention again.
     pub fn unpin(&self, id: &CheckpointId, now: Timestamp) -> Result<Checkpoint> {
-        self.report_failure(self.change_pin(id, now, Writer::unpin), now)
+        let unpin = || self.report_failure(self.change_pin(id, now, Writer::unpin), now);
+        let span = write_span!(self.store_directory(), "unpin", checkpoint);
+        let found = operation(&span, unpin)?;
+        Outcome::on(&span).id("checkpoint", Some(id));
+        Ok(found)
     }
 
     fn change_pin(
@@ -186,6 +200,14 @@ impl Workspace {
 
     /// Returns the verdict of the retention policy on every checkpoint. Only reads.
     pub fn plan_prune(&self, now: Timestamp) -> Result<PrunePlan> {
+        let span = read_span!(self.store_directory(), "plan_prune", deleted, bytes);
+        let plan = operation(&span, || self.plan_prune_now(now))?;
+        let deleted = plan.verdicts.iter().filter(|verdict| !verdict.keep).count();
+        Outcome::on(&span).count("deleted", deleted).number("bytes", plan.bytes);
+        Ok(plan)
+    }
+
+    fn plan_prune_now(&self, now: Timestamp) -> Result<PrunePlan> {
         let Some(store) = self.store()? else { return Ok(PrunePlan::default()) };
         let timeline = store.timeline()?;
         let limits = &self.settings().retention;
@@ -227,7 +249,11 @@ impl Workspace {
 
     /// Applies the retention policy, and reclaims the space of all deleted checkpoints.
     pub fn prune(&self, now: Timestamp) -> Result<Pruned> {
-        self.report_failure(self.prune_now(now), now)
+        let span = write_span!(self.store_directory(), "prune", deleted, kept, bytes_before, bytes_after);
+        let pruned = operation(&span, || self.report_failure(self.prune_now(now), now))?;
+        Outcome::on(&span).count("deleted", pruned.deleted.len()).count("kept", pruned.kept);
+        Outcome::on(&span).number("bytes_before", pruned.bytes_before).number("bytes_after", pruned.bytes_after);
+        Ok(pruned)
     }
 
     fn prune_now(&self, now: Timestamp) -> Result<Pruned> {
@@ -273,6 +299,7 @@ impl Workspace {
     /// Applies the policy after a save. Deleted checkpoints are gone at once. Their space is reclaimed when packs are
     /// merged. Returns the limits that were not applied.
     pub(crate) fn retain(&self, writer: &Writer, now: Timestamp) -> Result<Vec<NotApplied>> {
+        let phase = phase!("retain", deleted);
         let before = writer.store().retention_notes();
         let mut notes = before.clone();
         let timeline = writer.timeline()?;
@@ -296,7 +323,9 @@ impl Workspace {
             }
             not_applied.extend(notes.limit.map(NotApplied::from));
         }
+        phase.record("deleted", deleted.len());
         if !deleted.is_empty() {
+            info!(name: "pruned", checkpoints = deleted.len(), "retention removed checkpoints");
             self.emit(writer, Event::CheckpointsPruned { checkpoints: deleted }, now)?;
         }
         keep_notes(writer, &before, &notes);

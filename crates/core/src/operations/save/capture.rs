@@ -9,6 +9,7 @@ use crate::{
     model::{GitChanges, GitState, ModeDefaults, Node, Reason, Scope, Skipped, Stamp, WorkspacePath},
     operations::diff::Comparison,
     scan::{CacheBase, Scan, StatCache},
+    spans::phase,
     store::{PackWriter, Store, Timeline, TimelineEntry, Writer},
     user_git::UserRepository,
     workspace::{StoreKnowledge, Surroundings, Workspace},
@@ -215,6 +216,7 @@ impl Workspace {
 
     /// Writes the stat cache. The ids in it are those of `entry`.
     pub(crate) fn remember_scan(&self, writer: &Writer, capture: &Capture, entry: &TimelineEntry) -> Result<()> {
+        let _phase = phase!("stat_cache");
         let base = CacheBase {
             checkpoint: entry.id,
             mode_defaults: capture.mode_defaults,

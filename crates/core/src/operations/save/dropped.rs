@@ -6,6 +6,7 @@ use crate::{
     error::Result,
     model::{CheckpointId, Dropped, Node, Reason, Scope, Skipped, WorkspacePath},
     operations::diff::Comparison,
+    spans::{Outcome, operation, read_span},
     store::{Store, TimelineEntry},
     workspace::{
         Workspace,
@@ -18,6 +19,13 @@ impl Workspace {
     ///
     /// A path that the owner excluded is not among them.
     pub fn unprotected(&self) -> Result<Vec<Skipped>> {
+        let span = read_span!(self.store_directory(), "unprotected", paths);
+        let paths = operation(&span, || self.find_unprotected())?;
+        Outcome::on(&span).count("paths", paths.len());
+        Ok(paths)
+    }
+
+    fn find_unprotected(&self) -> Result<Vec<Skipped>> {
         let Some(store) = self.store()? else { return Ok(Vec::new()) };
         let timeline = store.timeline()?;
         let Some(current) = timeline.current() else { return Ok(Vec::new()) };

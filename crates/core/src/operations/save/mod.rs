@@ -8,6 +8,7 @@ mod features;
 use std::path::PathBuf;
 
 use jiff::Timestamp;
+use tracing::Span;
 
 pub(crate) use capture::Capture;
 pub use dropped::StillCaptured;
@@ -22,6 +23,7 @@ use crate::{
         diff::{Comparison, LineSource, Tree, compare, count_lines},
         retention::NotApplied,
     },
+    spans::{Outcome, operation, phase, trace_changes, write_span},
     store::{PackWriter, Snapshot, TimelineEntry, Writer},
     threads,
     workspace::Workspace,
@@ -93,6 +95,17 @@ pub struct Saved {
     pub not_applied: Vec<NotApplied>,
 }
 
+impl Saved {
+    /// Records the checkpoint and the counts on the span of its operation.
+    pub(crate) fn note(&self, span: &Span) {
+        let changes = if self.created { self.checkpoint.files_changed.len() } else { 0 };
+        let outcome = Outcome::on(span).flag("created", self.created).id("checkpoint", Some(&self.checkpoint.id));
+        let outcome = outcome.word("kind", self.checkpoint.kind.as_str()).count("changes", changes);
+        let outcome = outcome.count("skipped", self.skipped.len()).count("dropped", self.dropped.len());
+        outcome.number("bytes", self.bytes);
+    }
+}
+
 impl Workspace {
     /// Takes a checkpoint. It survives a power cut once this function has returned.
     ///
@@ -102,11 +115,19 @@ impl Workspace {
         if let Some(path) = request.include.iter().find(|path| path.parts().any(|part| part == ".git")) {
             return Err(Error::Usage(format!("{path} can't be captured: git's own files are never captured")));
         }
+        let store = self.store_directory();
+        let span = write_span!(store, "save", created, checkpoint, kind, changes, skipped, dropped, bytes);
         let save = || {
-            let (writer, now) = self.writer_at(&clock)?;
-            self.save_locked(&writer, request, Unchanged::AsRequested, now)
+            request.validate()?;
+            let save = || {
+                let (writer, now) = self.writer_at(&clock)?;
+                self.save_locked(&writer, request, Unchanged::AsRequested, now)
+            };
+            self.report_failure(save(), clock.now())
         };
-        self.report_failure(save(), clock.now())
+        let saved = operation(&span, save)?;
+        saved.note(&span);
+        Ok(saved)
     }
 
     pub(crate) fn save_locked(
@@ -208,10 +229,13 @@ impl Workspace {
         capture: &Capture,
         pack: &PackWriter,
     ) -> Result<Comparison> {
+        let phase = phase!("compare", changes);
         let old = standing.map_or(Tree::Empty, |snapshot| Tree::Stored(*snapshot));
         let new = Tree::Scanned(&capture.scan.root, capture.mode_defaults);
         let mut found = compare(Some(writer.store()), old, new)?;
         count_lines(&mut found.changes, &LineSource::in_pack(writer.store(), pack))?;
+        phase.record("changes", found.changes.len());
+        trace_changes(&found.changes);
         Ok(found)
     }
 }
@@ -223,6 +247,9 @@ impl SaveRequest {
         }
         if self.allow_empty && self.if_changed {
             return Err(Error::Usage("`allow_empty` and `if_changed` are mutually exclusive".into()));
+        }
+        if let Some(path) = self.include.iter().find(|path| path.parts().any(|part| part == ".git")) {
+            return Err(Error::Usage(format!("{path} can't be captured: git's own files never are")));
         }
         if self.kind == Some(Kind::Safety) {
             return Err(Error::Usage("only a restore takes safety checkpoints; use another kind".into()));
