@@ -239,6 +239,10 @@ fn hint_at(error: &Error) -> Option<String> {
         Error::UnknownAttachment { checkpoint, .. } => {
             return Some(format!("see its attachments with: backtrail show {}", checkpoint.short()));
         }
+        Error::BackwardRange { from, to } => {
+            return Some(format!("write the older one first: {}..{}", to.short(), from.short()));
+        }
+        Error::UnknownSession { .. } => "see the sessions with: backtrail list --turns",
         Error::PathOutsideWorkspace { .. } => "name another workspace with -w DIR",
         Error::ProtectedDirectory { .. } => "name a directory below it with -w DIR",
         Error::FeatureCheckpoint { .. } => "delete it all the same with --force",
@@ -247,7 +251,7 @@ fn hint_at(error: &Error) -> Option<String> {
             "if it was deleted, make the directory again and bring it back there with: backtrail restore @"
         }
         Error::GitState { .. } => "bring back the files alone, without --git",
-        Error::PlanChanged => "look again with --dry-run",
+        Error::PlanChanged | Error::HunkChanged { .. } => "look again with --dry-run",
         Error::Conflict { .. } => "move it away, or restore the rest with --skip-conflicts",
         Error::Unfinished { .. } => "the next command goes on with it, or now: backtrail recover",
         Error::HalfRestored { .. } => {

@@ -66,15 +66,17 @@ pub use error::{Error, ErrorCode, Result};
 pub use events::{Event, Progress, TimedEvent};
 pub use model::{
     Attachment, Author, Change, ChangeStatus, Checkpoint, CheckpointId, Conflict, ContentId, Context, Dropped,
-    FeatureState, GitState, InvalidId, InvalidPath, Kind, Mode, Origin, Reason, Scope, Side, Skipped, UnknownAuthor,
-    UnknownKind, WorkspacePath,
+    FeatureState, GitState, Hunk, InvalidId, InvalidPath, Kind, Mode, Origin, Reason, Scope, Side, Skipped,
+    UnknownAuthor, UnknownKind, WorkspacePath,
 };
 pub use operations::{
     adopt_store::Adopted,
     cat::StoredName,
     diff::{Diff, PatchLimits},
     history::{OnDisk, Version},
-    restore::{Moved, Only, Recovered, Recovery, RestoreOutcome, RestorePlan, RestoreRequest, TakenBack, Way},
+    restore::{
+        HunkChoice, Moved, Only, Recovered, Recovery, RestoreOutcome, RestorePlan, RestoreRequest, TakenBack, Way,
+    },
     retention::{ClockDoubt, Loss, NotApplied, PrunePlan, Pruned, Verdict},
     revert::{OnConflict, RevertOutcome, RevertPlan, RevertRequest, RevertTarget},
     save::{SaveRequest, Saved, StillCaptured},

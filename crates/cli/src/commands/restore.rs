@@ -3,8 +3,8 @@
 use std::{path::PathBuf, process::ExitCode};
 
 use backtrail::{
-    CheckpointId, Direction, Dropped, Error, ErrorCode, Only, Reason, RestoreOutcome, RestoreRequest, TakenBack,
-    Workspace, json::RestoreJson,
+    CheckpointId, Direction, Dropped, Error, ErrorCode, HunkChoice, Only, Reason, RestoreOutcome, RestoreRequest,
+    TakenBack, Workspace, json::RestoreJson,
 };
 use clap::{Args, ValueEnum};
 
@@ -56,6 +56,37 @@ pub(crate) struct RestoreArgs {
     /// Go on only where the plan is still the one that --dry-run showed
     #[arg(long, value_name = "HASH")]
     plan: Option<String>,
+    #[command(flatten)]
+    hunks: HunkArgs,
+}
+
+/// The options that choose hunks.
+#[derive(Debug, Args)]
+pub(crate) struct HunkArgs {
+    /// With --dry-run: also list the hunks, with their ids
+    #[arg(long, requires = "dry_run")]
+    hunks: bool,
+    /// Only this hunk, by its id; can be given several times
+    #[arg(long, value_name = "H", value_parser = text(), conflicts_with = "hunks")]
+    hunk: Vec<String>,
+    /// Ask about each hunk, on a terminal
+    #[arg(short, long, conflicts_with_all = ["hunks", "hunk"])]
+    patch: bool,
+}
+
+impl HunkArgs {
+    /// Returns the choice that the options make.
+    pub(crate) fn choice(&self) -> Result<HunkChoice, Failure> {
+        if self.patch {
+            let hint = "list the hunks with --dry-run --hunks, then give each one that you want with --hunk";
+            return Err(Failure::usage("-p needs a terminal to ask on; use --hunk without one", Some(hint)));
+        }
+        Ok(match (self.hunks, self.hunk.is_empty()) {
+            (_, false) => HunkChoice::Only(self.hunk.clone()),
+            (true, true) => HunkChoice::Listed,
+            (false, true) => HunkChoice::All,
+        })
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -76,6 +107,7 @@ impl From<OnlyWord> for Only {
 }
 
 pub(crate) fn run(args: &RestoreArgs, invocation: &Invocation) -> Result<ExitCode, Failure> {
+    let hunks = args.hunks.choice()?;
     let workspace = if args.dry_run { invocation.workspace()? } else { invocation.workspace_to_restore()? };
     let target = match &args.id {
         Some(word) => invocation.checkpoint_not_path(&workspace, word, "restore @", &args.paths)?,
@@ -92,6 +124,7 @@ pub(crate) fn run(args: &RestoreArgs, invocation: &Invocation) -> Result<ExitCod
         skip_conflicts: args.skip_conflicts,
         git: args.git,
         plan: args.plan.clone(),
+        hunks,
     };
     let is_pointless = !workspace.concerns_something(&request)?;
     let fork = args.conversation.then(|| conversation(&workspace, &target, invocation)).transpose()?;

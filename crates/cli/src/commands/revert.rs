@@ -7,7 +7,7 @@ use clap::Args;
 
 use crate::{
     cli::{from_one, text},
-    commands::rewind::turn,
+    commands::{restore::HunkArgs, rewind::turn},
     failure::Failure,
     invocation::Invocation,
     output::{revert_plan_text, reverted_text, reverted_warnings, title, way_back},
@@ -43,15 +43,19 @@ pub(crate) struct RevertArgs {
     /// Write overlapping lines into the file with conflict markers, rather than refuse
     #[arg(long)]
     markers: bool,
+    #[command(flatten)]
+    hunks: HunkArgs,
 }
 
 pub(crate) fn run(args: &RevertArgs, invocation: &Invocation) -> Result<ExitCode, Failure> {
+    let hunks = args.hunks.choice()?;
     let workspace = if args.dry_run { invocation.workspace()? } else { invocation.workspace_to_restore()? };
     let target = target(args, &workspace, invocation)?;
     let request = RevertRequest {
         scope: invocation.scope(&workspace, &args.paths)?,
         on_conflict: on_conflict(args),
         plan: args.plan.clone(),
+        hunks,
         ..RevertRequest::whole(target)
     };
     let explained = |error: Error| explain(error, &workspace, args, invocation);

@@ -7,6 +7,7 @@ mod checkpoint;
 mod conflict;
 mod contents;
 mod entry;
+mod hunk;
 mod ids;
 mod path;
 mod rules;
@@ -23,6 +24,7 @@ pub(crate) use entry::{
     Directory, DirectoryIds, Entry, Exception, FileEntry, Memory, ModeDefaults, Node, Stamp, Summary,
 };
 pub use entry::{Dropped, Mode, Reason, Skipped};
+pub use hunk::Hunk;
 pub use ids::{CheckpointId, ContentId, InvalidId};
 pub(crate) use ids::{ModesId, TreeId};
 pub(crate) use path::is_safe_name;

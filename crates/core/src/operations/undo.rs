@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use crate::{
     error::Result,
     model::{CheckpointId, Scope, WorkspacePath},
-    operations::restore::{ExactPaths, Intent, Landing, Only, RestoreOutcome, RestorePlan, RestoreRequest, TakenBack},
+    operations::restore::{ExactPaths, Intent, Landing, RestoreOutcome, RestorePlan, RestoreRequest, TakenBack},
     store::{Direction, Restored, Timeline},
     workspace::Workspace,
 };
@@ -117,8 +117,8 @@ impl Takeable {
             Some(safety) => (safety, self.scope.clone(), self.named.clone()),
             None => (self.before.unwrap_or(self.target), Scope::Paths(Vec::new()), None),
         };
-        let request =
-            RestoreRequest { target, scope, only: Only::All, exact: true, skip_conflicts: true, git: true, plan: None };
+        let options = RestoreRequest { exact: true, skip_conflicts: true, git: true, ..RestoreRequest::whole(target) };
+        let request = RestoreRequest { scope, ..options };
         // A revert never moves the workspace to another checkpoint, and neither does its undo.
         let landing = if self.reverted.is_empty() { Landing::On(self.before) } else { Landing::Stays };
         Intent {

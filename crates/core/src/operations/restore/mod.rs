@@ -10,6 +10,7 @@ mod compare;
 mod concurrent_writes;
 mod exact_paths;
 mod git;
+mod hunks;
 mod merged;
 mod permissions;
 mod phases;
@@ -22,6 +23,7 @@ mod stage;
 use jiff::Timestamp;
 
 pub(crate) use exact_paths::ExactPaths;
+pub use hunks::HunkChoice;
 pub(crate) use merged::MergeGoal;
 use phases::Restore;
 pub use plan::{Only, RestorePlan};
@@ -53,6 +55,8 @@ pub struct RestoreRequest {
     pub git: bool,
     /// The hash of the expected plan. The restore is refused if the plan is another one by now.
     pub plan: Option<String>,
+    /// All changes, or only some hunks.
+    pub hunks: HunkChoice,
 }
 
 impl RestoreRequest {
@@ -66,6 +70,7 @@ impl RestoreRequest {
             skip_conflicts: false,
             git: false,
             plan: None,
+            hunks: HunkChoice::All,
         }
     }
 }
@@ -153,7 +158,8 @@ pub(crate) enum Landing {
 
 impl Intent {
     fn restore(request: &RestoreRequest) -> Self {
-        let moves = request.scope == Scope::Whole && request.only != Only::State;
+        let is_of_files = request.only != Only::State && !matches!(request.hunks, HunkChoice::Only(_));
+        let moves = request.scope == Scope::Whole && is_of_files;
         let landing = if moves { Landing::On(Some(request.target)) } else { Landing::Stays };
         Self { landing, ..Self::in_place(request.clone()) }
     }
@@ -234,11 +240,15 @@ impl Workspace {
         surroundings: &Surroundings,
         sink: &dyn ContentSink,
     ) -> Result<(Scan, RestorePlan)> {
-        if let Some(goal) = &intent.merge {
-            return self.plan_merge(store, timeline, intent, goal, surroundings, sink);
-        }
-        let present = self.scan_for_restore(store, timeline, intent, surroundings, sink)?;
-        let plan = RestorePlan::between(self, store, timeline, &present, intent)?;
+        let (present, mut plan) = match &intent.merge {
+            Some(goal) => self.plan_merge(store, timeline, intent, goal, surroundings, sink)?,
+            None => {
+                let present = self.scan_for_restore(store, timeline, intent, surroundings, sink)?;
+                let plan = RestorePlan::between(self, store, timeline, &present, intent)?;
+                (present, plan)
+            }
+        };
+        plan.choose_hunks(self, store, intent)?;
         Ok((present, plan))
     }
 

@@ -19,7 +19,7 @@ use crate::{
     operations::{
         diff::Checkpoints,
         merge::{Labels, Overlaps, Stretch},
-        restore::{Intent, MergeGoal, Only, RestoreOutcome, RestorePlan, RestoreRequest},
+        restore::{HunkChoice, Intent, MergeGoal, Only, RestoreOutcome, RestorePlan, RestoreRequest},
     },
     store::{Store, Timeline},
     workspace::{Workspace, skipped::LeftOut},
@@ -48,12 +48,14 @@ pub struct RevertRequest {
     pub on_conflict: OnConflict,
     /// The hash of the expected plan. The revert is refused if the plan is another one by now.
     pub plan: Option<String>,
+    /// All changes, or only some hunks.
+    pub hunks: HunkChoice,
 }
 
 impl RevertRequest {
     /// Returns a request for all paths.
     pub fn whole(target: RevertTarget) -> Self {
-        Self { target, scope: Scope::Whole, on_conflict: OnConflict::default(), plan: None }
+        Self { target, scope: Scope::Whole, on_conflict: OnConflict::default(), plan: None, hunks: HunkChoice::All }
     }
 }
 
@@ -126,6 +128,7 @@ fn intent_of(store: &Store, timeline: &Timeline, request: &RevertRequest) -> Res
         skip_conflicts: request.on_conflict == OnConflict::Skip,
         git: false,
         plan: request.plan.clone(),
+        hunks: request.hunks.clone(),
     };
     let merge = Some(MergeGoal { stretches, overlaps });
     Ok((Intent { merge, reverted: selection.reverted, ..Intent::in_place(restore) }, shared))
