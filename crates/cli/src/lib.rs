@@ -13,6 +13,7 @@ mod failure;
 #[doc(hidden)]
 pub mod fuzzing;
 mod hooks;
+mod hunk_picker;
 mod install;
 mod invocation;
 mod output;

@@ -75,7 +75,8 @@ pub use operations::{
     diff::{Diff, PatchLimits},
     history::{OnDisk, Version},
     restore::{
-        HunkChoice, Moved, Only, Recovered, Recovery, RestoreOutcome, RestorePlan, RestoreRequest, TakenBack, Way,
+        ChosenChanges, HunkChoice, Moved, Only, Recovered, Recovery, RestoreOutcome, RestorePlan, RestoreRequest,
+        TakenBack, Way,
     },
     retention::{ClockDoubt, Loss, NotApplied, PrunePlan, Pruned, Verdict},
     revert::{OnConflict, RevertOutcome, RevertPlan, RevertRequest, RevertTarget},
@@ -83,6 +84,7 @@ pub use operations::{
     show::{ListFilter, Shown},
     status::Status,
     step::{StepRequest, Stepped},
+    turns::OthersWork,
     verify::{Damage, Verification},
     workspaces::{WorkspaceEntry, forget, workspaces},
 };

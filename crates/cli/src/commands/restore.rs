@@ -3,8 +3,8 @@
 use std::{path::PathBuf, process::ExitCode};
 
 use backtrail::{
-    CheckpointId, Direction, Dropped, Error, ErrorCode, HunkChoice, Only, Reason, RestoreOutcome, RestoreRequest,
-    TakenBack, Workspace, json::RestoreJson,
+    Change, CheckpointId, ChosenChanges, Direction, Dropped, Error, ErrorCode, HunkChoice, Only, Reason,
+    RestoreOutcome, RestoreRequest, TakenBack, Workspace, json::RestoreJson,
 };
 use clap::{Args, ValueEnum};
 
@@ -15,12 +15,14 @@ use crate::{
         Sessions,
         conversation::{self, Fork},
     },
+    hunk_picker,
     invocation::Invocation,
     output::{
         Restore, WithConversation, conversation_text, lacking_warnings, plan_text, restored_text, restored_warnings,
         shell_path, title, way_back,
     },
     picker,
+    question::can_be_asked,
 };
 
 /// Make the workspace, or just some paths, equal to a checkpoint
@@ -71,21 +73,36 @@ pub(crate) struct HunkArgs {
     hunk: Vec<String>,
     /// Ask about each hunk, on a terminal
     #[arg(short, long, conflicts_with_all = ["hunks", "hunk"])]
-    patch: bool,
+    pub(crate) patch: bool,
 }
 
 impl HunkArgs {
-    /// Returns the choice that the options make.
-    pub(crate) fn choice(&self) -> Result<HunkChoice, Failure> {
-        if self.patch {
+    /// Returns the choice that the options make. For `-p`, the hunks are listed first.
+    pub(crate) fn choice(&self, invocation: &Invocation) -> Result<HunkChoice, Failure> {
+        if self.patch && !can_be_asked(invocation) {
             let hint = "list the hunks with --dry-run --hunks, then give each one that you want with --hunk";
             return Err(Failure::usage("-p needs a terminal to ask on; use --hunk without one", Some(hint)));
         }
-        Ok(match (self.hunks, self.hunk.is_empty()) {
-            (_, false) => HunkChoice::Only(self.hunk.clone()),
+        Ok(match (self.hunks || self.patch, self.hunk.is_empty()) {
+            (_, false) => HunkChoice::Only(ChosenChanges { hunks: self.hunk.clone(), paths: Vec::new() }),
             (true, true) => HunkChoice::Listed,
             (false, true) => HunkChoice::All,
         })
+    }
+
+    /// Asks the user about each of these changes. Returns `None` if the user chose nothing.
+    pub(crate) fn ask(
+        &self,
+        changes: &[Change],
+        doing: &str,
+        invocation: &Invocation,
+    ) -> Result<Option<HunkChoice>, Failure> {
+        let chosen = hunk_picker::choose(changes, doing, invocation)?;
+        if chosen == ChosenChanges::default() {
+            invocation.output.done("nothing was chosen, and nothing was changed")?;
+            return Ok(None);
+        }
+        Ok(Some(HunkChoice::Only(chosen)))
     }
 }
 
@@ -107,16 +124,17 @@ impl From<OnlyWord> for Only {
 }
 
 pub(crate) fn run(args: &RestoreArgs, invocation: &Invocation) -> Result<ExitCode, Failure> {
-    let hunks = args.hunks.choice()?;
+    let hunks = args.hunks.choice(invocation)?;
     let workspace = if args.dry_run { invocation.workspace()? } else { invocation.workspace_to_restore()? };
     let target = match &args.id {
         Some(word) => invocation.checkpoint_not_path(&workspace, word, "restore @", &args.paths)?,
+        None if args.hunks.patch => invocation.checkpoint(&workspace, "@")?,
         None => match picker::choose(&workspace, invocation)? {
             Some(target) => target,
             None => return Ok(ExitCode::SUCCESS),
         },
     };
-    let request = RestoreRequest {
+    let mut request = RestoreRequest {
         target,
         scope: invocation.scope(&workspace, &args.paths)?,
         only: args.only.into(),
@@ -139,6 +157,13 @@ pub(crate) fn run(args: &RestoreArgs, invocation: &Invocation) -> Result<ExitCod
     }
     if args.dry_run {
         return preview(&workspace, &request, fork.as_ref(), invocation).map_err(explained);
+    }
+    if args.hunks.patch {
+        let plan = workspace.plan_restore(&request).map_err(|error| explained(error.into()))?;
+        match args.hunks.ask(&plan.changes, "restore", invocation)? {
+            Some(chosen) => request.hunks = chosen,
+            None => return Ok(ExitCode::SUCCESS),
+        }
     }
     let lacking = lacking(&workspace, &request)?;
     let done = restore_with(&workspace, &request, fork.as_ref(), invocation).map_err(explained)?;

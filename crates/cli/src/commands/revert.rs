@@ -48,10 +48,10 @@ pub(crate) struct RevertArgs {
 }
 
 pub(crate) fn run(args: &RevertArgs, invocation: &Invocation) -> Result<ExitCode, Failure> {
-    let hunks = args.hunks.choice()?;
+    let hunks = args.hunks.choice(invocation)?;
     let workspace = if args.dry_run { invocation.workspace()? } else { invocation.workspace_to_restore()? };
     let target = target(args, &workspace, invocation)?;
-    let request = RevertRequest {
+    let mut request = RevertRequest {
         scope: invocation.scope(&workspace, &args.paths)?,
         on_conflict: on_conflict(args),
         plan: args.plan.clone(),
@@ -59,6 +59,13 @@ pub(crate) fn run(args: &RevertArgs, invocation: &Invocation) -> Result<ExitCode
         ..RevertRequest::whole(target)
     };
     let explained = |error: Error| explain(error, &workspace, args, invocation);
+    if args.hunks.patch && !args.dry_run {
+        let plan = workspace.plan_revert(&request).map_err(explained)?;
+        match args.hunks.ask(&plan.restore.changes, "take back", invocation)? {
+            Some(chosen) => request.hunks = chosen,
+            None => return Ok(ExitCode::SUCCESS),
+        }
+    }
     if args.dry_run {
         preview(&workspace, &request, invocation, explained)
     } else {

@@ -41,6 +41,7 @@ mod place;
 mod prune;
 mod reference;
 mod restore;
+mod revert;
 mod save;
 mod seeds;
 mod show;

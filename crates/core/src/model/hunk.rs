@@ -18,4 +18,7 @@ pub struct Hunk {
     pub section: String,
     /// The lines, each after a space, `-` or `+`. Bytes that are not UTF-8 are replaced.
     pub lines: Vec<String>,
+    /// The smaller hunks that this one can be split into; empty if it can't be split.
+    #[serde(skip)]
+    pub parts: Vec<Hunk>,
 }

@@ -14,10 +14,10 @@ mod rules;
 mod scope;
 
 pub use change::{Change, ChangeStatus, Side};
-pub(crate) use checkpoint::GitChanges;
 pub use checkpoint::{
     Attachment, Author, Checkpoint, Context, FeatureState, GitState, Kind, Origin, UnknownAuthor, UnknownKind,
 };
+pub(crate) use checkpoint::{CallBeside, GitChanges};
 pub use conflict::Conflict;
 pub(crate) use contents::{ContentSink, Contents, Unreadable, Unwritable, is_shortage};
 pub(crate) use entry::{

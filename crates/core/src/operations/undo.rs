@@ -97,6 +97,7 @@ struct Takeable {
     before: Option<CheckpointId>,
     made_by: Vec<CheckpointId>,
     reverted: Vec<CheckpointId>,
+    partial: bool,
 }
 
 impl Takeable {
@@ -107,7 +108,17 @@ impl Takeable {
         let made_by = if is_revert { parents.collect() } else { vec![done.target] };
         let (scope, named, exact) = (done.scope.clone(), done.named.clone(), done.exact.clone());
         let (safety, target, before, reverted) = (done.safety, done.target, done.before, done.reverted.clone());
-        Self { safety, target, scope, named: named.filter(|_| exact.is_none()), exact, before, made_by, reverted }
+        Self {
+            safety,
+            target,
+            scope,
+            named: named.filter(|_| exact.is_none()),
+            exact,
+            before,
+            made_by,
+            reverted,
+            partial: done.partial,
+        }
     }
 
     fn way_back(&self, direction: Direction, origin: &TakenBack) -> Intent {
@@ -129,6 +140,7 @@ impl Takeable {
             made_by: self.made_by.clone(),
             origin: Some(origin.target),
             reverted: self.reverted.clone(),
+            partial: self.partial,
             ..Intent::in_place(request)
         }
     }

@@ -24,6 +24,7 @@ use super::{
     refs,
     snapshot::{self, Snapshot, StoredEntry, StoredNode},
     state::StoredState,
+    step_counter,
 };
 use crate::{
     disk::{
@@ -31,7 +32,7 @@ use crate::{
         private,
     },
     error::{Error, Result, While},
-    model::{Checkpoint, CheckpointId, ContentId, DirectoryIds, TreeId, WorkspacePath},
+    model::{CallBeside, Checkpoint, CheckpointId, ContentId, DirectoryIds, TreeId, WorkspacePath},
 };
 
 /// The number of retries if other processes remove the store while this one is about to lock it.
@@ -237,6 +238,11 @@ impl Store {
             journal::Area::Store { .. } => None,
         });
         Ok(in_workspace.collect())
+    }
+
+    /// Returns the calls of other sessions that are running at this time, in milliseconds since 1970.
+    pub(crate) fn calls_beside(&self, session: Option<&str>, now: i64) -> Result<Vec<CallBeside>> {
+        step_counter::calls_beside(self.layout(), session, now).or_fail("read", self.layout().steps())
     }
 
     /// Returns the notes of retention. They are empty if the file can't be read.

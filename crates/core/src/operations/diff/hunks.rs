@@ -1,6 +1,6 @@
 //! Finds the hunks of a change, and applies some of them.
 
-use std::ops::Range;
+use std::{collections::BTreeSet, ops::Range};
 
 use imara_diff::{Algorithm, Diff, InternedInput, sources::byte_lines};
 
@@ -25,6 +25,7 @@ pub(crate) struct Blocks<'t> {
 }
 
 /// A run of changes with its context, as ranges of lines on both sides.
+#[derive(Clone)]
 pub(super) struct Block {
     pub(super) before: Range<u32>,
     pub(super) after: Range<u32>,
@@ -72,7 +73,27 @@ impl<'t> Blocks<'t> {
 
     /// Returns the hunks of the file at `path`.
     pub(crate) fn hunks(&self, path: &WorkspacePath) -> Vec<Hunk> {
-        self.blocks.iter().map(|block| self.hunk(path, block)).collect()
+        let whole = self.blocks.iter().map(|block| {
+            let parts = split(block).iter().map(|part| self.hunk(path, part)).collect();
+            Hunk { parts, ..self.hunk(path, block) }
+        });
+        whole.collect()
+    }
+
+    /// Returns the changes of the hunks with these ids, whole ones and parts, and the ids that were found.
+    pub(crate) fn chosen(&self, path: &WorkspacePath, ids: &BTreeSet<&str>) -> (Vec<imara_diff::Hunk>, Vec<String>) {
+        let (mut changes, mut found) = (Vec::new(), Vec::new());
+        for (block, hunk) in self.blocks.iter().zip(self.hunks(path)) {
+            let whole = std::iter::once((block.clone(), hunk.id));
+            let parts = split(block).into_iter().zip(hunk.parts.into_iter().map(|part| part.id));
+            for (block, id) in whole.chain(parts).filter(|(_, id)| ids.contains(id.as_str())) {
+                changes.extend(block.hunks);
+                found.push(id);
+            }
+        }
+        changes.sort_by_key(|change| (change.before.start, change.after.start));
+        changes.dedup();
+        (changes, found)
     }
 
     fn hunk(&self, path: &WorkspacePath, block: &Block) -> Hunk {
@@ -103,6 +124,7 @@ impl<'t> Blocks<'t> {
             new_lines: u64::from(block.after.end - block.after.start),
             section: self.section(block),
             lines,
+            parts: Vec::new(),
         }
     }
 
@@ -115,20 +137,37 @@ impl<'t> Blocks<'t> {
         text.chars().take(MAX_SECTION).collect()
     }
 
-    /// Returns the older text with only these hunks applied, given by their positions.
-    pub(crate) fn apply(&self, chosen: &[usize]) -> Vec<u8> {
+    /// Returns the older text with only these changes applied. They are in order.
+    pub(crate) fn apply(&self, changes: &[imara_diff::Hunk]) -> Vec<u8> {
         let mut text = Vec::new();
         let mut position = 0;
-        for (_, block) in self.blocks.iter().enumerate().filter(|(number, _)| chosen.contains(number)) {
-            for hunk in &block.hunks {
-                text.extend(self.old[position..hunk.before.start as usize].concat());
-                text.extend(self.new[hunk.after.start as usize..hunk.after.end as usize].concat());
-                position = hunk.before.end as usize;
-            }
+        for change in changes {
+            text.extend(self.old[position..change.before.start as usize].concat());
+            text.extend(self.new[change.after.start as usize..change.after.end as usize].concat());
+            position = change.before.end as usize;
         }
         text.extend(self.old[position..].concat());
         text
     }
+}
+
+/// Splits a block into one for each change. Each unchanged line between two changes is context of both. Returns nothing
+/// if the block has only one change.
+fn split(block: &Block) -> Vec<Block> {
+    if block.hunks.len() < 2 {
+        return Vec::new();
+    }
+    let part = |(number, hunk): (usize, &imara_diff::Hunk)| {
+        let before = number.checked_sub(1).and_then(|number| block.hunks.get(number));
+        let next = block.hunks.get(number + 1);
+        let start = before
+            .map_or(block.before.start, |before| before.before.end)
+            .max(hunk.before.start.saturating_sub(CONTEXT));
+        let end = next.map_or(block.before.end, |next| next.before.start).min(hunk.before.end + CONTEXT);
+        let after = hunk.after.start - (hunk.before.start - start)..hunk.after.end + (end - hunk.before.end);
+        Block { before: start..end, after, hunks: vec![hunk.clone()] }
+    };
+    block.hunks.iter().enumerate().map(part).collect()
 }
 
 /// Returns the number of the first line of a range, from 1. An empty range is named by the line before it.

@@ -19,8 +19,17 @@ pub enum HunkChoice {
     All,
     /// All changes. The plan lists the hunks of each change of text.
     Listed,
-    /// Only the hunks with these ids.
-    Only(Vec<String>),
+    /// Only some.
+    Only(ChosenChanges),
+}
+
+/// The changes that a user chose.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ChosenChanges {
+    /// The ids of hunks.
+    pub hunks: Vec<String>,
+    /// Paths whose whole change is chosen.
+    pub paths: Vec<WorkspacePath>,
 }
 
 /// The outcome for one change.
@@ -41,14 +50,24 @@ impl RestorePlan {
                 let source = LineSource::from_disk_to_store(store, workspace.root()).with_contents(&self.contents);
                 add_hunks(&mut self.changes, &source)
             }
-            HunkChoice::Only(ids) => self.keep_hunks(workspace, store, intent, ids),
+            HunkChoice::Only(chosen) => self.keep_hunks(workspace, store, intent, chosen),
         }
     }
 
-    fn keep_hunks(&mut self, workspace: &Workspace, store: &Store, intent: &Intent, ids: &[String]) -> Result<()> {
-        let mut unknown: BTreeSet<&str> = ids.iter().map(String::as_str).collect();
+    fn keep_hunks(
+        &mut self,
+        workspace: &Workspace,
+        store: &Store,
+        intent: &Intent,
+        chosen: &ChosenChanges,
+    ) -> Result<()> {
+        let mut unknown: BTreeSet<&str> = chosen.hunks.iter().map(String::as_str).collect();
         let mut kept = Vec::new();
         for change in &self.changes {
+            if chosen.paths.contains(&change.path) {
+                kept.push((change.clone(), Kept::Whole));
+                continue;
+            }
             match self.kept_of(change, store, workspace.root(), &mut unknown)? {
                 Kept::Nothing => {}
                 whole_or_part => kept.push((change.clone(), whole_or_part)),
@@ -78,10 +97,8 @@ impl RestorePlan {
         let source = LineSource::from_disk_to_store(store, root).with_contents(&self.contents);
         let Some((old, new)) = texts_of(change, &source)? else { return Ok(Kept::Nothing) };
         let blocks = Blocks::between(&old, &new);
-        let hunks = blocks.hunks(&change.path);
-        let is_chosen = |(_, hunk): &(usize, &crate::model::Hunk)| unknown.contains(hunk.id.as_str());
-        let chosen: Vec<usize> = hunks.iter().enumerate().filter(is_chosen).map(|(number, _)| number).collect();
-        unknown.retain(|id| !hunks.iter().any(|hunk| hunk.id == *id));
+        let (chosen, found) = blocks.chosen(&change.path, unknown);
+        unknown.retain(|id| !found.iter().any(|found| found == id));
         Ok(match (chosen.is_empty(), change.old.is_some() && change.new.is_some()) {
             (true, _) => Kept::Nothing,
             (false, true) => Kept::Contents(blocks.apply(&chosen)),

@@ -23,7 +23,7 @@ mod stage;
 use jiff::Timestamp;
 
 pub(crate) use exact_paths::ExactPaths;
-pub use hunks::HunkChoice;
+pub use hunks::{ChosenChanges, HunkChoice};
 pub(crate) use merged::MergeGoal;
 use phases::Restore;
 pub use plan::{Only, RestorePlan};
@@ -145,6 +145,8 @@ pub(crate) struct Intent {
     pub(crate) merge: Option<MergeGoal>,
     /// The checkpoints whose changes are taken back, if this is a revert, or an undo or redo of one.
     pub(crate) reverted: Vec<CheckpointId>,
+    /// Set if only a part of their changes is taken back.
+    pub(crate) partial: bool,
 }
 
 /// The checkpoint that the workspace stands on after a restore.
@@ -176,6 +178,7 @@ impl Intent {
             origin: None,
             merge: None,
             reverted: Vec::new(),
+            partial: false,
         }
     }
 
@@ -296,6 +299,7 @@ impl Workspace {
                 named: plan.recorded_named,
                 exact: None,
                 reverted: intent.reverted.clone(),
+                partial: intent.partial,
                 before,
                 after,
                 direction: intent.direction,

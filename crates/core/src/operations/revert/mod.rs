@@ -4,6 +4,7 @@
 //! of a restore. The workspace stands on the same checkpoint afterwards.
 
 mod address;
+mod ownership;
 mod select;
 mod taken_back;
 
@@ -131,7 +132,8 @@ fn intent_of(store: &Store, timeline: &Timeline, request: &RevertRequest) -> Res
         hunks: request.hunks.clone(),
     };
     let merge = Some(MergeGoal { stretches, overlaps });
-    Ok((Intent { merge, reverted: selection.reverted, ..Intent::in_place(restore) }, shared))
+    let partial = request.scope != Scope::Whole || matches!(request.hunks, HunkChoice::Only(_));
+    Ok((Intent { merge, reverted: selection.reverted, partial, ..Intent::in_place(restore) }, shared))
 }
 
 /// Returns the changes of a span, as the merge sees them.
