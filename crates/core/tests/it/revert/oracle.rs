@@ -119,7 +119,7 @@ fn assert_merges_like_git(seed: u64) {
 
 #[test]
 fn random_changes_merge_as_git_merges_them() {
-    for seed in 1..=8 {
-        assert_merges_like_git(seed * 0x9e37_79b9_7f4a_7c15);
+    for seed in 1_u64..=8 {
+        assert_merges_like_git(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
     }
 }
