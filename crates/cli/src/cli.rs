@@ -4,7 +4,7 @@
 
 use std::{ffi::OsString, path::PathBuf, time::Duration};
 
-use backtrail::{Kind, settings::parse_duration};
+use backtrail::{Author, Kind, settings::parse_duration};
 use clap::{
     Args, Parser, Subcommand, ValueEnum,
     builder::{OsStringValueParser, PossibleValuesParser, TypedValueParser},
@@ -203,6 +203,11 @@ pub(crate) fn kind_to_save() -> impl TypedValueParser<Value = Kind> {
 
 fn one_of(kinds: impl IntoIterator<Item = Kind>) -> impl TypedValueParser<Value = Kind> {
     PossibleValuesParser::new(kinds.into_iter().map(Kind::as_str)).try_map(|word| word.parse::<Kind>())
+}
+
+/// Parses the author of the changes in a checkpoint.
+pub(crate) fn author() -> impl TypedValueParser<Value = Author> {
+    PossibleValuesParser::new([Author::Agent, Author::Other].map(Author::as_str)).try_map(|word| word.parse::<Author>())
 }
 
 /// Parses a number of seconds, or a duration such as `5m`.

@@ -269,6 +269,10 @@ fn hint_at(error: &Error) -> Option<String> {
         Error::UnknownAttachment { checkpoint, .. } => {
             return Some(format!("see its attachments with: backtrail show {}", checkpoint.short()));
         }
+        Error::BackwardRange { from, to } => {
+            return Some(format!("write the older one first: {}..{}", to.short(), from.short()));
+        }
+        Error::UnknownSession { .. } => "see the sessions with: backtrail list --turns",
         Error::PathOutsideWorkspace { .. } => "choose another workspace with -w DIR",
         Error::ProtectedDirectory { .. } => "choose a directory inside it with -w DIR",
         Error::FeatureCheckpoint { .. } => "delete it anyway with --force",
@@ -277,7 +281,7 @@ fn hint_at(error: &Error) -> Option<String> {
             "if it was deleted, create the directory again and restore the files there with: backtrail restore @"
         }
         Error::GitState { .. } => "restore only the files, without --git",
-        Error::PlanChanged => "make a new plan with --dry-run",
+        Error::PlanChanged | Error::HunkChanged { .. } => "make a new plan with --dry-run",
         Error::Conflict { .. } => "move it away, or restore the rest with --skip-conflicts",
         Error::Unfinished { .. } => "the next command that writes continues it; to continue now: backtrail recover",
         Error::HalfRestored { .. } => {

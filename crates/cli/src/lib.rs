@@ -16,6 +16,7 @@ mod file_system;
 pub mod fuzzing;
 mod git_worktree;
 mod hooks;
+mod hunk_picker;
 mod install;
 mod invocation;
 mod logging;

@@ -367,6 +367,12 @@ pub enum Error {
     /// The files differ from those that the plan was made for.
     #[error("the files changed since the plan was made")]
     PlanChanged,
+    /// A hunk is not among those that the restore or revert would make.
+    #[error("there is no hunk {id} any more, or there never was")]
+    HunkChanged {
+        /// The id that was given.
+        id: String,
+    },
     /// Something is in the way of a restore.
     #[error("{path}: {reason}{}", if *others == 0 { String::new() } else { format!(" (and {others} more)") })]
     Conflict {
@@ -474,7 +480,7 @@ impl Error {
                 ErrorCode::Usage
             }
             Self::Unfinished { source } => source.code(),
-            Self::PlanChanged => ErrorCode::PlanChanged,
+            Self::PlanChanged | Self::HunkChanged { .. } => ErrorCode::PlanChanged,
             Self::Conflict { .. } | Self::HalfRestored { .. } => ErrorCode::Conflict,
             Self::NotEmpty { .. } | Self::NotElsewhere { .. } => ErrorCode::Usage,
             Self::Settings { .. } => ErrorCode::Settings,

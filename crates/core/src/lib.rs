@@ -68,8 +68,8 @@ pub use error::{Error, ErrorCode, Result};
 pub use events::{Event, Progress, TimedEvent};
 pub use model::{
     Attachment, Author, Change, ChangeStatus, Checkpoint, CheckpointId, Conflict, ContentId, Context, Dropped,
-    FeatureState, GitState, InvalidId, InvalidPath, Kind, Mode, Origin, Reason, Scope, Side, Skipped, UnknownAuthor,
-    UnknownKind, WorkspacePath,
+    FeatureState, GitState, Hunk, InvalidId, InvalidPath, Kind, Mode, Origin, Reason, Scope, Side, Skipped,
+    UnknownAuthor, UnknownKind, WorkspacePath,
 };
 pub use operations::{
     adopt_store::Adopted,
@@ -80,13 +80,17 @@ pub use operations::{
     fork::{Fork, ForkChanges, ForkRequest, Forked, LeftOut},
     history::{OnDisk, Version},
     operation_log::{LoggedOperation, OperationLog},
-    restore::{Moved, Only, Recovered, Recovery, RestoreOutcome, RestorePlan, RestoreRequest, TakenBack, Way},
+    restore::{
+        ChosenChanges, HunkChoice, Moved, Only, Recovered, Recovery, RestoreOutcome, RestorePlan, RestoreRequest,
+        TakenBack, Way,
+    },
     retention::{ClockDoubt, Loss, NotApplied, PrunePlan, Pruned, Verdict},
     revert::{OnConflict, RevertOutcome, RevertPlan, RevertRequest, RevertTarget},
     save::{SaveRequest, Saved, StillCaptured},
     show::{ListFilter, Shown},
     status::Status,
     step::{StepRequest, Stepped},
+    turns::OthersWork,
     verify::{Damage, Verification},
     workspaces::{WorkspaceEntry, forget, workspaces},
 };

@@ -57,6 +57,7 @@ pub(crate) struct PlainCheckpoint {
     complete: bool,
     dropped: u64,
     scope: Option<Vec<OsString>>,
+    reverted: bool,
 }
 
 #[derive(IntoPyObject)]
@@ -128,6 +129,7 @@ impl From<&Checkpoint> for PlainCheckpoint {
             complete: checkpoint.complete,
             dropped: checkpoint.dropped,
             scope: checkpoint.scope.paths().map(paths),
+            reverted: checkpoint.reverted,
         }
     }
 }

@@ -38,6 +38,9 @@ pub(crate) struct DiffArgs {
     /// Print everything, including binary files, as `git apply` accepts it
     #[arg(long, conflicts_with_all = ["stat", "name_status"])]
     full: bool,
+    /// List the hunks of each file in the JSON answer
+    #[arg(long, conflicts_with_all = ["stat", "name_status"])]
+    hunks: bool,
 }
 
 /// The maximum size of a patch that is shown to the user.
@@ -95,7 +98,7 @@ fn limits(args: &DiffArgs, invocation: &Invocation) -> PatchLimits<'static> {
         return if invocation.output.is_json() { PatchLimits::default() } else { PatchLimits::NO_PATCH };
     }
     if args.full || invocation.output.is_json() {
-        return PatchLimits::default();
+        return PatchLimits { hunks: args.hunks, ..PatchLimits::default() };
     }
     PatchLimits {
         max_bytes: Some(MAX_SHOWN_BYTES),

@@ -3,8 +3,8 @@
 use std::{path::PathBuf, process::ExitCode};
 
 use backtrail::{
-    CheckpointId, Direction, Dropped, Error, ErrorCode, Only, Reason, RestoreOutcome, RestoreRequest, TakenBack,
-    Workspace, json::RestoreJson,
+    Change, CheckpointId, ChosenChanges, Direction, Dropped, Error, ErrorCode, HunkChoice, Only, Reason,
+    RestoreOutcome, RestoreRequest, TakenBack, Workspace, json::RestoreJson,
 };
 use clap::{Args, ValueEnum};
 
@@ -15,12 +15,14 @@ use crate::{
         Sessions,
         conversation::{self, Fork},
     },
+    hunk_picker,
     invocation::Invocation,
     output::{
         Restore, WithConversation, conversation_text, lacking_warnings, plan_text, restored_text, restored_warnings,
         shell_path, title, way_back,
     },
     picker,
+    question::can_be_asked,
 };
 
 /// Make the workspace, or only some paths, equal to a checkpoint
@@ -57,6 +59,52 @@ pub(crate) struct RestoreArgs {
     /// Restore only if the plan is still the one that --dry-run showed
     #[arg(long, value_name = "HASH")]
     plan: Option<String>,
+    #[command(flatten)]
+    hunks: HunkArgs,
+}
+
+/// The options that choose hunks.
+#[derive(Debug, Args)]
+pub(crate) struct HunkArgs {
+    /// With --dry-run: also list the hunks, with their ids
+    #[arg(long, requires = "dry_run")]
+    hunks: bool,
+    /// Only this hunk, by its id; can be given several times
+    #[arg(long, value_name = "H", value_parser = text(), conflicts_with = "hunks")]
+    hunk: Vec<String>,
+    /// Ask about each hunk, on a terminal
+    #[arg(short, long, conflicts_with_all = ["hunks", "hunk"])]
+    pub(crate) patch: bool,
+}
+
+impl HunkArgs {
+    /// Returns the choice that the options make. For `-p`, the hunks are listed first.
+    pub(crate) fn choice(&self, invocation: &Invocation) -> Result<HunkChoice, Failure> {
+        if self.patch && !can_be_asked(invocation) {
+            let hint = "list the hunks with --dry-run --hunks, then give each one that you want with --hunk";
+            return Err(Failure::usage("-p needs a terminal to ask on; use --hunk without one", Some(hint)));
+        }
+        Ok(match (self.hunks || self.patch, self.hunk.is_empty()) {
+            (_, false) => HunkChoice::Only(ChosenChanges { hunks: self.hunk.clone(), paths: Vec::new() }),
+            (true, true) => HunkChoice::Listed,
+            (false, true) => HunkChoice::All,
+        })
+    }
+
+    /// Asks the user about each of these changes. Returns `None` if the user chose nothing.
+    pub(crate) fn ask(
+        &self,
+        changes: &[Change],
+        doing: &str,
+        invocation: &Invocation,
+    ) -> Result<Option<HunkChoice>, Failure> {
+        let chosen = hunk_picker::choose(changes, doing, invocation)?;
+        if chosen == ChosenChanges::default() {
+            invocation.output.done("nothing was chosen, and nothing was changed")?;
+            return Ok(None);
+        }
+        Ok(Some(HunkChoice::Only(chosen)))
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -77,15 +125,17 @@ impl From<OnlyWord> for Only {
 }
 
 pub(crate) fn run(args: &RestoreArgs, invocation: &Invocation) -> Result<ExitCode, Failure> {
+    let hunks = args.hunks.choice(invocation)?;
     let workspace = if args.dry_run { invocation.workspace()? } else { invocation.workspace_to_restore()? };
     let target = match &args.id {
         Some(word) => invocation.checkpoint_not_path(&workspace, word, "restore @", &args.paths)?,
+        None if args.hunks.patch => invocation.checkpoint(&workspace, "@")?,
         None => match picker::choose(&workspace, invocation)? {
             Some(target) => target,
             None => return Ok(ExitCode::SUCCESS),
         },
     };
-    let request = RestoreRequest {
+    let mut request = RestoreRequest {
         target,
         scope: invocation.scope(&workspace, &args.paths)?,
         only: args.only.into(),
@@ -93,6 +143,7 @@ pub(crate) fn run(args: &RestoreArgs, invocation: &Invocation) -> Result<ExitCod
         skip_conflicts: args.skip_conflicts,
         git: args.git,
         plan: args.plan.clone(),
+        hunks,
     };
     let is_pointless = !workspace.concerns_something(&request)?;
     let fork = args.conversation.then(|| conversation(&workspace, &target, invocation)).transpose()?;
@@ -107,6 +158,13 @@ pub(crate) fn run(args: &RestoreArgs, invocation: &Invocation) -> Result<ExitCod
     }
     if args.dry_run {
         return preview(&workspace, &request, fork.as_ref(), invocation).map_err(explained);
+    }
+    if args.hunks.patch {
+        let plan = workspace.plan_restore(&request).map_err(|error| explained(error.into()))?;
+        match args.hunks.ask(&plan.changes, "restore", invocation)? {
+            Some(chosen) => request.hunks = chosen,
+            None => return Ok(ExitCode::SUCCESS),
+        }
     }
     let lacking = lacking(&workspace, &request)?;
     let done = restore_with(&workspace, &request, fork.as_ref(), invocation).map_err(explained)?;

@@ -7,10 +7,10 @@ use clap::Args;
 
 use crate::{
     cli::{from_one, text},
-    commands::rewind::turn,
+    commands::{restore::HunkArgs, rewind::turn},
     failure::Failure,
     invocation::Invocation,
-    output::{revert_plan_text, reverted_text, reverted_warnings, title, way_back},
+    output::{conflict_line, revert_plan_text, reverted_text, reverted_warnings, title, way_back},
 };
 
 /// Take back what a checkpoint, a prompt or a session changed, and keep all later work
@@ -43,18 +43,29 @@ pub(crate) struct RevertArgs {
     /// Write overlapping lines into the file with conflict markers, rather than refuse
     #[arg(long)]
     markers: bool,
+    #[command(flatten)]
+    hunks: HunkArgs,
 }
 
 pub(crate) fn run(args: &RevertArgs, invocation: &Invocation) -> Result<ExitCode, Failure> {
+    let hunks = args.hunks.choice(invocation)?;
     let workspace = if args.dry_run { invocation.workspace()? } else { invocation.workspace_to_restore()? };
     let target = target(args, &workspace, invocation)?;
-    let request = RevertRequest {
+    let mut request = RevertRequest {
         scope: invocation.scope(&workspace, &args.paths)?,
         on_conflict: on_conflict(args),
         plan: args.plan.clone(),
+        hunks,
         ..RevertRequest::whole(target)
     };
     let explained = |error: Error| explain(error, &workspace, args, invocation);
+    if args.hunks.patch && !args.dry_run {
+        let plan = workspace.plan_revert(&request).map_err(explained)?;
+        match args.hunks.ask(&plan.restore.changes, "take back", invocation)? {
+            Some(chosen) => request.hunks = chosen,
+            None => return Ok(ExitCode::SUCCESS),
+        }
+    }
     if args.dry_run {
         preview(&workspace, &request, invocation, explained)
     } else {
@@ -150,6 +161,9 @@ fn apply(
     let progress = output.progress(workspace, "reverting");
     let done = workspace.revert(request, invocation.now.timestamp());
     drop(progress);
+    if let Err(Error::Conflict { .. }) = &done {
+        list_conflicts(workspace, request, invocation);
+    }
     let done = done.map_err(explained)?;
     if output.is_json() {
         output.json(&RevertJson::from(&done))?;
@@ -161,6 +175,14 @@ fn apply(
     }
     reverted_warnings(&done).iter().for_each(|warning| output.warn(warning));
     Ok(ExitCode::SUCCESS)
+}
+
+/// Lists all conflicts. The error names only the first one.
+fn list_conflicts(workspace: &Workspace, request: &RevertRequest, invocation: &Invocation) {
+    // Only the list depends on this: the conflict itself is reported anyway.
+    let plan = workspace.plan_revert(request);
+    let conflicts = plan.as_ref().map(|plan| plan.conflicts()).unwrap_or_default();
+    conflicts.iter().for_each(|conflict| invocation.output.note(&conflict_line(conflict)));
 }
 
 /// Returns the thing that is taken back, as text. A deleted checkpoint has only its id.

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use backtrail::{Checkpoint, Direction, Error, RestoreRequest, Workspace};
+use backtrail::{Checkpoint, CheckpointId, Direction, Error, OthersWork, RestoreRequest, Workspace};
 use clap::Args;
 
 use crate::{
@@ -40,6 +40,9 @@ pub(crate) fn run(args: &RewindArgs, invocation: &Invocation) -> Result<ExitCode
         Some(prompt) => prompt.id,
         None => invocation.checkpoint(&workspace, &format!("@~{}", args.steps))?,
     };
+    if args.turn {
+        note_others_work(&workspace, &target, args.steps, invocation)?;
+    }
     let late = prompt.filter(hooks::is_late);
     if let Some(late) = &late {
         note_late(late, invocation);
@@ -60,6 +63,28 @@ pub(crate) fn run(args: &RewindArgs, invocation: &Invocation) -> Result<ExitCode
         note_way_further(&workspace, args.steps, stood == Some(target), invocation);
     }
     Ok(told)
+}
+
+/// Tells the user whose other work goes back together with a prompt, and how to keep it.
+fn note_others_work(
+    workspace: &Workspace,
+    target: &CheckpointId,
+    steps: u64,
+    invocation: &Invocation,
+) -> Result<(), Failure> {
+    let OthersWork { sessions, by_hand } = workspace.others_work_since(target)?;
+    let files = |count: usize| plural(count, "file");
+    let mut whose: Vec<String> =
+        sessions.iter().map(|(session, count)| format!("{} of the session {session}", files(*count))).collect();
+    if by_hand > 0 {
+        whose.push(format!("{} edited by hand", files(by_hand)));
+    }
+    if !whose.is_empty() {
+        let number = if steps == 1 { String::new() } else { format!(" {steps}") };
+        let way = format!("to take back that prompt alone: backtrail revert --turn{number}");
+        invocation.output.note(&format!("this takes along {}; {way}", whose.join(" and ")));
+    }
+    Ok(())
 }
 
 /// Tells the user that the checkpoint of a prompt was taken too late to show the files before it, and names the one

@@ -8,11 +8,11 @@ use std::{
     process::ExitCode,
 };
 
-use backtrail::{Checkpoint, Context, Error, Kind, Origin, SaveRequest, Saved, Workspace, json::SavedJson};
+use backtrail::{Author, Checkpoint, Context, Error, Kind, Origin, SaveRequest, Saved, Workspace, json::SavedJson};
 use clap::Args;
 
 use crate::{
-    cli::{Assignment, assignment, kind_to_save, text},
+    cli::{Assignment, assignment, author, kind_to_save, text},
     failure::Failure,
     invocation::{Invocation, Protection},
     output::{capture_larger, exclude_commands, first_line, saved_sentence, saved_warnings, shell_words},
@@ -55,6 +55,9 @@ pub(crate) struct SaveArgs {
     /// The name of the agent
     #[arg(long, value_name = "NAME", value_parser = text())]
     agent: Option<String>,
+    /// The author of the changes since the previous checkpoint: agent or other
+    #[arg(long, value_name = "WHO", value_parser = author())]
+    author: Option<Author>,
     /// A value to store with the checkpoint; can be given several times
     #[arg(long, value_name = "KEY=VALUE", value_parser = assignment::<std::ffi::OsString>())]
     meta: Vec<Assignment<std::ffi::OsString>>,
@@ -115,7 +118,13 @@ fn request(args: SaveArgs, workspace: &Workspace, invocation: &Invocation) -> Re
         attachments: attachments.collect::<Result<_, _>>()?,
         include: include.collect::<Result<_, _>>()?,
         allow_empty: args.allow_empty,
-        origin: Origin { step: args.step, session: args.session, agent: args.agent, ..Origin::default() },
+        origin: Origin {
+            step: args.step,
+            session: args.session,
+            agent: args.agent,
+            author: args.author,
+            ..Origin::default()
+        },
         ..SaveRequest::default()
     })
 }

@@ -2,11 +2,11 @@
 
 use std::{ffi::OsString, path::PathBuf, process::ExitCode};
 
-use backtrail::{Origin, StepRequest, Stepped, Workspace, json::SteppedJson};
+use backtrail::{Author, Origin, StepRequest, Stepped, Workspace, json::SteppedJson};
 use clap::Args;
 
 use crate::{
-    cli::{Assignment, assignment, from_one, text},
+    cli::{Assignment, assignment, author, from_one, text},
     failure::Failure,
     invocation::{Invocation, Protection},
     output::{saved_warnings, stepped_sentence},
@@ -40,6 +40,9 @@ pub(crate) struct StepArgs {
     /// The name of the tool that is about to run
     #[arg(long, value_name = "NAME", value_parser = text())]
     tool: Option<String>,
+    /// The author of the changes since the previous checkpoint: agent or other
+    #[arg(long, value_name = "WHO", value_parser = author())]
+    author: Option<Author>,
     /// A value to store with the checkpoint; can be given several times
     #[arg(long, value_name = "KEY=VALUE", value_parser = assignment::<OsString>())]
     meta: Vec<Assignment<OsString>>,
@@ -69,6 +72,7 @@ fn request(args: StepArgs, workspace: &Workspace, invocation: &Invocation) -> Re
             turn: args.turn,
             prompt: args.prompt,
             tool: args.tool,
+            author: args.author,
             ..Origin::default()
         },
         ..StepRequest::default()

@@ -52,6 +52,8 @@ const ARGUMENTS: &[(&str, &str, Offer)] = &[
     ("list", "session", Offer::Sessions),
     ("restore", "id", Offer::Checkpoints),
     ("restore", "paths", Offer::Paths),
+    ("revert", "what", Offer::Checkpoints),
+    ("revert", "paths", Offer::Paths),
     ("export", "id", Offer::Checkpoints),
     ("fork", "id", Offer::Checkpoints),
     ("delete", "ids", Offer::Checkpoints),
@@ -124,7 +126,7 @@ fn sources(typed: &[OsString], environment: Environment) -> Sources {
     let read = Cli::command().ignore_errors(true).try_get_matches_from(typed).ok();
     let options = read.as_ref().and_then(|read| GlobalOptions::from_arg_matches(read).ok()).unwrap_or_default();
     let checkpoint = read.as_ref().and_then(|read| read.subcommand()).and_then(|(_, read)| {
-        let named = ["id", "checkpoint", "to", "from"];
+        let named = ["id", "what", "checkpoint", "to", "from"];
         named.iter().find_map(|name| read.try_get_one::<String>(name).ok().flatten().cloned())
     });
     let invocation = Invocation::new(GlobalOptions { quiet: true, ..options }, environment);

@@ -59,7 +59,8 @@ pub(super) fn since(workspace: &Workspace, agent: Agent, moment: &Moment, told: 
     let unheard = Unheard::of(&events, told);
     if !is_prompt {
         // A new session knows everything that happened before it. Anything newer is sent with its first prompt.
-        let has_news = !unheard.restores.is_empty() || !unheard.dropped(workspace).is_empty();
+        let has_news =
+            !unheard.restores.is_empty() || !unheard.reverts.is_empty() || !unheard.dropped(workspace).is_empty();
         return RestoreNotice { text: None, last: last.filter(|_| !has_news) };
     }
     let is_to_be_told = workspace.settings().checkpoints.tell_agent;
@@ -77,6 +78,8 @@ pub(super) fn since(workspace: &Workspace, agent: Agent, moment: &Moment, told: 
 struct Unheard {
     /// The target of each restore, and its safety checkpoint.
     restores: Vec<(CheckpointId, CheckpointId)>,
+    /// The newest checkpoint that each revert took back, and its safety checkpoint.
+    reverts: Vec<(CheckpointId, CheckpointId)>,
     /// The checkpoints that were taken.
     taken: Vec<CheckpointId>,
 }
@@ -90,11 +93,14 @@ impl Unheard {
         };
         let events =
             events[position.unwrap_or(0)..].iter().filter_map(|line| serde_json::from_str::<TimedEvent>(line).ok());
-        let mut unheard = Self { restores: Vec::new(), taken: Vec::new() };
+        let mut unheard = Self { restores: Vec::new(), reverts: Vec::new(), taken: Vec::new() };
         for event in events.filter(|event| position.is_some() || event.time > told.time) {
             match event.event {
                 Event::CheckpointRestored { checkpoint, safety: Some(safety) } => {
                     unheard.restores.push((checkpoint, safety));
+                }
+                Event::Reverted { checkpoints, safety } => {
+                    unheard.reverts.extend(checkpoints.first().map(|newest| (*newest, safety)));
                 }
                 Event::CheckpointCreated { checkpoint, .. } => unheard.taken.push(checkpoint),
                 _ => {}
@@ -110,7 +116,11 @@ impl Unheard {
     }
 
     fn text(&self, workspace: &Workspace) -> Option<String> {
-        let parts = [restored_text(workspace, &self.restores), dropped_text(&self.dropped(workspace))];
+        let parts = [
+            restored_text(workspace, &self.restores),
+            reverted_text(workspace, &self.reverts),
+            dropped_text(&self.dropped(workspace)),
+        ];
         let parts: Vec<String> = parts.into_iter().flatten().collect();
         (!parts.is_empty()).then(|| parts.join(" "))
     }
@@ -153,6 +163,27 @@ fn restored_text(workspace: &Workspace, restores: &[(CheckpointId, CheckpointId)
         "Files of this workspace were restored to checkpoint {} since your last turn, so these files on disk may not \
          be as you left them: {}. Read a file again before you rely on it or edit it.",
         target.short(),
+        in_words(&paths, all_named)
+    ))
+}
+
+/// Returns the message about changes that were taken back. The safety checkpoint of a revert covers what it changed.
+fn reverted_text(workspace: &Workspace, reverts: &[(CheckpointId, CheckpointId)]) -> Option<String> {
+    let (newest, _) = reverts.last()?;
+    let mut paths: Vec<String> = Vec::new();
+    let mut all_named = true;
+    for (_, safety) in reverts {
+        match workspace.get(safety) {
+            Ok(safety) => paths.extend(safety.scope.paths().unwrap_or_default().iter().map(ToString::to_string)),
+            Err(_) => all_named = false,
+        }
+    }
+    paths.sort();
+    paths.dedup();
+    Some(format!(
+        "Changes of checkpoint {} were taken back since your last turn, so that what is on disk is not what you left: \
+         {}. Read a file again before you rely on it or edit it, and do not make those changes again.",
+        newest.short(),
         in_words(&paths, all_named)
     ))
 }

@@ -256,6 +256,7 @@ impl Worker<'_> {
             message: None,
             metadata: metadata(event),
             may_be_duplicate: assignment.may_be_duplicate,
+            call: call.id.clone(),
             metadata_once_read: late_checkpoint::may_be_late(&event.moment).then_some(late_checkpoint::words),
             paths: touched(event, call, workspace, assignment.inner.as_deref()),
             origin: Origin {

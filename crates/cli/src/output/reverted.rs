@@ -64,7 +64,8 @@ fn shared_line(shared: &[WorkspacePath]) -> Option<String> {
     (!shared.is_empty()).then(|| format!("{said}: {}", listed(shared)))
 }
 
-fn conflict_line(conflict: &Conflict) -> String {
+/// Returns a conflict with its path, its reason and its lines.
+pub(crate) fn conflict_line(conflict: &Conflict) -> String {
     format!("conflict  {}: {}{}", visible(conflict.path.as_bytes()), conflict.reason, lines_of(conflict))
 }
 

@@ -170,6 +170,7 @@ fn text(checkpoint: &Checkpoint) -> String {
         (checkpoint.pinned, "(pinned)"),
         (!checkpoint.complete, "(incomplete)"),
         (hooks::is_late(checkpoint), "(late)"),
+        (checkpoint.reverted, "(taken back)"),
     ];
     let marks = marks.into_iter().filter(|(applies, _)| *applies).map(|(_, mark)| mark.to_owned());
     let dropped = (checkpoint.dropped > 0).then(|| format!("({} not protected)", checkpoint.dropped));

@@ -242,9 +242,33 @@ fn check_reading(page: &Page, place: &Place) {
     page.run(place, "export", &["export", "@", "../exported"]);
 }
 
+fn check_reverting(page: &Page) {
+    let place = Place::new();
+    let text = |line: &str| format!("1\n2\n3\n{line}\n5\n6\n7\n");
+    place.write("a", text("4"));
+    place.write("moved", "1\n2\n3\n4\n");
+    page.run(&place, "save", &["save"]);
+    place.write("a", text("agent"));
+    place.write("moved", "1\n2\n3\nagent\n");
+    page.run(&place, "save", &["save", "--author", "agent"]);
+    place.write("a", text("mine"));
+    fs::rename(place.path("ws/moved"), place.path("ws/elsewhere")).unwrap();
+    let planned = page.run(&place, "revert", &["revert", "@", "--dry-run", "--hunks"]);
+    assert_eq!(planned["conflicts"][0]["lines"], json!([[4, 4]]), "{planned}");
+    assert!(planned["changes"][0]["hunks"][0]["id"].is_string(), "{planned}");
+    page.check_failure(&place.run(["revert", "@", "--json"]));
+    let done = page.run(&place, "revert", &["revert", "@", "--skip-conflicts"]);
+    assert_eq!(done["moved"][0]["to"], "elsewhere", "{done}");
+    page.run(&place, "undo", &["undo"]);
+    for line in place.ok(["events"]).lines() {
+        page.check("event", &serde_json::from_str(line).unwrap());
+    }
+}
+
 fn check_restoring(page: &Page, place: &Place) {
+    check_reverting(page);
     place.write("a.txt", "unsaved\n");
-    page.run(place, "restore", &["restore", "full", "--dry-run"]);
+    page.run(place, "restore", &["restore", "full", "--dry-run", "--hunks"]);
     place.write("cloned/.git/HEAD", "x");
     place.write("cloned/file", "x");
     let planned = page.run(place, "restore", &["restore", "full", "--dry-run", "--exact"]);

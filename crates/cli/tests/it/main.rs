@@ -46,6 +46,7 @@ mod ranges;
 mod reference;
 mod report;
 mod restore;
+mod revert;
 mod save;
 mod seeds;
 mod show;

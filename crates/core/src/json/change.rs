@@ -3,7 +3,7 @@
 use base64::{Engine, prelude::BASE64_STANDARD};
 use serde::Serialize;
 
-use crate::model::{Change, ChangeStatus, Skipped};
+use crate::model::{Change, ChangeStatus, Hunk, Skipped};
 
 /// `Change`: a path that differs, and the kind of change.
 #[derive(Debug, Clone, Serialize)]
@@ -22,6 +22,9 @@ pub struct ChangeJson {
     /// The exact bytes of a path that is not UTF-8; absent for other paths.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path_base64: Option<String>,
+    /// The hunks of a change of text; absent if they were not asked for, and for other changes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hunks: Option<Vec<Hunk>>,
 }
 
 impl From<&Change> for ChangeJson {
@@ -33,6 +36,7 @@ impl From<&Change> for ChangeJson {
             deletions: change.deletions,
             binary: change.binary,
             path_base64: exact_path(change),
+            hunks: change.hunks.clone(),
         }
     }
 }

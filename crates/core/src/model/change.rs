@@ -1,6 +1,6 @@
 //! Differences between two snapshots, path by path.
 
-use super::{ContentId, Mode, WorkspacePath};
+use super::{ContentId, Hunk, Mode, WorkspacePath};
 
 /// The kind of a difference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
@@ -88,6 +88,8 @@ pub struct Change {
     pub deletions: u64,
     /// Set if the bytes are not text.
     pub binary: bool,
+    /// The hunks of a change of text, if they were asked for.
+    pub hunks: Option<Vec<Hunk>>,
 }
 
 impl Change {
@@ -104,7 +106,7 @@ impl Change {
                 (Some(Side::Directory { .. }), Some(Side::Directory { .. })) => ChangeStatus::ModeChanged,
                 _ => ChangeStatus::TypeChanged,
             };
-        Self { path, status, old, new, insertions: 0, deletions: 0, binary: false }
+        Self { path, status, old, new, insertions: 0, deletions: 0, binary: false, hunks: None }
     }
 
     /// Returns whether this is a directory that was added or deleted, or whose permission bits changed.

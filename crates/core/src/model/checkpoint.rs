@@ -170,6 +170,19 @@ pub struct Origin {
     pub author: Option<Author>,
 }
 
+/// A tool call of another session that was running when a checkpoint was taken.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub(crate) struct CallBeside {
+    /// The session.
+    pub(crate) session: Option<String>,
+    /// The number of the prompt in that session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) turn: Option<u64>,
+    /// The files that the call names.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) paths: Vec<WorkspacePath>,
+}
+
 /// Facts that an agent reported about its session.
 #[derive(Debug, Clone, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 pub struct Context {

@@ -7,22 +7,24 @@ mod checkpoint;
 mod conflict;
 mod contents;
 mod entry;
+mod hunk;
 mod ids;
 mod path;
 mod rules;
 mod scope;
 
 pub use change::{Change, ChangeStatus, Side};
-pub(crate) use checkpoint::GitChanges;
 pub use checkpoint::{
     Attachment, Author, Checkpoint, Context, FeatureState, GitState, Kind, Origin, UnknownAuthor, UnknownKind,
 };
+pub(crate) use checkpoint::{CallBeside, GitChanges};
 pub use conflict::Conflict;
 pub(crate) use contents::{ContentSink, Contents, Unreadable, Unwritable, is_shortage};
 pub(crate) use entry::{
     Directory, DirectoryIds, Entry, Exception, FileEntry, Memory, ModeDefaults, Node, Stamp, Summary,
 };
 pub use entry::{Dropped, Mode, Reason, Skipped};
+pub use hunk::Hunk;
 pub use ids::{CheckpointId, ContentId, InvalidId};
 pub(crate) use ids::{ModesId, TreeId};
 pub(crate) use path::is_safe_name;

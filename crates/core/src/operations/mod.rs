@@ -22,7 +22,7 @@ pub(crate) mod show;
 mod skipped_directory;
 pub(crate) mod status;
 pub(crate) mod step;
-mod turns;
+pub(crate) mod turns;
 mod undo;
 pub(crate) mod verify;
 pub(crate) mod workspaces;

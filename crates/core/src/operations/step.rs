@@ -1,5 +1,6 @@
 //! Counts the steps of an agent, and takes a checkpoint before a step if one is due.
 
+use jiff::Timestamp;
 use tracing::Span;
 
 use crate::{
@@ -9,7 +10,7 @@ use crate::{
     operations::save::{SaveRequest, Saved, Unchanged},
     scan::Scan,
     spans::{Outcome, operation, write_span},
-    store::{Timeline, Writer},
+    store::{RunningCall, Timeline, Writer},
     workspace::{Workspace, held::HeldPaths},
 };
 
@@ -27,6 +28,9 @@ pub struct StepRequest {
     pub metadata_once_read: Option<fn() -> serde_json::Map<String, serde_json::Value>>,
     /// Set if this may be a duplicate of the previous step. It is not counted then.
     pub may_be_duplicate: bool,
+    /// The agent's id of the tool call that the step is. From [`Workspace::step`] to [`Workspace::step_done`], the call
+    /// counts as running. Without an id, `step_done` ends all calls of the session.
+    pub call: Option<String>,
     /// Paths that the step is going to change. Their contents are captured first, even if a rule skips them, and stay
     /// captured from then on. The paths need not exist.
     pub paths: Vec<WorkspacePath>,
@@ -67,7 +71,7 @@ impl Workspace {
         let at_least = last_step(&timeline, session);
         let step = match request.may_be_duplicate {
             true => writer.counted_steps(session, at_least)?,
-            false => writer.count_step(session, at_least)?,
+            false => writer.count_step(session, at_least, request.running_call(now))?,
         };
         let settings = &self.settings().checkpoints;
         if !settings.auto {
@@ -98,6 +102,7 @@ impl Workspace {
 
     fn step_done_now(&self, request: &StepRequest, clock: &impl Clock) -> Result<Option<Saved>> {
         let (writer, now) = self.writer_at(clock)?;
+        writer.end_calls(request.origin.session.as_deref(), request.call.as_deref())?;
         let timeline = writer.timeline()?;
         let left_out = self.uncaptured(&writer, &timeline, &request.paths)?.left_out;
         let number = last_step(&timeline, request.origin.session.as_deref());
@@ -134,6 +139,11 @@ struct Uncaptured {
 }
 
 impl StepRequest {
+    fn running_call(&self, now: Timestamp) -> Option<RunningCall> {
+        let (turn, paths) = (self.origin.turn, self.paths.clone());
+        self.call.clone().map(|id| RunningCall { id, turn, began: now.as_millisecond(), paths })
+    }
+
     fn to_save(&self, step: u64, include: Vec<WorkspacePath>) -> SaveRequest {
         SaveRequest {
             kind: Some(Kind::Step),
@@ -141,6 +151,7 @@ impl StepRequest {
             metadata: self.metadata.clone(),
             metadata_once_read: self.metadata_once_read,
             include,
+            named: self.paths.clone(),
             origin: Origin { step: Some(step), ..self.origin.clone() },
             ..SaveRequest::default()
         }

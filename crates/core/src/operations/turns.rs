@@ -1,8 +1,10 @@
 //! Prompts of an agent's session: the changes made for one, and the way back to before it.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use crate::{
     error::Result,
-    model::{Change, Checkpoint, CheckpointId, Kind, Scope},
+    model::{Author, Change, Checkpoint, CheckpointId, Kind, Scope, WorkspacePath},
     operations::diff::{Checkpoints, LineSource, count_lines},
     store::{Restored, Timeline, TimelineEntry},
     workspace::Workspace,
@@ -48,6 +50,39 @@ impl Workspace {
         let mut changes = checkpoints.changes_between(Some(&given), &last, &Scope::Whole)?;
         count_lines(&mut changes, &LineSource::stored(&store))?;
         Ok(Some(changes))
+    }
+}
+
+/// The work that going back to before a prompt takes along although it is not the work of that prompt's session.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct OthersWork {
+    /// The number of files that each other session changed.
+    pub sessions: BTreeMap<String, usize>,
+    /// The number of files that a person or another program changed.
+    pub by_hand: usize,
+}
+
+impl Workspace {
+    /// Returns the work of other sessions, and the edits by hand, since the checkpoint of a prompt.
+    pub fn others_work_since(&self, turn: &CheckpointId) -> Result<OthersWork> {
+        let store = self.existing_store()?;
+        let timeline = store.timeline()?;
+        let session = timeline.require(turn)?.record().and_then(|record| record.origin.session.clone());
+        let (mut sessions, mut by_hand): (BTreeMap<String, BTreeSet<WorkspacePath>>, BTreeSet<WorkspacePath>) =
+            Default::default();
+        let line = std::iter::successors(timeline.current(), |entry| timeline.nearest(entry.parent?));
+        for entry in line.take_while(|entry| entry.id != *turn) {
+            let checkpoint = store.checkpoint(entry)?;
+            match (checkpoint.origin.author, &checkpoint.origin.session) {
+                (Some(Author::Agent), found) if *found == session => {}
+                (Some(Author::Agent), Some(other)) => {
+                    sessions.entry(other.clone()).or_default().extend(checkpoint.files_changed);
+                }
+                _ => by_hand.extend(checkpoint.files_changed),
+            }
+        }
+        let sessions = sessions.into_iter().map(|(session, files)| (session, files.len()));
+        Ok(OthersWork { sessions: sessions.filter(|(_, files)| *files > 0).collect(), by_hand: by_hand.len() })
     }
 }
 

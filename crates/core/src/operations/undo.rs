@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use crate::{
     error::Result,
     model::{CheckpointId, Scope, WorkspacePath},
-    operations::restore::{ExactPaths, Intent, Landing, Only, RestoreOutcome, RestorePlan, RestoreRequest, TakenBack},
+    operations::restore::{ExactPaths, Intent, Landing, RestoreOutcome, RestorePlan, RestoreRequest, TakenBack},
     spans::{operation, read_span, write_span},
     store::{Direction, Restored, Timeline},
     workspace::Workspace,
@@ -108,6 +108,7 @@ struct Takeable {
     before: Option<CheckpointId>,
     made_by: Vec<CheckpointId>,
     reverted: Vec<CheckpointId>,
+    partial: bool,
 }
 
 impl Takeable {
@@ -118,7 +119,17 @@ impl Takeable {
         let made_by = if is_revert { parents.collect() } else { vec![done.target] };
         let (scope, named, exact) = (done.scope.clone(), done.named.clone(), done.exact.clone());
         let (safety, target, before, reverted) = (done.safety, done.target, done.before, done.reverted.clone());
-        Self { safety, target, scope, named: named.filter(|_| exact.is_none()), exact, before, made_by, reverted }
+        Self {
+            safety,
+            target,
+            scope,
+            named: named.filter(|_| exact.is_none()),
+            exact,
+            before,
+            made_by,
+            reverted,
+            partial: done.partial,
+        }
     }
 
     fn way_back(&self, direction: Direction, origin: &TakenBack) -> Intent {
@@ -128,8 +139,8 @@ impl Takeable {
             Some(safety) => (safety, self.scope.clone(), self.named.clone()),
             None => (self.before.unwrap_or(self.target), Scope::Paths(Vec::new()), None),
         };
-        let request =
-            RestoreRequest { target, scope, only: Only::All, exact: true, skip_conflicts: true, git: true, plan: None };
+        let options = RestoreRequest { exact: true, skip_conflicts: true, git: true, ..RestoreRequest::whole(target) };
+        let request = RestoreRequest { scope, ..options };
         // A revert never moves the workspace to another checkpoint, and neither does its undo.
         let landing = if self.reverted.is_empty() { Landing::On(self.before) } else { Landing::Stays };
         Intent {
@@ -140,6 +151,7 @@ impl Takeable {
             made_by: self.made_by.clone(),
             origin: Some(origin.target),
             reverted: self.reverted.clone(),
+            partial: self.partial,
             ..Intent::in_place(request)
         }
     }

@@ -130,6 +130,9 @@ pub(crate) struct Journal {
     /// The same as in the log of operations.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) reverted: Vec<CheckpointId>,
+    /// Set if a revert took back only a part: some paths, some hunks, or all but the conflicts.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) partial: bool,
     pub(crate) before: Option<CheckpointId>,
     pub(crate) after: Option<CheckpointId>,
     pub(crate) direction: Direction,

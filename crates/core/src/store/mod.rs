@@ -54,6 +54,7 @@ pub(crate) use record::{Record, RecordedGit, RecordedPaths};
 pub(crate) use retention_notes::{ClockNote, LimitNote, RetentionNotes};
 pub(crate) use snapshot::{Snapshot, StoredEntry, StoredNode};
 pub(crate) use state::{NewGitFile, State};
+pub(crate) use step_counter::RunningCall;
 pub(crate) use store::Store;
 pub(crate) use timeline::{Timeline, TimelineEntry};
 pub(crate) use verify::verify;

@@ -55,6 +55,9 @@ pub(crate) struct Restored {
     /// The checkpoints whose changes were taken back, if this is a revert, or an undo or redo of one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) reverted: Vec<CheckpointId>,
+    /// Set if a revert took back only a part: some paths, some hunks, or all but the conflicts.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) partial: bool,
     /// The checkpoint that the workspace stood on before.
     pub(crate) before: Option<CheckpointId>,
     /// The checkpoint that the workspace stands on afterwards.

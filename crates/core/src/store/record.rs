@@ -3,8 +3,8 @@
 use jiff::Timestamp;
 
 use crate::model::{
-    Attachment, Author, Checkpoint, CheckpointId, Context, FeatureState, GitState, Kind, ModeDefaults, Origin, Scope,
-    WorkspacePath,
+    Attachment, Author, CallBeside, Checkpoint, CheckpointId, Context, FeatureState, GitState, Kind, ModeDefaults,
+    Origin, Scope, WorkspacePath,
 };
 
 const TRAILER: &str = "Backtrail-Record: ";
@@ -30,6 +30,12 @@ pub(crate) struct Record {
     pub(crate) description: Option<String>,
     #[serde(flatten, serialize_with = "without_nulls")]
     pub(crate) origin: Origin,
+    /// The files that the tool call behind the checkpoint names. Recorded only if calls of other sessions were running.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) named: Vec<WorkspacePath>,
+    /// The calls of other sessions that were running when the checkpoint was taken.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) beside: Vec<CallBeside>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) git: Option<RecordedGit>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -167,6 +173,8 @@ impl Record {
             name: None,
             description: None,
             origin: Origin::default(),
+            named: Vec::new(),
+            beside: Vec::new(),
             git: None,
             features: None,
             context: None,

@@ -26,6 +26,7 @@ use super::{
     refs, shared_objects,
     snapshot::{self, Snapshot, StoredEntry, StoredNode},
     state::StoredState,
+    step_counter,
 };
 use crate::{
     disk::{
@@ -33,7 +34,7 @@ use crate::{
         private,
     },
     error::{Error, Result, While},
-    model::{Checkpoint, CheckpointId, ContentId, DirectoryIds, TreeId, WorkspacePath},
+    model::{CallBeside, Checkpoint, CheckpointId, ContentId, DirectoryIds, TreeId, WorkspacePath},
     spans::phase,
 };
 
@@ -251,6 +252,11 @@ impl Store {
     /// Returns the forks that were made of the workspace, and those that were begun and never finished.
     pub(crate) fn fork_notes(&self) -> Result<Vec<ForkNote>> {
         fork_notes::read(&self.layout).or_fail("read", self.layout.forks())
+    }
+
+    /// Returns the calls of other sessions that are running at this time, in milliseconds since 1970.
+    pub(crate) fn calls_beside(&self, session: Option<&str>, now: i64) -> Result<Vec<CallBeside>> {
+        step_counter::calls_beside(self.layout(), session, now).or_fail("read", self.layout().steps())
     }
 
     /// Returns the notes of retention. They are empty if the file can't be read.

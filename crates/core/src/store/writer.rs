@@ -21,7 +21,7 @@ use super::{
     },
     refs::{self, Removed},
     snapshot::{self, Hands, Snapshot},
-    step_counter,
+    step_counter::{self, RunningCall},
     store::encode_commit,
     timeline,
 };
@@ -215,8 +215,13 @@ impl Writer {
 
     /// Counts one more step of a session that took `at_least` steps or more before. Returns the number of the step,
     /// from 1.
-    pub(crate) fn count_step(&self, session: Option<&str>, at_least: u64) -> Result<u64> {
-        step_counter::count(self.store.layout(), session, at_least).or_fail("write", self.store.layout().steps())
+    pub(crate) fn count_step(&self, session: Option<&str>, at_least: u64, call: Option<RunningCall>) -> Result<u64> {
+        step_counter::count(self.store.layout(), session, at_least, call).or_fail("write", self.store.layout().steps())
+    }
+
+    /// Notes that a call of a session has ended, or all of its calls.
+    pub(crate) fn end_calls(&self, session: Option<&str>, id: Option<&str>) -> Result<()> {
+        step_counter::end_calls(self.store.layout(), session, id).or_fail("write", self.store.layout().steps())
     }
 
     /// Returns the number of steps that a session has taken, which is `at_least` or more.

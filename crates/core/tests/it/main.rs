@@ -43,6 +43,7 @@ mod restore_git;
 mod restore_git_elsewhere;
 mod retention;
 mod retention_oracle;
+mod revert;
 mod spans;
 mod special_files;
 mod stat_cache;

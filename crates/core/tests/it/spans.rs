@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use backtrail::{RestoreRequest, SaveRequest, Scope, StepRequest, Way};
+use backtrail::{Origin, RestoreRequest, SaveRequest, Scope, StepRequest, Way};
 use backtrail_testkit::TestWorkspace;
 use tracing_subscriber::{
     Registry,
@@ -214,10 +214,13 @@ fn contents_and_the_users_words_are_told_to_no_subscriber() {
     let workspace = w.open();
     let request = SaveRequest {
         message: Some("a secret of a message".into()),
-        prompt: Some("a secret of a prompt".into()),
         description: Some("a secret of a description".into()),
-        tool: Some("a secret of a tool".into()),
-        session: Some("a secret of a session".into()),
+        origin: Origin {
+            prompt: Some("a secret of a prompt".into()),
+            tool: Some("a secret of a tool".into()),
+            session: Some("a secret of a session".into()),
+            ..Origin::default()
+        },
         ..SaveRequest::default()
     };
     let told = heard(|| {

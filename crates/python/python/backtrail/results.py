@@ -126,6 +126,8 @@ class Checkpoint:
     """The number of paths that the previous checkpoint held, that are still on disk, and that could not be captured."""
     scope: list[str] | None
     """The paths that a safety checkpoint covers. `None` for the whole workspace."""
+    reverted: bool
+    """True if a revert took its changes back. For the checkpoint of a prompt: if the agent's work for it is."""
 
     def __hash__(self) -> int:
         return hash(self.id)
@@ -159,6 +161,7 @@ class Checkpoint:
             "complete": self.complete,
             "dropped": self.dropped,
             "scope": None if self.scope is None else _texts(self.scope),
+            "reverted": self.reverted,
         }
 
     @staticmethod

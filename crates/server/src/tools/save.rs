@@ -1,6 +1,6 @@
 //! `checkpoint_save`.
 
-use backtrail::{Kind, Origin, SaveRequest, json::SkippedJson};
+use backtrail::{Author, Kind, Origin, SaveRequest, json::SkippedJson};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -39,6 +39,8 @@ pub(super) struct SaveArgs {
     session: Option<String>,
     /// Your name; the name of the client program by default.
     agent: Option<String>,
+    /// `agent` if you made the changes since the previous checkpoint, `other` if you did not; unknown by default.
+    author: Option<Author>,
     /// Any data to keep with the checkpoint.
     metadata: Option<Map<String, Value>>,
 }
@@ -82,6 +84,7 @@ pub(super) fn run(shared: &Shared, call: &Call, args: SaveArgs) -> Result<SaveAn
             step: args.step,
             session: args.session,
             agent: args.agent.or_else(|| call.client.clone()),
+            author: args.author,
             ..Origin::default()
         },
         ..SaveRequest::default()

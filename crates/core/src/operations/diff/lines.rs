@@ -109,12 +109,12 @@ impl<'a> LineSource<'a> {
     }
 
     /// Returns the bytes of the older side. Returns `None` if there are more than `most`.
-    pub(super) fn older(&self, path: &WorkspacePath, side: Option<&Side>, most: u64) -> Result<Option<Vec<u8>>> {
+    pub(crate) fn older(&self, path: &WorkspacePath, side: Option<&Side>, most: u64) -> Result<Option<Vec<u8>>> {
         self.read(&self.older_place, path, side, most)
     }
 
     /// Returns the bytes of the newer side. Returns `None` if there are more than `most`.
-    pub(super) fn newer(&self, path: &WorkspacePath, side: Option<&Side>, most: u64) -> Result<Option<Vec<u8>>> {
+    pub(crate) fn newer(&self, path: &WorkspacePath, side: Option<&Side>, most: u64) -> Result<Option<Vec<u8>>> {
         self.read(&self.newer_place, path, side, most)
     }
 

@@ -2,11 +2,13 @@
 
 mod between;
 mod compare;
+mod hunks;
 mod lines;
 mod patch;
 
 pub(crate) use between::Checkpoints;
 pub(crate) use compare::{Comparison, Tree, compare, compare_within};
+pub(crate) use hunks::{Blocks, add_hunks, texts_of};
 pub(crate) use lines::{LineSource, count_lines};
 use patch::{Patch, patch};
 use tracing::Span;
@@ -28,11 +30,13 @@ pub struct PatchLimits<'a> {
     pub max_bytes: Option<usize>,
     /// The maximum size for each file. A line that `git apply` rejects replaces the rest of the file.
     pub max_file_bytes: Option<usize>,
+    /// Set to list the hunks of each change of text.
+    pub hunks: bool,
 }
 
 impl PatchLimits<'_> {
     /// Omits the patch, for callers that need only the changes.
-    pub const NO_PATCH: Self = Self { hide: None, max_bytes: Some(0), max_file_bytes: None };
+    pub const NO_PATCH: Self = Self { hide: None, max_bytes: Some(0), max_file_bytes: None, hunks: false };
 }
 
 /// The outcome of [`Workspace::diff`].
@@ -157,5 +161,12 @@ fn written(
 ) -> Result<(Vec<Change>, Patch)> {
     count_lines(&mut changes, source)?;
     let patch = patch(&changes, source, limits)?;
+    if limits.hunks {
+        let is_shown = |change: &Change| !limits.hide.is_some_and(|hide| hide.contains(&change.path));
+        changes
+            .iter_mut()
+            .filter(|change| is_shown(change))
+            .try_for_each(|change| add_hunks(std::slice::from_mut(change), source))?;
+    }
     Ok((changes, patch))
 }

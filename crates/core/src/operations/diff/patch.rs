@@ -2,16 +2,17 @@
 
 use std::fmt::Write;
 
-use imara_diff::{Algorithm, Diff, InternedInput, sources::byte_lines};
-
-use super::{PatchLimits, lines::LineSource};
+use super::{
+    PatchLimits,
+    hunks::{Block, Blocks, first_line},
+    lines::LineSource,
+};
 use crate::{
     error::Result,
     model::{Change, ContentId, Side, WorkspacePath},
     text::{MAX_TEXT_BYTES, is_binary},
 };
 
-const CONTEXT: u32 = 3;
 /// Files larger than this are named in a patch, but their contents are not in it: they would have to be held in memory.
 const MAX_PATCHED_BYTES: u64 = 256 << 20;
 const NO_ID: ContentId = ContentId([0; 20]);
@@ -232,65 +233,26 @@ fn quote(prefix: &str, path: &WorkspacePath) -> String {
     out
 }
 
-/// A run of changes with its context, as ranges of lines on both sides.
-struct Block {
-    before: std::ops::Range<u32>,
-    after: std::ops::Range<u32>,
-    hunks: Vec<imara_diff::Hunk>,
-}
-
 fn hunks(out: &mut String, before: &[u8], after: &[u8]) {
-    let input = InternedInput::new(byte_lines(before), byte_lines(after));
-    let mut diff = Diff::compute(Algorithm::Histogram, &input);
-    diff.postprocess_lines(&input);
-    let lengths = (input.before.len() as u32, input.after.len() as u32);
-    let mut blocks: Vec<Block> = Vec::new();
-    for hunk in diff.hunks() {
-        match blocks.last_mut() {
-            Some(block) if hunk.before.start <= block.before.end + CONTEXT => {
-                block.before.end = (hunk.before.end + CONTEXT).min(lengths.0);
-                block.after.end = (hunk.after.end + CONTEXT).min(lengths.1);
-                block.hunks.push(hunk);
-            }
-            _ => blocks.push(Block {
-                before: hunk.before.start.saturating_sub(CONTEXT)..(hunk.before.end + CONTEXT).min(lengths.0),
-                after: hunk.after.start.saturating_sub(CONTEXT)..(hunk.after.end + CONTEXT).min(lengths.1),
-                hunks: vec![hunk],
-            }),
-        }
-    }
-    let old: Vec<&[u8]> = input.before.iter().map(|token| input.interner[*token]).collect();
-    let new: Vec<&[u8]> = input.after.iter().map(|token| input.interner[*token]).collect();
-    for block in blocks {
-        print_block(out, &block, &old, &new);
+    let found = Blocks::between(before, after);
+    for block in &found.blocks {
+        print_block(out, block, &found);
     }
 }
 
-fn print_block(out: &mut String, block: &Block, old: &[&[u8]], new: &[&[u8]]) {
+fn print_block(out: &mut String, block: &Block, found: &Blocks<'_>) {
     let range = |range: &std::ops::Range<u32>| {
-        let length = range.end - range.start;
-        // An empty range is named by the line before it.
-        let start = if length == 0 { range.start } else { range.start + 1 };
+        let (start, length) = (first_line(range), range.end - range.start);
         if length == 1 { format!("{start}") } else { format!("{start},{length}") }
     };
     line(out, format_args!("@@ -{} +{} @@", range(&block.before), range(&block.after)));
-    let mut position = block.before.start;
-    let mut print = |mark: char, lines: &[&[u8]]| {
-        for text in lines {
-            out.push(mark);
-            out.push_str(&String::from_utf8_lossy(text));
-            if !text.ends_with(b"\n") {
-                out.push_str("\n\\ No newline at end of file\n");
-            }
+    found.visit(block, &mut |mark, text| {
+        out.push(mark);
+        out.push_str(&String::from_utf8_lossy(text));
+        if !text.ends_with(b"\n") {
+            out.push_str("\n\\ No newline at end of file\n");
         }
-    };
-    for hunk in &block.hunks {
-        print(' ', &old[position as usize..hunk.before.start as usize]);
-        print('-', &old[hunk.before.start as usize..hunk.before.end as usize]);
-        print('+', &new[hunk.after.start as usize..hunk.after.end as usize]);
-        position = hunk.before.end;
-    }
-    print(' ', &old[position as usize..block.before.end as usize]);
+    });
 }
 
 /// Writes binary contents in git's own form: both sides whole, compressed, in base 85.

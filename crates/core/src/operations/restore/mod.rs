@@ -10,6 +10,7 @@ mod compare;
 mod concurrent_writes;
 mod exact_paths;
 mod git;
+mod hunks;
 mod merged;
 mod permissions;
 mod phases;
@@ -23,6 +24,7 @@ use jiff::Timestamp;
 use tracing::Span;
 
 pub(crate) use exact_paths::ExactPaths;
+pub use hunks::{ChosenChanges, HunkChoice};
 pub(crate) use merged::MergeGoal;
 use phases::Restore;
 pub use plan::{Only, RestorePlan};
@@ -55,6 +57,8 @@ pub struct RestoreRequest {
     pub git: bool,
     /// The hash of the expected plan. The restore is refused if the plan is another one by now.
     pub plan: Option<String>,
+    /// All changes, or only some hunks.
+    pub hunks: HunkChoice,
 }
 
 impl RestoreRequest {
@@ -68,6 +72,7 @@ impl RestoreRequest {
             skip_conflicts: false,
             git: false,
             plan: None,
+            hunks: HunkChoice::All,
         }
     }
 }
@@ -151,6 +156,8 @@ pub(crate) struct Intent {
     pub(crate) merge: Option<MergeGoal>,
     /// The checkpoints whose changes are taken back, if this is a revert, or an undo or redo of one.
     pub(crate) reverted: Vec<CheckpointId>,
+    /// Set if only a part of their changes is taken back.
+    pub(crate) partial: bool,
 }
 
 /// The checkpoint that the workspace stands on after a restore.
@@ -164,7 +171,8 @@ pub(crate) enum Landing {
 
 impl Intent {
     fn restore(request: &RestoreRequest) -> Self {
-        let moves = request.scope == Scope::Whole && request.only != Only::State;
+        let is_of_files = request.only != Only::State && !matches!(request.hunks, HunkChoice::Only(_));
+        let moves = request.scope == Scope::Whole && is_of_files;
         let landing = if moves { Landing::On(Some(request.target)) } else { Landing::Stays };
         Self { landing, ..Self::in_place(request.clone()) }
     }
@@ -181,6 +189,7 @@ impl Intent {
             origin: None,
             merge: None,
             reverted: Vec::new(),
+            partial: false,
         }
     }
 
@@ -254,11 +263,15 @@ impl Workspace {
         surroundings: &Surroundings,
         sink: &dyn ContentSink,
     ) -> Result<(Scan, RestorePlan)> {
-        if let Some(goal) = &intent.merge {
-            return self.plan_merge(store, timeline, intent, goal, surroundings, sink);
-        }
-        let present = self.scan_for_restore(store, timeline, intent, surroundings, sink)?;
-        let plan = RestorePlan::between(self, store, timeline, &present, intent)?;
+        let (present, mut plan) = match &intent.merge {
+            Some(goal) => self.plan_merge(store, timeline, intent, goal, surroundings, sink)?,
+            None => {
+                let present = self.scan_for_restore(store, timeline, intent, surroundings, sink)?;
+                let plan = RestorePlan::between(self, store, timeline, &present, intent)?;
+                (present, plan)
+            }
+        };
+        plan.choose_hunks(self, store, intent)?;
         Ok((present, plan))
     }
 
@@ -306,6 +319,7 @@ impl Workspace {
                 named: plan.recorded_named,
                 exact: None,
                 reverted: intent.reverted.clone(),
+                partial: intent.partial,
                 before,
                 after,
                 direction: intent.direction,

@@ -135,6 +135,7 @@ impl<'a> Protected<'a> {
             named: plan.recorded_named.clone(),
             exact: plan.exact.clone(),
             reverted: intent.reverted.clone(),
+            partial: intent.partial || !plan.conflicts.is_empty(),
             before,
             after: intent.lands_on(&plan, before),
             direction: intent.direction,

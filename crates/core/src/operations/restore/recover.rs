@@ -223,6 +223,7 @@ impl Workspace {
                 named: journal.named.clone(),
                 exact: journal.exact.clone(),
                 reverted: journal.reverted.clone(),
+                partial: journal.partial,
                 before: journal.before,
                 after: journal.after,
                 direction: journal.direction,

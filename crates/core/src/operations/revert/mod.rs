@@ -4,6 +4,7 @@
 //! of a restore. The workspace stands on the same checkpoint afterwards.
 
 mod address;
+mod ownership;
 mod select;
 mod taken_back;
 
@@ -19,7 +20,7 @@ use crate::{
     operations::{
         diff::Checkpoints,
         merge::{Labels, Overlaps, Stretch},
-        restore::{Intent, MergeGoal, Only, RestoreOutcome, RestorePlan, RestoreRequest},
+        restore::{HunkChoice, Intent, MergeGoal, Only, RestoreOutcome, RestorePlan, RestoreRequest},
     },
     store::{Store, Timeline},
     workspace::{Workspace, skipped::LeftOut},
@@ -48,12 +49,14 @@ pub struct RevertRequest {
     pub on_conflict: OnConflict,
     /// The hash of the expected plan. The revert is refused if the plan is another one by now.
     pub plan: Option<String>,
+    /// All changes, or only some hunks.
+    pub hunks: HunkChoice,
 }
 
 impl RevertRequest {
     /// Returns a request for all paths.
     pub fn whole(target: RevertTarget) -> Self {
-        Self { target, scope: Scope::Whole, on_conflict: OnConflict::default(), plan: None }
+        Self { target, scope: Scope::Whole, on_conflict: OnConflict::default(), plan: None, hunks: HunkChoice::All }
     }
 }
 
@@ -126,9 +129,11 @@ fn intent_of(store: &Store, timeline: &Timeline, request: &RevertRequest) -> Res
         skip_conflicts: request.on_conflict == OnConflict::Skip,
         git: false,
         plan: request.plan.clone(),
+        hunks: request.hunks.clone(),
     };
     let merge = Some(MergeGoal { stretches, overlaps });
-    Ok((Intent { merge, reverted: selection.reverted, ..Intent::in_place(restore) }, shared))
+    let partial = request.scope != Scope::Whole || matches!(request.hunks, HunkChoice::Only(_));
+    Ok((Intent { merge, reverted: selection.reverted, partial, ..Intent::in_place(restore) }, shared))
 }
 
 /// Returns the changes of a span, as the merge sees them.

@@ -2,9 +2,10 @@
 
 use std::collections::HashSet;
 
+use super::ownership::{Claim, Ownership, Wanted};
 use crate::{
     error::{Error, Result},
-    model::{Author, CheckpointId, Kind, WorkspacePath},
+    model::{CheckpointId, Kind, WorkspacePath},
     store::{Timeline, TimelineEntry},
 };
 
@@ -40,12 +41,21 @@ pub(super) struct Span {
     pub(super) first: CheckpointId,
     /// The last one.
     pub(super) after: CheckpointId,
+    /// Tells whose change a path is, if calls of other sessions were running.
+    pub(super) claim: Option<Claim>,
 }
 
 impl Span {
     /// Returns whether the change at a path is taken back. Notes the path if another session may have made the change.
-    pub(super) fn takes(&self, _path: &WorkspacePath, _shared: &mut Vec<WorkspacePath>) -> bool {
-        true
+    pub(super) fn takes(&self, path: &WorkspacePath, shared: &mut Vec<WorkspacePath>) -> bool {
+        match self.claim.as_ref().map_or(Ownership::Wanted, |claim| claim.owner_of(path)) {
+            Ownership::Wanted => true,
+            Ownership::Foreign => false,
+            Ownership::Shared => {
+                shared.push(path.clone());
+                false
+            }
+        }
     }
 }
 
@@ -54,9 +64,10 @@ impl Selection {
         match target {
             RevertTarget::Checkpoint(id) => {
                 let entry = timeline.require(id)?;
-                match entry.kind {
-                    Kind::Turn => Self::joined(timeline, work_of_turn(timeline, entry), *id),
-                    _ => Self::joined(timeline, vec![entry], *id),
+                match (entry.kind, Wanted::turn_of(entry)) {
+                    (Kind::Turn, Some(turn)) => Self::joined(timeline, agent_work(timeline, &turn), Some(&turn), *id),
+                    (Kind::Turn, None) => Self::joined(timeline, Vec::new(), None, *id),
+                    _ => Self::joined(timeline, vec![entry], None, *id),
                 }
             }
             RevertTarget::Range { from, to } => Self::range(timeline, *from, *to),
@@ -64,7 +75,7 @@ impl Selection {
                 let work = work_of_session(timeline, session)?;
                 let newest = work.last().map(|entry| entry.id).or(timeline.newest().map(|entry| entry.id));
                 let newest = newest.ok_or_else(|| Error::UnknownSession { session: session.clone() })?;
-                Self::joined(timeline, work, newest)
+                Self::joined(timeline, work, Some(&Wanted::session(session)), newest)
             }
         }
     }
@@ -81,17 +92,29 @@ impl Selection {
         let reverted = if is_on_line { reverted } else { vec![last] };
         let reverted: Vec<CheckpointId> = reverted.iter().map(|entry| entry.id).collect();
         let oldest = reverted.last().copied().unwrap_or(to);
-        let spans = if from == to { Vec::new() } else { vec![Span { before: from, first: oldest, after: to }] };
+        let spans =
+            if from == to { Vec::new() } else { vec![Span { before: from, first: oldest, after: to, claim: None }] };
         Ok(Self { spans, reverted, newest: to })
     }
 
     /// Joins checkpoints that follow each other. They are given oldest first.
-    fn joined(timeline: &Timeline, entries: Vec<&TimelineEntry>, newest: CheckpointId) -> Result<Self> {
+    fn joined(
+        timeline: &Timeline,
+        entries: Vec<&TimelineEntry>,
+        wanted: Option<&Wanted>,
+        newest: CheckpointId,
+    ) -> Result<Self> {
         let mut spans: Vec<Span> = Vec::new();
         for entry in &entries {
+            let claim = wanted.and_then(|wanted| Claim::of(entry, wanted));
             match spans.last_mut() {
-                Some(span) if entry.parent == Some(span.after) => span.after = entry.id,
-                _ => spans.push(Span { before: parent_of(timeline, entry)?, first: entry.id, after: entry.id }),
+                Some(span) if entry.parent == Some(span.after) && claim.is_none() && span.claim.is_none() => {
+                    span.after = entry.id;
+                }
+                _ => {
+                    let before = parent_of(timeline, entry)?;
+                    spans.push(Span { before, first: entry.id, after: entry.id, claim });
+                }
             }
         }
         spans.reverse();
@@ -111,12 +134,7 @@ fn parent_of(timeline: &Timeline, entry: &TimelineEntry) -> Result<CheckpointId>
 
 /// Returns the checkpoints of the agent's work for a prompt, oldest first.
 pub(super) fn work_of_turn<'t>(timeline: &'t Timeline, turn: &TimelineEntry) -> Vec<&'t TimelineEntry> {
-    let Some(record) = turn.record() else { return Vec::new() };
-    let of_turn = (record.origin.session.clone(), record.origin.turn);
-    if of_turn.1.is_none() {
-        return Vec::new();
-    }
-    agent_work(timeline, |session, number| session == of_turn.0.as_deref() && number == of_turn.1)
+    Wanted::turn_of(turn).map(|turn| agent_work(timeline, &turn)).unwrap_or_default()
 }
 
 /// Returns the checkpoints of the agent's work in a session, oldest first.
@@ -126,17 +144,13 @@ fn work_of_session<'t>(timeline: &'t Timeline, session: &str) -> Result<Vec<&'t 
     if !timeline.entries().iter().any(is_of_session) {
         return Err(Error::UnknownSession { session: session.to_owned() });
     }
-    Ok(agent_work(timeline, |found, _| found == Some(session)))
+    Ok(agent_work(timeline, &Wanted::session(session)))
 }
 
 /// Returns the agent's work that fits, oldest first. If some of it leads to the checkpoint that the workspace stands on,
 /// the rest was taken back by a restore and is omitted.
-fn agent_work<'t>(timeline: &'t Timeline, fits: impl Fn(Option<&str>, Option<u64>) -> bool) -> Vec<&'t TimelineEntry> {
-    let is_work = |entry: &&TimelineEntry| {
-        entry.record().is_some_and(|record| {
-            record.author() == Some(Author::Agent) && fits(record.origin.session.as_deref(), record.origin.turn)
-        })
-    };
+fn agent_work<'t>(timeline: &'t Timeline, wanted: &Wanted) -> Vec<&'t TimelineEntry> {
+    let is_work = |entry: &&TimelineEntry| entry.record().is_some_and(|record| wanted.has_part_in(&record));
     let work: Vec<&TimelineEntry> = timeline.entries().iter().filter(is_work).collect();
     let line = std::iter::successors(timeline.current(), |entry| timeline.nearest(entry.parent?));
     let line: HashSet<CheckpointId> = line.map(|entry| entry.id).collect();

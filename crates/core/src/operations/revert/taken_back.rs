@@ -18,7 +18,9 @@ impl<'t> TakenBackChanges<'t> {
     pub(crate) fn of(timeline: &'t Timeline) -> Self {
         let mut reverted = HashSet::new();
         for done in timeline.operations.stacks().undo {
-            reverted.extend(done.reverted.iter().copied());
+            if !done.partial {
+                reverted.extend(done.reverted.iter().copied());
+            }
             // A restore of the whole tree brings back whatever its checkpoint has.
             if done.reverted.is_empty() && done.scope == Scope::Whole && done.direction == Direction::Forward {
                 reverted.clear();

@@ -34,6 +34,12 @@ impl Workspace {
         record.name = request.name.clone();
         record.description = request.description.clone();
         record.origin = request.origin.clone();
+        if kind != Kind::Safety {
+            record.beside = store.calls_beside(request.origin.session.as_deref(), record.time)?;
+        }
+        if !record.beside.is_empty() {
+            record.named = request.named.clone();
+        }
         record.context = request.context.clone();
         record.metadata = request.metadata.clone();
         record.metadata.extend(request.metadata_once_read.map(|words| words()).unwrap_or_default());

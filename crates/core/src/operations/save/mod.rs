@@ -50,6 +50,9 @@ pub struct SaveRequest {
     pub metadata_once_read: Option<fn() -> serde_json::Map<String, serde_json::Value>>,
     /// Names and bytes to keep beside the files.
     pub attachments: Vec<(String, Vec<u8>)>,
+    /// Files that the tool call behind the checkpoint names. If calls of other sessions were running, changes to these
+    /// files belong to this call.
+    pub named: Vec<WorkspacePath>,
     /// Paths to capture although a rule skips them.
     pub include: Vec<WorkspacePath>,
     /// Set to take a checkpoint even if nothing changed.
@@ -152,6 +155,10 @@ impl Workspace {
         let current = timeline.current();
         let standing = writer.store().current_snapshot(&timeline)?;
         self.retire_excludes(writer)?;
+        if matches!(request.kind, Some(Kind::Session | Kind::Turn)) {
+            // A call that is still noted was denied or failed: agents don't report the end of such calls.
+            writer.end_calls(request.origin.session.as_deref(), None)?;
+        }
 
         let pack = writer.start_pack();
         let mut capture = self.capture(writer, &timeline, &request.include, &pack)?;

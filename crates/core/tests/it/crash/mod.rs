@@ -11,7 +11,10 @@ use std::{
     sync::atomic::{AtomicUsize, Ordering},
 };
 
-use backtrail::{Checkpoint, ListFilter, Only, Recovery, RestoreRequest, SaveRequest, Scope, StepRequest, Way};
+use backtrail::{
+    Checkpoint, ListFilter, Only, Recovery, RestoreRequest, RevertRequest, RevertTarget, SaveRequest, Scope,
+    StepRequest, Way,
+};
 use backtrail_testkit::{
     Found, Manifest, TestWorkspace,
     crash::{self, Driver, Ended, Fault},
@@ -100,6 +103,10 @@ fn child() {
                 let request = RestoreRequest { scope, only: Only::All, ..RestoreRequest::whole(by_name(name)?.id) };
                 workspace.restore(&request, now).map(drop)
             }
+            ["revert", name] => {
+                let request = RevertRequest::whole(RevertTarget::Checkpoint(by_name(name)?.id));
+                workspace.revert(&request, now).map(drop)
+            }
             ["step"] => workspace.step(&StepRequest::default(), now).map(drop),
             ["delete", name] => workspace.delete(&[by_name(name)?.id], false, now).map(drop),
             ["prune"] => workspace.prune(now).map(drop),
@@ -161,6 +168,59 @@ fn make_every_kind_of_change(ws: &TestWorkspace) {
     ws.write("edited", "unsaved work\n");
     ws.write("unsaved", "only on disk\n");
     ws.write(".env", "SECRET=unsaved\n");
+}
+
+/// Makes every kind of change that a revert takes back and saves it as `two`, then makes unsaved edits: in the lines
+/// around a change, in the permission bits beside one, and at other paths.
+fn make_changes_to_revert(ws: &TestWorkspace) {
+    let text = |line: &str, last: &str| format!("1\n{line}\n3\n4\n5\n6\n7\n8\n{last}\n");
+    ws.write("text", text("2", "9"));
+    ws.write("deleted/deep", "comes back\n");
+    ws.write_mode("mode", "m\n", 0o644);
+    ws.write("file-to-dir", "was a file\n");
+    ws.write("dir-to-file/a/b", "was in a directory\n");
+    ws.symlink("text", "link");
+    ws.mkdir("empty/inner");
+    ws.write("nested/file", "in a nested repository\n");
+    ws.git_init();
+    backtrail_testkit::git(&ws.path("nested"), &["init", "-q"]);
+    save_as(ws, "one");
+    ws.write("text", text("agent", "9"));
+    ws.remove("deleted");
+    ws.chmod("mode", 0o755);
+    ws.remove("file-to-dir");
+    ws.write("file-to-dir/inside/deep", "new inside\n");
+    ws.remove("dir-to-file");
+    ws.write("dir-to-file", "now a file\n");
+    ws.remove("link");
+    ws.symlink("mode", "link");
+    ws.remove("empty");
+    ws.mkdir("other-empty");
+    ws.write("nested/new", "new in nested\n");
+    save_as(ws, "two");
+    ws.write("text", text("agent", "mine"));
+    ws.write("mode", "edited\n");
+    ws.write("unsaved", "only on disk\n");
+}
+
+#[test]
+fn revert_is_old_or_new_after_a_kill_at_every_point() {
+    sweep("revert", &TestWorkspace::new, &make_changes_to_revert, "revert two");
+}
+
+#[test]
+fn undo_and_redo_of_a_revert_are_old_or_new_after_a_kill_at_every_point() {
+    let reverted = |ws: &TestWorkspace| {
+        make_changes_to_revert(ws);
+        let two = ws.open().resolve("two", &jiff::Zoned::now()).unwrap();
+        ws.open().revert(&RevertRequest::whole(RevertTarget::Checkpoint(two)), ws.now()).unwrap();
+    };
+    sweep("undo of a revert", &TestWorkspace::new, &reverted, "undo");
+    let undone = |ws: &TestWorkspace| {
+        reverted(ws);
+        ws.open().undo(ws.now()).unwrap().unwrap();
+    };
+    sweep("redo of a revert", &TestWorkspace::new, &undone, "redo");
 }
 
 fn save_as(ws: &TestWorkspace, name: &str) -> Checkpoint {
