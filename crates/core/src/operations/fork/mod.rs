@@ -118,7 +118,8 @@ impl Workspace {
     fn check_fork_target(&self, directory: &Path, request: &ForkRequest) -> Result<()> {
         self.refuse_own_places(directory)?;
         let there = directory.ancestors().find_map(|ancestor| private::canonical(ancestor).ok());
-        let mut own = self.options().own_directories.iter().filter_map(|path| private::canonical(path).ok());
+        let own = self.options().own_directories.iter().chain([&request.stores]);
+        let mut own = own.filter_map(|path| private::canonical(path).ok());
         if there.is_some_and(|there| own.any(|own| there.starts_with(own))) {
             return Err(Error::ProtectedDirectory { path: directory.to_owned() });
         }
