@@ -12,7 +12,7 @@ use clap::{
 
 use crate::commands::{
     cat, completions, delete, demo, diff, doctor, events, exclude, export, fork, git, history, hook, init, install, list,
-    man, mcp, pin, pipeline, prune, recover, restore, rewind, save, show, status, step, try_run, undo, verify,
+    man, mcp, pin, pipeline, prune, recover, restore, revert, rewind, save, show, status, step, try_run, undo, verify,
     workspaces,
 };
 
@@ -99,6 +99,7 @@ pub(crate) enum Command {
     History(history::HistoryArgs),
     #[command(visible_alias = "rollback")]
     Restore(restore::RestoreArgs),
+    Revert(revert::RevertArgs),
     Rewind(rewind::RewindArgs),
     Undo(undo::UndoArgs),
     Redo(undo::RedoArgs),

@@ -169,6 +169,34 @@ pub enum Error {
         /// The reason.
         reason: &'static str,
     },
+    /// The checkpoint followed no other one, so that its own changes are not known.
+    #[error("{} is the first checkpoint: there is nothing before it to go back to", id.short())]
+    FirstCheckpoint {
+        /// The checkpoint.
+        id: CheckpointId,
+    },
+    /// The parent of the checkpoint was deleted, so that its own changes are not known any more.
+    #[error("the checkpoint before {} was deleted, so its own changes are not known any more", id.short())]
+    ParentDeleted {
+        /// The checkpoint.
+        id: CheckpointId,
+        /// The nearest one before it that still exists.
+        before: Option<CheckpointId>,
+    },
+    /// The range leads from a checkpoint to an earlier one.
+    #[error("the range {}..{} runs backwards", from.short(), to.short())]
+    BackwardRange {
+        /// The first checkpoint of the range.
+        from: CheckpointId,
+        /// The last one, which is earlier.
+        to: CheckpointId,
+    },
+    /// No checkpoint belongs to the session.
+    #[error("no checkpoint is of the session {session:?}")]
+    UnknownSession {
+        /// The session that was given.
+        session: String,
+    },
     /// The user's repository can't be moved safely.
     #[error("can't move the git repository: {reason}")]
     GitState {
@@ -416,6 +444,8 @@ impl Error {
             Self::UnknownCheckpoint { .. }
             | Self::MalformedAddress { .. }
             | Self::NoEarlierCheckpoint { .. }
+            | Self::ParentDeleted { .. }
+            | Self::UnknownSession { .. }
             | Self::BeforeTheFirst { .. } => ErrorCode::UnknownCheckpoint,
             Self::AmbiguousCheckpoint { .. } => ErrorCode::AmbiguousCheckpoint,
             Self::UnknownPath { .. } | Self::LeftOutPath { .. } | Self::UnknownAttachment { .. } => {
@@ -428,6 +458,7 @@ impl Error {
             | Self::UnfinishedFork { .. } => ErrorCode::ProtectedDirectory,
             Self::FeatureCheckpoint { .. } => ErrorCode::FeatureCheckpoint,
             Self::InvalidName { .. } | Self::Usage(_) | Self::NotAStore { .. } => ErrorCode::Usage,
+            Self::FirstCheckpoint { .. } | Self::BackwardRange { .. } => ErrorCode::Usage,
             Self::StoreOfAnother { .. } | Self::AnotherDirectory { .. } | Self::StoreSetAside { .. } => {
                 ErrorCode::Usage
             }

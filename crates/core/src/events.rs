@@ -28,6 +28,13 @@ pub enum Event {
         /// The safety checkpoint that was taken before.
         safety: Option<CheckpointId>,
     },
+    /// The changes of checkpoints were taken back.
+    Reverted {
+        /// The checkpoints, newest first.
+        checkpoints: Vec<CheckpointId>,
+        /// The safety checkpoint that was taken before.
+        safety: CheckpointId,
+    },
     /// A checkpoint was deleted on request.
     CheckpointDeleted {
         /// The checkpoint.

@@ -56,6 +56,10 @@ fn sentence(event: &Event) -> Option<String> {
         Event::Initialized => "a store was made".to_owned(),
         Event::CheckpointCreated { checkpoint, kind, .. } => format!("saved {} ({kind})", checkpoint.short()),
         Event::CheckpointRestored { checkpoint, .. } => format!("restored {}", checkpoint.short()),
+        Event::Reverted { checkpoints, .. } => {
+            let ids = checkpoints.iter().map(|id| id.short()).collect::<Vec<_>>();
+            format!("took back {}", ids.join(", "))
+        }
         Event::CheckpointsPruned { checkpoints } => format!("retention took {} checkpoints", checkpoints.len()),
         Event::Recovered { outcome, conflicts } => {
             let said = format!("an interrupted restore was {}", outcome.replace('_', " "));

@@ -24,6 +24,7 @@ pub(crate) mod pipeline;
 pub(crate) mod prune;
 pub(crate) mod recover;
 pub(crate) mod restore;
+pub(crate) mod revert;
 pub(crate) mod rewind;
 pub(crate) mod save;
 pub(crate) mod show;
@@ -53,6 +54,7 @@ pub(crate) fn run(command: Option<Command>, invocation: &Invocation) -> Result<E
         Some(Command::Diff(args)) => diff::run(&args, invocation),
         Some(Command::Cat(args)) => cat::run(&args, invocation),
         Some(Command::Restore(args)) => restore::run(&args, invocation),
+        Some(Command::Revert(args)) => revert::run(&args, invocation),
         Some(Command::Rewind(args)) => rewind::run(&args, invocation),
         Some(Command::Undo(args)) => undo::undo(&args, invocation),
         Some(Command::Redo(args)) => undo::redo(&args, invocation),

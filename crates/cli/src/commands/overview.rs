@@ -37,5 +37,5 @@ pub(crate) fn run(invocation: &Invocation) -> Result<ExitCode, Failure> {
 fn was_restored(workspace: &Workspace) -> Result<bool, Failure> {
     let events = workspace.events()?;
     let last = events.last().and_then(|line| serde_json::from_str::<TimedEvent>(line).ok());
-    Ok(last.is_some_and(|last| matches!(last.event, Event::CheckpointRestored { .. })))
+    Ok(last.is_some_and(|last| matches!(last.event, Event::CheckpointRestored { .. } | Event::Reverted { .. })))
 }

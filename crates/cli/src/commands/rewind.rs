@@ -81,7 +81,7 @@ fn note_way_further(workspace: &Workspace, steps: u64, stayed: bool, invocation:
 }
 
 /// Returns the checkpoint of the N-th last prompt.
-fn turn(workspace: &Workspace, steps: u64) -> Result<Checkpoint, Failure> {
+pub(crate) fn turn(workspace: &Workspace, steps: u64) -> Result<Checkpoint, Failure> {
     let mut turns = workspace.turns_behind()?;
     let position = usize::try_from(steps).unwrap_or(usize::MAX).saturating_sub(1);
     let unknown = || Error::UnknownCheckpoint { word: format!("the prompt {steps} back"), nearest: None };

@@ -15,6 +15,7 @@ mod pager;
 mod pipeline;
 mod progress;
 mod restored;
+mod reverted;
 mod saved;
 mod shown;
 mod style;
@@ -42,6 +43,7 @@ pub(crate) use {
         ExportJson, RecoverJson, Restore, conflict_warnings, lacking_warnings, plan_text, restored_text,
         restored_warnings, way_back,
     },
+    reverted::{revert_plan_text, reverted_text, reverted_warnings},
     saved::{
         capture_larger, dropped_warnings, exclude_commands, saved_sentence, saved_warnings, stepped_sentence,
         uncaptured_warnings,

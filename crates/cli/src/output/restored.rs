@@ -10,6 +10,7 @@ use serde::Serialize;
 use super::{
     Paint,
     changes::{change_list, summary},
+    reverted::lines_of,
     visible::visible,
     wording::{plural, title, when},
 };
@@ -25,12 +26,15 @@ pub(crate) struct Restore {
     pub(crate) target: String,
     /// The time of the restore, if it is known.
     pub(crate) time: Option<Timestamp>,
+    /// Set if it was a revert: `target` is the newest checkpoint that it took back.
+    pub(crate) is_revert: bool,
 }
 
 impl Restore {
     pub(crate) fn said(&self, now: &Zoned) -> String {
         let when = self.time.map(|time| format!(" ({})", when(time, now))).unwrap_or_default();
-        format!("the restore to {}{when}", self.target)
+        let what = if self.is_revert { "the revert of" } else { "the restore to" };
+        format!("{what} {}{when}", self.target)
     }
 
     /// Returns the changes that an undo or redo of this restore would make.
@@ -131,17 +135,23 @@ pub(crate) fn restored_text(
         Direction::Undo => format!("took back {said}: {sum}"),
         Direction::Redo => format!("took back the undo of {said}: {sum}"),
     };
-    let named = if done.changes.len() <= MAX_NAMED { done.changes.len() } else { FIRST_NAMED };
     text.push('\n');
-    text.push_str(change_list(&done.changes[..named], paint).trim_end_matches('\n'));
-    if named < done.changes.len() {
-        text.push_str(&format!("\n  and {} more", done.changes.len() - named));
-    }
+    text.push_str(&first_changes(&done.changes, paint));
     if let Some(git) = &done.git {
         text.push_str(&format!("\ngit stands on {}", standing(git)));
     }
     if direction == Direction::Forward && !target.complete && removed(&done.changes) == 0 {
         text.push_str(&format!("\n{}", removes_nothing(target, "was")));
+    }
+    text
+}
+
+/// Returns the changes, or the first of them if there are many, without a newline at the end.
+pub(super) fn first_changes(changes: &[Change], paint: Paint) -> String {
+    let named = if changes.len() <= MAX_NAMED { changes.len() } else { FIRST_NAMED };
+    let mut text = change_list(&changes[..named], paint).trim_end_matches('\n').to_owned();
+    if named < changes.len() {
+        text.push_str(&format!("\n  and {} more", changes.len() - named));
     }
     text
 }
@@ -186,7 +196,8 @@ pub(crate) fn conflict_warnings(conflicts: &[Conflict]) -> Vec<String> {
         .iter()
         .map(|conflict| {
             let kept = conflict.kept.map(|kept| format!(" (kept as {kept})")).unwrap_or_default();
-            format!("not restored: {}: {}{kept}", visible(conflict.path.as_bytes()), conflict.reason)
+            let lines = lines_of(conflict);
+            format!("not restored: {}: {}{lines}{kept}", visible(conflict.path.as_bytes()), conflict.reason)
         })
         .collect()
 }
@@ -233,6 +244,8 @@ mod tests {
             unsaved: 0,
             git: None,
             taken_back: None,
+            merged: Vec::new(),
+            moved: Vec::new(),
         };
         restored_text(&done, &[], Direction::Forward, &target, None, Paint::plain())
     }
@@ -248,7 +261,7 @@ mod tests {
 
     #[test]
     fn a_restore_with_conflicts_is_not_called_done() {
-        let conflict = Conflict { path: WorkspacePath::new("f").unwrap(), reason: "a special file".into(), kept: None };
+        let conflict = Conflict::new(WorkspacePath::new("f").unwrap(), "a special file".into());
         assert!(text_of(true, Vec::new(), Vec::new()).starts_with("nothing to do: the files are those of"));
         assert!(text_of(true, Vec::new(), vec![conflict]).starts_with("no file was changed; not all of"));
     }

@@ -4,11 +4,12 @@ use serde::Serialize;
 
 use super::{ChangeJson, CheckpointJson, SkippedJson};
 use crate::{
-    model::{Change, ChangeStatus, Checkpoint, Conflict, Dropped, GitState, Skipped, WorkspacePath},
+    model::{Change, ChangeStatus, Checkpoint, CheckpointId, Conflict, Dropped, GitState, Skipped, WorkspacePath},
     operations::{
         diff::Diff,
         history::Version,
-        restore::{RestoreOutcome, RestorePlan},
+        restore::{Moved, RestoreOutcome, RestorePlan},
+        revert::{RevertOutcome, RevertPlan},
         save::Saved,
         show::Shown,
         status::Status,
@@ -259,6 +260,72 @@ impl From<&RestorePlan> for RestoreJson {
     }
 }
 
+/// The JSON answer of `revert`.
+#[derive(Debug, Clone, Serialize)]
+pub struct RevertJson {
+    /// The same as for a restore.
+    #[serde(flatten)]
+    pub restore: RestoreJson,
+    /// The checkpoints whose changes were taken back, or would be, newest first.
+    pub reverted: Vec<String>,
+    /// The changed paths whose lines were merged with later edits.
+    pub merged: Vec<String>,
+    /// Paths that stay because another session may have changed them at the same time.
+    pub shared: Vec<String>,
+    /// Files that were changed at the paths to which they were moved since; absent if there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub moved: Vec<MovedFileJson>,
+}
+
+/// A file that was moved since the change that is taken back.
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "MovedFile"))]
+pub struct MovedFileJson {
+    /// Its path in the change.
+    pub from: String,
+    /// Its path on disk.
+    pub to: String,
+}
+
+impl From<&Moved> for MovedFileJson {
+    fn from(moved: &Moved) -> Self {
+        Self { from: moved.from.to_text().into_owned(), to: moved.to.to_text().into_owned() }
+    }
+}
+
+impl RevertJson {
+    fn new(
+        restore: RestoreJson,
+        reverted: &[CheckpointId],
+        merged: &[WorkspacePath],
+        shared: &[WorkspacePath],
+        moved: &[Moved],
+    ) -> Self {
+        let texts = |paths: &[WorkspacePath]| paths.iter().map(|path| path.to_text().into_owned()).collect();
+        Self {
+            restore,
+            reverted: reverted.iter().map(CheckpointId::to_string).collect(),
+            merged: texts(merged),
+            shared: texts(shared),
+            moved: moved.iter().map(MovedFileJson::from).collect(),
+        }
+    }
+}
+
+impl From<&RevertPlan> for RevertJson {
+    fn from(plan: &RevertPlan) -> Self {
+        let RevertPlan { restore, reverted, shared } = plan;
+        Self::new(RestoreJson::from(restore), reverted, &restore.merged, shared, &restore.moved)
+    }
+}
+
+impl From<&RevertOutcome> for RevertJson {
+    fn from(done: &RevertOutcome) -> Self {
+        let RevertOutcome { restore, reverted, shared } = done;
+        Self::new(RestoreJson::from(restore), reverted, &restore.merged, shared, &restore.moved)
+    }
+}
+
 /// `Conflict`: a path that a restore left alone, and the reason.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Conflict"))]
@@ -270,6 +337,10 @@ pub struct ConflictJson {
     /// The blob in the store that keeps the bytes that another process wrote there during the restore, or the content
     /// from before an interrupted restore; null if there is none.
     pub kept: Option<String>,
+    /// The lines of the file on disk that a revert can't decide about, counted from 1: the first and the last of each
+    /// run; absent for other conflicts.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub lines: Vec<[u64; 2]>,
 }
 
 impl From<&Conflict> for ConflictJson {
@@ -278,6 +349,7 @@ impl From<&Conflict> for ConflictJson {
             path: conflict.path.to_text().into_owned(),
             reason: conflict.reason.clone(),
             kept: conflict.kept.map(|kept| kept.to_string()),
+            lines: conflict.lines.clone(),
         }
     }
 }

@@ -53,6 +53,8 @@ pub struct CheckpointJson {
     pub dropped: u64,
     /// The paths that a safety checkpoint covers; null for the whole workspace.
     pub scope: Option<Vec<String>>,
+    /// True if a revert took its changes back. For the checkpoint of a prompt: if the agent's work for it is taken back.
+    pub reverted: bool,
 }
 
 impl From<&Checkpoint> for CheckpointJson {
@@ -86,6 +88,7 @@ impl From<&Checkpoint> for CheckpointJson {
             complete: checkpoint.complete,
             dropped: checkpoint.dropped,
             scope: checkpoint.scope.paths().map(texts),
+            reverted: checkpoint.reverted,
         }
     }
 }

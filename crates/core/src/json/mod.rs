@@ -9,8 +9,8 @@ mod fork;
 mod text;
 
 pub use answers::{
-    ConflictJson, DiffJson, HistoryJson, MovedJson, RestoreJson, SavedJson, ShownJson, StatusJson, SteppedJson,
-    TimelineJson, VersionJson,
+    ConflictJson, DiffJson, HistoryJson, MovedFileJson, MovedJson, RestoreJson, RevertJson, SavedJson, ShownJson,
+    StatusJson, SteppedJson, TimelineJson, VersionJson,
 };
 pub use change::{ChangeJson, SkippedJson};
 pub use checkpoint::{AttachmentJson, CheckpointJson, ContextJson, FeatureStateJson, GitJson, timestamp};

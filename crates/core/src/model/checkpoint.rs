@@ -236,4 +236,6 @@ pub struct Checkpoint {
     pub dropped: u64,
     /// The paths that a safety checkpoint covers.
     pub scope: Scope,
+    /// Set if a revert took its changes back. For the checkpoint of a prompt: if the agent's work for it is taken back.
+    pub reverted: bool,
 }

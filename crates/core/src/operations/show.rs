@@ -5,7 +5,10 @@ use jiff::Timestamp;
 use crate::{
     error::{Error, Result},
     model::{Change, Checkpoint, CheckpointId, Kind, Scope, WorkspacePath},
-    operations::diff::{Checkpoints, LineSource, Tree, compare_within, count_lines},
+    operations::{
+        diff::{Checkpoints, LineSource, Tree, compare_within, count_lines},
+        revert::TakenBackChanges,
+    },
     scan::Scan,
     store::{RecordedPaths, Store, TimelineEntry},
     workspace::Workspace,
@@ -52,13 +55,15 @@ impl Workspace {
     pub fn list(&self, filter: &ListFilter) -> Result<Vec<Checkpoint>> {
         let Some(store) = self.store()? else { return Ok(Vec::new()) };
         let timeline = store.timeline()?;
+        let taken_back = TakenBackChanges::of(&timeline);
         let mut found = Vec::new();
         for entry in timeline.entries().iter().rev() {
             if filter.limit.is_some_and(|limit| found.len() >= limit) {
                 break;
             }
             if filter.takes(&store, entry)? {
-                found.push(if filter.brief { store.summary(entry)? } else { store.checkpoint(entry)? });
+                let checkpoint = if filter.brief { store.summary(entry)? } else { store.checkpoint(entry)? };
+                found.push(taken_back.mark(entry, checkpoint));
             }
         }
         Ok(found)
@@ -67,14 +72,17 @@ impl Workspace {
     /// Returns one checkpoint.
     pub fn get(&self, id: &CheckpointId) -> Result<Checkpoint> {
         let store = self.store()?.ok_or_else(|| Error::unknown_checkpoint(id))?;
-        store.checkpoint(store.timeline()?.require(id)?)
+        let timeline = store.timeline()?;
+        let entry = timeline.require(id)?;
+        Ok(TakenBackChanges::of(&timeline).mark(entry, store.checkpoint(entry)?))
     }
 
     /// Returns one checkpoint with its changes.
     pub fn show(&self, id: &CheckpointId) -> Result<Shown> {
         let store = self.store()?.ok_or_else(|| Error::unknown_checkpoint(id))?;
         let timeline = store.timeline()?;
-        let checkpoint = store.checkpoint(timeline.require(id)?)?;
+        let entry = timeline.require(id)?;
+        let checkpoint = TakenBackChanges::of(&timeline).mark(entry, store.checkpoint(entry)?);
         let checkpoints = Checkpoints::on(&store, timeline);
         let (_, mut changes) = checkpoints.changes_of(&checkpoints.get(id)?, &Scope::Whole)?;
         count_lines(&mut changes, &LineSource::stored(&store))?;

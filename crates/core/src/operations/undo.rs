@@ -7,8 +7,8 @@ use jiff::Timestamp;
 
 use crate::{
     error::Result,
-    model::{CheckpointId, Scope},
-    operations::restore::{Intent, Landing, Only, RestoreOutcome, RestorePlan, RestoreRequest, TakenBack},
+    model::{CheckpointId, Scope, WorkspacePath},
+    operations::restore::{ExactPaths, Intent, Landing, Only, RestoreOutcome, RestorePlan, RestoreRequest, TakenBack},
     store::{Direction, Restored, Timeline},
     workspace::Workspace,
 };
@@ -42,7 +42,7 @@ impl Workspace {
         let timeline = writer.timeline()?;
         let Some(last) = next(&timeline, direction) else { return Ok(None) };
         let taken_back = origin(&timeline, last);
-        let intent = Takeable::of(last).way_back(direction, &taken_back);
+        let intent = Takeable::of(last, &timeline).way_back(direction, &taken_back);
         let done = self.restore_locked(&writer, &intent, now)?;
         Ok(Some(RestoreOutcome { taken_back: Some(taken_back), ..done }))
     }
@@ -52,7 +52,7 @@ impl Workspace {
         let timeline = store.timeline()?;
         let Some(last) = next(&timeline, direction) else { return Ok(None) };
         let taken_back = origin(&timeline, last);
-        let plan = self.plan_intent(&Takeable::of(last).way_back(direction, &taken_back))?;
+        let plan = self.plan_intent(&Takeable::of(last, &timeline).way_back(direction, &taken_back))?;
         Ok(Some((plan, taken_back)))
     }
 }
@@ -81,7 +81,7 @@ fn origin(timeline: &Timeline, last: &Restored) -> TakenBack {
     }
     let taken = done.safety.and_then(|safety| timeline.get(&safety));
     let time = taken.and_then(|entry| Timestamp::from_millisecond(entry.time).ok());
-    TakenBack { target: done.target, time }
+    TakenBack { target: done.target, time, is_revert: !done.reverted.is_empty() }
 }
 
 /// A restore that can be taken back.
@@ -93,13 +93,21 @@ struct Takeable {
     target: CheckpointId,
     scope: Scope,
     named: Option<Scope>,
+    exact: Option<Vec<WorkspacePath>>,
     before: Option<CheckpointId>,
+    made_by: Vec<CheckpointId>,
+    reverted: Vec<CheckpointId>,
 }
 
 impl Takeable {
-    fn of(done: &Restored) -> Self {
-        let (scope, named) = (done.scope.clone(), done.named.clone());
-        Self { safety: done.safety, target: done.target, scope, named, before: done.before }
+    fn of(done: &Restored, timeline: &Timeline) -> Self {
+        let is_revert = done.direction == Direction::Forward && !done.reverted.is_empty();
+        // A revert brings files from before the changes that it takes back.
+        let parents = done.reverted.iter().filter_map(|id| timeline.get(id)?.parent);
+        let made_by = if is_revert { parents.collect() } else { vec![done.target] };
+        let (scope, named, exact) = (done.scope.clone(), done.named.clone(), done.exact.clone());
+        let (safety, target, before, reverted) = (done.safety, done.target, done.before, done.reverted.clone());
+        Self { safety, target, scope, named: named.filter(|_| exact.is_none()), exact, before, made_by, reverted }
     }
 
     fn way_back(&self, direction: Direction, origin: &TakenBack) -> Intent {
@@ -111,7 +119,17 @@ impl Takeable {
         };
         let request =
             RestoreRequest { target, scope, only: Only::All, exact: true, skip_conflicts: true, git: true, plan: None };
-        let (landing, made_by) = (Landing::On(self.before), Some(self.target));
-        Intent { request, named, direction, landing, made_by, origin: Some(origin.target) }
+        // A revert never moves the workspace to another checkpoint, and neither does its undo.
+        let landing = if self.reverted.is_empty() { Landing::On(self.before) } else { Landing::Stays };
+        Intent {
+            named,
+            exact: self.exact.clone().map(ExactPaths::of),
+            direction,
+            landing,
+            made_by: self.made_by.clone(),
+            origin: Some(origin.target),
+            reverted: self.reverted.clone(),
+            ..Intent::in_place(request)
+        }
     }
 }

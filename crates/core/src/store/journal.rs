@@ -124,6 +124,12 @@ pub(crate) struct Journal {
     /// The same as in the log of operations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) named: Option<Scope>,
+    /// The same as in the log of operations.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) exact: Option<Vec<WorkspacePath>>,
+    /// The same as in the log of operations.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) reverted: Vec<CheckpointId>,
     pub(crate) before: Option<CheckpointId>,
     pub(crate) after: Option<CheckpointId>,
     pub(crate) direction: Direction,

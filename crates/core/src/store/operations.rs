@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     disk::private::{self, Durability},
-    model::{CheckpointId, Scope},
+    model::{CheckpointId, Scope, WorkspacePath},
 };
 
 /// One entry of the log.
@@ -46,6 +46,13 @@ pub(crate) struct Restored {
     /// back touches nothing else in those directories.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) named: Option<Scope>,
+    /// The exact paths that were changed, if that is less than everything in the scope. Taking the operation back touches
+    /// no other path.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) exact: Option<Vec<WorkspacePath>>,
+    /// The checkpoints whose changes were taken back, if this is a revert, or an undo or redo of one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) reverted: Vec<CheckpointId>,
     /// The checkpoint that the workspace stood on before.
     pub(crate) before: Option<CheckpointId>,
     /// The checkpoint that the workspace stands on afterwards.

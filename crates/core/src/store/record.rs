@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use crate::model::{
-    Attachment, Checkpoint, CheckpointId, Context, FeatureState, GitState, Kind, ModeDefaults, Origin, Scope,
+    Attachment, Author, Checkpoint, CheckpointId, Context, FeatureState, GitState, Kind, ModeDefaults, Origin, Scope,
     WorkspacePath,
 };
 
@@ -208,6 +208,17 @@ impl Record {
         Timestamp::from_millisecond(self.time).unwrap_or_default()
     }
 
+    /// Returns the author of the changes against the parent. Older records do not name it: then it follows from the
+    /// kind, and from the event that the hook recorded. Returns `None` if it is not known.
+    pub(crate) fn author(&self) -> Option<Author> {
+        let derived = || match (self.kind, self.metadata.get("event").and_then(|event| event.as_str())) {
+            (Kind::Session | Kind::Turn, _) | (Kind::Step, Some("before tool")) => Some(Author::Other),
+            (Kind::Step, Some("after tool" | "subagent end" | "turn end" | "session end")) => Some(Author::Agent),
+            _ => None,
+        };
+        self.origin.author.or_else(derived)
+    }
+
     /// Converts the record to the [`Checkpoint`] that callers see. `changed` and `dirty_files` are the paths, even if
     /// the record only has their number.
     pub(crate) fn into_checkpoint(
@@ -218,6 +229,7 @@ impl Record {
         dirty_files: Vec<WorkspacePath>,
     ) -> Checkpoint {
         let time = self.timestamp();
+        let author = self.author();
         let git = self.git.map(|git| GitState { commit: git.commit, branch: git.branch, dirty_files });
         Checkpoint {
             id,
@@ -232,7 +244,7 @@ impl Record {
             files_changed: changed,
             insertions: self.insertions,
             deletions: self.deletions,
-            origin: self.origin,
+            origin: Origin { author, ..self.origin },
             git,
             feature_state: self.features,
             context: self.context,
@@ -242,6 +254,7 @@ impl Record {
             complete: self.complete,
             dropped: self.dropped,
             scope: self.scope,
+            reverted: false,
         }
     }
 }

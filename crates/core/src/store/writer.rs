@@ -91,6 +91,15 @@ impl Writer {
         Ok(Snapshot::whole(ids, *defaults))
     }
 
+    /// Puts contents into a pack of their own, durably, so that a restore can stage them.
+    pub(crate) fn store_contents<'b>(&self, contents: impl Iterator<Item = &'b [u8]>) -> Result<()> {
+        let pack = self.start_pack();
+        let put = |bytes: &[u8]| pack.put_object(ObjectKind::Blob, bytes).map(drop);
+        let mut contents = contents;
+        contents.try_for_each(put).or_fail("write into", self.store.layout().objects())?;
+        pack.finish().map(drop).or_fail("write into", self.store.layout().packs())
+    }
+
     /// Puts the checkpoint itself into the pack.
     pub(crate) fn build(
         &self,

@@ -24,6 +24,8 @@ pub(crate) struct LineSource<'a> {
     store: Option<Stored<'a>>,
     older_place: Place<'a>,
     newer_place: Place<'a>,
+    /// New contents that the store does not have yet.
+    contents: Option<&'a HashMap<ContentId, Vec<u8>>>,
 }
 
 /// A store, with a cache of the contents that were read: a caller that counts lines often prints them next.
@@ -75,27 +77,35 @@ enum Place<'a> {
 
 impl<'a> LineSource<'a> {
     pub(crate) fn stored(store: &'a Store) -> Self {
-        Self { store: Some(Stored::of(store)), older_place: Place::Stored, newer_place: Place::Stored }
+        Self::between(Some(store), Place::Stored, Place::Stored)
     }
 
     pub(crate) fn in_pack(store: &'a Store, pack: &'a PackWriter) -> Self {
-        Self { store: Some(Stored::of(store)), older_place: Place::Stored, newer_place: Place::Pack(pack) }
+        Self::between(Some(store), Place::Stored, Place::Pack(pack))
     }
 
     pub(crate) fn on_disk(store: Option<&'a Store>, root: &'a Path) -> Self {
-        let store = store.map(Stored::of);
-        Self { store, older_place: Place::Stored, newer_place: Place::Disk(root) }
+        Self::between(store, Place::Stored, Place::Disk(root))
     }
 
     /// Returns the source for a restore: the older side is on disk, the newer side is in the store.
     pub(crate) fn from_disk_to_store(store: &'a Store, root: &'a Path) -> Self {
-        Self { store: Some(Stored::of(store)), older_place: Place::Disk(root), newer_place: Place::Stored }
+        Self::between(Some(store), Place::Disk(root), Place::Stored)
+    }
+
+    fn between(store: Option<&'a Store>, older_place: Place<'a>, newer_place: Place<'a>) -> Self {
+        Self { store: store.map(Stored::of), older_place, newer_place, contents: None }
+    }
+
+    /// Adds new contents that the store does not have yet.
+    pub(crate) fn with_contents(self, contents: &'a HashMap<ContentId, Vec<u8>>) -> Self {
+        Self { contents: Some(contents), ..self }
     }
 
     /// Returns the same source for another worker.
     fn again(&self) -> Self {
         let store = self.store.as_ref().map(|stored| Stored::of(stored.store));
-        Self { store, older_place: self.older_place, newer_place: self.newer_place }
+        Self { store, ..*self }
     }
 
     /// Returns the bytes of the older side. Returns `None` if there are more than `most`.
@@ -176,6 +186,9 @@ impl<'a> LineSource<'a> {
     }
 
     fn stored_content(&self, content: &ContentId, most: u64) -> Result<Option<Vec<u8>>> {
+        if let Some(new) = self.contents.and_then(|contents| contents.get(content)) {
+            return Ok((new.len() as u64 <= most).then(|| new.clone()));
+        }
         self.store.as_ref().map_or(Ok(Some(Vec::new())), |stored| stored.content(content, most))
     }
 }

@@ -74,6 +74,8 @@ impl Begun {
                 safety: None,
                 scope: Scope::Whole,
                 named: None,
+                exact: None,
+                reverted: Vec::new(),
                 before: None,
                 after: Some(*point),
                 direction: Direction::Forward,

@@ -128,7 +128,7 @@ impl Run<'_> {
 
     fn leave(&mut self, step: &Step, reason: String, kept: Option<ContentId>) {
         if !self.conflicts.iter().any(|conflict| conflict.path == step.path) {
-            self.conflicts.push(Conflict { path: step.path.clone(), reason, kept });
+            self.conflicts.push(Conflict { kept, ..Conflict::new(step.path.clone(), reason) });
         }
     }
 

@@ -3,7 +3,7 @@
 
 use bstr::{BStr, ByteSlice};
 
-use super::{permissions::Permitted, stage::own_identity};
+use super::{ExactPaths, permissions::Permitted, stage::own_identity};
 use crate::{
     disk::Dir,
     error::{Error, Result, While},
@@ -35,9 +35,11 @@ pub(super) struct RestoreComparison<'a> {
     /// The part of the scope that the operation being taken back was about. In the directories above that it created,
     /// everything else is left alone. So are those directories themselves if they hold something else by now.
     pub(super) named: Option<&'a Scope>,
+    /// The exact paths that the operation being taken back changed. No other path is touched.
+    pub(super) exact: Option<&'a ExactPaths>,
     pub(super) left_out: LeftOut<'a>,
-    /// The snapshot that the operation being taken back had restored.
-    pub(super) made: Option<Snapshot>,
+    /// The snapshots from which the operation being taken back brought files.
+    pub(super) made: Vec<Snapshot>,
     pub(super) may_remove: bool,
     /// Set if the store belongs to the current user. In another user's store, set-user-ID and set-group-ID bits are
     /// about that user.
@@ -102,7 +104,7 @@ impl RestoreComparison<'_> {
             } else {
                 (&mut self.unmet, format!("it is not in the checkpoint, and left out ({})", reason.as_str()))
             };
-            told.push(Conflict { path: path.clone(), reason, kept: None });
+            told.push(Conflict::new(path.clone(), reason));
         }
         Ok(())
     }
@@ -168,7 +170,8 @@ impl RestoreComparison<'_> {
     /// Returns whether a path is left alone. Above the named paths, only directories are created and removed.
     fn spares(&self, path: &WorkspacePath, is_leaf: bool) -> bool {
         let is_beside = |named: &Scope| if is_leaf { !named.contains(path) } else { !named.touches(path) };
-        self.spared.contains(path) || self.named.is_some_and(is_beside)
+        let is_inexact = |exact: &ExactPaths| if is_leaf { !exact.contains(path) } else { !exact.touches(path) };
+        self.spared.contains(path) || self.named.is_some_and(is_beside) || self.exact.is_some_and(is_inexact)
     }
 
     /// Compares a directory that only leads to the paths of the scope.
@@ -234,7 +237,7 @@ impl RestoreComparison<'_> {
         }
         if path.name().len() > MAX_NAME_BYTES {
             let reason = "its name is longer than file systems here take".to_owned();
-            self.conflicts.push(Conflict { path: path.clone(), reason, kept: None });
+            self.conflicts.push(Conflict::new(path.clone(), reason));
             return Ok(());
         }
         if let Some(why) = self.permitted.refusal_of_name(path)? {
@@ -279,7 +282,7 @@ impl RestoreComparison<'_> {
             Node::Skipped(reason, _) => {
                 if reason.breaks_completeness() {
                     let reason = "it can't be read, so it stays".to_owned();
-                    self.unmet.push(Conflict { path: path.clone(), reason, kept: None });
+                    self.unmet.push(Conflict::new(path.clone(), reason));
                 }
                 Ok(Stays::Something)
             }
@@ -322,7 +325,7 @@ impl RestoreComparison<'_> {
             (Some(only), None) => (path.join(&only.name), "it is git's own, so it stays, and its directory with it"),
             (Some(_), Some(_)) => (path.clone(), "what is git's own in it stays, and the directory with it"),
         };
-        self.left_to_git.push(Conflict { path, reason: reason.to_owned(), kept: None });
+        self.left_to_git.push(Conflict::new(path, reason.to_owned()));
     }
 
     fn target_left_out(&mut self, path: &WorkspacePath, present: &Node) -> Result<bool> {
@@ -332,16 +335,19 @@ impl RestoreComparison<'_> {
         }
         // Entries that the operation itself created go when it is taken back, whatever the rules say. Entries that it
         // only found there, or that were written since, stay.
-        let made = match &self.made {
-            Some(made) => self.store.find(*made, path)?,
-            None => None,
-        };
-        Ok(!made.is_some_and(|made| match (present, &made) {
-            (Node::Directory(_), StoredNode::Directory { .. }) => true,
-            (Node::File(file), StoredNode::File { content, .. }) => file.content == *content,
-            (Node::Symlink(_), StoredNode::Symlink { .. }) => present.side() == Some(self.side_of(&made)),
-            _ => false,
-        }))
+        for made in &self.made {
+            let made = self.store.find(*made, path)?;
+            let is_made = made.is_some_and(|made| match (present, &made) {
+                (Node::Directory(_), StoredNode::Directory { .. }) => true,
+                (Node::File(file), StoredNode::File { content, .. }) => file.content == *content,
+                (Node::Symlink(_), StoredNode::Symlink { .. }) => present.side() == Some(self.side_of(&made)),
+                _ => false,
+            });
+            if is_made {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// Plans for an entry of another kind, or with other bytes or permission bits.
@@ -391,7 +397,7 @@ impl RestoreComparison<'_> {
             let reason = "a directory stands there that holds files which are not captured".to_owned();
             // If the system would refuse to remove an entry below it, that is reported instead.
             if self.conflicts.len() == conflicts {
-                self.conflicts.push(Conflict { path: path.clone(), reason, kept: None });
+                self.conflicts.push(Conflict::new(path.clone(), reason));
             }
             return Ok(Stays::Something);
         }
@@ -404,7 +410,7 @@ impl RestoreComparison<'_> {
     /// Plans the permission bits of a directory that is on both sides.
     fn directory_mode(&mut self, path: &WorkspacePath, present: &Directory, wanted: Mode) -> Result<()> {
         let mode = present.mode();
-        if mode == wanted {
+        if mode == wanted || self.exact.is_some_and(|exact| !exact.contains(path)) {
             return Ok(());
         }
         if let Some(why) = self.permitted.refusal_of_mode(path)? {
@@ -419,12 +425,12 @@ impl RestoreComparison<'_> {
 
     /// Adds a conflict for a change that the system would refuse.
     fn refused(&mut self, path: &WorkspacePath, why: &str) {
-        self.conflicts.push(Conflict { path: path.clone(), reason: why.to_owned(), kept: None });
+        self.conflicts.push(Conflict::new(path.clone(), why.to_owned()));
     }
 
     fn is_left_to_git(&mut self, path: &WorkspacePath) -> Stays {
         let reason = "git keeps its own files there by now, so it stays".to_owned();
-        self.unmet.push(Conflict { path: path.clone(), reason, kept: None });
+        self.unmet.push(Conflict::new(path.clone(), reason));
         Stays::Something
     }
 
@@ -436,7 +442,7 @@ impl RestoreComparison<'_> {
             Reason::Changing => "what stands there keeps changing, so it can't be saved first".to_owned(),
             other => format!("what stands there is not captured ({})", other.as_str()),
         };
-        self.conflicts.push(Conflict { path: path.clone(), reason, kept: None });
+        self.conflicts.push(Conflict::new(path.clone(), reason));
         Stays::Something
     }
 

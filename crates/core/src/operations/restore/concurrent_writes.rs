@@ -53,7 +53,7 @@ impl Workspace {
         for intruder in layers.iter().flatten() {
             let kept = intruder.node.side().and_then(|side| side.content());
             conflicts.retain(|conflict| conflict.path != intruder.path || conflict.kept.is_some());
-            conflicts.push(Conflict { path: intruder.path.clone(), reason: REASON.to_owned(), kept });
+            conflicts.push(Conflict { kept, ..Conflict::new(intruder.path.clone(), REASON) });
         }
         conflicts.extend(given_back.into_iter().flatten());
         // The first pack holds the bytes of all layers.
@@ -75,7 +75,7 @@ impl Workspace {
             }
             None => "a directory had taken its place, and is in the staging area now".to_owned(),
         };
-        Ok(Conflict { path: path.clone(), reason, kept: None })
+        Ok(Conflict::new(path.clone(), reason))
     }
 
     /// Moves the directory back. Returns the name that it has now, or `None` if it could not be moved back.

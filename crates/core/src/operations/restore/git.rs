@@ -58,7 +58,7 @@ impl Workspace {
                 Some(repository) if repository.is_own()? => repository,
                 _ => {
                     let path = WorkspacePath::new(b".git").unwrap_or_default();
-                    stays.push(Conflict { path, reason: GONE.to_owned(), kept: None });
+                    stays.push(Conflict::new(path, GONE.to_owned()));
                     return Ok(None);
                 }
             };
@@ -134,7 +134,7 @@ impl Workspace {
             Some(shown) => (shown, reason.to_owned()),
             None => (WorkspacePath::new(b".git").unwrap_or_default(), format!("{}: {reason}", path.display())),
         };
-        Conflict { path: shown, reason, kept: None }
+        Conflict::new(shown, reason)
     }
 
     /// Returns the position of the repository after a move, which may not have happened. Returns `None` if the

@@ -8,7 +8,9 @@ mod apply;
 mod check;
 mod compare;
 mod concurrent_writes;
+mod exact_paths;
 mod git;
+mod merged;
 mod permissions;
 mod phases;
 mod plan;
@@ -19,16 +21,18 @@ mod stage;
 
 use jiff::Timestamp;
 
+pub(crate) use exact_paths::ExactPaths;
+pub(crate) use merged::MergeGoal;
 use phases::Restore;
 pub use plan::{Only, RestorePlan};
 pub use recover::{Recovered, Recovery, Way};
 
 use crate::{
     error::{Error, Result},
-    model::{Change, Checkpoint, CheckpointId, Conflict, ContentSink, GitState, Scope},
-    operations::diff::{LineSource, count_lines},
+    events::Event,
+    model::{Change, Checkpoint, CheckpointId, Conflict, ContentSink, GitState, Scope, WorkspacePath},
     scan::Scan,
-    store::{Direction, FoundJournal, HashOnly, Operation, Restored, Store, Timeline, Writer},
+    store::{Direction, FoundJournal, HashOnly, Operation, Restored, Snapshot, Store, Timeline, Writer},
     workspace::{StoreKnowledge, Surroundings, Workspace, held::HeldPaths},
 };
 
@@ -73,6 +77,8 @@ pub struct TakenBack {
     pub target: CheckpointId,
     /// The time of that restore. `None` if it is not known any more.
     pub time: Option<Timestamp>,
+    /// Set if it was a revert, and `target` is the newest checkpoint that it took back.
+    pub is_revert: bool,
 }
 
 /// The outcome of a restore.
@@ -100,6 +106,19 @@ pub struct RestoreOutcome {
     pub git: Option<GitState>,
     /// The restore that was taken back, if this is an undo or a redo.
     pub taken_back: Option<TakenBack>,
+    /// The changed paths whose lines were merged.
+    pub merged: Vec<WorkspacePath>,
+    /// Files that were changed at the paths to which they were moved.
+    pub moved: Vec<Moved>,
+}
+
+/// A file that was moved since the change that is taken back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Moved {
+    /// Its path in the change.
+    pub from: WorkspacePath,
+    /// Its path on disk.
+    pub to: WorkspacePath,
 }
 
 /// A restore request, with its direction and its destination.
@@ -108,12 +127,19 @@ pub(crate) struct Intent {
     /// The part of the scope that the operation being taken back was asked for. The rest are directories that it
     /// created.
     pub(crate) named: Option<Scope>,
+    /// The exact paths that the operation being taken back changed, if that is less than its scope.
+    pub(crate) exact: Option<ExactPaths>,
     pub(crate) direction: Direction,
     pub(crate) landing: Landing,
-    /// The checkpoint that the operation being taken back had restored: paths that it created may be removed again.
-    pub(crate) made_by: Option<CheckpointId>,
+    /// The checkpoints from which the operation being taken back brought files: paths that it created may be removed
+    /// again.
+    pub(crate) made_by: Vec<CheckpointId>,
     /// The checkpoint that the restore behind an undo or a redo had restored.
     pub(crate) origin: Option<CheckpointId>,
+    /// The changes to merge into the files on disk, rather than to make them equal to the target.
+    pub(crate) merge: Option<MergeGoal>,
+    /// The checkpoints whose changes are taken back, if this is a revert, or an undo or redo of one.
+    pub(crate) reverted: Vec<CheckpointId>,
 }
 
 /// The checkpoint that the workspace stands on after a restore.
@@ -129,8 +155,30 @@ impl Intent {
     fn restore(request: &RestoreRequest) -> Self {
         let moves = request.scope == Scope::Whole && request.only != Only::State;
         let landing = if moves { Landing::On(Some(request.target)) } else { Landing::Stays };
-        let request = request.clone();
-        Self { request, named: None, direction: Direction::Forward, landing, made_by: None, origin: None }
+        Self { landing, ..Self::in_place(request.clone()) }
+    }
+
+    /// Returns an intent after which the workspace stands on the same checkpoint as before.
+    pub(crate) fn in_place(request: RestoreRequest) -> Self {
+        Self {
+            request,
+            named: None,
+            exact: None,
+            direction: Direction::Forward,
+            landing: Landing::Stays,
+            made_by: Vec::new(),
+            origin: None,
+            merge: None,
+            reverted: Vec::new(),
+        }
+    }
+
+    /// Returns the event for the operation.
+    fn event(&self, safety: CheckpointId) -> Event {
+        if self.direction == Direction::Forward && !self.reverted.is_empty() {
+            return Event::Reverted { checkpoints: self.reverted.clone(), safety };
+        }
+        Event::CheckpointRestored { checkpoint: self.request.target, safety: Some(safety) }
     }
 
     /// Returns the checkpoint that the workspace stands on afterwards, if it stood on `before`. Restoring a checkpoint
@@ -172,10 +220,26 @@ impl Workspace {
     pub(crate) fn plan_intent(&self, intent: &Intent) -> Result<RestorePlan> {
         let store = self.existing_store()?;
         let timeline = store.timeline()?;
-        let present = self.scan_for_restore(&store, &timeline, intent, &self.surroundings(), &HashOnly)?;
-        let mut plan = RestorePlan::between(self, &store, &timeline, &present, intent)?;
-        count_lines(&mut plan.changes, &LineSource::from_disk_to_store(&store, self.root()))?;
+        let (_, mut plan) = self.plan_with(&store, &timeline, intent, &self.surroundings(), &HashOnly)?;
+        plan.count_lines(&store, self.root())?;
         Ok(plan)
+    }
+
+    /// Scans the workspace and plans the changes. Contents that are read go to the sink.
+    fn plan_with(
+        &self,
+        store: &Store,
+        timeline: &Timeline,
+        intent: &Intent,
+        surroundings: &Surroundings,
+        sink: &dyn ContentSink,
+    ) -> Result<(Scan, RestorePlan)> {
+        if let Some(goal) = &intent.merge {
+            return self.plan_merge(store, timeline, intent, goal, surroundings, sink);
+        }
+        let present = self.scan_for_restore(store, timeline, intent, surroundings, sink)?;
+        let plan = RestorePlan::between(self, store, timeline, &present, intent)?;
+        Ok((present, plan))
     }
 
     pub(crate) fn restore_locked(&self, writer: &Writer, intent: &Intent, now: Timestamp) -> Result<RestoreOutcome> {
@@ -220,6 +284,8 @@ impl Workspace {
                 safety: None,
                 scope: plan.recorded_scope,
                 named: plan.recorded_named,
+                exact: None,
+                reverted: intent.reverted.clone(),
                 before,
                 after,
                 direction: intent.direction,
@@ -238,6 +304,8 @@ impl Workspace {
             unsaved: 0,
             git: None,
             taken_back: None,
+            merged: plan.merged,
+            moved: plan.moved,
         })
     }
 
@@ -251,13 +319,29 @@ impl Workspace {
         sink: &dyn ContentSink,
     ) -> Result<Scan> {
         let target = timeline.require(&intent.request.target)?;
+        let mut held = vec![store.snapshot(&target.id)?];
+        for made in intent.made_by.iter().filter(|id| timeline.get(id).is_some()) {
+            held.push(store.snapshot(made)?);
+        }
+        let scope = plan::effective_scope(self, timeline, &intent.request);
+        self.scan_holding(store, timeline, &held, scope, surroundings, sink)
+    }
+
+    /// Reads the paths of a scope, together with ignored paths that these snapshots hold.
+    fn scan_holding(
+        &self,
+        store: &Store,
+        timeline: &Timeline,
+        held: &[Snapshot],
+        scope: Scope,
+        surroundings: &Surroundings,
+        sink: &dyn ContentSink,
+    ) -> Result<Scan> {
         let mut known = StoreKnowledge::of_current(store, timeline)?;
-        known.holders = known.holders.and(HeldPaths::of(store, store.snapshot(&target.id)?));
-        if let Some(made) = intent.made_by.filter(|id| timeline.get(id).is_some()) {
-            known.holders = known.holders.and(HeldPaths::of(store, store.snapshot(&made)?));
+        for snapshot in held {
+            known.holders = known.holders.and(HeldPaths::of(store, *snapshot));
         }
         let named = self.named_paths(timeline);
-        let scope = plan::effective_scope(self, timeline, &intent.request);
         // Reading a few files is faster than loading the stat cache of a large workspace.
         let cache = if self.names_directory(&scope) { self.stat_cache(store, timeline) } else { None };
         self.scan_into(&known.sources(surroundings, &named, &scope, cache.as_ref()), sink)

@@ -13,9 +13,7 @@ use super::{
 };
 use crate::{
     error::{Error, Result},
-    events::Event,
     model::Conflict,
-    operations::diff::{LineSource, count_lines},
     store::{ExactText, GitStep, Journal, OpenJournal, Timeline, Writer},
     workspace::Workspace,
 };
@@ -36,8 +34,7 @@ impl<'a> Restore<'a> {
         let Self { workspace, writer, timeline, intent, .. } = self;
         let pack = writer.start_pack();
         let surroundings = workspace.surroundings();
-        let scan = workspace.scan_for_restore(writer.store(), timeline, intent, &surroundings, &pack)?;
-        let plan = RestorePlan::between(workspace, writer.store(), timeline, &scan, intent)?;
+        let (scan, plan) = workspace.plan_with(writer.store(), timeline, intent, &surroundings, &pack)?;
         plan.refuse_if_changed(intent.request.plan.as_deref())?;
         plan.refuse_conflicts(intent.request.skip_conflicts)?;
         Ok(Planned { restore: self, plan, present: Present { scan, pack, surroundings, git: Vec::new() } })
@@ -69,10 +66,14 @@ impl<'a> Planned<'a> {
         if let Some(repository) = &present.surroundings.repository {
             repository.read_index_ahead();
         }
-        count_lines(&mut plan.changes, &LineSource::from_disk_to_store(writer.store(), workspace.root()))?;
+        plan.count_lines(writer.store(), workspace.root())?;
         let (git_files, git) = plan.git.as_ref().map(git::files_and_steps).transpose()?.unwrap_or_default();
         present.git = git_files;
         workspace.check_present(writer, &present, &plan)?;
+        if !plan.contents.is_empty() {
+            // A restore stages what the store has. So does the command that finishes it after a crash.
+            writer.store_contents(plan.contents.values().map(Vec::as_slice))?;
+        }
         workspace.check_plan(writer.store(), &mut plan)?;
         workspace.refuse_if_stopped()?;
         let stage = workspace.stage(writer, &mut plan, timeline.next_sequence())?;
@@ -127,6 +128,8 @@ impl<'a> Protected<'a> {
             safety: safety.checkpoint,
             scope: plan.recorded_scope.clone(),
             named: plan.recorded_named.clone(),
+            exact: plan.exact.clone(),
+            reverted: intent.reverted.clone(),
             before,
             after: intent.lands_on(&plan, before),
             direction: intent.direction,
@@ -192,7 +195,7 @@ impl Applied<'_> {
         conflicts.extend(plan.conflicts.iter().chain(&plan.unmet).cloned());
         conflicts.sort_by(|a, b| a.path.cmp(&b.path));
         workspace.finish_journal(writer, &journal, &stage, &mut conflicts, now)?;
-        workspace.emit(writer, Event::CheckpointRestored { checkpoint: target, safety: safety_id }, now)?;
+        workspace.emit(writer, intent.event(safety.checkpoint.id()), now)?;
         writer.tidy()?;
         Ok(RestoreOutcome {
             target,
@@ -206,6 +209,8 @@ impl Applied<'_> {
             unsaved: safety.unsaved,
             git: plan.git.and_then(|_| workspace.git_state_after()),
             taken_back: None,
+            merged: plan.merged,
+            moved: plan.moved,
         })
     }
 }

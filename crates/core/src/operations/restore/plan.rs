@@ -1,13 +1,16 @@
 //! The changes that a restore would make, as a value. Planning only reads.
 
+use std::{collections::HashMap, path::Path};
+
 use super::{
-    Intent, RestoreRequest,
+    ExactPaths, Intent, Moved, RestoreRequest,
     compare::{RestoreComparison, is_ours},
     permissions::Permitted,
 };
 use crate::{
     error::{Error, Result},
-    model::{Change, Conflict, GitState, Scope, Side, WorkspacePath},
+    model::{Change, Conflict, ContentId, GitState, Scope, Side, WorkspacePath},
+    operations::diff::{LineSource, count_lines},
     scan::Scan,
     store::{Direction, Step, Store, Timeline, TimelineEntry},
     user_git::GitMove,
@@ -48,6 +51,14 @@ pub struct RestorePlan {
     pub(crate) recorded_scope: Scope,
     /// The paths among them that were named, if the others are directories above that had to be created.
     pub(crate) recorded_named: Option<Scope>,
+    /// The exact paths that change, if that is less than the scope.
+    pub(crate) exact: Option<Vec<WorkspacePath>>,
+    /// New contents that no checkpoint holds.
+    pub(crate) contents: HashMap<ContentId, Vec<u8>>,
+    /// The changed paths whose lines were merged.
+    pub merged: Vec<WorkspacePath>,
+    /// Files that are changed at the paths to which they were moved.
+    pub moved: Vec<Moved>,
 }
 
 /// Returns the part of the workspace that a request concerns: the paths that it names, within the scope of the target.
@@ -96,10 +107,8 @@ impl RestorePlan {
             spared = workspace.settings().state.paths();
             spared.extend(record.state_files.iter().cloned());
         }
-        let made = match intent.made_by.filter(|id| timeline.get(id).is_some()) {
-            Some(id) => Some(store.snapshot(&id)?),
-            None => None,
-        };
+        let made = intent.made_by.iter().filter(|id| timeline.get(id).is_some());
+        let made = made.map(|id| store.snapshot(id)).collect::<Result<_>>()?;
         let mut comparison = RestoreComparison {
             store,
             reader: store.reader(),
@@ -107,6 +116,7 @@ impl RestorePlan {
             scope: &scope,
             spared: Scope::of_paths(spared),
             named: intent.named.as_ref(),
+            exact: intent.exact.as_ref(),
             left_out: LeftOut::of(store, &request.target)?,
             made,
             may_remove: record.complete || request.exact,
@@ -144,8 +154,29 @@ impl RestorePlan {
                 (with(paths, &widened), named.map(|named| with(named, &replaced)))
             }
         };
-        let hash = hash_of(workspace, request, &scope, &steps, git.as_ref(), &conflicts);
-        Ok(Self { hash, changes, conflicts, unmet, left_to_git, steps, git, recorded_scope, recorded_named })
+        let hash = hash_of(workspace, intent, &scope, &steps, git.as_ref(), &conflicts);
+        let exact = intent.exact.as_ref().map(ExactPaths::to_vec);
+        Ok(Self {
+            hash,
+            changes,
+            conflicts,
+            unmet,
+            left_to_git,
+            steps,
+            git,
+            recorded_scope,
+            recorded_named,
+            exact,
+            contents: HashMap::new(),
+            merged: Vec::new(),
+            moved: Vec::new(),
+        })
+    }
+
+    /// Counts the lines of the changes.
+    pub(super) fn count_lines(&mut self, store: &Store, root: &Path) -> Result<()> {
+        let source = LineSource::from_disk_to_store(store, root).with_contents(&self.contents);
+        count_lines(&mut self.changes, &source)
     }
 
     /// Returns the paths that should be removed, and would stay. They are not in the way of anything.
@@ -160,7 +191,7 @@ impl RestorePlan {
         self.git.as_ref().map(|git| &git.after)
     }
 
-    pub(super) fn refuse_if_changed(&self, expected: Option<&str>) -> Result<()> {
+    pub(crate) fn refuse_if_changed(&self, expected: Option<&str>) -> Result<()> {
         match expected {
             Some(expected) if expected != self.hash => Err(Error::PlanChanged),
             _ => Ok(()),
@@ -179,9 +210,9 @@ impl RestorePlan {
     }
 }
 
-fn hash_of(
+pub(super) fn hash_of(
     workspace: &Workspace,
-    request: &RestoreRequest,
+    intent: &Intent,
     scope: &Scope,
     steps: &[Step],
     git: Option<&GitMove>,
@@ -193,6 +224,7 @@ fn hash_of(
         hasher.update(&(bytes.len() as u64).to_le_bytes());
         hasher.update(bytes);
     };
+    let request = &intent.request;
     add(workspace.root().as_os_str().as_bytes());
     add(request.target.as_bytes());
     add(&[request.only as u8, u8::from(request.exact), u8::from(*scope == Scope::Whole)]);
@@ -214,7 +246,9 @@ fn hash_of(
     for conflict in conflicts {
         add(conflict.path.as_bytes());
         add(conflict.reason.as_bytes());
+        conflict.lines.iter().flatten().for_each(|line| add(&line.to_le_bytes()));
     }
+    intent.reverted.iter().for_each(|id| add(id.as_bytes()));
     format!("{:032x}", hasher.digest128())
 }
 

@@ -208,6 +208,8 @@ impl Workspace {
                 safety: Some(journal.safety.id()),
                 scope: journal.scope.clone(),
                 named: journal.named.clone(),
+                exact: journal.exact.clone(),
+                reverted: journal.reverted.clone(),
                 before: journal.before,
                 after: journal.after,
                 direction: journal.direction,

@@ -74,15 +74,14 @@ impl Workspace {
         };
         let mut found = changes_in(writer, standing.as_ref(), &capture, scope)?;
         count_what_goes(&mut found.changes, plan, &LineSource::in_pack(writer.store(), &pack))?;
-        let unsaved = match intent.made_by.filter(|id| timeline.get(id).is_some()) {
-            // Files that the restore being taken back brought are in the checkpoint that they came from.
-            Some(id) => {
-                let made = changes_in(writer, Some(&writer.store().snapshot(&id)?), &capture, scope)?;
-                let differing: HashSet<&WorkspacePath> = made.changes.iter().map(|change| &change.path).collect();
-                found.changes.iter().filter(|change| differing.contains(&change.path)).count()
-            }
-            None => found.changes.len(),
-        };
+        let mut unsaved: HashSet<&WorkspacePath> = found.changes.iter().map(|change| &change.path).collect();
+        // Files that the restore being taken back brought are in the checkpoints that they came from.
+        for id in intent.made_by.iter().filter(|id| timeline.get(id).is_some()) {
+            let made = changes_in(writer, Some(&writer.store().snapshot(id)?), &capture, scope)?;
+            let differing: HashSet<WorkspacePath> = made.changes.into_iter().map(|change| change.path).collect();
+            unsaved.retain(|path| differing.contains(*path));
+        }
+        let unsaved = unsaved.len();
         let request = SaveRequest {
             message: Some(safety_message(writer, timeline, intent)?),
             kind: Some(Kind::Safety),
@@ -174,10 +173,13 @@ fn count_what_goes(changes: &mut Vec<Change>, plan: &RestorePlan, source: &LineS
 }
 
 fn safety_message(writer: &Writer, timeline: &Timeline, intent: &Intent) -> Result<String> {
-    let what = match intent.direction {
-        Direction::Forward => "before restoring",
-        Direction::Undo => "before taking back the restore to",
-        Direction::Redo => "before redoing the restore to",
+    let what = match (intent.direction, intent.reverted.is_empty()) {
+        (Direction::Forward, true) => "before restoring",
+        (Direction::Undo, true) => "before taking back the restore to",
+        (Direction::Redo, true) => "before redoing the restore to",
+        (Direction::Forward, false) => "before reverting",
+        (Direction::Undo, false) => "before taking back the revert of",
+        (Direction::Redo, false) => "before redoing the revert of",
     };
     let target = intent.origin.unwrap_or(intent.request.target);
     // The restore that an undo takes back may be of a checkpoint that was deleted.

@@ -414,7 +414,7 @@ impl Workspace {
         let told = unopened.iter().filter_map(|area| match area {
             Area::Workspace { parent, name } if is_there(parent, name) => {
                 let reason = "it can't be opened any more, and may hold files that the restore set aside".to_owned();
-                Some(Conflict { path: parent.join(name.as_bytes()), reason, kept: None })
+                Some(Conflict::new(parent.join(name.as_bytes()), reason))
             }
             _ => None,
         });
