@@ -11,7 +11,7 @@ use clap::{
 };
 
 use crate::commands::{
-    cat, completions, delete, demo, diff, doctor, events, exclude, export, fork, git, history, hook, init, install, list,
+    adopt, cat, completions, delete, demo, diff, doctor, events, exclude, export, fork, git, history, hook, init, install, list,
     man, mcp, pin, pipeline, prune, recover, restore, revert, rewind, save, show, status, step, try_run, undo, verify,
     workspaces,
 };
@@ -107,6 +107,7 @@ pub(crate) enum Command {
     Export(export::ExportArgs),
     Fork(fork::ForkArgs),
     Forks(fork::ForksArgs),
+    Adopt(adopt::AdoptArgs),
     #[command(visible_alias = "rm")]
     Delete(delete::DeleteArgs),
     Prune(prune::PruneArgs),

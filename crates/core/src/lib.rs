@@ -73,7 +73,7 @@ pub use operations::{
     adopt_store::Adopted,
     cat::StoredName,
     diff::{Diff, PatchLimits},
-    fork::{Fork, ForkChanges, ForkRequest, Forked, LeftOut},
+    fork::{AdoptRequest, Fork, ForkChanges, ForkRequest, Forked, LeftOut},
     history::{OnDisk, Version},
     restore::{Moved, Only, Recovered, Recovery, RestoreOutcome, RestorePlan, RestoreRequest, TakenBack, Way},
     retention::{ClockDoubt, Loss, NotApplied, PrunePlan, Pruned, Verdict},

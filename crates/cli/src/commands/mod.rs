@@ -1,5 +1,6 @@
 //! One file for each command: its arguments and its implementation.
 
+pub(crate) mod adopt;
 pub(crate) mod cat;
 pub(crate) mod completions;
 pub(crate) mod delete;
@@ -62,6 +63,7 @@ pub(crate) fn run(command: Option<Command>, invocation: &Invocation) -> Result<E
         Some(Command::History(args)) => history::run(&args, invocation),
         Some(Command::Export(args)) => export::run(&args, invocation),
         Some(Command::Fork(args)) => fork::run(&args, invocation),
+        Some(Command::Adopt(args)) => adopt::run(&args, invocation),
         Some(Command::Forks(args)) => fork::list(&args, invocation),
         Some(Command::Delete(args)) => delete::run(&args, invocation),
         Some(Command::Prune(args)) => prune::run(&args, invocation),

@@ -9,7 +9,7 @@ mod fork;
 mod text;
 
 pub use answers::{
-    ConflictJson, DiffJson, HistoryJson, MovedFileJson, MovedJson, RestoreJson, RevertJson, SavedJson, ShownJson,
+    AdoptJson, ConflictJson, DiffJson, HistoryJson, MovedFileJson, MovedJson, RestoreJson, RevertJson, SavedJson, ShownJson,
     StatusJson, SteppedJson, TimelineJson, VersionJson,
 };
 pub use change::{ChangeJson, SkippedJson};

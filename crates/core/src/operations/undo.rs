@@ -9,7 +9,7 @@ use crate::{
     error::Result,
     model::{CheckpointId, Scope, WorkspacePath},
     operations::restore::{ExactPaths, Intent, Landing, Only, RestoreOutcome, RestorePlan, RestoreRequest, TakenBack},
-    store::{Direction, Restored, Timeline},
+    store::{Direction, ExactText, Restored, Timeline},
     workspace::Workspace,
 };
 
@@ -81,7 +81,8 @@ fn origin(timeline: &Timeline, last: &Restored) -> TakenBack {
     }
     let taken = done.safety.and_then(|safety| timeline.get(&safety));
     let time = taken.and_then(|entry| Timestamp::from_millisecond(entry.time).ok());
-    TakenBack { target: done.target, time, is_revert: !done.reverted.is_empty() }
+    let (is_revert, is_adoption) = (!done.reverted.is_empty(), done.adopted.is_some());
+    TakenBack { target: done.target, time, is_revert, is_adoption }
 }
 
 /// A restore that can be taken back.
@@ -97,6 +98,7 @@ struct Takeable {
     before: Option<CheckpointId>,
     made_by: Vec<CheckpointId>,
     reverted: Vec<CheckpointId>,
+    adopted: Option<ExactText>,
 }
 
 impl Takeable {
@@ -107,7 +109,8 @@ impl Takeable {
         let made_by = if is_revert { parents.collect() } else { vec![done.target] };
         let (scope, named, exact) = (done.scope.clone(), done.named.clone(), done.exact.clone());
         let (safety, target, before, reverted) = (done.safety, done.target, done.before, done.reverted.clone());
-        Self { safety, target, scope, named: named.filter(|_| exact.is_none()), exact, before, made_by, reverted }
+        let (named, adopted) = (named.filter(|_| exact.is_none()), done.adopted.clone());
+        Self { safety, target, scope, named, exact, before, made_by, reverted, adopted }
     }
 
     fn way_back(&self, direction: Direction, origin: &TakenBack) -> Intent {
@@ -119,8 +122,9 @@ impl Takeable {
         };
         let request =
             RestoreRequest { target, scope, only: Only::All, exact: true, skip_conflicts: true, git: true, plan: None };
-        // A revert never moves the workspace to another checkpoint, and neither does its undo.
-        let landing = if self.reverted.is_empty() { Landing::On(self.before) } else { Landing::Stays };
+        // A merge never moves the workspace to another checkpoint, and neither does its undo.
+        let is_merge = !self.reverted.is_empty() || self.adopted.is_some();
+        let landing = if is_merge { Landing::Stays } else { Landing::On(self.before) };
         Intent {
             named,
             exact: self.exact.clone().map(ExactPaths::of),
@@ -129,6 +133,7 @@ impl Takeable {
             made_by: self.made_by.clone(),
             origin: Some(origin.target),
             reverted: self.reverted.clone(),
+            adopted: self.adopted.clone(),
             ..Intent::in_place(request)
         }
     }

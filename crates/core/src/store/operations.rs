@@ -6,7 +6,7 @@ use std::{
 };
 
 use super::{
-    Layout, Timeline,
+    ExactText, Layout, Timeline,
     checksummed_lines::{self, Lines},
 };
 use crate::{
@@ -53,6 +53,9 @@ pub(crate) struct Restored {
     /// The checkpoints whose changes were taken back, if this is a revert, or an undo or redo of one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) reverted: Vec<CheckpointId>,
+    /// The fork whose changes were brought in, if this is an adoption, or an undo or redo of one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) adopted: Option<ExactText>,
     /// The checkpoint that the workspace stood on before.
     pub(crate) before: Option<CheckpointId>,
     /// The checkpoint that the workspace stands on afterwards.

@@ -76,6 +76,7 @@ impl Begun {
                 named: None,
                 exact: None,
                 reverted: Vec::new(),
+                adopted: None,
                 before: None,
                 after: Some(*point),
                 direction: Direction::Forward,

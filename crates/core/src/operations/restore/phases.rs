@@ -130,6 +130,7 @@ impl<'a> Protected<'a> {
             named: plan.recorded_named.clone(),
             exact: plan.exact.clone(),
             reverted: intent.reverted.clone(),
+            adopted: intent.adopted.clone(),
             before,
             after: intent.lands_on(&plan, before),
             direction: intent.direction,

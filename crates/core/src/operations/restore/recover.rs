@@ -210,6 +210,7 @@ impl Workspace {
                 named: journal.named.clone(),
                 exact: journal.exact.clone(),
                 reverted: journal.reverted.clone(),
+                adopted: journal.adopted.clone(),
                 before: journal.before,
                 after: journal.after,
                 direction: journal.direction,
