@@ -11,9 +11,9 @@ use clap::{
 };
 
 use crate::commands::{
-    bisect, blame, cat, completions, delete, demo, diff, doctor, events, exclude, export, fork, git, history, hook,
-    init, install, list, man, mcp, pin, pipeline, prune, recover, restore, revert, rewind, save, show, status, step,
-    try_run, undo, verify, workspaces,
+    adopt, bisect, blame, cat, completions, delete, demo, diff, doctor, events, exclude, export, fork, git, history,
+    hook, init, install, list, man, mcp, pin, pipeline, prune, recover, restore, revert, rewind, save, show, status,
+    step, try_run, undo, verify, workspaces,
 };
 use crate::logging::LogLevel;
 
@@ -115,6 +115,7 @@ pub(crate) enum Command {
     Export(export::ExportArgs),
     Fork(fork::ForkArgs),
     Forks(fork::ForksArgs),
+    Adopt(adopt::AdoptArgs),
     #[command(visible_alias = "rm")]
     Delete(delete::DeleteArgs),
     Prune(prune::PruneArgs),
@@ -150,6 +151,7 @@ impl Command {
             Self::Restore(_) => "restore",
             Self::Revert(_) => "revert",
             Self::Fork(_) => "fork",
+            Self::Adopt(_) => "adopt",
             Self::Bisect(_) => "bisect",
             Self::Rewind(_) => "rewind",
             Self::Undo(_) => "undo",

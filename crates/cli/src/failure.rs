@@ -288,6 +288,7 @@ fn hint_at(error: &Error) -> Option<String> {
             "finish it there with: backtrail recover, or take it back with: backtrail recover --abort"
         }
         Error::NotEmpty { .. } => "choose a directory that is new or empty",
+        Error::NotAFork { .. } => "see the forks of this workspace with: backtrail forks",
         Error::UnfinishedFork { .. } => "remove that directory, and fork again",
         Error::NotElsewhere { .. } => "choose a directory outside of it",
         Error::StoreDamaged { .. } => "see what is affected with: backtrail verify",

@@ -401,6 +401,14 @@ pub enum Error {
         /// The path.
         path: PathBuf,
     },
+    /// The directory is not a fork of the workspace.
+    #[error("{} is not a fork of {}", path.display(), workspace.display())]
+    NotAFork {
+        /// The directory.
+        path: PathBuf,
+        /// The workspace.
+        workspace: PathBuf,
+    },
     /// The directory is a fork that was interrupted before it had all its files.
     #[error("{} is an unfinished fork: files are missing in it", path.display())]
     UnfinishedFork {
@@ -482,7 +490,7 @@ impl Error {
             Self::Unfinished { source } => source.code(),
             Self::PlanChanged | Self::HunkChanged { .. } => ErrorCode::PlanChanged,
             Self::Conflict { .. } | Self::HalfRestored { .. } => ErrorCode::Conflict,
-            Self::NotEmpty { .. } | Self::NotElsewhere { .. } => ErrorCode::Usage,
+            Self::NotEmpty { .. } | Self::NotElsewhere { .. } | Self::NotAFork { .. } => ErrorCode::Usage,
             Self::Settings { .. } => ErrorCode::Settings,
             Self::StoreDamaged { .. } | Self::JournalDamaged { .. } => ErrorCode::StoreDamaged,
             Self::StoreTooNew { .. } => ErrorCode::StoreTooNew,

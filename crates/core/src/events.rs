@@ -35,6 +35,13 @@ pub enum Event {
         /// The safety checkpoint that was taken before.
         safety: CheckpointId,
     },
+    /// The changes of a fork were brought in.
+    Adopted {
+        /// The directory of the fork.
+        fork: String,
+        /// The safety checkpoint that was taken before.
+        safety: CheckpointId,
+    },
     /// A checkpoint was deleted on request.
     CheckpointDeleted {
         /// The checkpoint.

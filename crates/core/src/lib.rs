@@ -77,7 +77,7 @@ pub use operations::{
     blame::{Blame, BlameRange, LineOrigin},
     cat::StoredName,
     diff::{Diff, PatchLimits},
-    fork::{Fork, ForkChanges, ForkRequest, Forked, LeftOut},
+    fork::{AdoptRequest, Fork, ForkChanges, ForkRequest, Forked, LeftOut},
     history::{OnDisk, Version},
     operation_log::{LoggedOperation, OperationLog},
     restore::{

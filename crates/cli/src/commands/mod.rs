@@ -1,5 +1,6 @@
 //! One file for each command: its arguments and its implementation.
 
+pub(crate) mod adopt;
 pub(crate) mod bisect;
 pub(crate) mod blame;
 pub(crate) mod cat;
@@ -66,6 +67,7 @@ pub(crate) fn run(command: Option<Command>, invocation: &Invocation) -> Result<E
         Some(Command::Bisect(args)) => bisect::run(&args, invocation),
         Some(Command::Export(args)) => export::run(&args, invocation),
         Some(Command::Fork(args)) => fork::run(&args, invocation),
+        Some(Command::Adopt(args)) => adopt::run(&args, invocation),
         Some(Command::Forks(args)) => fork::list(&args, invocation),
         Some(Command::Delete(args)) => delete::run(&args, invocation),
         Some(Command::Prune(args)) => prune::run(&args, invocation),

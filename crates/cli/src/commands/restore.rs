@@ -319,9 +319,9 @@ impl<'f> Written<'f> {
 
 /// Returns the title of the restore that is taken back. A deleted checkpoint has only its id.
 pub(crate) fn named(workspace: &Workspace, taken_back: TakenBack) -> Restore {
-    let TakenBack { target, time, is_revert } = taken_back;
+    let TakenBack { target, time, is_revert, is_adoption } = taken_back;
     let target = workspace.get(&target).map_or_else(|_| target.short(), |checkpoint| title(&checkpoint));
-    Restore { target, time, is_revert }
+    Restore { target, time, is_revert, is_adoption }
 }
 
 /// Reports the result of a restore, undo or redo.

@@ -1,9 +1,12 @@
 //! Output about forks.
 
-use backtrail::{Fork, Forked};
+use backtrail::{Fork, Forked, RestoreOutcome, RestorePlan};
 
 use super::{
     Paint,
+    changes::{change_list, summary},
+    restored::first_changes,
+    reverted::{conflict_line, merged_line, moved_line},
     visible::{columns, pad, visible, visible_path},
     wording::{lines, plural},
 };
@@ -49,4 +52,37 @@ fn extent(fork: &Fork) -> String {
         }
         None => "fork point deleted".into(),
     }
+}
+
+/// Returns the changes that an adoption would make.
+pub(crate) fn adopt_plan_text(plan: &RestorePlan, fork: &str, paint: Paint) -> String {
+    let mut text = match (plan.changes.is_empty(), plan.conflicts.is_empty()) {
+        (true, true) => format!("{}\n", nothing_to_adopt(fork)),
+        (true, false) => format!("adopting {fork} would change no file\n"),
+        (false, _) => format!("adopting {fork} would change:\n{}", change_list(&plan.changes, paint)),
+    };
+    let told = merged_line(&plan.merged, "would be merged").into_iter();
+    let told = told.chain(plan.moved.iter().map(|moved| moved_line(&moved.from, &moved.to)));
+    told.chain(plan.conflicts.iter().map(conflict_line)).for_each(|line| text.push_str(&format!("  {line}\n")));
+    text
+}
+
+/// Returns a sentence about the result of an adoption, followed by the changed paths, or the first of them.
+pub(crate) fn adopted_text(done: &RestoreOutcome, fork: &str, paint: Paint) -> String {
+    if done.changes.is_empty() {
+        return match done.conflicts.is_empty() {
+            true => nothing_to_adopt(fork),
+            false => format!("no file was changed; not all of {fork} could be adopted"),
+        };
+    }
+    let (count, sum) = (plural(done.changes.len(), "path"), summary(&done.changes));
+    let mut text = format!("adopted {fork} in {count}: {sum}\n{}", first_changes(&done.changes, paint));
+    let told = merged_line(&done.merged, "merged").into_iter();
+    let told = told.chain(done.moved.iter().map(|moved| moved_line(&moved.from, &moved.to)));
+    told.for_each(|line| text.push_str(&format!("\n{line}")));
+    text
+}
+
+fn nothing_to_adopt(fork: &str) -> String {
+    format!("nothing to do: {fork} changed no file, or the changes are here already")
 }

@@ -36,7 +36,7 @@ pub(crate) use {
     changes::{change_list, name_status, shown_patch, stat},
     conversation::{WithConversation, conversation_text},
     doctor::{Check, DoctorJson, SettingReported, checks_text, settings_reported, settings_text},
-    forks::{forked_sentence, forks_text, not_copied_warning},
+    forks::{adopt_plan_text, adopted_text, forked_sentence, forks_text, not_copied_warning},
     history::HistoryTable,
     installed::{
         AfterInstall, AgentListed, AgentsJson, InstalledJson, after_install_text, agents_text, installed_text,

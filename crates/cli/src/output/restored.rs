@@ -28,12 +28,18 @@ pub(crate) struct Restore {
     pub(crate) time: Option<Timestamp>,
     /// Set if it was a revert: `target` is the newest checkpoint that it took back.
     pub(crate) is_revert: bool,
+    /// Set if it brought in the changes of a fork: `target` is the checkpoint that the workspace stood on.
+    pub(crate) is_adoption: bool,
 }
 
 impl Restore {
     pub(crate) fn said(&self, now: &Zoned) -> String {
         let when = self.time.map(|time| format!(" ({})", when(time, now))).unwrap_or_default();
-        let what = if self.is_revert { "the revert of" } else { "the restore to" };
+        let what = match (self.is_revert, self.is_adoption) {
+            (true, _) => "the revert of",
+            (_, true) => "the adoption of a fork on",
+            _ => "the restore to",
+        };
         format!("{what} {}{when}", self.target)
     }
 

@@ -51,11 +51,11 @@ fn nothing_to_do(said: &str) -> String {
     format!("nothing to do: {said} is taken back already, or changed no file")
 }
 
-fn merged_line(merged: &[WorkspacePath], word: &str) -> Option<String> {
+pub(super) fn merged_line(merged: &[WorkspacePath], word: &str) -> Option<String> {
     (!merged.is_empty()).then(|| format!("{word} with later edits: {}", listed(merged)))
 }
 
-fn moved_line(from: &WorkspacePath, to: &WorkspacePath) -> String {
+pub(super) fn moved_line(from: &WorkspacePath, to: &WorkspacePath) -> String {
     format!("{} was moved to {}, and is changed there", visible(from.as_bytes()), visible(to.as_bytes()))
 }
 

@@ -108,6 +108,7 @@ impl From<TimedEvent> for EventReported {
             Event::Reverted { checkpoints, safety } => {
                 Self { count: Some(checkpoints.len()), safety: Some(safety), ..named("reverted") }
             }
+            Event::Adopted { safety, .. } => Self { safety: Some(safety), ..named("adopted") },
             Event::CheckpointDeleted { checkpoint } => {
                 Self { checkpoint: Some(checkpoint), ..named("checkpoint_deleted") }
             }

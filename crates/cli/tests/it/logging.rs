@@ -155,12 +155,12 @@ fn a_log_that_cannot_be_written_fails_no_command() {
 fn a_home_that_cannot_be_written_can_be_read() {
     let place = Place::saved();
     let owner = Owner::of(&place);
-    owner.runs(&place, "chmod -R a-w $BACKTRAIL_HOME; $backtrail save --allow-empty --store ../elsewhere");
+    owner.run(&place, "chmod -R a-w $BACKTRAIL_HOME; $backtrail save --allow-empty --store ../elsewhere");
     for words in ["--help", "list", "status", "diff", "show @", "doctor", "doctor --report", "verify"] {
-        owner.runs(&place, &format!("$backtrail {words}"));
+        owner.run(&place, &format!("$backtrail {words}"));
     }
     assert_eq!(operations(&place), ["save: save"]);
-    owner.runs(&place, "chmod -R u+w $BACKTRAIL_HOME");
+    owner.run(&place, "chmod -R u+w $BACKTRAIL_HOME");
 }
 
 fn hook(place: &Place, prompt: &str) -> (String, String) {

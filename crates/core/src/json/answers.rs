@@ -312,6 +312,40 @@ impl RevertJson {
     }
 }
 
+/// The JSON answer of `adopt`.
+#[derive(Debug, Clone, Serialize)]
+pub struct AdoptJson {
+    /// The same as for a restore.
+    #[serde(flatten)]
+    pub restore: RestoreJson,
+    /// The changed paths whose lines were merged with edits in the workspace.
+    pub merged: Vec<String>,
+    /// Always empty: the files of a fork belong to no other session.
+    pub shared: Vec<String>,
+    /// Files that were changed at the paths to which they were moved; absent if there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub moved: Vec<MovedFileJson>,
+}
+
+impl AdoptJson {
+    fn new(restore: RestoreJson, merged: &[WorkspacePath], moved: &[Moved]) -> Self {
+        let merged = merged.iter().map(|path| path.to_text().into_owned()).collect();
+        Self { restore, merged, shared: Vec::new(), moved: moved.iter().map(MovedFileJson::from).collect() }
+    }
+}
+
+impl From<&RestorePlan> for AdoptJson {
+    fn from(plan: &RestorePlan) -> Self {
+        Self::new(RestoreJson::from(plan), &plan.merged, &plan.moved)
+    }
+}
+
+impl From<&RestoreOutcome> for AdoptJson {
+    fn from(done: &RestoreOutcome) -> Self {
+        Self::new(RestoreJson::from(done), &done.merged, &done.moved)
+    }
+}
+
 impl From<&RevertPlan> for RevertJson {
     fn from(plan: &RevertPlan) -> Self {
         let RevertPlan { restore, reverted, shared } = plan;

@@ -10,7 +10,7 @@ use crate::{
     model::{CheckpointId, Scope, WorkspacePath},
     operations::restore::{ExactPaths, Intent, Landing, RestoreOutcome, RestorePlan, RestoreRequest, TakenBack},
     spans::{operation, read_span, write_span},
-    store::{Direction, Restored, Timeline},
+    store::{Direction, ExactText, Restored, Timeline},
     workspace::Workspace,
 };
 
@@ -92,7 +92,8 @@ fn origin(timeline: &Timeline, last: &Restored) -> TakenBack {
             None => break,
         }
     }
-    TakenBack { target: done.target, time: done.time(timeline), is_revert: !done.reverted.is_empty() }
+    let (is_revert, is_adoption) = (!done.reverted.is_empty(), done.adopted.is_some());
+    TakenBack { target: done.target, time: done.time(timeline), is_revert, is_adoption }
 }
 
 /// A restore that can be taken back.
@@ -109,6 +110,7 @@ struct Takeable {
     made_by: Vec<CheckpointId>,
     reverted: Vec<CheckpointId>,
     partial: bool,
+    adopted: Option<ExactText>,
 }
 
 impl Takeable {
@@ -119,17 +121,8 @@ impl Takeable {
         let made_by = if is_revert { parents.collect() } else { vec![done.target] };
         let (scope, named, exact) = (done.scope.clone(), done.named.clone(), done.exact.clone());
         let (safety, target, before, reverted) = (done.safety, done.target, done.before, done.reverted.clone());
-        Self {
-            safety,
-            target,
-            scope,
-            named: named.filter(|_| exact.is_none()),
-            exact,
-            before,
-            made_by,
-            reverted,
-            partial: done.partial,
-        }
+        let (named, adopted, partial) = (named.filter(|_| exact.is_none()), done.adopted.clone(), done.partial);
+        Self { safety, target, scope, named, exact, before, made_by, reverted, partial, adopted }
     }
 
     fn way_back(&self, direction: Direction, origin: &TakenBack) -> Intent {
@@ -141,8 +134,9 @@ impl Takeable {
         };
         let options = RestoreRequest { exact: true, skip_conflicts: true, git: true, ..RestoreRequest::whole(target) };
         let request = RestoreRequest { scope, ..options };
-        // A revert never moves the workspace to another checkpoint, and neither does its undo.
-        let landing = if self.reverted.is_empty() { Landing::On(self.before) } else { Landing::Stays };
+        // A merge never moves the workspace to another checkpoint, and neither does its undo.
+        let is_merge = !self.reverted.is_empty() || self.adopted.is_some();
+        let landing = if is_merge { Landing::Stays } else { Landing::On(self.before) };
         Intent {
             named,
             exact: self.exact.clone().map(ExactPaths::of),
@@ -152,6 +146,7 @@ impl Takeable {
             origin: Some(origin.target),
             reverted: self.reverted.clone(),
             partial: self.partial,
+            adopted: self.adopted.clone(),
             ..Intent::in_place(request)
         }
     }

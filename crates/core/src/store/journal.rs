@@ -133,6 +133,9 @@ pub(crate) struct Journal {
     /// Set if a revert took back only a part: some paths, some hunks, or all but the conflicts.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) partial: bool,
+    /// The same as in the log of operations.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) adopted: Option<ExactText>,
     pub(crate) before: Option<CheckpointId>,
     pub(crate) after: Option<CheckpointId>,
     pub(crate) direction: Direction,

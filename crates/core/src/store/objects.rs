@@ -149,6 +149,8 @@ pub(crate) fn content_id(bytes: &[u8]) -> Option<ContentId> {
 pub(crate) struct Objects {
     directory: PathBuf,
     odb: Arc<gix_odb::Store>,
+    /// Another store, for objects that this one lacks.
+    borrowed: Option<Arc<Objects>>,
 }
 
 impl std::fmt::Debug for Objects {
@@ -167,12 +169,18 @@ impl Objects {
         };
         let odb =
             gix_odb::Store::at_opts(directory.to_owned(), gix_hash::Kind::Sha1, &mut std::iter::empty(), options)?;
-        Ok(Self { directory: directory.to_owned(), odb: Arc::new(odb) })
+        Ok(Self { directory: directory.to_owned(), odb: Arc::new(odb), borrowed: None })
+    }
+
+    /// Returns these objects together with those of another store.
+    pub(super) fn borrowing(&self, other: &Self) -> Self {
+        Self { borrowed: Some(Arc::new(other.clone())), ..self.clone() }
     }
 
     /// Returns a reader. Each thread has its own.
     pub(crate) fn reader(&self) -> ObjectReader {
-        ObjectReader { handle: self.odb.to_handle_arc(), directory: self.directory.clone() }
+        let borrowed = self.borrowed.as_ref().map(|borrowed| Box::new(borrowed.reader()));
+        ObjectReader { handle: self.odb.to_handle_arc(), directory: self.directory.clone(), borrowed }
     }
 }
 
@@ -180,6 +188,7 @@ impl Objects {
 pub(crate) struct ObjectReader {
     handle: gix_odb::store::Handle<Arc<gix_odb::Store>>,
     directory: PathBuf,
+    borrowed: Option<Box<ObjectReader>>,
 }
 
 impl ObjectReader {
@@ -198,8 +207,11 @@ impl ObjectReader {
     /// Returns the bytes of an object of this kind.
     pub(crate) fn read(&self, id: &oid, kind: ObjectKind) -> Result<Vec<u8>, ObjectProblem> {
         // An object that is damaged in one pack may have been written again since, into another pack.
-        self.read_first(id, kind)
-            .or_else(|problem| self.read_elsewhere(id, kind).ok_or_else(|| self.refused_or(problem)))
+        self.read_first(id, kind).or_else(|problem| match (self.read_elsewhere(id, kind), &self.borrowed) {
+            (Some(bytes), _) => Ok(bytes),
+            (None, Some(borrowed)) => borrowed.read(id, kind),
+            (None, None) => Err(self.refused_or(problem)),
+        })
     }
 
     /// Returns [`ObjectProblem::Refused`] instead of `problem` if there is a pack file that this process has no
@@ -258,9 +270,11 @@ impl ObjectReader {
             Ok(None) => ObjectProblem::Missing(id.to_owned()),
             Err(error) => ObjectProblem::Damaged(id.to_owned(), error.to_string()),
         };
-        self.read_elsewhere(id, ObjectKind::Blob)
-            .map(|bytes| bytes.len() as u64)
-            .ok_or_else(|| self.refused_or(problem))
+        match (self.read_elsewhere(id, ObjectKind::Blob), &self.borrowed) {
+            (Some(bytes), _) => Ok(bytes.len() as u64),
+            (None, Some(borrowed)) => borrowed.size(id),
+            (None, None) => Err(self.refused_or(problem)),
+        }
     }
 
     /// Passes the bytes of a blob to `take`, a large one piece by piece. Fails if they do not match the id. The inner

@@ -8,7 +8,7 @@ use std::{
 use jiff::Timestamp;
 
 use super::{
-    Layout, Timeline,
+    ExactText, Layout, Timeline,
     checksummed_lines::{self, Lines},
 };
 use crate::{
@@ -58,6 +58,9 @@ pub(crate) struct Restored {
     /// Set if a revert took back only a part: some paths, some hunks, or all but the conflicts.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) partial: bool,
+    /// The fork whose changes were brought in, if this is an adoption, or an undo or redo of one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) adopted: Option<ExactText>,
     /// The checkpoint that the workspace stood on before.
     pub(crate) before: Option<CheckpointId>,
     /// The checkpoint that the workspace stands on afterwards.

@@ -93,6 +93,11 @@ impl Store {
         &self.layout
     }
 
+    /// Returns this store for reading, with the objects of another one for those that it lacks.
+    pub(crate) fn borrowing(&self, other: &Self) -> Self {
+        Self { objects: self.objects.borrowing(&other.objects), ..self.clone() }
+    }
+
     pub(crate) fn reader(&self) -> ObjectReader {
         self.objects.reader()
     }

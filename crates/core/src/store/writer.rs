@@ -20,6 +20,7 @@ use super::{
         reindex::{self, Which},
     },
     refs::{self, Removed},
+    shared_objects,
     snapshot::{self, Hands, Snapshot},
     step_counter::{self, RunningCall},
     store::encode_commit,
@@ -150,8 +151,19 @@ impl Writer {
 
     /// Makes the objects of a checkpoint durable without publishing it.
     pub(crate) fn keep_unpublished(&self, checkpoint: Unpublished) -> Result<CheckpointId> {
-        checkpoint.pack.finish().or_fail("write into", self.store.layout().packs())?;
+        self.keep_objects(checkpoint.pack)?;
         Ok(checkpoint.id)
+    }
+
+    /// Makes the objects of a pack durable, although no checkpoint needs them.
+    pub(crate) fn keep_objects(&self, pack: PackWriter) -> Result<()> {
+        pack.finish().map(drop).or_fail("write into", self.store.layout().packs())
+    }
+
+    /// Gives this store all objects of another one, whose lock is held too.
+    pub(crate) fn share_objects_of(&self, other: &Self) -> Result<()> {
+        shared_objects::share(other.store.layout(), self.store.layout())
+            .or_fail("share the objects of", other.store.layout().objects())
     }
 
     /// Notes a fork of the workspace, durably.

@@ -18,6 +18,7 @@ mod deep_stores;
 mod diff;
 mod events;
 mod export;
+mod forks;
 mod full_disk;
 mod history;
 mod hostile;

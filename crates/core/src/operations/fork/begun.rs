@@ -77,6 +77,7 @@ impl Begun {
                 exact: None,
                 reverted: Vec::new(),
                 partial: false,
+                adopted: None,
                 before: None,
                 after: Some(*point),
                 direction: Direction::Forward,

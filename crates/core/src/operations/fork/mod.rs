@@ -2,6 +2,7 @@
 //!
 //! The order of the steps, and what a crash between them leaves, is described in `docs/store-format.md`.
 
+mod adopt;
 mod begun;
 mod files;
 mod left_out;
@@ -10,6 +11,7 @@ mod point;
 
 use std::path::{Path, PathBuf};
 
+pub use adopt::AdoptRequest;
 use begun::Begun;
 use files::Files;
 use jiff::Timestamp;
@@ -20,8 +22,11 @@ use crate::{
     clock::Clock,
     disk::{self, private},
     error::{Error, Result, While},
-    model::{CheckpointId, Skipped},
-    operations::new_directory::not_empty,
+    model::{CheckpointId, Kind, Skipped},
+    operations::{
+        new_directory::not_empty,
+        save::{SaveRequest, Unchanged},
+    },
     store::Writer,
     workspace::Workspace,
 };
@@ -64,6 +69,11 @@ pub struct Forked {
     pub not_copied: Vec<Skipped>,
 }
 
+/// Returns the request for the checkpoint of a workspace that has none.
+fn first_save() -> SaveRequest {
+    SaveRequest { message: Some("before forking".into()), kind: Some(Kind::Automatic), ..SaveRequest::default() }
+}
+
 impl Workspace {
     /// Makes workspaces with the files of a checkpoint, or with the files on disk. Each has a store of its own, which
     /// starts with the fork point.
@@ -80,8 +90,14 @@ impl Workspace {
 
     fn fork_locked(&self, writer: &Writer, request: &ForkRequest, now: Timestamp) -> Result<Vec<Forked>> {
         let Some((directory, rest)) = request.directories.split_first() else { return Ok(Vec::new()) };
-        if let Some(id) = &request.from {
-            writer.timeline()?.require(id)?;
+        let timeline = writer.timeline()?;
+        match &request.from {
+            Some(id) => timeline.require(id).map(drop)?,
+            // An adoption needs a checkpoint that the workspace stands on.
+            None if timeline.current().is_none() => {
+                self.save_locked(writer, &first_save(), Unchanged::AsRequested, now)?;
+            }
+            None => {}
         }
         let first = Begun::begin(self, directory, request, &[writer])?;
         let point = self.fork_point(writer, &first.writer, request.from, now)?;
@@ -118,7 +134,8 @@ impl Workspace {
     fn check_fork_target(&self, directory: &Path, request: &ForkRequest) -> Result<()> {
         self.refuse_own_places(directory)?;
         let there = directory.ancestors().find_map(|ancestor| private::canonical(ancestor).ok());
-        let mut own = self.options().own_directories.iter().filter_map(|path| private::canonical(path).ok());
+        let own = self.options().own_directories.iter().chain([&request.stores]);
+        let mut own = own.filter_map(|path| private::canonical(path).ok());
         if there.is_some_and(|there| own.any(|own| there.starts_with(own))) {
             return Err(Error::ProtectedDirectory { path: directory.to_owned() });
         }

@@ -4,6 +4,7 @@
 //! change. Only reads: the result is a map from paths to their new sides, which a restore plan carries out. Nothing
 //! here guesses where a directory was moved.
 
+mod clash;
 mod lines;
 mod overlay;
 mod path;
@@ -11,6 +12,7 @@ mod renames;
 mod stretch;
 mod tree;
 
+pub(crate) use clash::Purpose;
 pub(crate) use lines::Labels;
 pub(crate) use renames::{Moves, find_moves};
 pub(crate) use stretch::Stretch;

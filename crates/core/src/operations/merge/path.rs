@@ -2,6 +2,7 @@
 
 use super::{
     Labels,
+    clash::Clash,
     lines::{MergedLines, merge_lines},
 };
 use crate::{
@@ -30,7 +31,7 @@ pub(super) enum MergedPath {
     /// The lines overlap. Everything else about the path fits.
     Overlapping { lines: Vec<[u64; 2]>, marked: Vec<u8>, mode: Mode },
     /// The sides don't fit together, for this reason.
-    Conflict(&'static str),
+    Conflict(Clash),
 }
 
 /// Reads the three contents of a path: base, now, other. Returns `None` for contents that are too large to merge.
@@ -49,16 +50,16 @@ pub(super) fn merge_path(sides: Sides, contents: &dyn Contents, labels: &Labels)
         return Ok(MergedPath::Becomes(other));
     }
     Ok(match (base, now, other) {
-        (None, _, _) => MergedPath::Conflict("the change deleted it, and something else is there now"),
+        (None, _, _) => MergedPath::Conflict(Clash::Occupied),
         (_, _, None) => MergedPath::Conflict(edited_since(base, now)),
-        (_, None, _) => MergedPath::Conflict("the change edited it, and it was deleted since"),
+        (_, None, _) => MergedPath::Conflict(Clash::Deleted),
         (
             Some(Side::File { content: base, mode: base_mode }),
             Some(Side::File { content: now, mode: now_mode }),
             Some(Side::File { content: other, mode: other_mode }),
         ) => {
             let Some(mode) = scalar(base_mode, now_mode, other_mode) else {
-                return Ok(MergedPath::Conflict("its permission bits were changed since"));
+                return Ok(MergedPath::Conflict(Clash::Both("its permission bits were changed since")));
             };
             match scalar(base, now, other) {
                 Some(content) => MergedPath::Becomes(Some(Side::File { content, mode })),
@@ -66,20 +67,20 @@ pub(super) fn merge_path(sides: Sides, contents: &dyn Contents, labels: &Labels)
             }
         }
         (Some(Side::Symlink { .. }), Some(Side::Symlink { .. }), Some(Side::Symlink { .. })) => {
-            MergedPath::Conflict("the symlink was changed since")
+            MergedPath::Conflict(Clash::Both("the symlink was changed since"))
         }
-        _ => MergedPath::Conflict("it is of another type now"),
+        _ => MergedPath::Conflict(Clash::Both("it is of another type now")),
     })
 }
 
 /// Returns the reason why a path that the change created can't be removed.
-fn edited_since(base: Option<Side>, now: Option<Side>) -> &'static str {
+fn edited_since(base: Option<Side>, now: Option<Side>) -> Clash {
     match (base, now) {
         (Some(Side::File { content: base, .. }), Some(Side::File { content: now, .. })) if base == now => {
-            "the change created it, and its permission bits were changed since"
+            Clash::ModeChanged
         }
-        (Some(Side::File { .. }), Some(Side::File { .. })) => "the change created it, and it was edited since",
-        _ => "the change created it, and it was replaced since",
+        (Some(Side::File { .. }), Some(Side::File { .. })) => Clash::Edited,
+        _ => Clash::Replaced,
     }
 }
 
@@ -107,10 +108,10 @@ fn merge_contents(
 ) -> Result<MergedPath> {
     let texts = (contents.stored(&base)?, contents.present(&now)?, contents.stored(&other)?);
     let (Some(base), Some(now), Some(other)) = texts else {
-        return Ok(MergedPath::Conflict("it was changed since, and is too large to merge"));
+        return Ok(MergedPath::Conflict(Clash::Both("it was changed since, and is too large to merge")));
     };
     if [&base, &now, &other].into_iter().any(|bytes| is_binary(bytes)) {
-        return Ok(MergedPath::Conflict("it was changed since, and is binary"));
+        return Ok(MergedPath::Conflict(Clash::Both("it was changed since, and is binary")));
     }
     Ok(match merge_lines(&base, &now, &other, labels) {
         MergedLines::Clean(contents) => MergedPath::Merged { contents, mode },

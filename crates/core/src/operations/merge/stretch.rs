@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::Labels;
+use super::{Labels, Purpose};
 use crate::{
     error::Result,
     model::{Change, Scope, Side, WorkspacePath},
@@ -18,6 +18,8 @@ pub(crate) struct Stretch {
     /// The differences. The old side is that of the base, the new side is the other one.
     pub(crate) changes: Vec<Change>,
     pub(crate) labels: Labels,
+    /// The words for conflicts.
+    pub(crate) purpose: Purpose,
 }
 
 impl Stretch {

@@ -6,7 +6,8 @@ use std::{
 };
 
 use super::{
-    Moves, Stretch,
+    Moves, Purpose, Stretch,
+    clash::Clash,
     lines::moved_ranges,
     overlay::{Entry, Overlay, read_disk},
     path::{MergedPath, Sides, merge_modes, merge_path},
@@ -114,7 +115,7 @@ impl<'a> Pass<'a> {
             self.leaf(change, stretch)?;
         }
         for (path, base) in stretch.surplus_directories(self.merger.store)? {
-            self.surplus_directory(&path, base);
+            self.surplus_directory(&path, base, stretch.purpose);
         }
         for change in directories.into_iter().filter(|change| change.new.is_some()) {
             self.directory_mode(change);
@@ -129,7 +130,7 @@ impl<'a> Pass<'a> {
     fn leaf(&mut self, change: &Change, stretch: &Stretch) -> Result<()> {
         let moved = self.merger.moves.get(&change.path).filter(|_| self.overlay.at(&change.path) == Entry::Nothing);
         if moved.is_some() && change.new.is_none() {
-            self.conflict(change, &change.path, "the change created it, and it was moved since", Vec::new());
+            self.conflict(change, &change.path, Clash::Moved.text(stretch.purpose), Vec::new());
             return Ok(());
         }
         let place = moved.unwrap_or(&change.path).clone();
@@ -156,7 +157,7 @@ impl<'a> Pass<'a> {
                 let lines = self.on_disk(&place, lines)?;
                 self.conflict(change, &place, "the same lines were changed since", lines);
             }
-            MergedPath::Conflict(reason) => self.conflict(change, &place, reason, Vec::new()),
+            MergedPath::Conflict(clash) => self.conflict(change, &place, clash.text(stretch.purpose), Vec::new()),
         }
         Ok(())
     }
@@ -192,14 +193,14 @@ impl<'a> Pass<'a> {
     }
 
     /// Removes a directory that the change created, unless something else is in it.
-    fn surplus_directory(&mut self, path: &WorkspacePath, base: Side) {
+    fn surplus_directory(&mut self, path: &WorkspacePath, base: Side, purpose: Purpose) {
         if self.left_out.contains_key(path) || self.overlay.has_entries(path) {
             return;
         }
         match self.overlay.at(path).side() {
             Some(now) if now == base => self.overlay.set(path.clone(), None),
             Some(now) if now.is_directory() => {
-                let reason = "the change created it, and its permission bits were changed since";
+                let reason = Clash::ModeChanged.text(purpose);
                 self.found.insert(path.clone(), Conflict::new(path.clone(), reason));
             }
             _ => {}
@@ -237,8 +238,7 @@ impl<'a> Pass<'a> {
         match now {
             Entry::Nothing => {}
             Entry::Side(_) => {
-                let reason = "the change deleted it, and something else is there now";
-                self.conflict(change, &change.path, reason, Vec::new());
+                self.conflict(change, &change.path, Clash::Occupied.text(stretch.purpose), Vec::new());
                 return Ok(());
             }
             Entry::Skipped(reason) => {

@@ -36,7 +36,7 @@ use crate::{
     model::{Change, Checkpoint, CheckpointId, Conflict, ContentSink, GitState, Scope, WorkspacePath},
     scan::Scan,
     spans::{Outcome, operation, read_span, write_span},
-    store::{Direction, FoundJournal, HashOnly, Operation, Restored, Snapshot, Store, Timeline, Writer},
+    store::{Direction, ExactText, FoundJournal, HashOnly, Operation, Restored, Snapshot, Store, Timeline, Writer},
     workspace::{StoreKnowledge, Surroundings, Workspace, held::HeldPaths},
 };
 
@@ -86,6 +86,8 @@ pub struct TakenBack {
     pub time: Option<Timestamp>,
     /// Set if it was a revert, and `target` is the newest checkpoint that it took back.
     pub is_revert: bool,
+    /// Set if it brought in the changes of a fork, and `target` is the checkpoint that the workspace stood on.
+    pub is_adoption: bool,
 }
 
 /// The outcome of a restore.
@@ -158,6 +160,8 @@ pub(crate) struct Intent {
     pub(crate) reverted: Vec<CheckpointId>,
     /// Set if only a part of their changes is taken back.
     pub(crate) partial: bool,
+    /// The fork whose changes are merged, if this is an adoption, or an undo or redo of one.
+    pub(crate) adopted: Option<ExactText>,
 }
 
 /// The checkpoint that the workspace stands on after a restore.
@@ -190,6 +194,7 @@ impl Intent {
             merge: None,
             reverted: Vec::new(),
             partial: false,
+            adopted: None,
         }
     }
 
@@ -197,6 +202,10 @@ impl Intent {
     fn event(&self, safety: CheckpointId) -> Event {
         if self.direction == Direction::Forward && !self.reverted.is_empty() {
             return Event::Reverted { checkpoints: self.reverted.clone(), safety };
+        }
+        if let (Direction::Forward, Some(fork)) = (self.direction, &self.adopted) {
+            let fork = fork.to_bytes().unwrap_or_default();
+            return Event::Adopted { fork: String::from_utf8_lossy(&fork).into_owned(), safety };
         }
         Event::CheckpointRestored { checkpoint: self.request.target, safety: Some(safety) }
     }
@@ -247,10 +256,14 @@ impl Workspace {
     }
 
     pub(crate) fn plan_intent(&self, intent: &Intent) -> Result<RestorePlan> {
-        let store = self.existing_store()?;
+        self.plan_intent_on(&self.existing_store()?, intent)
+    }
+
+    /// Like [`Self::plan_intent`], with a store that may borrow objects.
+    pub(crate) fn plan_intent_on(&self, store: &Store, intent: &Intent) -> Result<RestorePlan> {
         let timeline = store.timeline()?;
-        let (_, mut plan) = self.plan_with(&store, &timeline, intent, &self.surroundings(), &HashOnly)?;
-        plan.count_lines(&store, self.root())?;
+        let (_, mut plan) = self.plan_with(store, &timeline, intent, &self.surroundings(), &HashOnly)?;
+        plan.count_lines(store, self.root())?;
         Ok(plan)
     }
 
@@ -320,6 +333,7 @@ impl Workspace {
                 exact: None,
                 reverted: intent.reverted.clone(),
                 partial: intent.partial,
+                adopted: intent.adopted.clone(),
                 before,
                 after,
                 direction: intent.direction,

@@ -136,6 +136,7 @@ impl<'a> Protected<'a> {
             exact: plan.exact.clone(),
             reverted: intent.reverted.clone(),
             partial: intent.partial || !plan.conflicts.is_empty(),
+            adopted: intent.adopted.clone(),
             before,
             after: intent.lands_on(&plan, before),
             direction: intent.direction,

@@ -224,6 +224,7 @@ impl Workspace {
                 exact: journal.exact.clone(),
                 reverted: journal.reverted.clone(),
                 partial: journal.partial,
+                adopted: journal.adopted.clone(),
                 before: journal.before,
                 after: journal.after,
                 direction: journal.direction,

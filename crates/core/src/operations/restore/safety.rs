@@ -16,7 +16,7 @@ use crate::{
     },
     scan::Scan,
     spans::phase,
-    store::{Direction, NewGitFile, PackWriter, SafetyCheckpoint, Snapshot, Timeline, Writer},
+    store::{Direction, ExactText, NewGitFile, PackWriter, SafetyCheckpoint, Snapshot, Timeline, Writer},
     threads,
     workspace::{Surroundings, Workspace},
 };
@@ -177,6 +177,14 @@ fn count_what_goes(changes: &mut Vec<Change>, plan: &RestorePlan, source: &LineS
 }
 
 fn safety_message(writer: &Writer, timeline: &Timeline, intent: &Intent) -> Result<String> {
+    if let Some(fork) = intent.adopted.as_ref().and_then(ExactText::to_path) {
+        let what = match intent.direction {
+            Direction::Forward => "before adopting",
+            Direction::Undo => "before taking back the adoption of",
+            Direction::Redo => "before redoing the adoption of",
+        };
+        return Ok(format!("{what} {}", fork.display()));
+    }
     let what = match (intent.direction, intent.reverted.is_empty()) {
         (Direction::Forward, true) => "before restoring",
         (Direction::Undo, true) => "before undoing the restore to",

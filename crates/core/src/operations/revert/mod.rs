@@ -19,7 +19,7 @@ use crate::{
     model::{Change, CheckpointId, Conflict, Scope, WorkspacePath},
     operations::{
         diff::Checkpoints,
-        merge::{Labels, Overlaps, Stretch},
+        merge::{Labels, Overlaps, Purpose, Stretch},
         restore::{HunkChoice, Intent, MergeGoal, Only, RestoreOutcome, RestorePlan, RestoreRequest},
     },
     store::{Store, Timeline},
@@ -155,7 +155,8 @@ fn stretch(store: &Store, span: &Span, scope: &Scope, shared: &mut Vec<Workspace
         base: format!("after {}", span.after.short()),
         other: format!("before {}", span.first.short()),
     };
-    Ok(Stretch { base: store.snapshot(&span.after)?, other: store.snapshot(&span.before)?, changes, labels })
+    let (base, other) = (store.snapshot(&span.after)?, store.snapshot(&span.before)?);
+    Ok(Stretch { base, other, changes, labels, purpose: Purpose::TakeBack })
 }
 
 /// Returns an error for a named path that the changes do not concern.

@@ -1,6 +1,7 @@
 //! Operations that are killed or fail at every step that changes something: the tree is the old one or the new one, no
 //! byte is lost, and the next command works.
 
+mod fork;
 mod git;
 mod meddling;
 
@@ -106,6 +107,12 @@ fn child() {
             ["revert", name] => {
                 let request = RevertRequest::whole(RevertTarget::Checkpoint(by_name(name)?.id));
                 workspace.revert(&request, now).map(drop)
+            }
+            ["fork"] => workspace.fork(&crate::forks::request(&ws, "fork"), now).map(drop),
+            ["fork-intruded", path] => {
+                let path = ws.path(path);
+                backtrail::disk::crash_points::intrude("clone file", move || std::fs::write(path, LATE_WRITE).unwrap());
+                workspace.fork(&crate::forks::request(&ws, "fork"), now).map(drop)
             }
             ["step"] => workspace.step(&StepRequest::default(), now).map(drop),
             ["delete", name] => workspace.delete(&[by_name(name)?.id], false, now).map(drop),
