@@ -1,6 +1,9 @@
 //! `bisect`: the first checkpoint for which a command fails.
 
-use std::{fs, time::{Duration, Instant}};
+use std::{
+    fs,
+    time::{Duration, Instant},
+};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -41,16 +44,42 @@ fn the_answer_names_the_checkpoint_and_its_changes() {
     assert_shown!(
         place.run(["bisect", "--", "sh", "-c", TEST]),
         str![[r#"
+first bad: [ID] "number 4"
+last good: [ID] "number 3"
+  code | 3 ++-
+  1 file +2 −1
+--- stderr
+1: [ID] "number 1" good
+2: [ID] "number 6" bad
+3: [ID] "number 4" bad
+4: [ID] "number 3" good
+take it back with: backtrail revert [ID]
+--- exit 0
+
 "#]]
     );
     assert_shown!(
         place.run(["bisect", "--bad", "@~4", "--", "sh", "-c", TEST]),
         str![[r#"
+nothing to find: the command passes at the bad end
+--- stderr
+1: [ID] "number 1" good
+2: [ID] "number 2" good
+--- exit 0
+
 "#]]
     );
     assert_shown!(
         place.run(["bisect", "--good", "@~1", "--", "sh", "-c", TEST]),
         str![[r#"
+the command already fails at the good end: [ID] "number 5"
+  code | 2 +-
+  1 file +1 −1
+--- stderr
+1: [ID] "number 5" bad
+take it back with: backtrail revert [ID]
+--- exit 0
+
 "#]]
     );
 }

@@ -44,7 +44,10 @@ fn a_range_selects_changes_and_checkpoints() {
     let ids: Vec<&str> = listed.as_array().unwrap().iter().map(|it| it["id"].as_str().unwrap()).collect();
     assert_eq!(ids, [place.id("turn:3"), place.id("turn:2")]);
     assert!(place.ok(["show", "turn:1..turn:3"]).contains("f3"));
-    assert_eq!(place.json(["list", "turn:1..turn:2", "--session", SESSION])["checkpoints"].as_array().unwrap().len(), 1);
+    assert_eq!(
+        place.json(["list", "turn:1..turn:2", "--session", SESSION])["checkpoints"].as_array().unwrap().len(),
+        1
+    );
     assert_eq!(place.run(["list", "turn:1..turn:2", "--session", "another"]).code, 3);
     for (words, code) in [
         (&["list", "turn:3..turn:1"][..], 2),

@@ -58,6 +58,8 @@ fn collect(directory: &Directory, path: &WorkspacePath, skipped: &mut Vec<Worksp
     for entry in directory.entries() {
         let below = path.join(&entry.name);
         match &entry.node {
+            // An ignored directory is read as well, because it may contain precious files.
+            Node::Directory(directory) if !directory.is_captured() => skipped.push(below),
             Node::Directory(directory) => collect(directory, &below, skipped),
             Node::Skipped(Reason::Ignored | Reason::Rebuildable, stamp)
                 if FileType::of(stamp) == FileType::Directory =>
