@@ -168,7 +168,7 @@ mod tests {
 
     #[test]
     fn the_first_bad_one_is_found_with_few_runs() {
-        for count in 2..40 {
+        for count in 2..40_usize {
             let most = count.next_power_of_two().ilog2() as usize + 2;
             for bad in 1..count {
                 let done = search(count, bad, &|_| false);
@@ -185,7 +185,7 @@ mod tests {
 
     #[test]
     fn untestable_ones_cost_one_run_each() {
-        for count in 3..24 {
+        for count in 3..24_usize {
             for bad in 1..count {
                 for from in 1..count - 1 {
                     for to in from..count - 1 {
