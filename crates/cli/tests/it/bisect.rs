@@ -113,6 +113,19 @@ fn a_linked_directory_is_never_written_to_by_a_checkpoint() {
     assert!(run.code == 2 && run.stderr.contains("can't link \"vendor\""), "{}", run.shown());
 }
 
+/// An ignored directory is skipped because of the rule, not because a tool can rebuild it. It is linked all the same.
+#[test]
+fn rebuildable_directories_that_git_ignores_are_linked() {
+    let (place, ids) = place();
+    place.write(".gitignore", "node_modules/\nlogs\nignored-file\n");
+    place.write("package.json", "{}\n");
+    place.write("node_modules/lib", "x\n");
+    place.write("logs/today", "x\n");
+    place.write("ignored-file", "x\n");
+    let (run, answer) = bisect(&place, &[], &format!("test -e node_modules/lib && test ! -e logs || exit 130; {TEST}"));
+    assert_eq!(answer["first_bad"], ids[3].as_str(), "{}", run.shown());
+}
+
 #[test]
 fn failures_have_their_exit_status() {
     let (place, _) = place();
