@@ -207,6 +207,11 @@ fn meant_to_list(error: &clap::Error) -> Option<String> {
         }
         _ => return None,
     };
+    hint_for_list(&word)
+}
+
+/// Returns a hint for a word that is not a range of checkpoints. The word is quoted for a shell.
+pub(crate) fn hint_for_list(word: &str) -> String {
     if word.bytes().all(|byte| byte.is_ascii_digit()) {
         return Some(format!("to list the last {word}: backtrail list -n {word}"));
     }

@@ -22,7 +22,7 @@ mod _native {
         call::Call,
         command::run_command,
         stores::{forget_store, stores_directory, workspaces},
-        workspace::{NativeSurvey, NativeWorkspace},
+        workspace::{NativeBisection, NativeSurvey, NativeWorkspace},
     };
 
     /// The version of the package.

@@ -5,8 +5,9 @@
 use std::{ffi::OsString, os::unix::ffi::OsStringExt, path::Path};
 
 use backtrail::{
-    Author, Change, Checkpoint, Conflict, Diff, Dropped, GitState, NotApplied, Pruned, RestoreOutcome, RestorePlan,
-    Saved, Shown, Skipped, Status, Stepped, Verdict, Verification, Version, WorkspaceEntry, WorkspacePath,
+    Author, Bisection, Blame, BlameRange, Candidate, Change, Checkpoint, Conflict, Diff, Dropped, GitState, NotApplied,
+    Pruned, RestoreOutcome, RestorePlan, Saved, Shown, Skipped, Status, Stepped, TestResult, Tested, Verdict,
+    Verification, Version, WorkspaceEntry, WorkspacePath,
 };
 use pyo3::IntoPyObject;
 
@@ -283,6 +284,99 @@ impl From<&Version> for PlainVersion {
             deletions: version.deletions,
             binary: version.binary,
             safety: version.safety,
+        }
+    }
+}
+
+#[derive(IntoPyObject)]
+pub(crate) struct PlainBlame {
+    path: OsString,
+    at: Option<String>,
+    ranges: Vec<PlainBlameRange>,
+}
+
+#[derive(IntoPyObject)]
+struct PlainBlameRange {
+    start: u64,
+    lines: u64,
+    checkpoint: Option<String>,
+    path: OsString,
+    author: Option<&'static str>,
+    turn: Option<u64>,
+    session: Option<String>,
+    agent: Option<String>,
+    tool: Option<String>,
+    prompt: Option<String>,
+    milliseconds: Option<i64>,
+    approximate: bool,
+}
+
+impl From<&Blame> for PlainBlame {
+    fn from(blame: &Blame) -> Self {
+        Self {
+            path: path(&blame.path),
+            at: blame.at.map(|id| id.to_string()),
+            ranges: blame.ranges.iter().map(|range| PlainBlameRange::new(range, &blame.path)).collect(),
+        }
+    }
+}
+
+impl PlainBlameRange {
+    fn new(range: &BlameRange, on_disk: &WorkspacePath) -> Self {
+        let line = range.origin.as_ref();
+        let origin = line.map(|line| line.checkpoint.origin.clone()).unwrap_or_default();
+        Self {
+            start: range.start,
+            lines: range.lines,
+            checkpoint: line.map(|line| line.checkpoint.id.to_string()),
+            path: path(line.map_or(on_disk, |line| &line.path)),
+            author: origin.author.map(Author::as_str),
+            turn: origin.turn,
+            session: origin.session,
+            agent: origin.agent,
+            tool: origin.tool,
+            prompt: line.and_then(|line| line.prompt.clone()),
+            milliseconds: line.map(|line| line.checkpoint.time.as_millisecond()),
+            approximate: line.is_some_and(|line| line.approximate),
+        }
+    }
+}
+
+#[derive(IntoPyObject)]
+pub(crate) struct PlainBisected {
+    first_bad: Option<String>,
+    first_bad_is_unsaved: bool,
+    last_good: Option<String>,
+    tested: Vec<PlainTested>,
+    changes: Vec<PlainChange>,
+}
+
+#[derive(IntoPyObject)]
+struct PlainTested {
+    checkpoint: Option<String>,
+    result: &'static str,
+    seconds: f64,
+}
+
+impl PlainBisected {
+    pub(crate) fn new(bisection: &Bisection, changes: &[Change]) -> Self {
+        let culprit = bisection.culprit();
+        let id = |candidate: Candidate| candidate.checkpoint().map(|id| id.to_string());
+        let tested = |tested: &Tested| PlainTested {
+            checkpoint: id(tested.candidate),
+            result: match tested.result {
+                TestResult::Good => "good",
+                TestResult::Bad => "bad",
+                TestResult::Skipped => "skipped",
+            },
+            seconds: tested.seconds,
+        };
+        Self {
+            first_bad: culprit.first_bad.and_then(id),
+            first_bad_is_unsaved: culprit.first_bad == Some(Candidate::OnDisk),
+            last_good: culprit.last_good.map(|id| id.to_string()),
+            tested: bisection.tested().iter().map(tested).collect(),
+            changes: all(changes),
         }
     }
 }

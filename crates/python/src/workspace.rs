@@ -3,11 +3,14 @@
 use std::{
     ffi::{CString, OsString},
     path::PathBuf,
-    sync::{Arc, Mutex},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
-use backtrail::{Dropped, Error, PatchLimits, RestoreRequest, Result, Scope, Survey, Workspace};
+use backtrail::{
+    Bisection, Dropped, Error, Links, PatchLimits, RestoreRequest, Result, Scope, Scratch, Survey, TestResult,
+    Workspace,
+};
 use backtrail_cli::settings::Environment;
 use jiff::Timestamp;
 use pyo3::{
@@ -21,8 +24,8 @@ use crate::{
     errors,
     opener::{Access, Opener, find},
     plain::{
-        PlainCheckpoint, PlainDiff, PlainPruned, PlainRestored, PlainSaved, PlainShown, PlainStatus, PlainStepped,
-        PlainVerdict, PlainVerification, PlainVersion, file, paths,
+        PlainBisected, PlainBlame, PlainCheckpoint, PlainDiff, PlainPruned, PlainRestored, PlainSaved, PlainShown,
+        PlainStatus, PlainStepped, PlainVerdict, PlainVerification, PlainVersion, file, paths,
     },
     request::{
         ListWords, RestoreWords, SaveWords, StepWords, id_or_resolve, inside, kind, resolve, scope, usage, wanted,
@@ -34,6 +37,34 @@ use crate::{
 #[pyclass(frozen, module = "backtrail._native")]
 pub(crate) struct NativeSurvey {
     survey: Arc<Survey>,
+}
+
+/// A search for the first state for which a test fails.
+#[pyclass(frozen, module = "backtrail._native")]
+pub(crate) struct NativeBisection {
+    searching: Arc<Mutex<Searching>>,
+}
+
+struct Searching {
+    search: Bisection,
+    scratch: Scratch,
+}
+
+#[pymethods]
+impl NativeBisection {
+    /// Records the result of the test: `true` if it passed, `None` if the state can't be tested.
+    fn record(&self, passed: Option<bool>, seconds: f64) {
+        let result = match passed {
+            Some(true) => TestResult::Good,
+            Some(false) => TestResult::Bad,
+            None => TestResult::Skipped,
+        };
+        lock(&self.searching).search.record(result, None, seconds);
+    }
+}
+
+fn lock(searching: &Mutex<Searching>) -> MutexGuard<'_, Searching> {
+    searching.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A protected directory, with its store.
@@ -193,6 +224,71 @@ impl NativeWorkspace {
     fn history(&self, py: Python<'_>, path: PathBuf, call: &Call) -> PyResult<Vec<PlainVersion>> {
         let history = move |workspace: &Workspace| workspace.history(&inside(workspace, &path)?);
         Ok(self.operate(py, Access::Store, call, history)?.iter().map(PlainVersion::from).collect())
+    }
+
+    fn blame(
+        &self,
+        py: Python<'_>,
+        path: PathBuf,
+        word: Option<String>,
+        lines: Option<(u64, u64)>,
+        call: &Call,
+    ) -> PyResult<PlainBlame> {
+        let blame = move |workspace: &Workspace| {
+            let at = word.as_deref().map(|word| resolve(workspace, word)).transpose()?;
+            let lines = lines.map(|(first, last)| first..=last);
+            workspace.blame(&inside(workspace, &path)?, at, lines.as_ref())
+        };
+        Ok(PlainBlame::from(&self.operate(py, Access::Files, call, blame)?))
+    }
+
+    /// Starts a search for the first state for which a test fails. `directory` gets one state after another.
+    fn bisection(
+        &self,
+        py: Python<'_>,
+        good: Option<String>,
+        bad: Option<String>,
+        directory: PathBuf,
+        links: Option<Vec<String>>,
+        call: &Call,
+    ) -> PyResult<NativeBisection> {
+        let begin = move |workspace: &Workspace| {
+            let id = |word: &Option<String>| word.as_deref().map(|word| resolve(workspace, word)).transpose();
+            let search = workspace.bisection(id(&good)?, id(&bad)?)?;
+            let links = match &links {
+                None => Links::Rebuildable,
+                Some(names) if names.is_empty() => Links::None,
+                Some(names) => Links::Named(names.clone()),
+            };
+            Ok(Searching { search, scratch: Scratch::new(workspace, &directory, &links)? })
+        };
+        let searching = self.operate(py, Access::Files, call, begin)?;
+        Ok(NativeBisection { searching: Arc::new(Mutex::new(searching)) })
+    }
+
+    /// Writes the files of the next state. Returns `false` if the search is over.
+    fn write_next(&self, py: Python<'_>, bisection: &NativeBisection, call: &Call) -> PyResult<bool> {
+        let searching = Arc::clone(&bisection.searching);
+        let write = move |workspace: &Workspace| {
+            let Searching { search, scratch } = &mut *lock(&searching);
+            let Some(candidate) = search.next_candidate() else { return Ok(false) };
+            scratch.write(workspace, candidate).map(|()| true)
+        };
+        self.operate(py, Access::Files, call, write)
+    }
+
+    /// Returns the answer of a finished search.
+    fn culprit(&self, py: Python<'_>, bisection: &NativeBisection, call: &Call) -> PyResult<PlainBisected> {
+        let searching = Arc::clone(&bisection.searching);
+        let answer = move |workspace: &Workspace| {
+            let Searching { search, .. } = &*lock(&searching);
+            if let Some((is_first, _)) = search.untestable_end() {
+                let end = if is_first { "good" } else { "bad" };
+                return Err(Error::Usage(format!("the {end} end can't be tested; name another one with {end}=")));
+            }
+            Ok(PlainBisected::new(search, &workspace.changes_of_culprit(&search.culprit())?))
+        };
+        self.operate(py, Access::Files, call, answer)
     }
 
     fn export(&self, py: Python<'_>, word: String, directory: PathBuf, call: &Call) -> PyResult<u64> {

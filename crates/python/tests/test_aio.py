@@ -38,6 +38,8 @@ async def test_every_method(project: Project, tmp_path: Path) -> None:
     assert await workspace.attachment(first, "x") == b"1"
     assert await workspace.conversation("start") == ["hi"]
     assert len(await workspace.history("a")) == 2
+    assert await workspace.blame("a") == blocking.blame("a")
+    assert (await workspace.bisect(lambda directory: (directory / "a").read_text() == "1")).first_bad == second.id
     assert (await workspace.export(first, tmp_path / "out")).files == 1
     plan = await workspace.plan(first)
     restored = await workspace.restore(first, plan=plan)

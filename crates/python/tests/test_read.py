@@ -156,6 +156,53 @@ def test_read_and_history(workspace: Workspace, project: Project) -> None:
     ]
 
 
+def test_blame_names_the_checkpoint_of_each_line(workspace: Workspace, project: Project) -> None:
+    project.write("a", "1\n2\n")
+    first = workspace.save()
+    project.write("a", "1\nx\n2\n")
+    second = workspace.save()
+    project.write("a", "1\nx\n2\nunsaved\n")
+    blame = workspace.blame("a")
+    assert (blame.path, blame.at) == ("a", None)
+    assert [(part.start, part.lines, part.checkpoint) for part in blame.ranges] == [
+        (1, 1, first.id),
+        (2, 1, second.id),
+        (3, 1, first.id),
+        (4, 1, None),
+    ]
+    assert blame.ranges[0].timestamp == first.checkpoint.timestamp and blame.ranges[3].timestamp is None
+    assert [part.start for part in workspace.blame("a", second, lines=(2, 2)).ranges] == [2]
+    with pytest.raises(UsageError):
+        workspace.blame("a", lines=(5, 5))
+
+
+def test_bisect_finds_the_first_checkpoint_that_fails(workspace: Workspace, project: Project) -> None:
+    saved = []
+    for number in range(8):
+        project.write("a", f"{number}")
+        saved.append(workspace.save().id)
+    seen: list[Path] = []
+
+    def passes(directory: Path) -> bool | None:
+        seen.append(directory)
+        (directory / "built").touch()
+        number = int((directory / "a").read_text())
+        return None if number == 4 else number < 5
+
+    found = workspace.bisect(passes)
+    assert (found.first_bad, found.first_bad_is_unsaved) == (saved[5], False)
+    assert found.last_good == saved[3] and [change.path for change in found.changes] == ["a"]
+    assert {tested.checkpoint: tested.result for tested in found.tested}[saved[4]] == "skipped"
+    assert len(set(seen)) == 1 and not seen[0].exists() and not (project.path / "built").exists()
+    assert workspace.bisect(lambda directory: True, good=saved[2], bad=saved[6], link=[]).first_bad is None
+    with pytest.raises(ZeroDivisionError):
+        workspace.bisect(lambda directory: 1 // 0 == 0)
+    with pytest.raises(UsageError, match="good end"):
+        workspace.bisect(lambda directory: None)
+    with pytest.raises(TypeError):
+        workspace.bisect(5)  # type: ignore[arg-type]
+
+
 def test_relative_paths_start_at_the_workspace(
     workspace: Workspace, project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -190,6 +237,12 @@ def test_results_equal_the_json_of_the_command_line(workspace: Workspace, projec
     agree(command("diff", first.id, second.id), workspace.diff(first, second).to_dict())
     agree(command("verify"), workspace.verify().to_dict())
     agree(command("history", str(project.path / "a"))["versions"], [v.to_dict() for v in workspace.history("a")])
+    agree(command("blame", str(project.path / "a")), workspace.blame("a").to_dict())
+    by_command = command("bisect", "--", "grep", "-q", "1", "a")
+    by_python = workspace.bisect(lambda directory: "1" in (directory / "a").read_text()).to_dict()
+    for tested in [*by_command["tested"], *by_python["tested"]]:
+        del tested["seconds"], tested["exit_code"]
+    agree(by_command, by_python)
     agree(command("restore", first.id, "--dry-run"), workspace.plan(first).to_dict())
     project.write("a", "3\n")
     agree(command("status"), workspace.status().to_dict())

@@ -95,7 +95,7 @@ impl Tests<'_> {
         let place = scratch_directory()?;
         let mut scratch = Scratch::new(self.workspace, place.path(), &links(&self.args.link))?;
         let directory = scratch.directory().to_owned();
-        self.search(bisection, &directory, &mut |candidate| Ok(scratch.write(candidate)?))
+        self.search(bisection, &directory, &mut |candidate| Ok(scratch.write(self.workspace, candidate)?))
     }
 
     /// Tests in the workspace. The files on disk come back at the end, also after an error.

@@ -7,7 +7,7 @@ use clap::Args;
 
 use crate::{
     cli::{kind, text},
-    failure::Failure,
+    failure::{Failure, hint_for_list},
     invocation::{Invocation, NOTHING_SAVED},
     output::{Timeline, plural, shell_path, shell_words, turns},
 };
@@ -82,7 +82,11 @@ fn filter(args: &ListArgs, workspace: &Workspace, invocation: &Invocation) -> Re
 fn range(word: &str, args: &ListArgs, workspace: &Workspace, invocation: &Invocation) -> Result<Range, Failure> {
     let found = invocation.range(workspace, word, args.session.as_deref())?;
     found.ok_or_else(|| {
-        let hint = format!("list the checkpoints after it with: backtrail list {}..@", shell_words([word]));
+        let quoted = shell_words([word]);
+        let hint = match invocation.checkpoint(workspace, word) {
+            Ok(_) => format!("those after it: backtrail list {quoted}..@"),
+            Err(_) => hint_for_list(&quoted),
+        };
         Failure::usage(format!("{word:?} is not a range"), Some(&hint))
     })
 }

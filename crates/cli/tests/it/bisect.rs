@@ -44,16 +44,42 @@ fn the_answer_names_the_checkpoint_and_its_changes() {
     assert_shown!(
         place.run(["bisect", "--", "sh", "-c", TEST]),
         str![[r#"
+first bad: [ID] "number 4"
+last good: [ID] "number 3"
+  code | 3 ++-
+  1 file +2 −1
+--- stderr
+1: [ID] "number 1" good
+2: [ID] "number 6" bad
+3: [ID] "number 4" bad
+4: [ID] "number 3" good
+take it back with: backtrail revert [ID]
+--- exit 0
+
 "#]]
     );
     assert_shown!(
         place.run(["bisect", "--bad", "@~4", "--", "sh", "-c", TEST]),
         str![[r#"
+nothing to find: the command passes at the bad end
+--- stderr
+1: [ID] "number 1" good
+2: [ID] "number 2" good
+--- exit 0
+
 "#]]
     );
     assert_shown!(
         place.run(["bisect", "--good", "@~1", "--", "sh", "-c", TEST]),
         str![[r#"
+the command already fails at the good end: [ID] "number 5"
+  code | 2 +-
+  1 file +1 −1
+--- stderr
+1: [ID] "number 5" bad
+take it back with: backtrail revert [ID]
+--- exit 0
+
 "#]]
     );
 }
@@ -85,6 +111,19 @@ fn a_linked_directory_is_never_written_to_by_a_checkpoint() {
     assert_eq!(read(&place, "vendor2/own").as_deref(), Some("skipped\n"));
     let run = place.run(["bisect", "--link", "vendor", "--", "true"]);
     assert!(run.code == 2 && run.stderr.contains("can't link \"vendor\""), "{}", run.shown());
+}
+
+/// An ignored directory is skipped because of the rule, not because a tool can rebuild it. It is linked all the same.
+#[test]
+fn rebuildable_directories_that_git_ignores_are_linked() {
+    let (place, ids) = place();
+    place.write(".gitignore", "node_modules/\nlogs\nignored-file\n");
+    place.write("package.json", "{}\n");
+    place.write("node_modules/lib", "x\n");
+    place.write("logs/today", "x\n");
+    place.write("ignored-file", "x\n");
+    let (run, answer) = bisect(&place, &[], &format!("test -e node_modules/lib && test ! -e logs || exit 130; {TEST}"));
+    assert_eq!(answer["first_bad"], ids[3].as_str(), "{}", run.shown());
 }
 
 #[test]

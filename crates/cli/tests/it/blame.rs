@@ -16,11 +16,20 @@ fn each_line_has_a_gutter() {
     assert_shown!(
         place.run(["blame", "a.txt"]),
         str![[r#"
+ [ID]  manual  [WHEN] 1 │ one
+ unsaved                     2 │ unsaved	tab
+ [ID]  manual  [WHEN] 3 │ two
+ [ID]  manual  [WHEN] 4 │ three \x1b[31m
+--- exit 0
+
 "#]]
     );
     assert_shown!(
         place.run(["annotate", "a.txt", "@~1", "-L", "2,2"]),
         str![[r#"
+ [ID]  manual  [WHEN] 2 │ two
+--- exit 0
+
 "#]]
     );
 }
@@ -63,6 +72,11 @@ fn a_file_that_is_only_saved_is_hinted_at() {
     assert_shown!(
         place.run(["blame", "a.txt"]),
         str![[r#"
+--- stderr
+error: a.txt is not in the workspace
+hint: the last checkpoint has it: backtrail blame a.txt @
+--- exit 3
+
 "#]]
     );
     assert_eq!(place.run(["blame", "a.txt", "@"]).code, 0);

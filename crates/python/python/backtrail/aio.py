@@ -158,6 +158,8 @@ class Workspace:
     attachment = _in_thread(blocking.Workspace.attachment)
     conversation = _in_thread(blocking.Workspace.conversation)
     history = _in_thread(blocking.Workspace.history)
+    blame = _in_thread(blocking.Workspace.blame)
+    bisect = _in_thread(blocking.Workspace.bisect)
     export = _in_thread(blocking.Workspace.export)
     events = _in_thread(blocking.Workspace.events)
     plan = _in_thread(blocking.Workspace.plan)

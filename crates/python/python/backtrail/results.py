@@ -387,6 +387,108 @@ class Version:
 
 
 @dataclass(frozen=True, slots=True)
+class BlameRange:
+    """Adjacent lines of a file with the same origin. `checkpoint` is `None` for lines that are only on disk."""
+
+    start: int
+    lines: int
+    checkpoint: str | None
+    path: str
+    author: Literal["agent", "other"] | None
+    turn: int | None
+    session: str | None
+    agent: str | None
+    tool: str | None
+    prompt: str | None
+    timestamp: datetime | None
+    approximate: bool
+    """True if the lines may come from a deleted checkpoint before this one."""
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "start": self.start,
+            "lines": self.lines,
+            "checkpoint": self.checkpoint,
+            "path": text(self.path),
+            "author": self.author,
+            "turn": self.turn,
+            "session": self.session,
+            "agent": self.agent,
+            "tool": self.tool,
+            "prompt": self.prompt,
+            "timestamp": None if self.timestamp is None else timestamp(self.timestamp),
+            "approximate": self.approximate,
+        }
+
+    @staticmethod
+    def _of(plain: dict[str, Any]) -> BlameRange:
+        time = plain.pop("milliseconds")
+        return BlameRange(timestamp=None if time is None else moment(time), **plain)
+
+
+@dataclass(frozen=True, slots=True)
+class Blame:
+    """The origin of each line of a file. `at` is `None` for the file on disk."""
+
+    path: str
+    at: str | None
+    ranges: list[BlameRange]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"path": text(self.path), "at": self.at, "ranges": [part.to_dict() for part in self.ranges]}
+
+    @staticmethod
+    def _of(plain: dict[str, Any]) -> Blame:
+        return Blame(plain["path"], plain["at"], [BlameRange._of(part) for part in plain["ranges"]])
+
+
+@dataclass(frozen=True, slots=True)
+class Tested:
+    """One test of a search. `checkpoint` is `None` for the files on disk."""
+
+    checkpoint: str | None
+    result: Literal["good", "bad", "skipped"]
+    seconds: float
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "checkpoint": self.checkpoint,
+            "result": self.result,
+            "exit_code": None,
+            "seconds": self.seconds,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Bisected:
+    """The first state for which a test fails."""
+
+    first_bad: str | None
+    """`None` if the last state passes, or if the files on disk are the first that fail."""
+    first_bad_is_unsaved: bool
+    last_good: str | None
+    """`None` if the first state fails already."""
+    tested: list[Tested]
+    changes: list[Change]
+    """The changes from the last good state to the first bad one."""
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "first_bad": self.first_bad,
+            "first_bad_is_unsaved": self.first_bad_is_unsaved,
+            "last_good": self.last_good,
+            "tested": [tested.to_dict() for tested in self.tested],
+            "changes": [change.to_dict() for change in self.changes],
+        }
+
+    @staticmethod
+    def _of(plain: dict[str, Any]) -> Bisected:
+        plain["tested"] = [Tested(**tested) for tested in plain["tested"]]
+        plain["changes"] = [Change(**change) for change in plain["changes"]]
+        return Bisected(**plain)
+
+
+@dataclass(frozen=True, slots=True)
 class Conflict:
     """A path that a restore left alone: something was in the way, or another process wrote to it during the restore."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -15,11 +16,13 @@ from typing import TYPE_CHECKING, Any, List, Literal, TypeVar, get_args
 
 from . import _given as given
 from . import conversation as conversations
-from ._native import Call, NativeSurvey, NativeWorkspace, forget_store, stores_directory, workspaces
+from ._native import Call, NativeBisection, NativeSurvey, NativeWorkspace, forget_store, stores_directory, workspaces
 from ._given import CheckpointRef as CheckpointRef
 from ._given import StrPath as StrPath
 from .errors import BacktrailError, CallbackError, UsageError
 from .results import (
+    Bisected,
+    Blame,
     Checkpoint,
     Diff,
     Event,
@@ -332,6 +335,44 @@ class Workspace:
         """Returns every version of one path, newest first, including deletions."""
         make: Callable[[Sequence[dict[str, Any]]], List[Version]] = lambda found: [Version(**plain) for plain in found]
         return self._run(make, self._native.history, given.path(path))
+
+    def blame(
+        self, path: StrPath, checkpoint: CheckpointRef | None = None, lines: tuple[int, int] | None = None
+    ) -> Blame:
+        """Returns the checkpoint that introduced each line of a file, as it is on disk or at a checkpoint.
+
+        `lines` has the first and the last line to return, counted from 1.
+        """
+        return self._run(Blame._of, self._native.blame, given.path(path), given.word_or_none(checkpoint), lines)
+
+    def bisect(
+        self,
+        test: Callable[[Path], bool | None],
+        *,
+        good: CheckpointRef | None = None,
+        bad: CheckpointRef | None = None,
+        link: Iterable[str] | None = None,
+    ) -> Bisected:
+        """Returns the first checkpoint for which `test` fails.
+
+        `test` gets a scratch directory with the files of one state after another. It returns whether the state is good,
+        or `None` if the state can't be tested. An exception ends the search. `good` defaults to the oldest checkpoint on
+        the line, and `bad` to the files on disk. `link` names skipped directories of the workspace that the scratch
+        directory links to; by default these are the ones that a tool can rebuild, such as ``node_modules``.
+        """
+        if not callable(test):
+            raise TypeError(f"test must be callable, not {type(test).__name__}")
+        ends = given.word_or_none(good), given.word_or_none(bad)
+        links = None if link is None else list(link)
+        with tempfile.TemporaryDirectory(prefix="backtrail-bisect-") as name:
+            directory = Path(name).resolve()
+            same: Callable[[NativeBisection], NativeBisection] = lambda search: search
+            search = self._run(same, self._native.bisection, *ends, directory, links)
+            while self._run(bool, self._native.write_next, search):
+                began = time.monotonic()
+                passed = test(directory)
+                search.record(None if passed is None else bool(passed), time.monotonic() - began)
+            return self._run(Bisected._of, self._native.culprit, search)
 
     def export(self, checkpoint: CheckpointRef, directory: StrPath) -> Exported:
         """Writes the files of a checkpoint into a new or empty directory outside the workspace."""

@@ -26,7 +26,7 @@ const MAX_BYTES: usize = 1_000_000;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct DiffArgs {
-    /// The older side: an id, a name, @, @~N, latest, step:N, before:ID, ago:20m, at:14:30.
+    /// The older side: an id, a name, @, @~N, latest, step:N, turn:N, before:ID, ago:20m, at:14:30.
     from: Option<String>,
     /// The newer side, named in the same way.
     to: Option<String>,

@@ -1,5 +1,6 @@
 //! The tools: one file for each, with its arguments, its answer and its implementation.
 
+mod blame;
 mod diff;
 mod history;
 mod list;
@@ -77,6 +78,7 @@ pub const TOOL_NAMES: &[&str] = &[
     "checkpoint_diff",
     "workspace_status",
     "file_history",
+    "blame",
     "restore_plan",
     "restore_apply",
     "undo",
@@ -91,6 +93,7 @@ pub(crate) fn all() -> Vec<Arc<Offered>> {
         offer(Effect::Reads, "checkpoint_diff", "Compare checkpoints", diff::ABOUT, diff::run),
         offer(Effect::Reads, "workspace_status", "What changed on disk", status::ABOUT, status::run),
         offer(Effect::Reads, "file_history", "Versions of a file", history::ABOUT, history::run),
+        offer(Effect::Reads, "blame", "Origin of each line", blame::ABOUT, blame::run),
         offer(Effect::Reads, "restore_plan", "Plan a restore", restore::ABOUT_PLAN, restore::plan),
         offer(Effect::Replaces, "restore_apply", "Apply a restore plan", restore::ABOUT_APPLY, restore::apply),
         offer(Effect::Replaces, "undo", "Take back the last restore", undo::ABOUT, undo::run),

@@ -32,7 +32,7 @@ const MAX_PLAN_BYTES: usize = 200;
 #[serde(deny_unknown_fields)]
 pub(super) struct PlanArgs {
     /// The checkpoint: an id or its first 4 or more characters, a name, @ (the one that the workspace stands on), @~N
-    /// (N steps back), latest, step:N, before:ID, ago:20m, at:14:30.
+    /// (N steps back, also from any other), latest, step:N, turn:N, before:ID, ago:20m, at:14:30.
     checkpoint: String,
     /// Only these files and directories, relative to the workspace; everything by default.
     paths: Option<Vec<String>>,

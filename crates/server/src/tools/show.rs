@@ -21,7 +21,7 @@ pub(super) const MAX_CHANGES: usize = 1_000;
 #[serde(deny_unknown_fields)]
 pub(super) struct ShowArgs {
     /// The checkpoint: an id or its first 4 or more characters, a name, @ (the one that the workspace stands on), @~N
-    /// (N steps back), latest, step:N, before:ID, ago:20m, at:14:30.
+    /// (N steps back, also from any other), latest, step:N, turn:N, before:ID, ago:20m, at:14:30.
     checkpoint: String,
     /// The maximum number of changes to list, from 1 to 1000; 200 by default.
     limit: Option<u64>,

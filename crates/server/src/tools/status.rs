@@ -21,7 +21,7 @@ another one: added, modified and deleted paths, including those that shell comma
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct StatusArgs {
-    /// The checkpoint to compare with: an id, a name, @~N, latest, step:N, before:ID, ago:20m, at:14:30.
+    /// The checkpoint to compare with: an id, a name, @~N, latest, step:N, turn:N, before:ID, ago:20m, at:14:30.
     since: Option<String>,
     /// The maximum number of changes to list, from 1 to 1000; 200 by default.
     limit: Option<u64>,

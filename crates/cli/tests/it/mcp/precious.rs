@@ -61,6 +61,8 @@ fn contents_of_precious_files_are_in_no_answer() {
             }
         }
     }
+    let blame = client.ok("blame", json!({ "path": ".env" }));
+    assert_eq!((&blame["hidden"], &blame["ranges"], &blame["ranges_total"]), (&json!(true), &json!([]), &json!(0)));
     let history = client.ok("file_history", json!({ "path": ".env" }));
     assert_eq!(history["hidden"], true);
     for version in history["versions"].as_array().unwrap() {

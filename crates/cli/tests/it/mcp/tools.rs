@@ -112,6 +112,9 @@ fn answers_include_those_of_the_command_line() {
         &place.json(["history", "a.txt"]),
         "history",
     );
+    assert_has_all(&client.ok("blame", json!({ "path": "a.txt" })), &place.json(["blame", "a.txt"]), "blame");
+    let part = client.ok("blame", json!({ "path": "a.txt", "checkpoint": "@", "first": 1, "last": 1 }));
+    assert_eq!(part["ranges"][0]["lines"], 1, "{part}");
     let answer_of_tool = client.ok("restore_plan", json!({ "checkpoint": "@" }));
     let answer_of_command = place.json(["restore", "@", "--dry-run"]);
     assert_eq!(answer_of_command["stays"][0]["path"], "new/.git", "{answer_of_command}");
@@ -293,7 +296,7 @@ fn tools_declare_their_effects() {
         let annotations = &client.tool(name)["annotations"];
         ["readOnlyHint", "destructiveHint", "openWorldHint"].map(|hint| annotations[hint].as_bool().unwrap())
     };
-    for name in ["checkpoint_list", "checkpoint_show", "checkpoint_diff", "workspace_status", "file_history"] {
+    for name in ["checkpoint_list", "checkpoint_show", "checkpoint_diff", "workspace_status", "file_history", "blame"] {
         assert_eq!(hints(name), [true, false, false], "{name}");
     }
     assert_eq!(hints("restore_plan"), [true, false, false]);

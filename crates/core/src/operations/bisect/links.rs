@@ -30,9 +30,22 @@ impl Workspace {
         let mut skipped = Vec::new();
         collect(&present.root, &WorkspacePath::root(), &mut skipped);
         match links {
-            Links::Named(names) => named(names, &skipped),
+            Links::Named(names) => self.named(names, &skipped),
             _ => self.rebuildable(skipped),
         }
+    }
+
+    /// Opens a skipped directory, with the directory around it. Returns `None` if it is not a directory, or
+    /// can't be opened.
+    fn open_skipped(&self, path: &WorkspacePath) -> Result<Option<(Dir, Dir)>> {
+        let full = self.root().join(path.to_text().as_ref());
+        let parent = Dir::open_parent(self.root(), path).or_fail("open", &full)?;
+        let stamp = parent.try_stamp_at(path.name()).or_fail("read", &full)?;
+        if stamp.is_none_or(|stamp| FileType::of(&stamp) != FileType::Directory) {
+            return Ok(None);
+        }
+        // A directory that can't be opened is of no use to the command either.
+        Ok(parent.open_dir(path.name()).ok().map(|directory| (parent, directory)))
     }
 
     fn rebuildable(&self, skipped: Vec<WorkspacePath>) -> Result<Vec<WorkspacePath>> {
@@ -42,46 +55,46 @@ impl Workspace {
             if path.name() == "__pycache__" {
                 continue;
             }
+            let Some((parent, directory)) = self.open_skipped(&path)? else { continue };
             let full = self.root().join(path.to_text().as_ref());
-            let parent = Dir::open_parent(self.root(), &path).or_fail("open", &full)?;
-            let directory = parent.open_dir(path.name()).or_fail("open", &full)?;
-            if is_rebuildable(&parent, path.name(), &directory, || false).or_fail("read", &full)? {
+            if is_rebuildable(&parent, path.name(), &directory, || false).or_fail("read", full)? {
                 found.push(path);
             }
         }
         Ok(found)
     }
+
+    fn named(&self, names: &[String], skipped: &[WorkspacePath]) -> Result<Vec<WorkspacePath>> {
+        let mut found = Vec::new();
+        for name in names {
+            let wanted = name.trim_end_matches('/').as_bytes();
+            let count = found.len();
+            for path in skipped.iter().filter(|path| *path.name() == *wanted || path.as_bytes() == wanted) {
+                if self.open_skipped(path)?.is_some() {
+                    found.push(path.clone());
+                }
+            }
+            if found.len() == count {
+                let reason = "no skipped directory of the workspace has this name or path";
+                return Err(Error::Usage(format!("can't link {name:?}: {reason}")));
+            }
+        }
+        found.sort();
+        found.dedup();
+        Ok(found)
+    }
 }
 
-/// Collects the directories that are skipped as a whole.
+/// Collects the paths that are skipped as a whole. The scan does not tell which of them are directories.
 fn collect(directory: &Directory, path: &WorkspacePath, skipped: &mut Vec<WorkspacePath>) {
     for entry in directory.entries() {
         let below = path.join(&entry.name);
         match &entry.node {
+            // An ignored directory is read as well, because it may contain precious files.
+            Node::Directory(directory) if !directory.is_captured() => skipped.push(below),
             Node::Directory(directory) => collect(directory, &below, skipped),
-            Node::Skipped(Reason::Ignored | Reason::Rebuildable, stamp)
-                if FileType::of(stamp) == FileType::Directory =>
-            {
-                skipped.push(below);
-            }
+            Node::Skipped(Reason::Ignored | Reason::Rebuildable, _) => skipped.push(below),
             _ => {}
         }
     }
-}
-
-fn named(names: &[String], skipped: &[WorkspacePath]) -> Result<Vec<WorkspacePath>> {
-    let mut found = Vec::new();
-    for name in names {
-        let wanted = name.trim_end_matches('/').as_bytes();
-        let fitting: Vec<&WorkspacePath> =
-            skipped.iter().filter(|path| *path.name() == *wanted || path.as_bytes() == wanted).collect();
-        if fitting.is_empty() {
-            let reason = "no skipped directory of the workspace has this name or path";
-            return Err(Error::Usage(format!("can't link {name:?}: {reason}")));
-        }
-        found.extend(fitting.into_iter().cloned());
-    }
-    found.sort();
-    found.dedup();
-    Ok(found)
 }

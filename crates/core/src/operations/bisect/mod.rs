@@ -5,6 +5,7 @@
 mod links;
 mod scratch;
 mod search;
+mod source;
 
 pub use links::Links;
 pub use scratch::Scratch;

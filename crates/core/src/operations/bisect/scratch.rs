@@ -2,19 +2,17 @@
 //! build stay usable.
 
 use std::{
-    collections::{BTreeMap, HashMap},
-    io::{self, Read},
+    collections::HashMap,
+    io,
     os::unix::ffi::OsStrExt,
     path::{Path, PathBuf},
 };
 
-use super::{Candidate, Links};
+use super::{Candidate, Links, source::Source};
 use crate::{
-    disk::{Dir, FileType, set_mode},
+    disk::{Dir, FileType, private, set_mode},
     error::{Error, Result, While},
-    model::{Mode, Scope, Side, Stamp, WorkspacePath},
-    operations::diff::{Tree, compare},
-    store::{ObjectReader, Store},
+    model::{Mode, Side, Stamp, WorkspacePath},
     workspace::Workspace,
 };
 
@@ -22,32 +20,29 @@ use crate::{
 ///
 /// Files that a command creates in it stay. Files of the state that a command changes are written again with the next
 /// state.
-pub struct Scratch<'w> {
-    workspace: &'w Workspace,
-    store: Store,
-    reader: ObjectReader,
+#[derive(Debug)]
+pub struct Scratch {
     directory: PathBuf,
     links: Vec<WorkspacePath>,
     written: HashMap<WorkspacePath, Written>,
 }
 
 /// A path that was written, and how it was right afterwards.
+#[derive(Debug)]
 struct Written {
     side: Side,
     stamp: Stamp,
 }
 
-impl<'w> Scratch<'w> {
+impl Scratch {
     /// Uses an empty directory outside the workspace.
-    pub fn new(workspace: &'w Workspace, directory: &Path, links: &Links) -> Result<Self> {
-        let directory = crate::disk::private::canonical(directory).or_fail("find", directory)?;
+    pub fn new(workspace: &Workspace, directory: &Path, links: &Links) -> Result<Self> {
+        let directory = private::canonical(directory).or_fail("find", directory)?;
         let root = workspace.root();
         if directory.starts_with(root) {
             return Err(Error::NotElsewhere { path: directory, part: "workspace", root: root.to_owned() });
         }
-        let store = workspace.existing_store()?;
-        let links = workspace.linked_directories(links)?;
-        Ok(Self { workspace, reader: store.reader(), store, directory, links, written: HashMap::new() })
+        Ok(Self { directory, links: workspace.linked_directories(links)?, written: HashMap::new() })
     }
 
     /// Returns the directory.
@@ -56,8 +51,9 @@ impl<'w> Scratch<'w> {
     }
 
     /// Makes the files those of a state.
-    pub fn write(&mut self, candidate: Candidate) -> Result<()> {
-        let wanted = self.files_of(candidate)?;
+    pub fn write(&mut self, workspace: &Workspace, candidate: Candidate) -> Result<()> {
+        let source = Source::new(workspace, candidate)?;
+        let wanted = source.paths()?;
         let mut gone: Vec<WorkspacePath> =
             self.written.keys().filter(|path| !wanted.contains_key(*path)).cloned().collect();
         // A directory comes after everything in it.
@@ -67,30 +63,16 @@ impl<'w> Scratch<'w> {
             self.written.remove(&path);
         }
         for (path, side) in wanted {
-            self.put(&path, side, candidate)?;
+            self.put(&path, side, &source)?;
         }
         for path in &self.links {
-            self.link(path).or_fail("create", self.full(path))?;
+            self.link(workspace, path).or_fail("create", self.full(path))?;
         }
         Ok(())
     }
 
     fn full(&self, path: &WorkspacePath) -> PathBuf {
         self.directory.join(path.to_text().as_ref())
-    }
-
-    /// Returns every file, symlink and empty directory of a state.
-    fn files_of(&self, candidate: Candidate) -> Result<BTreeMap<WorkspacePath, Side>> {
-        let store = Some(&self.store);
-        let found = match candidate {
-            Candidate::Checkpoint(id) => compare(store, Tree::Empty, Tree::Stored(self.store.snapshot(&id)?))?,
-            Candidate::OnDisk => {
-                let present = self.workspace.scan_for_reading(store, &Scope::Whole)?;
-                let defaults = present.id_defaults().unwrap_or_default();
-                compare(store, Tree::Empty, Tree::Scanned(&present.root, defaults))?
-            }
-        };
-        Ok(found.changes.into_iter().filter_map(|change| Some((change.path, change.new?))).collect())
     }
 
     /// Removes a path that the state before had, and the directories that became empty.
@@ -113,7 +95,7 @@ impl<'w> Scratch<'w> {
         Ok(())
     }
 
-    fn put(&mut self, path: &WorkspacePath, side: Side, candidate: Candidate) -> Result<()> {
+    fn put(&mut self, path: &WorkspacePath, side: Side, source: &Source<'_>) -> Result<()> {
         let full = self.full(path);
         let parent = self.parent_of(path).or_fail("create", &full)?;
         let there = parent.try_stamp_at(path.name()).or_fail("read", &full)?;
@@ -125,7 +107,7 @@ impl<'w> Scratch<'w> {
             }
             remove_tree(&parent, path.name(), there).or_fail("remove", &full)?;
         }
-        self.create(&parent, path, side, candidate)?;
+        self.create(&parent, path, side, source)?;
         let stamp = parent.stamp_at(path.name()).or_fail("read", &full)?;
         self.written.insert(path.clone(), Written { side, stamp });
         Ok(())
@@ -152,59 +134,29 @@ impl<'w> Scratch<'w> {
         Ok(directory)
     }
 
-    fn create(&self, at: &Dir, path: &WorkspacePath, side: Side, candidate: Candidate) -> Result<()> {
+    fn create(&self, at: &Dir, path: &WorkspacePath, side: Side, source: &Source<'_>) -> Result<()> {
         let full = self.full(path);
-        let name = path.name();
         match side {
-            Side::Directory { mode } => at.make_dir(name, mode).or_fail("create", &full),
+            Side::Directory { mode } => at.make_dir(path.name(), mode).or_fail("create", &full),
             Side::Symlink { target } => {
-                let target = match candidate {
-                    Candidate::Checkpoint(_) => self.store.content(&self.reader, &target)?,
-                    Candidate::OnDisk => self.on_disk(path, |parent| parent.read_link(name))?,
-                };
-                at.create_symlink(&target, name).or_fail("create", &full)
+                at.create_symlink(&source.target(path, &target)?, path.name()).or_fail("create", &full)
             }
             Side::File { content, mode } => {
-                let mut file = at.create_file(name).or_fail("create", &full)?;
-                let mut write = |piece: &[u8]| at.write_own(&mut file, piece);
-                match candidate {
-                    Candidate::Checkpoint(_) => {
-                        self.store.copy_content(&content, &mut write)?.or_fail("write", &full)?
-                    }
-                    Candidate::OnDisk => {
-                        let source = self.on_disk(path, |parent| parent.open_file(name))?;
-                        copy(source, &mut write).or_fail("write", &full)?;
-                    }
-                }
+                let mut file = at.create_file(path.name()).or_fail("create", &full)?;
+                source.copy(path, &content, &mut |piece| at.write_own(&mut file, piece))?.or_fail("write", &full)?;
                 set_mode(&file, mode).or_fail("set the mode of", &full)
             }
         }
     }
 
-    /// Reads something in the workspace, never through a symlink.
-    fn on_disk<T>(&self, path: &WorkspacePath, read: impl FnOnce(&Dir) -> io::Result<T>) -> Result<T> {
-        let found = Dir::open_parent(self.workspace.root(), path).and_then(|parent| read(&parent));
-        found.or_fail("read", self.workspace.root().join(path.to_text().as_ref()))
-    }
-
     /// Links to a directory of the workspace, if the directory around it exists and nothing is in the way.
-    fn link(&self, path: &WorkspacePath) -> io::Result<()> {
+    fn link(&self, workspace: &Workspace, path: &WorkspacePath) -> io::Result<()> {
         let Ok(parent) = Dir::open_resolved(&self.directory)?.open_below(path.parent_bytes()) else { return Ok(()) };
         if parent.try_stamp_at(path.name())?.is_some() {
             return Ok(());
         }
-        let target = [self.workspace.root().as_os_str().as_bytes(), path.as_bytes()].join(&b'/');
+        let target = [workspace.root().as_os_str().as_bytes(), path.as_bytes()].join(&b'/');
         parent.create_symlink(&target, path.name())
-    }
-}
-
-fn copy(mut source: impl Read, write: &mut dyn FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
-    let mut piece = vec![0; 64 << 10];
-    loop {
-        match source.read(&mut piece)? {
-            0 => return Ok(()),
-            count => write(&piece[..count])?,
-        }
     }
 }
 

@@ -185,7 +185,7 @@ mod tests {
 
     #[test]
     fn untestable_ones_cost_one_run_each() {
-        for count in 3..24 {
+        for count in 3..24_usize {
             for bad in 1..count {
                 for from in 1..count - 1 {
                     for to in from..count - 1 {

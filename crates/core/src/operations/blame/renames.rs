@@ -2,8 +2,7 @@
 
 use std::collections::HashMap;
 
-use imara_diff::TokenSource;
-use imara_diff::sources::byte_lines;
+use imara_diff::{TokenSource, sources::byte_lines};
 
 use crate::{
     error::Result,

@@ -54,7 +54,7 @@ impl<'w> Walk<'w> {
                 version.map(|version| (entry, version))
             }
             None => match timeline.current() {
-                Some(entry) => self.from_disk(entry, &start, &mut pending)?.map(|version| (entry, version)),
+                Some(entry) => self.leave_disk(entry, &start, &mut pending)?.map(|version| (entry, version)),
                 None => None,
             },
         };
@@ -88,7 +88,7 @@ impl<'w> Walk<'w> {
 
     /// Moves from the file on disk to the checkpoint that the workspace stands on. Lines that only the disk has are
     /// dropped. Returns `None` if the checkpoint does not hold the file, under any path.
-    fn from_disk(&self, entry: &TimelineEntry, start: &Step<'_>, pending: &mut Pending) -> Result<Option<Version>> {
+    fn leave_disk(&self, entry: &TimelineEntry, start: &Step<'_>, pending: &mut Pending) -> Result<Option<Version>> {
         let found = match self.version(entry, &start.path)? {
             Some(version) => Some(version),
             None => {
