@@ -60,6 +60,7 @@ fn sentence(event: &Event) -> Option<String> {
             let ids = checkpoints.iter().map(|id| id.short()).collect::<Vec<_>>();
             format!("took back {}", ids.join(", "))
         }
+        Event::Adopted { fork, .. } => format!("adopted {fork}"),
         Event::CheckpointsPruned { checkpoints } => format!("checkpoints deleted by retention: {}", checkpoints.len()),
         Event::Recovered { outcome, conflicts } => {
             let said = format!("an interrupted restore was {}", outcome.replace('_', " "));

@@ -116,7 +116,7 @@ fn a_workspace_without_checkpoints_can_be_forked() {
     let forked = fork(&ws, &request(&ws, "fork"));
     ws.manifest().assert_same(&Manifest::of(&forked.path), "the fork");
     assert_eq!(forks(&ws).len(), 1);
-    assert_eq!(list(&ws.open()).len(), 0);
+    assert_eq!(list(&ws.open())[0].id, forked.checkpoint, "the workspace got its first checkpoint");
 }
 
 #[test]

@@ -4,6 +4,7 @@
 #![allow(clippy::print_stdout, reason = "a sweep prints its number of points, and a skipped test its reason")]
 
 mod addresses;
+mod adopt;
 mod attachments;
 mod blame;
 mod capture;

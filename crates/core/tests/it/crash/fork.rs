@@ -101,3 +101,21 @@ fn a_fork_has_the_bytes_of_the_fork_point_if_a_file_changes_meanwhile() {
     assert_eq!(ws.read("a").unwrap(), LATE_WRITE.as_bytes());
     assert_eq!(std::fs::read(ws.outside().join("fork/a")).unwrap(), b"old\n");
 }
+
+#[test]
+fn an_adoption_is_old_or_new_after_a_kill_at_every_point() {
+    let prepare = |ws: &TestWorkspace| {
+        ws.write("both", "1\n2\n3\n4\n5\n");
+        ws.write("gone", "g\n");
+        ws.write("nested/x", "2\n");
+        ws.git_init();
+        backtrail_testkit::git(&ws.path("nested"), &["init", "-q"]);
+        save_as(ws, "one");
+        let place = ws.open().fork(&request(ws, "fork"), ws.now()).unwrap().remove(0).path;
+        std::fs::write(place.join("both"), "fork\n2\n3\n4\n5\n").unwrap();
+        std::fs::write(place.join("new"), "n\n").unwrap();
+        std::fs::remove_file(place.join("gone")).unwrap();
+        ws.write("both", "1\n2\n3\n4\nhere\n");
+    };
+    sweep("adopt", &TestWorkspace::new, &prepare, "adopt");
+}

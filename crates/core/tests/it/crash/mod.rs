@@ -109,6 +109,7 @@ fn child() {
                 workspace.revert(&request, now).map(drop)
             }
             ["fork"] => workspace.fork(&crate::forks::request(&ws, "fork"), now).map(drop),
+            ["adopt"] => crate::adopt::adopt(&ws, &crate::adopt::adoption(&ws)).map(drop),
             ["fork-intruded", path] => {
                 let path = ws.path(path);
                 backtrail::disk::crash_points::intrude("clone file", move || std::fs::write(path, LATE_WRITE).unwrap());
