@@ -207,15 +207,15 @@ fn meant_to_list(error: &clap::Error) -> Option<String> {
         }
         _ => return None,
     };
-    hint_for_list(&word)
+    Some(hint_for_list(&word))
 }
 
 /// Returns a hint for a word that is not a range of checkpoints. The word is quoted for a shell.
 pub(crate) fn hint_for_list(word: &str) -> String {
     if word.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Some(format!("to list the last {word}: backtrail list -n {word}"));
+        return format!("to list the last {word}: backtrail list -n {word}");
     }
-    Some(format!("for changes of a path: backtrail list --path {word}; for a text: backtrail list --grep {word}"))
+    format!("for changes of a path: backtrail list --path {word}; for a text: backtrail list --grep {word}")
 }
 
 /// Replaces the standard library's description of a wrong number: it mentions strings and types, not the expected

@@ -57,7 +57,8 @@ fn check_interrupted(point: usize, fault: Fault, tree: &Manifest, what: &str) {
         [fork] => {
             tree.assert_same(&without_links(&place), &format!("{what}: the fork"));
             assert_eq!(fork.changes.map(|changes| changes.files), Some(0), "{what}");
-            let saved = ws.open_at(&place).save(&SaveRequest::default(), ws.now());
+            let request = SaveRequest { if_changed: true, ..SaveRequest::default() };
+            let saved = ws.open_at(&place).save(&request, ws.now());
             assert!(saved.is_ok_and(|saved| !saved.created), "{what}: the fork can't be used");
             assert_eq!(ws.open_at(&place).verify().unwrap().damaged, [], "{what}");
         }
