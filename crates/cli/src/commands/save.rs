@@ -55,7 +55,7 @@ pub(crate) struct SaveArgs {
     /// The name of the agent
     #[arg(long, value_name = "NAME", value_parser = text())]
     agent: Option<String>,
-    /// The author of the changes since the previous checkpoint: agent or other
+    /// The author of the changes since the previous checkpoint
     #[arg(long, value_name = "WHO", value_parser = author())]
     author: Option<Author>,
     /// A value to store with the checkpoint; can be given several times

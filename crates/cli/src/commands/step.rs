@@ -40,7 +40,7 @@ pub(crate) struct StepArgs {
     /// The name of the tool that is about to run
     #[arg(long, value_name = "NAME", value_parser = text())]
     tool: Option<String>,
-    /// The author of the changes since the previous checkpoint: agent or other
+    /// The author of the changes since the previous checkpoint
     #[arg(long, value_name = "WHO", value_parser = author())]
     author: Option<Author>,
     /// A value to store with the checkpoint; can be given several times

@@ -421,6 +421,9 @@ fn check_failures(page: &Page, place: &Place) {
 fn schemas_declare_and_require_every_key() {
     const OPTIONAL: &[&str] = &[
         "path_base64",
+        "hunks",
+        "lines",
+        "moved",
         "verdicts",
         "would_lose",
         "checkpoint",

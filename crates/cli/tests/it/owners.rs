@@ -18,7 +18,7 @@ use tempfile::TempDir;
 use crate::place::Place;
 
 /// The id of a user who owns nothing.
-const NOBODY: u32 = 65_534;
+const OTHER_USER: u32 = 65_534;
 
 /// Runs the program as a user other than root. If the tests do not run as root, this is the user who runs them.
 pub(crate) struct Owner {
@@ -34,7 +34,9 @@ impl Owner {
         fs::copy(env!("CARGO_BIN_EXE_backtrail"), &program).unwrap();
         fs::set_permissions(directory.path(), PermissionsExt::from_mode(0o755)).unwrap();
         if is_root() {
-            paths_below(&place.path("")).iter().for_each(|path| lchown(path, Some(NOBODY), Some(NOBODY)).unwrap());
+            paths_below(&place.path(""))
+                .iter()
+                .for_each(|path| lchown(path, Some(OTHER_USER), Some(OTHER_USER)).unwrap());
         }
         Self { _directory: directory, program }
     }
@@ -43,7 +45,7 @@ impl Owner {
     pub(crate) fn run(&self, place: &Place, script: &str) -> String {
         let mut command = self.script(place, script);
         if is_root() {
-            command.uid(NOBODY).gid(NOBODY);
+            command.uid(OTHER_USER).gid(OTHER_USER);
         }
         output_of(command)
     }
@@ -120,7 +122,7 @@ fn files_that_root_creates_in_a_home_belong_to_its_owner() {
                 ),
             }
             for path in paths_below(&place.path("")) {
-                assert_eq!(path.symlink_metadata().unwrap().uid(), NOBODY, "{first}: {}", path.display());
+                assert_eq!(path.symlink_metadata().unwrap().uid(), OTHER_USER, "{first}: {}", path.display());
             }
             assert_eq!(owner.run(&place, &prompt_command(&place, "of the owner")), "");
             assert_eq!(saved_prompts(&owner, &place).last().unwrap(), "of the owner");

@@ -85,7 +85,7 @@ fn heard(act: impl FnOnce()) -> Vec<Heard> {
 }
 
 fn spans(heard: &[Heard]) -> Vec<String> {
-    let path = |heard: &Heard| [heard.within.as_slice(), &[heard.name.clone()]].concat().join("/");
+    let path = |heard: &Heard| [heard.within.as_slice(), std::slice::from_ref(&heard.name)].concat().join("/");
     heard.iter().filter(|heard| heard.is_span).map(path).collect()
 }
 

@@ -74,7 +74,7 @@ fn a_due_step_without_a_change_takes_no_checkpoint() {
     assert!(ws.open().step(&request_of_session("s"), ws.now()).unwrap().saved.is_some());
     let with_message = StepRequest {
         message: Some("again".into()),
-        origin: Origin { tool: Some("Bash".into()), ..Origin::default() },
+        origin: Origin { tool: Some("Bash".into()), session: Some("s".into()), ..Origin::default() },
         ..request_of_session("s")
     };
     let stepped = ws.open().step(&with_message, ws.now()).unwrap();

@@ -10,6 +10,9 @@ use gix_merge::blob::{
 };
 use imara_diff::sources::byte_lines;
 
+/// The length of the markers that are written into files. Editors recognize this length.
+const MARKER_SIZE: NonZeroU8 = NonZeroU8::new(Conflict::DEFAULT_MARKER_SIZE).unwrap();
+
 /// The words behind the conflict markers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Labels {
@@ -48,10 +51,7 @@ pub(super) fn merge_lines(base: &[u8], now: &[u8], other: &[u8], labels: &Labels
         current: Some(labels.now.as_bytes().as_bstr()),
         other: Some(labels.other.as_bytes().as_bstr()),
     };
-    let Conflict::Keep { marker_size, .. } = Conflict::default() else {
-        return MergedLines::Overlapping { lines, marked: merged };
-    };
-    merge.run(&mut merged, labels, Conflict::Keep { style: ConflictStyle::Diff3, marker_size });
+    merge.run(&mut merged, labels, Conflict::Keep { style: ConflictStyle::Diff3, marker_size: MARKER_SIZE });
     MergedLines::Overlapping { lines, marked: merged }
 }
 

@@ -11,7 +11,7 @@ use crate::{
     workspace::Workspace,
 };
 
-const SOMEBODY_ELSES: &str = "its directory belongs to another user and can't be written";
+const OWNED_BY_ANOTHER_USER: &str = "its directory belongs to another user and can't be written";
 const READ_ONLY: &str = "it is on a read-only file system";
 const FIXED: &str = "its attributes forbid changes (see chattr)";
 const DIRECTORY_FIXED: &str = "the attributes of its directory forbid changes (see chattr)";
@@ -81,7 +81,7 @@ impl<'a> Permitted<'a> {
             Some(directory) => match (directory.openness(), directory.is_fixed()) {
                 (_, Ok(true)) => Some(DIRECTORY_FIXED),
                 (Err(error), _) if error.kind() == std::io::ErrorKind::ReadOnlyFilesystem => Some(READ_ONLY),
-                (Err(error), _) if refusal(&error).is_some() => Some(SOMEBODY_ELSES),
+                (Err(error), _) if refusal(&error).is_some() => Some(OWNED_BY_ANOTHER_USER),
                 (openness, _) => openness.or_fail("write into", full).map(|_| None)?,
             },
         };
