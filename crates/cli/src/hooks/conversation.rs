@@ -28,7 +28,7 @@ pub(crate) struct Fork {
     pub(crate) command: String,
 }
 
-/// How a conversation goes on.
+/// The way in which a conversation continues.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Continuation {
     /// In this copy, which has to be written.

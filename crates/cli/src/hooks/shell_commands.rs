@@ -30,7 +30,7 @@ pub(super) fn commands(line: &str) -> Vec<Vec<WordPiece>> {
 struct LineReader<'l> {
     line: &'l str,
     rest: Peekable<CharIndices<'l>>,
-    /// Where the current word starts.
+    /// The start of the current word.
     word: Option<usize>,
     commands: Vec<Vec<WordPiece>>,
 }

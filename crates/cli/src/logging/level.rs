@@ -3,7 +3,7 @@
 use clap::ValueEnum;
 use tracing_subscriber::filter::LevelFilter;
 
-/// How much of what the program does is printed to stderr.
+/// The amount of detail that is printed to stderr.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LogLevel {
     Error,

@@ -21,7 +21,7 @@ use crate::output::{WhenFull, log_layer};
 /// The start of the targets of this program's own crates.
 const OWN_TARGETS: &str = "backtrail";
 
-/// What is printed to stderr, and how.
+/// The output on stderr, and its form.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Stderr {
     pub(crate) level: LogLevel,

@@ -42,7 +42,7 @@ enum Kept {
 }
 
 impl RestorePlan {
-    /// Does with the plan what the choice of hunks asks for.
+    /// Applies the choice of hunks to the plan.
     pub(super) fn choose_hunks(&mut self, workspace: &Workspace, store: &Store, intent: &Intent) -> Result<()> {
         match &intent.request.hunks {
             HunkChoice::All => Ok(()),
