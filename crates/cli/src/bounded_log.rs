@@ -34,17 +34,22 @@ impl BoundedLog {
     pub(crate) fn append(&self, line: &impl Serialize) -> io::Result<()> {
         let mut text = serde_json::to_string(line)?;
         text.push('\n');
-        let size = match fs::metadata(&self.file) {
-            // Opening a FIFO would wait for a reader.
-            Ok(there) if !there.is_file() => return Err(io::ErrorKind::InvalidInput.into()),
-            Ok(there) => there.len(),
-            Err(_) => 0,
+        let size = match self.size() {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => 0,
+            size => size?,
         };
         app_files::append(&self.file, text.as_bytes())?;
         if size + text.len() as u64 > self.max_bytes {
             self.halve()?;
         }
         Ok(())
+    }
+
+    /// Returns the size of the file. Returns an error for anything else than a file: opening a FIFO would wait for another
+    /// process, and a device may have no end.
+    fn size(&self) -> io::Result<u64> {
+        let there = fs::metadata(&self.file)?;
+        if there.is_file() { Ok(there.len()) } else { Err(io::ErrorKind::InvalidInput.into()) }
     }
 
     /// Removes the older half. If two processes do this at once, a few lines are lost, and nothing else.
@@ -57,7 +62,7 @@ impl BoundedLog {
 
     /// Returns all lines, oldest first. Unreadable lines are skipped.
     pub(crate) fn lines<T: DeserializeOwned>(&self) -> Vec<T> {
-        let bytes = fs::read(&self.file).unwrap_or_default();
+        let bytes = self.size().and_then(|_| fs::read(&self.file)).unwrap_or_default();
         let lines = bytes.split(|byte| *byte == b'\n');
         lines.filter_map(|line| serde_json::from_slice(line).ok()).collect()
     }

@@ -105,7 +105,7 @@ fn a_report_works_where_nothing_else_does() {
     let gone = place.run(["-w", "missing", "--json", "doctor", "--report"]);
     assert_eq!(gone.code, 0, "{}", gone.shown());
     assert_eq!((&gone.json()["problem"], &gone.json()["workspace"]), (&json!("io"), &Value::Null));
-    fs::write(place.store().join("backtrail/operations"), "junk\n").unwrap();
+    fs::write(place.store().join("backtrail/ops"), "junk\n").unwrap();
     assert_eq!(place.json(["doctor", "--report"])["workspace"]["has_damaged_operations"], true);
     place.unset("HOME");
     place.unset("BACKTRAIL_HOME");
