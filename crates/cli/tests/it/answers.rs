@@ -265,8 +265,27 @@ fn check_reverting(page: &Page) {
     }
 }
 
+/// Checks the answers of `fork`, `forks` and `adopt`.
+fn check_forks(page: &Page) {
+    let place = Place::new();
+    place.write("a.txt", "one\n");
+    place.ok(["save", "one"]);
+    let forked = page.run(&place, "fork", &["fork", "../fork"]);
+    assert_eq!(forked["forks"].as_array().unwrap().len(), 1, "{forked}");
+    fs::write(place.path("fork/a.txt"), "two\n").unwrap();
+    let listed = page.run(&place, "forks", &["forks"]);
+    assert_eq!(listed["forks"][0]["files"], 1, "{listed}");
+    page.run(&place, "adopt", &["adopt", "../fork", "--dry-run"]);
+    let adopted = page.run(&place, "adopt", &["adopt", "../fork"]);
+    assert_eq!(adopted["changes"][0]["path"], "a.txt", "{adopted}");
+    for line in place.ok(["events"]).lines() {
+        page.check("event", &serde_json::from_str(line).unwrap());
+    }
+}
+
 fn check_restoring(page: &Page, place: &Place) {
     check_reverting(page);
+    check_forks(page);
     place.write("a.txt", "unsaved\n");
     page.run(place, "restore", &["restore", "full", "--dry-run", "--hunks"]);
     place.write("cloned/.git/HEAD", "x");

@@ -76,8 +76,8 @@ fn json_has_exactly_these_keys() {
     let keys = |value: &serde_json::Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>().join(" ");
     assert_eq!(keys(&answer), "created checkpoint skipped dropped");
     let expected = "id short_id name message description kind timestamp parent files_changed insertions deletions step \
-                    session agent turn prompt tool git feature_state context attachments metadata pinned complete \
-                    dropped scope";
+                    session agent turn prompt tool author git feature_state context attachments metadata pinned complete \
+                    dropped scope reverted";
     assert_eq!(keys(&answer["checkpoint"]), expected);
     let time = answer["checkpoint"]["timestamp"].as_str().unwrap();
     assert!(time.len() == 24 && time.ends_with('Z') && &time[19..20] == ".", "{time}");
@@ -151,7 +151,7 @@ fn a_name_that_is_an_address_is_refused() {
         str![[r#"
 --- stderr
 error: "step:1" can't be the name of a checkpoint: it has another meaning
-hint: a name can't be empty, `latest` or an id, and can't start with any of @ - step: commit: before: ago: at:
+hint: a name can't be empty, `latest`, an id or a range such as a..b, can't end with ~ or ~1, and can't start with any of @ - step: turn: commit: before: ago: at:
 --- exit 2
 
 "#]]
