@@ -194,7 +194,7 @@ const ARGUMENTS: &[Row] = &[
     (&["workspaces", "--forget", "", "--yes"], 2, "usage", "--forget"),
     (&["workspaces", "--forget", "."], 2, "usage", "/ws"),
     (&["workspaces", "--forget", "../none", "--yes"], 2, "usage", "none is not a workspace"),
-    (&["workspaces", "--forget", "dir", "--yes"], 2, "usage", "dir is no workspace"),
+    (&["workspaces", "--forget", "dir", "--yes"], 2, "usage", "dir is not a workspace"),
     (&["workspaces", "--prune", "--forget", ".", "--yes"], 2, "usage", "--forget"),
     (&["forget-workspace"], 2, "usage", "<DIR>"),
     (&["forget-workspace", "."], 2, "usage", "/ws"),
