@@ -46,7 +46,7 @@ def test_the_script_is_installed(project: Project) -> None:
 def test_the_command_can_start_itself_again() -> None:
     done = run("demo", "--crash")
     assert done.returncode == 0, done.stderr
-    assert "files say" in done.stdout and "kill -9" in done.stdout
+    assert "files contain" in done.stdout and "kill -9" in done.stdout
 
 
 def test_install_writes_hooks_that_start_the_interpreter(project: Project) -> None:
