@@ -6,6 +6,7 @@
 
 mod boot;
 pub mod crash_points;
+pub mod delays;
 mod dir;
 mod directory_identity;
 mod filesystem;
@@ -15,6 +16,7 @@ mod ownership;
 pub(crate) mod private;
 mod read;
 mod share;
+pub(crate) mod watch;
 
 pub(crate) use boot::time_since_boot;
 pub(crate) use dir::{Dir, FileType, Listed, Openness, Rename, set_mode};

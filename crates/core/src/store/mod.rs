@@ -33,6 +33,7 @@ mod step_counter;
 mod store;
 mod timeline;
 mod verify;
+mod watch_note;
 mod writer;
 
 pub(crate) use attachments::{NewAttachment, Pieces};
@@ -58,4 +59,5 @@ pub(crate) use step_counter::RunningCall;
 pub(crate) use store::Store;
 pub(crate) use timeline::{Timeline, TimelineEntry};
 pub(crate) use verify::verify;
+pub(crate) use watch_note::WatchNote;
 pub(crate) use writer::Writer;

@@ -57,5 +57,6 @@ mod turns;
 mod umask;
 mod unreadable;
 mod user_git;
+mod watch;
 mod wedges;
 mod year;

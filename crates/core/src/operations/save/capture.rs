@@ -139,6 +139,7 @@ impl Workspace {
             return Err(Error::UnknownPath { path: missing.clone(), place: "the workspace".into() });
         }
         let surroundings = self.surroundings();
+        let watched = self.ask_watcher(writer.store(), &Scope::Whole);
         let cache = self.stat_cache(writer.store(), timeline);
         let mut named = self.named_paths(timeline);
         named.extend(include.iter().cloned());
@@ -146,7 +147,7 @@ impl Workspace {
         named.dedup();
         let known = StoreKnowledge::of_current(writer.store(), timeline)?;
         let sources = known.sources(&surroundings, &named, &Scope::Whole, cache.as_ref());
-        let scan = self.scan_into(&sources, pack)?;
+        let scan = self.scan_watched(&sources, pack, watched)?;
         self.capture_of(writer, timeline, scan, surroundings, include)
     }
 
@@ -225,7 +226,9 @@ impl Workspace {
         };
         let path = writer.store().layout().stat_cache();
         let scan = &capture.scan;
-        StatCache::write(&path, &scan.root, base, scan.started, scan.cache.as_ref()).or_fail("write", path)
+        StatCache::write(&path, &scan.root, base, scan.started, scan.cache.as_ref()).or_fail("write", path)?;
+        self.remember_watch(writer.store(), scan);
+        Ok(())
     }
 }
 
