@@ -68,9 +68,9 @@ pub use clock::{BootClock, BootTime, Clock};
 pub use error::{Error, ErrorCode, Result};
 pub use events::{Event, Progress, TimedEvent};
 pub use model::{
-    Attachment, Author, Change, ChangeAnswer, ChangeSource, ChangeStatus, ChangedDirectories, Checkpoint, CheckpointId, Conflict, ContentId, Context, Dropped,
-    FeatureState, GitState, Hunk, InvalidId, InvalidPath, Kind, Mode, Origin, Reason, Scope, Side, Skipped,
-    UnknownAuthor, UnknownKind, WatchToken, WorkspacePath,
+    Attachment, Author, Change, ChangeAnswer, ChangeSource, ChangeStatus, ChangedDirectories, Checkpoint, CheckpointId,
+    Conflict, ContentId, Context, Dropped, FeatureState, GitState, Hunk, InvalidId, InvalidPath, Kind, Mode, Origin,
+    Reason, Scope, Side, Skipped, UnknownAuthor, UnknownKind, WatchToken, WorkspacePath,
 };
 pub use operations::{
     adopt_store::Adopted,

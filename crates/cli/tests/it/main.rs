@@ -58,5 +58,7 @@ mod threads;
 mod try_run;
 mod usage;
 mod verify;
+#[cfg(target_os = "linux")]
+mod watch;
 mod which_workspace;
 mod workspaces;

@@ -173,7 +173,8 @@ fn has_new_link_in(cache: &StatCache, old: Option<CachedDirectory<'_>>, new: &Di
         match (&entry.node, known) {
             // A link that was made while the last scan ran may have been seen at one of its names alone. The stamp of
             // such a file is not settled.
-            (Node::File(file), Some(CachedNode::File(old, true))) | (Node::Symlink(file), Some(CachedNode::Symlink(old, true))) => {
+            (Node::File(file), Some(CachedNode::File(old, true)))
+            | (Node::Symlink(file), Some(CachedNode::Symlink(old, true))) => {
                 file.stamp.links > 1
                     && (old.stamp.links, old.stamp.inode, old.stamp.device)
                         != (file.stamp.links, file.stamp.inode, file.stamp.device)

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use super::{Revisits, StatCache, stat_cache::is_settled};
-use crate::model::{CacheFile, Directory, Exception, ModeDefaults, Node, Reason, Scope, Skipped, Stamp, WatchToken, WorkspacePath};
+use crate::model::{
+    CacheFile, Directory, Exception, ModeDefaults, Node, Reason, Scope, Skipped, Stamp, WatchToken, WorkspacePath,
+};
 
 /// The workspace as a scan read it.
 #[derive(Debug)]

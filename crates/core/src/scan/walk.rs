@@ -80,7 +80,14 @@ pub(crate) fn scan(root: &Path, options: &ScanOptions<'_>) -> Result<Scan> {
     let root = threads::for_trees(walk).map_err(fail)?;
     let mut unapplied_rules = walker.unapplied_rules.into_inner().unwrap_or_else(PoisonError::into_inner);
     unapplied_rules.sort();
-    Ok(Scan { root, started, scope: options.scope.clone(), cache: options.cache.cloned(), unapplied_rules, watch: None })
+    Ok(Scan {
+        root,
+        started,
+        scope: options.scope.clone(),
+        cache: options.cache.cloned(),
+        unapplied_rules,
+        watch: None,
+    })
 }
 
 pub(super) struct Failure {

@@ -13,5 +13,5 @@ mod tree;
 pub use auto::{AutoOutcome, AutoSaver};
 pub(crate) use client::{SocketWatcher, ask_status, ask_to_stop};
 pub use protocol::WatcherReport;
-pub(crate) use server::{Comparison, Duties, Server, Times, WatchFiles};
 pub use server::WatchEnd;
+pub(crate) use server::{Comparison, Duties, Server, Times, WatchFiles};

@@ -21,7 +21,7 @@ use crate::{
         lock::{FileLock, LockError},
         private,
         watch::{
-            Change, EventQueue, FileEvent, Listener, MountTable, Stream, WatchId, Waker, mount_namespace, random_id,
+            Change, EventQueue, FileEvent, Listener, MountTable, Stream, Waker, WatchId, mount_namespace, random_id,
             reports_events, wait,
         },
     },
@@ -159,6 +159,9 @@ struct Watches {
     cookie_watch: WatchId,
     /// The watch on the store's own files.
     store_watch: WatchId,
+    /// The watch on the names beside the workspace. `None` if they can't be watched: then a workspace that was moved is
+    /// noticed later.
+    beside_watch: Option<WatchId>,
 }
 
 impl<'a> Server<'a> {
@@ -187,16 +190,12 @@ impl<'a> Server<'a> {
         }
         let store = Dir::open(files.directory.parent().unwrap_or(&files.directory))?;
         let mounted = mount_points(&mounts, root);
-        let watches = Watches::new(&directory, &cookies, &store, duties.skipped(), mounted)?;
+        let watches = Watches::new(&directory, root, &cookies, &store, duties.skipped(), mounted)?;
         // Clients are answered from here on.
         let listener = Listener::bind(&files.directory, SOCKET)?;
         let auto = duties.auto();
-        let report = WatcherReport {
-            pid: std::process::id(),
-            since: started,
-            auto: auto.is_some(),
-            ..WatcherReport::default()
-        };
+        let report =
+            WatcherReport { pid: std::process::id(), since: started, auto: auto.is_some(), ..WatcherReport::default() };
         let now = Instant::now();
         let mut schedule = auto.map(|(quiet_for, _)| Schedule::new(quiet_for));
         // What changed before the watcher started is saved, too.
@@ -290,6 +289,8 @@ impl<'a> Server<'a> {
                 FileEvent::At { watch, name, is_directory, what } => {
                     if watch == self.watches.cookie_watch {
                         self.cookie_event(name.as_ref().map(|name| name.as_slice()), what);
+                    } else if Some(watch) == self.watches.beside_watch {
+                        // The loop looks whether the workspace is still there.
                     } else if watch == self.watches.store_watch {
                         self.store_event(name.as_ref().map(|name| name.as_slice()), what);
                     } else {
@@ -376,7 +377,8 @@ impl<'a> Server<'a> {
         {
             self.count_fallback(reason);
         }
-        let is_certain = !matches!(changes.as_ref().map_err(String::as_str), Err("root" | "mount_namespace" | "watch_limit"));
+        let is_certain =
+            !matches!(changes.as_ref().map_err(String::as_str), Err("root" | "mount_namespace" | "watch_limit"));
         let token = is_certain.then(|| self.watches.token());
         self.last_asked = self.watches.sequence;
         let reply = Reply::Changes(ChangeAnswer { token, changes });
@@ -434,7 +436,7 @@ impl<'a> Server<'a> {
         let build = || -> io::Result<Watches> {
             let store = Dir::open(self.store())?;
             let skipped = self.watches.tree.skipped().clone();
-            Watches::new(&self.root, &self.cookies, &store, skipped, mount_points(&self.mounts, self.path))
+            Watches::new(&self.root, self.path, &self.cookies, &store, skipped, mount_points(&self.mounts, self.path))
         };
         match build() {
             Ok(watches) => {
@@ -504,8 +506,9 @@ impl<'a> Server<'a> {
     }
 
     fn give_up_late_cookies(&mut self) {
-        let (late, waiting): (Vec<_>, Vec<_>) =
-            std::mem::take(&mut self.waiting).into_iter().partition(|waiting| waiting.since.elapsed() > COOKIE_PATIENCE);
+        let (late, waiting): (Vec<_>, Vec<_>) = std::mem::take(&mut self.waiting)
+            .into_iter()
+            .partition(|waiting| waiting.since.elapsed() > COOKIE_PATIENCE);
         self.waiting = waiting;
         late.iter().for_each(|_| self.count_fallback("late"));
     }
@@ -600,6 +603,7 @@ impl<'a> Server<'a> {
 impl Watches {
     fn new(
         root: &Dir,
+        path: &Path,
         cookies: &Dir,
         store: &Dir,
         skipped: HashSet<WorkspacePath>,
@@ -608,8 +612,10 @@ impl Watches {
         let queue = EventQueue::new()?;
         let cookie_watch = queue.watch_names(cookies)?;
         let store_watch = queue.watch_names(store)?;
+        let beside = path.parent().and_then(|parent| Dir::open(parent).ok());
+        let beside_watch = beside.and_then(|beside| queue.watch_names(&beside).ok());
         let tree = WatchTree::build(root, &queue, skipped, mounts)?;
-        Ok(Self { tree, queue, instance: random_id()?, sequence: 0, cookie_watch, store_watch })
+        Ok(Self { tree, queue, instance: random_id()?, sequence: 0, cookie_watch, store_watch, beside_watch })
     }
 
     fn token(&self) -> WatchToken {

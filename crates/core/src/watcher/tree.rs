@@ -241,14 +241,7 @@ impl WatchTree {
     }
 
     /// Adds a name below a watched directory, and everything below it. Returns `None` if it is not a directory.
-    fn add(
-        &mut self,
-        parent: NodeId,
-        above: &Dir,
-        name: &[u8],
-        queue: &EventQueue,
-        depth: usize,
-    ) -> Option<NodeId> {
+    fn add(&mut self, parent: NodeId, above: &Dir, name: &[u8], queue: &EventQueue, depth: usize) -> Option<NodeId> {
         let path = self.path(parent).join(name);
         if self.skipped.contains(&path) || self.mounts.contains(&path) || depth > MAX_DEPTH {
             return Some(self.insert(parent, name, None));

@@ -22,7 +22,7 @@ use locate::Location;
 pub(crate) use paths::normalize;
 pub(crate) use scanning::{StoreKnowledge, Surroundings};
 pub use watching::WatcherUse;
-pub(crate) use watching::cache_file;
+pub(crate) use watching::{Watched, cache_file};
 
 use crate::{
     clock::{BootClock, BootTime},

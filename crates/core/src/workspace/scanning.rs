@@ -180,7 +180,9 @@ impl ScanSources<'_> {
     /// Returns the paths inside the workspace that belong to the program, as bytes.
     pub(super) fn own_paths(&self) -> impl Iterator<Item = Vec<u8>> {
         let areas = self.staging_areas.iter().map(|area| area.as_bytes().to_vec());
-        areas.chain(self.links.iter().filter_map(own_link).map(|link| [link.path.as_bytes(), b"\0", &link.target].concat()))
+        areas.chain(
+            self.links.iter().filter_map(own_link).map(|link| [link.path.as_bytes(), b"\0", &link.target].concat()),
+        )
     }
 }
 

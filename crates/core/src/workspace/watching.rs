@@ -39,9 +39,26 @@ pub(crate) struct Watched {
 }
 
 impl Workspace {
+    /// Makes all further operations scan everything. The watcher is still told, unless it is ignored.
+    pub fn scan_fully(&mut self) {
+        if self.options.watcher == WatcherUse::Trusted {
+            self.options.watcher = WatcherUse::Told;
+        }
+    }
+
     /// Asks the watcher, if one is running. The stat cache must be loaded after this.
     pub(crate) fn ask_watcher(&self, store: &Store, scope: &Scope) -> Option<Watched> {
-        if self.options().watcher == WatcherUse::Off || *scope != Scope::Whole {
+        self.ask_watcher_for(store, scope, self.options().watcher)
+    }
+
+    /// Tells the watcher that everything is going to be scanned.
+    pub(crate) fn tell_watcher(&self, store: &Store) -> Option<Watched> {
+        let part = if self.options().watcher == WatcherUse::Off { WatcherUse::Off } else { WatcherUse::Told };
+        self.ask_watcher_for(store, &Scope::Whole, part)
+    }
+
+    fn ask_watcher_for(&self, store: &Store, scope: &Scope, part: WatcherUse) -> Option<Watched> {
+        if part == WatcherUse::Off || *scope != Scope::Whole {
             return None;
         }
         let source = self.change_source(store.layout())?;
@@ -49,7 +66,7 @@ impl Workspace {
         let root = (stamp.device, stamp.inode);
         let note = WatchNote::read(store.layout()).filter(|note| Some(note.cache) == cache_file(store.layout()));
         let answer = source.changes_since(root, note.as_ref().map(|note| &note.token))?;
-        let is_trusted = self.options().watcher == WatcherUse::Trusted;
+        let is_trusted = part == WatcherUse::Trusted;
         let changes = answer.changes.ok().filter(|_| is_trusted && note.is_some());
         Some(Watched { source, root, note, changes, token: answer.token })
     }
@@ -58,7 +75,9 @@ impl Workspace {
         match &self.options().change_source {
             Some(source) => Some(Arc::clone(source)),
             // Most workspaces have none: this costs them one look.
-            None if disk::private::exists(&layout.watcher_socket()) => Some(Arc::new(SocketWatcher::at(layout.watcher()))),
+            None if disk::private::exists(&layout.watcher_socket()) => {
+                Some(Arc::new(SocketWatcher::at(layout.watcher())))
+            }
             None => None,
         }
     }

@@ -12,7 +12,7 @@ use crate::{
     spans::phase,
     store::{PackWriter, Store, Timeline, TimelineEntry, Writer},
     user_git::UserRepository,
-    workspace::{StoreKnowledge, Surroundings, Workspace},
+    workspace::{StoreKnowledge, Surroundings, Watched, Workspace},
 };
 
 /// The number of paths above which loading the stat cache pays off.
@@ -127,7 +127,7 @@ impl Capture {
 }
 
 impl Workspace {
-    /// Reads the whole workspace into a pack.
+    /// Reads the whole workspace into a pack. Looks only at what changed if a watcher knows that.
     pub(crate) fn capture(
         &self,
         writer: &Writer,
@@ -135,11 +135,27 @@ impl Workspace {
         include: &[WorkspacePath],
         pack: &PackWriter,
     ) -> Result<Capture> {
+        let watched = self.ask_watcher(writer.store(), &Scope::Whole);
+        self.capture_watched(writer, timeline, include, pack, watched)
+    }
+
+    /// Reads the whole workspace into a pack. Looks at everything.
+    pub(crate) fn capture_fully(&self, writer: &Writer, timeline: &Timeline, pack: &PackWriter) -> Result<Capture> {
+        self.capture_watched(writer, timeline, &[], pack, self.tell_watcher(writer.store()))
+    }
+
+    fn capture_watched(
+        &self,
+        writer: &Writer,
+        timeline: &Timeline,
+        include: &[WorkspacePath],
+        pack: &PackWriter,
+        watched: Option<Watched>,
+    ) -> Result<Capture> {
         if let Some(missing) = include.iter().find(|path| !self.is_on_disk(path)) {
             return Err(Error::UnknownPath { path: missing.clone(), place: "the workspace".into() });
         }
         let surroundings = self.surroundings();
-        let watched = self.ask_watcher(writer.store(), &Scope::Whole);
         let cache = self.stat_cache(writer.store(), timeline);
         let mut named = self.named_paths(timeline);
         named.extend(include.iter().cloned());

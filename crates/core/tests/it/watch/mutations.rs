@@ -64,7 +64,7 @@ fn chmod(path: &Path, random: &mut Random) {
 
 fn exchange(one: &Path, other: &Path) {
     use rustix::fs::{CWD, RenameFlags, renameat_with};
-    drop(renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE));
+    let _ = renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE);
 }
 
 /// Writes a file as editors do: beside the old one, then over it.
