@@ -18,7 +18,7 @@ use crate::{
     hunk_picker,
     invocation::Invocation,
     output::{
-        Restore, WithConversation, conversation_text, lacking_warnings, plan_text, restored_text, restored_warnings,
+        Restore, WithConversation, also_notes, conversation_text, lacking_warnings, plan_text, restored_text, restored_warnings,
         shell_path, title, way_back,
     },
     picker,
@@ -144,6 +144,7 @@ pub(crate) fn run(args: &RestoreArgs, invocation: &Invocation) -> Result<ExitCod
         git: args.git,
         plan: args.plan.clone(),
         hunks,
+        also: Vec::new(),
     };
     let is_pointless = !workspace.concerns_something(&request)?;
     let fork = args.conversation.then(|| conversation(&workspace, &target, invocation)).transpose()?;
@@ -239,6 +240,7 @@ pub(crate) fn preview(
         }
         output.note(&format!("apply exactly this plan with: --plan {}", plan.hash));
     }
+    also_notes(&plan.also).iter().for_each(|note| output.note(note));
     lacking_warnings(&lacking).iter().for_each(|warning| output.warn(warning));
     Ok(ExitCode::SUCCESS)
 }
@@ -352,6 +354,7 @@ pub(crate) fn tell_with(
         if let Some(fork) = fork {
             output.text(&conversation_text(fork))?;
         }
+        also_notes(&done.also).iter().for_each(|note| output.note(note));
         if !done.changes.is_empty() {
             output.note(way_back(direction));
         }

@@ -47,12 +47,13 @@ pub(crate) fn run(args: &RewindArgs, invocation: &Invocation) -> Result<ExitCode
     if let Some(late) = &late {
         note_late(late, invocation);
     }
+    let also = if args.turn { workspace.captured_later(&target)? } else { Vec::new() };
+    let request = RestoreRequest { also, ..RestoreRequest::whole(target) };
     let fork = args.conversation.then(|| conversation(&workspace, &target, invocation)).transpose()?;
     if args.dry_run {
-        return preview(&workspace, &RestoreRequest::whole(target), fork.as_ref(), invocation);
+        return preview(&workspace, &request, fork.as_ref(), invocation);
     }
     let stood = workspace.resolve("@", &invocation.now).ok();
-    let request = RestoreRequest::whole(target);
     let lacking = lacking(&workspace, &request)?;
     let done = restore_with(&workspace, &request, fork.as_ref(), invocation)?;
     if let (Some(safety), true) = (done.safety, done.unsaved > 0) {

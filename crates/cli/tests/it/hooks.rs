@@ -35,7 +35,7 @@ pub(crate) fn recorded(place: &Place, agent: &str) -> Vec<Value> {
 }
 
 /// Parses payloads. The workspace replaces their project, and the home of the place replaces their home.
-fn payloads(place: &Place, text: &str) -> Vec<Value> {
+pub(crate) fn payloads(place: &Place, text: &str) -> Vec<Value> {
     let moved = text.replace("/home/dev/project", place.path("ws").to_str().unwrap());
     let moved = moved.replace("/home/dev", place.path("home").to_str().unwrap());
     moved.lines().map(|line| serde_json::from_str(line).unwrap()).collect()

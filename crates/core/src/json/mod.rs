@@ -11,7 +11,7 @@ mod fork;
 mod text;
 
 pub use answers::{
-    AdoptJson, ConflictJson, DiffJson, HistoryJson, MovedFileJson, MovedJson, RestoreJson, RevertJson, SavedJson,
+    AdoptJson, CapturedLaterJson, ConflictJson, DiffJson, HistoryJson, MovedFileJson, MovedJson, RestoreJson, RevertJson, SavedJson,
     ShownJson, StatusJson, SteppedJson, TimelineJson, VersionJson,
 };
 pub use bisect::{BisectJson, TestedJson};
