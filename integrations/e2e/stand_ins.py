@@ -11,7 +11,7 @@ import threading
 
 # The actions of the model for a prompt that contains a word: tools one after another, then a text.
 SCRIPT = {
-    "FIRST": ["edit", "delete"],
+    "FIRST": ["make", "delete"],
     "SECOND": ["write"],
     "THIRD": [],
     "FOURTH": ["save"],
@@ -22,14 +22,15 @@ SCRIPT = {
     "NINTH": ["right"],
 }
 
-EDITED = "greeting = 'changed by the agent'\n"
-DELETE = "rm doomed.txt .env lib/a.txt private/notes.txt && rmdir lib"
+EDITED = "changed by the agent\n"
+MADE = "made by the agent\n"
+DELETE = "echo changed by the agent > app.txt; rm doomed.txt .env lib/a.txt private/notes.txt && rmdir lib"
 WRITTEN = "written for the second prompt\n"
 SAVED = "asked for by the model"
 BACKGROUND = "sleep 2; echo made in the background > background.txt"
 
 WRITES = {
-    "edit": ("app.txt", EDITED),
+    "make": ("made.txt", MADE),
     "write": ("second.txt", WRITTEN),
     "delegated write": ("delegated.txt", "written by a subagent\n"),
     "left": ("left.txt", "written by one session\n"),
@@ -306,8 +307,7 @@ class Responses(StandIn):
         if step == "delegate":
             return None
         file, text = WRITES.get(step, (None, None))
-        head = f"*** Update File: {file}\n@@\n-greeting = 'hello'\n" if step == "edit" else f"*** Add File: {file}\n"
-        patch = f"*** Begin Patch\n{head}+{text}*** End Patch\n"
+        patch = f"*** Begin Patch\n*** Add File: {file}\n+{text}*** End Patch\n"
         if text and names.get("apply_patch") == "custom":
             return {"type": "custom_tool_call", "id": f"ctc_{number}", "call_id": f"call_{number}", "name": "apply_patch", "input": patch}
         # Without a tool for patches, Codex reads a patch from a shell command.

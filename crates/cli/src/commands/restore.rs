@@ -281,7 +281,7 @@ impl<'f> Written<'f> {
     fn write(fork: &'f Fork, invocation: &'f Invocation) -> Result<Self, Failure> {
         let written = Self { fork, invocation };
         let Some(copy) = fork.copy() else { return Ok(written) };
-        let is_new = copy.path.symlink_metadata().is_err();
+        let is_new = copy.files().all(|(path, _)| path.symlink_metadata().is_err());
         copy.write().map_err(|failure| {
             if is_new {
                 written.remove();
@@ -306,15 +306,15 @@ impl<'f> Written<'f> {
     }
 
     fn remove(&self) {
-        let Some(copy) = self.fork.copy() else { return };
-        match std::fs::remove_file(&copy.path) {
-            // If there is no file, it was never created: its directory is missing, or is not a directory.
-            Err(error) if copy.path.symlink_metadata().is_ok() => {
-                self.invocation
-                    .output
-                    .warn(&format!("the conversation can't be removed from {}: {error}", copy.path.display()));
+        for (path, _) in self.fork.copy().iter().flat_map(|copy| copy.files()) {
+            match std::fs::remove_file(path) {
+                // If there is no file, it was never created: its directory is missing, or is not a directory.
+                Err(error) if path.symlink_metadata().is_ok() => {
+                    let warning = format!("the conversation can't be removed from {}: {error}", path.display());
+                    self.invocation.output.warn(&warning);
+                }
+                _ => {}
             }
-            _ => {}
         }
     }
 }

@@ -1,4 +1,5 @@
-//! `rewind --turn` takes back the whole prompt: also files that only a step before a tool captured.
+//! Prompts of real agents, as their hooks reported them: what counts as one, and that `rewind --turn` takes back the
+//! whole of it, with files that only a step before a tool captured.
 
 use std::fs;
 
@@ -9,8 +10,14 @@ use crate::{
     place::Place,
 };
 
-/// A session of Qwen Code that removes an ignored file with `rm`, as its hooks sent it.
-const DELETION: &str = include_str!("../payloads/qwen-deletion.jsonl");
+/// A session of Qwen Code whose first prompt removes ignored files with `rm`, and which is resumed for the second.
+const QWEN: &str = include_str!("../payloads/qwen.jsonl");
+/// A session of Cline's command line with the same prompt.
+const CLINE: &str = include_str!("../payloads/cline-core.jsonl");
+/// A session of Claude Code that starts a command in the background, and is told that it has ended.
+const BACKGROUND: &str = include_str!("../payloads/claude-background.jsonl");
+/// The same with a subagent in the background.
+const SUBAGENT: &str = include_str!("../payloads/claude-subagent.jsonl");
 
 fn read(place: &Place, name: &str) -> Option<String> {
     fs::read_to_string(place.path("ws").join(name)).ok()
@@ -43,34 +50,148 @@ fn ignoring() -> Place {
     place
 }
 
-/// Regression: an ignored file that `rm` named stayed deleted, and the answer was "nothing to do".
-#[test]
-fn an_ignored_file_that_a_recorded_session_deleted_comes_back_with_its_prompt() {
+/// Returns a place with the files that the recorded sessions delete.
+fn recorded_place() -> Place {
     let place = Place::new();
-    place.write("k", "1\n");
-    place.write(".gitignore", "private/\n");
+    for (name, text) in
+        [("app.txt", "1\n"), ("doomed.txt", "x\n"), ("lib/a.txt", "a\n"), (".gitignore", ".env\nprivate/\n")]
+    {
+        place.write(name, text);
+    }
+    place.write(".env", "SECRET=1\n");
     place.write("private/notes.txt", "the user's own\n");
-    for payload in payloads(&place, DELETION) {
+    place
+}
+
+/// Does what the shell command of the recorded sessions did.
+fn delete_as_recorded(place: &Place) {
+    place.write("app.txt", "changed by the agent\n");
+    for name in ["doomed.txt", ".env", "lib/a.txt", "private/notes.txt"] {
+        place.remove(name);
+    }
+    fs::remove_dir(place.path("ws/lib")).unwrap();
+}
+
+fn turns(place: &Place) -> Vec<(Value, Value)> {
+    of_kind(place, "turn").iter().map(|turn| (turn["turn"].clone(), turn["prompt"].clone())).collect()
+}
+
+/// Regression: each result of a tool counted as a prompt, so that `rewind --turn` went to the middle of the last one.
+/// And an ignored file that `rm` named stayed deleted, and the answer was "nothing to do".
+#[test]
+fn a_recorded_session_of_qwen_code_is_taken_back_with_its_ignored_files() {
+    let place = recorded_place();
+    for payload in payloads(&place, QWEN) {
         hook(&place, "qwen", &payload);
-        if payload["hook_event_name"] == "PreToolUse" {
-            place.remove("private/notes.txt");
-            place.remove("k");
+        if payload["hook_event_name"] == "PreToolUse" && payload["tool_name"] == "run_shell_command" {
+            delete_as_recorded(&place);
         }
     }
-    let planned = place.json(["rewind", "--turn", "--dry-run"]);
-    let step = of_kind(&place, "step").first().unwrap()["id"].clone();
-    assert_eq!(planned["also"], json!([{ "path": "private/notes.txt", "checkpoint": step, "certain": true }]));
-    let done = place.json(["rewind", "--turn"]);
+    assert_eq!(turns(&place), [(json!(1), json!("FIRST prompt")), (json!(2), json!("SECOND prompt"))]);
+    place.write("second.txt", "more work\n");
+    let planned = place.json(["rewind", "--turn", "2", "--dry-run"]);
+    let also = planned["also"].as_array().unwrap();
+    assert_eq!(also.len(), 1, "{also:?}");
+    assert_eq!((&also[0]["path"], &also[0]["certain"]), (&json!("private/notes.txt"), &json!(false)));
+    let done = place.json(["rewind", "--turn", "2"]);
     assert_eq!(done["also"], planned["also"]);
     assert_eq!(read(&place, "private/notes.txt").as_deref(), Some("the user's own\n"));
-    assert_eq!(read(&place, "k").as_deref(), Some("1\n"));
-    assert_eq!(place.json(["show", "@"])["checkpoint"]["kind"], "turn");
+    assert_eq!((read(&place, "app.txt").as_deref(), read(&place, "lib/a.txt").as_deref()), (Some("1\n"), Some("a\n")));
+    assert_eq!(place.json(["show", "@"])["checkpoint"]["prompt"], "FIRST prompt");
     place.ok(["undo"]);
-    assert_eq!((read(&place, "private/notes.txt"), read(&place, "k")), (None, None));
-    assert!(!place.path("ws/private").exists() || fs::read_dir(place.path("ws/private")).unwrap().count() == 0);
+    assert_eq!((read(&place, "private/notes.txt"), read(&place, "lib/a.txt")), (None, None));
     place.ok(["redo"]);
     assert_eq!(read(&place, "private/notes.txt").as_deref(), Some("the user's own\n"));
+    let first = place.run(["rewind", "--turn"]);
+    assert!(first.code == 3 && first.stderr.contains("already at the first prompt"), "{}", first.stderr);
     place.ok(["verify"]);
+}
+
+/// Regression: the command line of Cline names no prompt, so that `rewind --turn` found none, and the list of commands
+/// was not read for names of files.
+#[test]
+fn a_recorded_session_of_cline_is_taken_back_with_its_ignored_files() {
+    let place = recorded_place();
+    for payload in payloads(&place, CLINE) {
+        hook(&place, "cline", &payload);
+        if payload["hookName"] == "tool_call" && payload["tool_call"]["name"] == "run_commands" {
+            delete_as_recorded(&place);
+        }
+    }
+    assert_eq!(turns(&place), [(json!(1), json!(""))]);
+    place.ok(["rewind", "--turn"]);
+    assert_eq!(read(&place, "private/notes.txt").as_deref(), Some("the user's own\n"));
+    assert_eq!(read(&place, "doomed.txt").as_deref(), Some("x\n"));
+    let text = place.ok(["restore", "@", "--conversation"]);
+    assert!(text.contains("the conversation is not restored: this is not supported for Cline"), "{text}");
+}
+
+/// Regression: the message that a background task has ended counted as a prompt of its own.
+#[test]
+fn work_in_the_background_belongs_to_the_prompt_that_started_it() {
+    for (recorded, file) in [(BACKGROUND, "background.txt"), (SUBAGENT, "delegated.txt")] {
+        let place = recorded_place();
+        let mut sent = payloads(&place, recorded);
+        // The user gives another prompt while the task is still running.
+        let stop = sent.iter().position(|payload| payload["hook_event_name"] == "Stop").unwrap();
+        let mut between = sent[1].clone();
+        (between["prompt"], between["prompt_id"]) = (json!("meanwhile"), json!("another"));
+        sent.insert(stop + 1, between);
+        for payload in sent {
+            let is_message = payload["prompt"].as_str().is_some_and(|text| text.starts_with("<task-notification>"));
+            if is_message {
+                place.write(file, "made in the background\n");
+            }
+            hook(&place, "claude", &payload);
+        }
+        let prompts: Vec<Value> = turns(&place).into_iter().map(|(_, prompt)| prompt).collect();
+        assert_eq!(prompts.len(), 2, "{prompts:?}");
+        assert_eq!(prompts[1], "meanwhile");
+        let step = of_kind(&place, "step").pop().unwrap();
+        assert_eq!(step["files_changed"], json!([file]));
+        assert_eq!((&step["turn"], &step["prompt"]), (&json!(1), &prompts[0]), "{file}");
+    }
+}
+
+#[test]
+fn a_typed_message_about_a_task_is_a_prompt() {
+    let place = recorded_place();
+    let sent = payloads(&place, BACKGROUND);
+    let is_message = |payload: &&Value| payload["prompt"].as_str().is_some_and(|text| text.starts_with("<task"));
+    let message = sent.iter().find(is_message).unwrap().clone();
+    let before = sent.iter().take_while(|payload| !is_message(payload));
+    before.for_each(|payload| hook(&place, "claude", payload));
+    let text = message["prompt"].as_str().unwrap();
+    let typed = [
+        "<task-notification>".to_owned(),
+        format!("what does this mean? {text}"),
+        text.replace("bm752wrrc", "another-task"),
+    ];
+    for (number, typed) in typed.iter().enumerate() {
+        let mut payload = message.clone();
+        (payload["prompt"], payload["prompt_id"]) = (json!(typed), json!(format!("typed-{number}")));
+        hook(&place, "claude", &payload);
+        assert_eq!(turns(&place).len(), number + 2, "{typed}");
+    }
+    // The source decides if the agent names it.
+    for (source, counted) in [("user", 5), ("system", 5), ("loop_wakeup", 5)] {
+        let mut payload = message.clone();
+        (payload["source"], payload["prompt_id"]) = (json!(source), json!(source));
+        hook(&place, "claude", &payload);
+        assert_eq!(turns(&place).len(), counted, "{source}");
+    }
+}
+
+#[test]
+fn an_agent_without_stored_conversations_says_so() {
+    let place = recorded_place();
+    for payload in payloads(&place, include_str!("../payloads/opencode.jsonl")) {
+        hook(&place, "opencode", &payload);
+    }
+    let turn = of_kind(&place, "turn")[0]["id"].as_str().unwrap().to_owned();
+    let text = place.ok(["restore", &turn, "--conversation"]);
+    assert!(text.contains("not supported for opencode") && !text.contains("was empty"), "{text}");
+    assert_eq!(place.json(["restore", &turn, "--conversation"])["conversation"]["is_supported"], false);
 }
 
 #[test]
