@@ -18,8 +18,8 @@ use crate::{
     hunk_picker,
     invocation::Invocation,
     output::{
-        Restore, WithConversation, also_notes, conversation_text, lacking_warnings, plan_text, restored_text, restored_warnings,
-        shell_path, title, way_back,
+        Restore, WithConversation, also_notes, conversation_text, lacking_warnings, plan_text, restored_text,
+        restored_warnings, shell_path, title, way_back,
     },
     picker,
     question::can_be_asked,

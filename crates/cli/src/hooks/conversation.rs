@@ -176,7 +176,8 @@ fn fork(agent: Agent, session: &str, transcript: &Path, bytes: &[u8]) -> Option<
         renamed(transcript, session, &new)?
     };
     let bytes = replace(&bytes, session.as_bytes(), new.as_bytes());
-    let beside = if agent == Agent::Copilot { vec![workspace_of_copilot(transcript, session, &path, &new)] } else { Vec::new() };
+    let beside =
+        if agent == Agent::Copilot { vec![workspace_of_copilot(transcript, session, &path, &new)] } else { Vec::new() };
     Some(ForkedFile { session: new, path, bytes, beside })
 }
 
@@ -193,7 +194,8 @@ fn renamed(transcript: &Path, session: &str, new: &str) -> Option<PathBuf> {
 /// Returns the file that describes a session of Copilot. Without it, Copilot does not list the session.
 fn workspace_of_copilot(transcript: &Path, session: &str, copy: &Path, new: &str) -> (PathBuf, Vec<u8>) {
     const NAME: &str = "workspace.yaml";
-    let original = fs::read(transcript.with_file_name(NAME)).unwrap_or_else(|_| format!("id: {session}\n").into_bytes());
+    let original =
+        fs::read(transcript.with_file_name(NAME)).unwrap_or_else(|_| format!("id: {session}\n").into_bytes());
     (copy.with_file_name(NAME), replace(&original, session.as_bytes(), new.as_bytes()))
 }
 
@@ -248,9 +250,8 @@ fn without_unfinished_turn(bytes: &[u8]) -> Vec<u8> {
 fn without_pending_prompt(bytes: &[u8]) -> Vec<u8> {
     let lines = lines(bytes);
     let is = |line: &[u8], kind: &str| parsed(line)["type"] == kind;
-    let is_prompt_hook = |line: &[u8]| {
-        is(line, "hook.start") && parsed(line)["data"]["hookType"] == "userPromptSubmitted"
-    };
+    let is_prompt_hook =
+        |line: &[u8]| is(line, "hook.start") && parsed(line)["data"]["hookType"] == "userPromptSubmitted";
     let message = lines.iter().rposition(|line| is(line, "user.message")).map_or(0, |message| message + 1);
     let hook = lines[message..].iter().position(|line| is_prompt_hook(line));
     lines[..hook.map_or(lines.len(), |hook| message + hook)].concat()

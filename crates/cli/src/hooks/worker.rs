@@ -271,7 +271,10 @@ impl Worker<'_> {
         }
         put("subagent", event.subagent.clone());
         if matches!(event.moment, Moment::Prompt(_) | Moment::SessionStart { .. }) {
-            put("transcript", transcripts::of_event(event, self.environment).map(|path| path.to_string_lossy().into_owned()));
+            put(
+                "transcript",
+                transcripts::of_event(event, self.environment).map(|path| path.to_string_lossy().into_owned()),
+            );
         }
         metadata
     }

@@ -1,8 +1,8 @@
 //! Output of restores, for users and programs.
 
 use backtrail::{
-    CapturedLater, Change, ChangeStatus, Checkpoint, Conflict, Direction, Dropped, GitState, RestoreOutcome, RestorePlan,
-    json::ConflictJson,
+    CapturedLater, Change, ChangeStatus, Checkpoint, Conflict, Direction, Dropped, GitState, RestoreOutcome,
+    RestorePlan, json::ConflictJson,
 };
 use jiff::{Timestamp, Zoned};
 use serde::Serialize;
@@ -190,7 +190,9 @@ pub(crate) fn also_notes(also: &[CapturedLater]) -> Vec<String> {
     let line = |also: &CapturedLater| {
         let (path, step) = (visible(also.path.as_bytes()), also.checkpoint.short());
         let doubt = if also.is_certain { "" } else { "; an earlier call for that prompt may have created it" };
-        format!("{path} comes from step {step}, taken before a tool changed it: the prompt's checkpoint skipped it{doubt}")
+        format!(
+            "{path} comes from step {step}, taken before a tool changed it: the prompt's checkpoint skipped it{doubt}"
+        )
     };
     let more = also.len().saturating_sub(FIRST_NAMED);
     let rest = (more > 0).then(|| format!("and {more} more files come from steps (list all with --json)"));

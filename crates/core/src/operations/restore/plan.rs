@@ -173,8 +173,7 @@ impl RestorePlan {
             }
         };
         let hash = hash_of(workspace, intent, &scope, &steps, git.as_ref(), &conflicts);
-        let is_changed =
-            |also: &&CapturedLater| changes.binary_search_by(|change| change.path.cmp(&also.path)).is_ok();
+        let is_changed = |also: &&CapturedLater| changes.binary_search_by(|change| change.path.cmp(&also.path)).is_ok();
         let also = request.also.iter().filter(is_changed).cloned().collect();
         let exact = intent.exact.as_ref().map(ExactPaths::to_vec);
         Ok(Self {
