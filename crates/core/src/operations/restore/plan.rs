@@ -20,7 +20,7 @@ use crate::{
     spans::{Outcome, phase},
     store::{Direction, Step, Store, Timeline, TimelineEntry},
     user_git::GitMove,
-    workspace::{Workspace, skipped::LeftOut},
+    workspace::{Workspace, skipped::SkippedByCheckpoint},
 };
 
 /// The entries that a restore concerns.
@@ -133,7 +133,7 @@ impl RestorePlan {
             spared: Scope::of_paths(spared),
             named: intent.named.as_ref(),
             exact: intent.exact.as_ref(),
-            left_out: LeftOut::of(store, &request.target)?,
+            left_out: SkippedByCheckpoint::of(store, &request.target)?,
             made,
             also: &also,
             may_remove: record.complete || request.exact,
