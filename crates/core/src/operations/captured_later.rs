@@ -7,7 +7,7 @@ use crate::{
     error::Result,
     model::{Author, CheckpointId, Kind, WorkspacePath},
     store::{Record, Snapshot, Store, StoredNode, Timeline, TimelineEntry},
-    workspace::{Workspace, skipped::LeftOut},
+    workspace::{Workspace, skipped::SkippedByCheckpoint},
 };
 
 /// A file that a step captured before a tool ran, and that an earlier checkpoint does not hold.
@@ -30,7 +30,7 @@ impl Workspace {
         let timeline = store.timeline()?;
         let target = timeline.require(turn)?;
         let held = store.snapshot(turn)?;
-        let mut left_out = LeftOut::of(&store, turn)?;
+        let mut left_out = SkippedByCheckpoint::of(&store, turn)?;
         let mut found = Vec::new();
         for (path, step) in first_captured(&timeline, target) {
             let is_missing = left_out.covers(&path, false)?

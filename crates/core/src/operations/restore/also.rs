@@ -8,7 +8,7 @@ use crate::{
     model::{CheckpointId, Scope, WorkspacePath},
     operations::captured_later::CapturedLater,
     store::{Step, Timeline},
-    workspace::{Workspace, skipped::LeftOut},
+    workspace::{Workspace, skipped::SkippedByCheckpoint},
 };
 
 /// Returns the checkpoints that the files come from, each once.
@@ -43,7 +43,7 @@ impl RestoreComparison<'_> {
                 spared: Scope::of_paths(Vec::new()),
                 named: None,
                 exact: None,
-                left_out: LeftOut::of(self.store, &source)?,
+                left_out: SkippedByCheckpoint::of(self.store, &source)?,
                 made: Vec::new(),
                 also: self.also,
                 may_remove: false,
