@@ -61,4 +61,5 @@ mod verify;
 #[cfg(target_os = "linux")]
 mod watch;
 mod which_workspace;
+mod whole_prompts;
 mod workspaces;
