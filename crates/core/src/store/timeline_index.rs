@@ -72,6 +72,9 @@ impl RecordSource {
     }
 }
 
+/// The first bytes of an id, and the number of the row.
+type Key = (u64, u32);
+
 /// The number of checkpoints of one kind, and the time of the one with the lowest time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct KindCount {
@@ -102,7 +105,8 @@ pub(super) struct TimelineIndex {
     rows_at: u64,
     keys_at: u64,
     chunks: Vec<OnceLock<Vec<TimelineEntry>>>,
-    buckets: Vec<OnceLock<Option<Vec<(u64, u32)>>>>,
+    /// `None` for one that is damaged.
+    buckets: Vec<OnceLock<Option<Vec<Key>>>>,
     records: Arc<RecordSource>,
     read_whole: ReadWhole,
     /// Checkpoints with a loose pin.
@@ -254,7 +258,7 @@ impl TimelineIndex {
     }
 
     /// Returns the keys of the ids that start with this byte, and their rows. Returns `None` if they are damaged.
-    fn bucket(&self, byte: u8) -> Option<&[(u64, u32)]> {
+    fn bucket(&self, byte: u8) -> Option<&[Key]> {
         let read = || self.read_bucket(usize::from(byte));
         let keys = self.buckets[usize::from(byte)].get_or_init(read);
         if keys.is_none() {
@@ -263,7 +267,7 @@ impl TimelineIndex {
         keys.as_deref()
     }
 
-    fn read_bucket(&self, bucket: usize) -> Option<Vec<(u64, u32)>> {
+    fn read_bucket(&self, bucket: usize) -> Option<Vec<Key>> {
         let start = bucket.checked_sub(1).map_or(0, |before| self.header.buckets[before].0 as usize);
         let (end, checksum) = self.header.buckets[bucket];
         let length = (end as usize).checked_sub(start)? * KEY_BYTES;
@@ -303,7 +307,7 @@ pub(super) fn write<'t>(
 struct IndexWriter {
     rows: Vec<u8>,
     count: usize,
-    keys: Vec<(u64, u32)>,
+    keys: Vec<Key>,
     key_bytes: Vec<u8>,
     kinds: Vec<(Kind, KindCount)>,
     first_sequences: Vec<u64>,
