@@ -15,7 +15,9 @@ pub(crate) mod lock;
 mod ownership;
 pub(crate) mod private;
 mod read;
+pub mod read_counts;
 mod share;
+mod store_file;
 pub(crate) mod watch;
 
 pub(crate) use boot::time_since_boot;
@@ -29,6 +31,7 @@ pub(crate) use read::{
     stamp_following,
 };
 pub(crate) use share::{clone_or_copy, link_store_file};
+pub(crate) use store_file::StoreFile;
 
 use crate::model::Stamp;
 
