@@ -85,7 +85,7 @@ impl Waker {
     /// Makes the waker readable.
     pub(crate) fn wake(&self) {
         // If the buffer is full, the waker is readable already.
-        (&self.0.1).write(&[0]).ok();
+        (&self.0.1).write_all(&[0]).ok();
     }
 
     /// Makes the waker unreadable again.
