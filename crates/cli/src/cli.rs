@@ -202,7 +202,7 @@ pub(crate) fn kind() -> impl TypedValueParser<Value = Kind> {
 
 /// Parses the name of a kind that the user can ask for.
 pub(crate) fn kind_to_save() -> impl TypedValueParser<Value = Kind> {
-    one_of(Kind::ALL.into_iter().filter(|kind| *kind != Kind::Safety))
+    one_of(Kind::ALL.into_iter().filter(|kind| !matches!(kind, Kind::Safety | Kind::Watch)))
 }
 
 fn one_of(kinds: impl IntoIterator<Item = Kind>) -> impl TypedValueParser<Value = Kind> {

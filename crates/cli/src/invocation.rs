@@ -10,7 +10,8 @@ use std::{
 
 use backtrail::{
     BootClock, CheckpointId, Error, ErrorCode, Event, Location, OpenStores, Options, OptionsOf, RULE_OF_SINCE, Range,
-    Scope, Settings, Start, Workspace, WorkspacePath, locate, parse_since, problem_of_since, settings::parse_duration,
+    Scope, Settings, Start, WatchedChanges, Workspace, WorkspacePath, locate, parse_since, problem_of_since,
+    settings::parse_duration,
 };
 use backtrail_server::{Opener, OptionsAt, Purpose, Served};
 use jiff::Timestamp;
@@ -21,7 +22,7 @@ use crate::{
     commands,
     failure::{self, Failure},
     logging,
-    output::{Output, conflict_warnings, shell_path},
+    output::{Output, conflict_warnings, shell_path, watched_notice},
     process_pins::abandoned_bisect,
     settings::Environment,
 };
@@ -97,6 +98,17 @@ impl Invocation {
             logging::command_failed(&failure);
             failure::end(&failure, &self.output)
         })
+    }
+
+    /// Returns a run of the same program in one workspace that prints nothing but errors.
+    pub(crate) fn quiet_in(&self, workspace: &Workspace) -> Self {
+        let options = GlobalOptions {
+            workspace: Some(workspace.root().to_owned()),
+            store: Some(workspace.store_directory().to_owned()),
+            quiet: true,
+            ..self.options.clone()
+        };
+        Self::new(options, self.environment.clone())
     }
 
     /// Returns the workspace for a command that only reads.
@@ -327,6 +339,13 @@ impl Invocation {
     /// Returns the path of the user's own settings file, whether it exists or not.
     pub(crate) fn user_settings_file(&self) -> Option<&Path> {
         self.environment.settings_file()
+    }
+
+    /// Tells the user what the last checkpoints of a watcher deleted or changed, if the workspace stands on one.
+    pub(crate) fn note_watched(&self, found: Option<&WatchedChanges>) {
+        if let Some(found) = found {
+            self.output.note(&watched_notice(found));
+        }
     }
 
     fn tell_where(&self, location: &Location, workspace: &Workspace) {

@@ -95,6 +95,7 @@ pub use operations::{
     turns::OthersWork,
     verify::{Damage, Verification},
     watch::{WatchRequest, Watched},
+    watched_changes::WatchedChanges,
     workspaces::{WorkspaceEntry, forget, workspaces},
 };
 pub use scan::Survey;

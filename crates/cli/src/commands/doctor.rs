@@ -16,7 +16,7 @@ use crate::{
     invocation::{Invocation, Survey, is_skipped},
     output::{
         Check, DoctorJson, bytes, checks_text, json_line, plural, report_text, set_bytes, settings_text, title,
-        visible, when,
+        visible, watcher_line, when,
     },
     report::Report,
 };
@@ -77,8 +77,15 @@ fn checks(survey: &Survey, invocation: &Invocation) -> Vec<Check> {
     }
     checks.push(git(workspace));
     checks.push(found("restore", interrupted(workspace)));
+    checks.extend(watcher(workspace));
     checks.extend(agents(workspace, invocation));
     checks
+}
+
+/// Returns the check of the watcher. Returns `None` if none is running.
+fn watcher(workspace: &Workspace) -> Option<Check> {
+    let report = workspace.watcher().transpose()?;
+    Some(found("watcher", report.map(|report| (report.problem.is_none(), watcher_line(&report)))))
 }
 
 /// Returns the checks of which files are captured, protected and skipped.

@@ -31,6 +31,9 @@ pub(crate) fn run(invocation: &Invocation) -> Result<ExitCode, Failure> {
         was_restored: was_restored(&workspace)?,
     };
     invocation.output.text(&overview(&found, &timeline(&workspace, invocation)?))?;
+    if found.status.changes.is_empty() {
+        invocation.note_watched(workspace.watched_changes()?.as_ref());
+    }
     Ok(ExitCode::SUCCESS)
 }
 

@@ -168,7 +168,10 @@ pub(crate) fn run(args: &RestoreArgs, invocation: &Invocation) -> Result<ExitCod
         }
     }
     let lacking = lacking(&workspace, &request)?;
+    let is_current = workspace.current()? == Some(target);
+    let watched = if is_current { workspace.watched_changes()? } else { None };
     let done = restore_with(&workspace, &request, fork.as_ref(), invocation).map_err(explained)?;
+    invocation.note_watched(watched.as_ref());
     if is_pointless && fork.is_none() && !invocation.output.is_json() {
         invocation.output.done(nothing_concerned(args))?;
         return Ok(ExitCode::SUCCESS);

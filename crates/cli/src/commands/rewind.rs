@@ -56,6 +56,8 @@ pub(crate) fn run(args: &RewindArgs, invocation: &Invocation) -> Result<ExitCode
     }
     let stood = workspace.resolve("@", &invocation.now).ok();
     let lacking = lacking(&workspace, &request)?;
+    let watched = workspace.watched_changes()?.filter(|found| found.before != target);
+    invocation.note_watched(watched.as_ref());
     let done = restore_with(&workspace, &request, fork.as_ref(), invocation)?;
     if let (Some(safety), true) = (done.safety, done.unsaved > 0) {
         invocation.output.note(&format!("unsaved changes are kept in {}", safety.short()));

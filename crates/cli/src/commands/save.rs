@@ -13,6 +13,7 @@ use clap::Args;
 
 use crate::{
     cli::{Assignment, assignment, author, kind_to_save, text},
+    commands::watch,
     failure::Failure,
     invocation::{Invocation, Protection},
     output::{capture_larger, exclude_commands, first_line, saved_sentence, saved_warnings, shell_words},
@@ -91,6 +92,7 @@ pub(crate) fn run(args: SaveArgs, invocation: &Invocation) -> Result<ExitCode, F
     let saved = workspace.save(&request, invocation.now.timestamp());
     drop(progress);
     report(&saved?, gave_message, &workspace, invocation)?;
+    watch::start_if_wanted(&workspace, invocation);
     if let (Some(before), Some(name)) = (named, &request.name) {
         let what = first_line(&before.message);
         invocation.output.note(&format!(

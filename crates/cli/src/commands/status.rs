@@ -38,6 +38,9 @@ pub(crate) fn run(args: &StatusArgs, invocation: &Invocation) -> Result<ExitCode
     } else {
         show(&status, invocation)?;
     }
+    if args.since.is_none() && status.changes.is_empty() {
+        invocation.note_watched(workspace.watched_changes()?.as_ref());
+    }
     uncaptured_warnings(&status.uncaptured).iter().for_each(|warning| invocation.output.warn(warning));
     let is_dirty = args.exit_code && !(status.changes.is_empty() && status.uncaptured.is_empty());
     Ok(if is_dirty { ExitCode::FAILURE } else { ExitCode::SUCCESS })

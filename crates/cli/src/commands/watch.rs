@@ -3,16 +3,20 @@
 use std::{
     io::{self, BufRead, BufReader, Read},
     os::{fd::AsFd, unix::net::UnixStream},
-    process::{ExitCode, Stdio},
+    path::PathBuf,
+    process::{Command, ExitCode, Stdio},
     time::Duration,
 };
 
-use backtrail::{AutoOutcome, AutoSaver, Error, WatchEnd, WatchRequest, Watched, Workspace};
+use backtrail::{AutoOutcome, AutoSaver, Error, Kind, SaveRequest, WatchEnd, WatchRequest, Watched, Workspace};
 use clap::Args;
+use jiff::Timestamp;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::{
+    cli::seconds_or_duration,
     failure::Failure,
+    hooks::Sessions,
     invocation::{Invocation, Protection},
     output::{WatchStatusJson, directories_watched, watch_status},
     process::own_command,
@@ -23,10 +27,18 @@ const IDLE_END: Duration = Duration::from_secs(12 * 3600);
 
 /// Watch the workspace, so that save, status and diff look only at what changed
 ///
+/// With --auto, the watcher also takes checkpoints of kind watch by itself, for work without hooks.
+///
 /// Runs until Ctrl-C. There is one watcher for each workspace; a second one says that the first is running. A save never
 /// depends on a watcher: if the watcher is not certain, everything is scanned.
 #[derive(Debug, Args)]
 pub(crate) struct WatchArgs {
+    /// Take a checkpoint when files changed and then stayed quiet, and at the latest 30 seconds after the first change
+    #[arg(long)]
+    auto: bool,
+    /// With --auto: the time that files have to stay quiet
+    #[arg(long, value_name = "TIME", default_value = "2s", value_parser = seconds_or_duration, requires = "auto")]
+    quiet_for: Duration,
     /// Run in the background, until --stop, until the workspace is gone, or until nothing happened for 12 hours
     #[arg(long)]
     detach: bool,
@@ -53,10 +65,13 @@ pub(crate) fn run(args: &WatchArgs, invocation: &Invocation) -> Result<ExitCode,
         return Err(Failure::usage("watch is available on Linux only", Some(hint)));
     }
     let workspace = invocation.workspace_to_write(Protection::Kept)?;
+    if args.auto {
+        workspace.refuse_folder_of_projects()?;
+    }
     if workspace.watcher()?.is_some() {
         return runs_already(&workspace, invocation);
     }
-    if args.detach { detach(&workspace, invocation) } else { watch(args, &workspace, invocation) }
+    if args.detach { detach(args, &workspace, invocation) } else { watch(args, &workspace, invocation) }
 }
 
 fn watch(args: &WatchArgs, workspace: &Workspace, invocation: &Invocation) -> Result<ExitCode, Failure> {
@@ -67,15 +82,18 @@ fn watch(args: &WatchArgs, workspace: &Workspace, invocation: &Invocation) -> Re
     }
     let stopped = signals().map_err(|source| Error::Io { action: "handle", path: "signals".into(), source })?;
     let request = WatchRequest {
+        auto: args.auto.then_some(args.quiet_for),
         idle_end: args.in_background.then_some(IDLE_END),
         ..WatchRequest::new(invocation.now.timestamp())
     };
     let mut told = Ok(());
     let ready = &mut |directories: u64| {
         let directories = directories_watched(directories);
-        told = output.done(&format!("watching {} ({directories})", workspace.root().display()));
+        let auto = if args.auto { ", with checkpoints when files changed" } else { "" };
+        told = output.done(&format!("watching {} ({directories}){auto}", workspace.root().display()));
     };
-    let watched = workspace.watch(&request, &NoCheckpoints, stopped.as_fd(), ready)?;
+    let saver = Saver { invocation: invocation.quiet_in(workspace), root: workspace.root().to_owned() };
+    let watched = workspace.watch(&request, &saver, stopped.as_fd(), ready)?;
     told?;
     match watched {
         Watched::RunsElsewhere => runs_already(workspace, invocation),
@@ -88,12 +106,32 @@ fn watch(args: &WatchArgs, workspace: &Workspace, invocation: &Invocation) -> Re
     }
 }
 
-/// A watcher that takes no checkpoints.
-struct NoCheckpoints;
+/// Takes the checkpoints of a watcher, by the same rules as hooks.
+struct Saver {
+    invocation: Invocation,
+    root: PathBuf,
+}
 
-impl AutoSaver for NoCheckpoints {
+impl AutoSaver for Saver {
     fn save(&self) -> AutoOutcome {
-        AutoOutcome::Done
+        // The loop of the watcher reports it, and tries again.
+        self.try_save().unwrap_or_else(|failure| AutoOutcome::Failed(failure.message()))
+    }
+}
+
+impl Saver {
+    fn try_save(&self) -> Result<AutoOutcome, Failure> {
+        let sessions = Sessions::in_directory(self.invocation.environment().own_file("sessions")?);
+        let now = Timestamp::now();
+        if sessions.all().iter().any(|session| session.is_answering_in(&self.root, now)) {
+            return Ok(AutoOutcome::Later);
+        }
+        let workspace = self.invocation.workspace_to_protect()?;
+        if workspace.settings().checkpoints.auto {
+            let request = SaveRequest { kind: Some(Kind::Watch), if_changed: true, ..SaveRequest::default() };
+            workspace.save(&request, Timestamp::now)?;
+        }
+        Ok(AutoOutcome::Done)
     }
 }
 
@@ -113,13 +151,38 @@ fn runs_already(workspace: &Workspace, invocation: &Invocation) -> Result<ExitCo
     Ok(ExitCode::SUCCESS)
 }
 
-/// Starts the watcher as a process of its own, and waits until it is ready.
-fn detach(workspace: &Workspace, invocation: &Invocation) -> Result<ExitCode, Failure> {
-    let fail = |source| Error::Io { action: "start", path: "backtrail watch".into(), source };
-    let mut command = own_command().map_err(fail)?;
+/// Starts a watcher in the background if the user's settings ask for one and none is running. Does not wait for it.
+pub(crate) fn start_if_wanted(workspace: &Workspace, invocation: &Invocation) {
+    let is_wanted = workspace.settings().watch.auto_start && cfg!(target_os = "linux");
+    if !is_wanted || !matches!(workspace.watcher(), Ok(None)) {
+        return;
+    }
+    let start = || {
+        let mut command = background_command(workspace)?;
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        command.spawn().map(drop)
+    };
+    // A save works without a watcher.
+    if let Err(error) = start() {
+        invocation.output.note(&format!("no watcher was started: {error}"));
+    }
+}
+
+fn background_command(workspace: &Workspace) -> io::Result<Command> {
+    let mut command = own_command()?;
     command.arg("--workspace").arg(workspace.root()).arg("--store").arg(workspace.store_directory());
-    command.args(["watch", "--in-background"]);
-    command.current_dir("/").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.args(["watch", "--in-background"]).current_dir("/");
+    Ok(command)
+}
+
+/// Starts the watcher as a process of its own, and waits until it is ready.
+fn detach(args: &WatchArgs, workspace: &Workspace, invocation: &Invocation) -> Result<ExitCode, Failure> {
+    let fail = |source| Error::Io { action: "start", path: "backtrail watch".into(), source };
+    let mut command = background_command(workspace).map_err(fail)?;
+    if args.auto {
+        command.args(["--auto", "--quiet-for", &format!("{}", args.quiet_for.as_secs_f64())]);
+    }
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().map_err(fail)?;
     let mut line = String::new();
     if let Some(stdout) = child.stdout.take() {

@@ -135,6 +135,11 @@ impl Worker<'_> {
         }
         state.root = root.to_owned();
         state.is_over = event.moment == Moment::SessionEnd;
+        state.is_answering = match &event.moment {
+            Moment::Prompt(_) => true,
+            Moment::SessionStart { .. } | Moment::TurnEnd | Moment::SessionEnd => false,
+            _ => state.is_answering,
+        };
         state.transcript = transcripts::of_event(event, self.environment).or(state.transcript.take());
         state.process = self.agent_process.or(state.process);
         let is_own_prompt = state.is_own_prompt(event);

@@ -25,6 +25,9 @@ const MAX_SESSIONS: usize = 200;
 /// An event without an identity counts as a duplicate of the previous one if it arrives within this time.
 const SAME_EVENT: SignedDuration = SignedDuration::from_secs(5);
 
+/// An agent whose hooks are silent for this long does not count as working on a prompt any more.
+const LONGEST_SILENCE: SignedDuration = SignedDuration::from_mins(10);
+
 /// The stored state of a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct SessionState {
@@ -56,6 +59,9 @@ pub(crate) struct SessionState {
     /// Set if the session has ended.
     #[serde(default)]
     pub(crate) is_over: bool,
+    /// Set from a prompt to the end of its answer.
+    #[serde(default)]
+    pub(crate) is_answering: bool,
     /// The reason why the last event got no checkpoint. `None` if it got one.
     #[serde(default)]
     pub(crate) problem: Option<String>,
@@ -102,6 +108,7 @@ impl SessionState {
             process: None,
             heard: now,
             is_over: false,
+            is_answering: false,
             problem: None,
             queue: Vec::new(),
             unsaved_prompt: None,
@@ -307,6 +314,14 @@ impl ProcessMark {
 }
 
 impl SessionState {
+    /// Returns whether the agent is working on a prompt in this workspace. If its hooks were silent for long, they may
+    /// have missed the end of the answer.
+    pub(crate) fn is_answering_in(&self, root: &Path, now: Timestamp) -> bool {
+        let is_recent = now.duration_since(self.heard) < LONGEST_SILENCE;
+        let is_gone = self.process.is_some_and(|process| !process.is_running());
+        self.is_answering && self.root == root && is_recent && !self.is_over && !is_gone
+    }
+
     /// Returns whether the agent is still running in this session.
     pub(crate) fn is_live(&self) -> bool {
         !self.is_over && self.process.is_some_and(ProcessMark::is_running)

@@ -65,7 +65,7 @@ pub(crate) use {
         rolled_back_sentence, stays_pinned_sentence, way_to_take_back,
     },
     visible::{columns, cut, first_line, pad, visible, visible_path},
-    watched::{WatchStatusJson, directories_watched, watch_status},
+    watched::{WatchStatusJson, directories_watched, watch_status, watched_notice, watcher_line},
     wording::{bytes, plural, set_bytes, shell_path, shell_words, title, title_words, when},
     workspaces::{
         AdoptedJson, DeletedJson, ExcludedJson, ForgottenJson, PinnedJson, PruneJson, WorkspacesJson, deleted_text,

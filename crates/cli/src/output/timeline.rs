@@ -50,6 +50,7 @@ impl Timeline<'_> {
         match checkpoint.kind {
             _ if self.current == Some(checkpoint.id) => '@',
             Kind::Safety => '◌',
+            Kind::Watch => '·',
             _ => '●',
         }
     }

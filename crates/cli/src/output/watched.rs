@@ -2,11 +2,11 @@
 
 use std::{collections::BTreeMap, fmt::Write};
 
-use backtrail::WatcherReport;
+use backtrail::{WatchedChanges, WatcherReport, WorkspacePath};
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::when;
+use super::{plural, visible, when};
 use crate::clock::Now;
 
 /// The JSON answer of `watch --status`.
@@ -82,4 +82,48 @@ pub(crate) fn watch_status(is_running: bool, report: Option<&WatcherReport>, now
 /// Returns the number of watched directories.
 pub(crate) fn directories_watched(count: u64) -> String {
     if count == 1 { "1 directory".into() } else { format!("{count} directories") }
+}
+
+/// The maximum number of paths that a notice names.
+const NAMED: usize = 3;
+
+/// Returns the sentence about files that a watcher recorded as deleted or changed, and the command that brings them
+/// back.
+pub(crate) fn watched_notice(found: &WatchedChanges) -> String {
+    let named = |paths: &[WorkspacePath], what: &str| {
+        let names: Vec<String> = paths.iter().take(NAMED).map(|path| visible(path.as_bytes())).collect();
+        let more = if paths.len() > NAMED { ", …" } else { "" };
+        format!("{} {what} ({}{more})", plural(paths.len(), "file"), names.join(", "))
+    };
+    let mut parts = Vec::new();
+    if !found.deleted.is_empty() {
+        parts.push(named(&found.deleted, "deleted"));
+    }
+    if !found.changed.is_empty() {
+        parts.push(named(&found.changed, "changed"));
+    }
+    let before = found.before.short();
+    format!(
+        "the watcher has saved the present files already: {} since {before}; bring back the files from before with: \
+         backtrail restore {before}",
+        parts.join(" and "),
+    )
+}
+
+/// Returns the line of `doctor` about a watcher.
+pub(crate) fn watcher_line(report: &WatcherReport) -> String {
+    if report.pid == 0 {
+        return "running, and does not answer yet".into();
+    }
+    let auto = if report.auto { ", takes checkpoints by itself" } else { "" };
+    let fallbacks: u64 = report.fallbacks.values().sum();
+    let problem = report.problem.as_ref().map(|problem| format!("; the last checkpoint failed: {problem}"));
+    format!(
+        "process {} watches {}{auto}; {} instead of its answer, {} that no event reported{}",
+        report.pid,
+        directories_watched(report.directories),
+        plural(fallbacks as usize, "full scan"),
+        plural(report.missed as usize, "change"),
+        problem.unwrap_or_default(),
+    )
 }

@@ -201,3 +201,136 @@ fn hooks_and_the_server_stay_right_beside_a_watcher() {
     assert_eq!(changes["added_files"], serde_json::json!(["dir/c.txt"]));
     save_is_exact(&mut place);
 }
+
+fn kinds(place: &Place) -> Vec<String> {
+    let listed = place.json(["list"]);
+    let checkpoints = listed["checkpoints"].as_array().unwrap();
+    checkpoints.iter().map(|checkpoint| checkpoint["kind"].as_str().unwrap().to_owned()).collect()
+}
+
+fn watched(place: &Place) -> usize {
+    kinds(place).iter().filter(|kind| *kind == "watch").count()
+}
+
+const AUTO: &[&str] = &["--auto", "--quiet-for", "0.1"];
+
+/// The accident of the README, and nothing had been saved by hand since the last good state.
+#[test]
+fn an_accident_that_a_watcher_has_saved_can_be_taken_back() {
+    let place = Place::saved();
+    let _watcher = Foreground::start(&place, AUTO);
+    place.write("dir/unsaved.txt", "an hour of work\n");
+    wait_until("the work is saved", || watched(&place) == 1);
+    std::fs::remove_file(place.path("ws/dir/unsaved.txt")).unwrap();
+    std::fs::remove_file(place.path("ws/dir/b.txt")).unwrap();
+    wait_until("the accident is saved", || watched(&place) == 2);
+    let restored = place.run(["restore", "@"]);
+    assert_eq!(restored.code, 0);
+    assert!(!place.path("ws/dir/b.txt").exists(), "@ is the accident by now");
+    let told = restored.stderr;
+    assert!(told.contains("1 file deleted (dir/b.txt)"), "{told}");
+    let command = told.split("backtrail restore ").nth(1).unwrap().trim().to_owned();
+    for shown in [place.run(["status"]), place.run(Vec::<&str>::new())] {
+        assert!(shown.stderr.contains("dir/b.txt") && shown.stderr.contains("backtrail restore"), "{}", shown.stderr);
+    }
+    place.ok(["restore", &command]);
+    assert_eq!(std::fs::read_to_string(place.path("ws/dir/b.txt")).unwrap(), "b\n");
+    place.ok(["undo"]);
+    assert!(!place.path("ws/dir/b.txt").exists());
+    place.ok(["rewind"]);
+    assert_eq!(std::fs::read_to_string(place.path("ws/dir/unsaved.txt")).unwrap(), "an hour of work\n");
+}
+
+#[test]
+fn a_watcher_saves_what_stood_still_and_never_a_restore() {
+    let place = Place::saved();
+    let first = place.id("@");
+    let _watcher = Foreground::start(&place, AUTO);
+    place.write("a.txt", "one\n");
+    wait_until("the edit is saved", || watched(&place) == 1);
+    place.ok(["restore", &first, "a.txt"]);
+    // An edit elsewhere is saved, and with it the state after the restore. Before it there is no checkpoint of its own.
+    place.write("dir/b.txt", "later\n");
+    wait_until("the later edit is saved", || watched(&place) >= 2);
+    let newest = place.json(["show", "@"]);
+    assert!(newest["checkpoint"]["files_changed"].as_array().unwrap().contains(&"dir/b.txt".into()), "{newest}");
+    assert_eq!(watched(&place), 2, "the restore alone was not saved");
+    assert_eq!(status(&place)["auto"], true);
+}
+
+#[test]
+fn a_watcher_waits_until_an_answer_ends() {
+    let place = Place::saved();
+    let hook = |event: &str| {
+        let payload = serde_json::json!({
+            "session_id": "s", "cwd": place.path("ws"), "hook_event_name": event, "prompt": "work",
+            "transcript_path": null,
+        });
+        let mut child = place.command(&place.path("ws"), ["hook", "claude"]).stdin(Stdio::piped()).spawn().unwrap();
+        std::io::Write::write_all(&mut child.stdin.take().unwrap(), payload.to_string().as_bytes()).unwrap();
+        assert!(child.wait().unwrap().success());
+    };
+    hook("UserPromptSubmit");
+    let before = kinds(&place);
+    assert!(before.contains(&"turn".to_owned()), "{before:?}");
+    let _watcher = Foreground::start(&place, AUTO);
+    place.write("a.txt", "the agent writes\n");
+    wait_until("the change is seen", || status(&place)["pending"].as_u64() > Some(0));
+    // Long enough for many attempts; a checkpoint would show that it did not wait.
+    for _ in 0..20 {
+        assert_eq!(watched(&place), 0);
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    hook("Stop");
+    place.write("a.txt", "the person writes\n");
+    wait_until("the change after the answer is saved", || watched(&place) == 1);
+}
+
+#[test]
+fn an_older_program_would_not_write_to_a_store_with_checkpoints_of_a_watcher() {
+    let place = Place::saved();
+    let format = || {
+        let found = place.json(["workspaces"]);
+        let store = found["workspaces"][0]["store"].as_str().unwrap().to_owned();
+        std::fs::read_to_string(std::path::Path::new(&store).join("backtrail/format")).unwrap()
+    };
+    assert_eq!(format(), "backtrail store 1\nread: base\nwrite: base\n");
+    let watcher = Foreground::start(&place, AUTO);
+    place.write("a.txt", "one\n");
+    wait_until("the edit is saved", || watched(&place) == 1);
+    assert_eq!(format(), "backtrail store 1\nread: base\nwrite: base watch\n");
+    drop(watcher);
+    place.ok(["save", "--allow-empty"]);
+    assert_eq!(place.json(["verify"])["ok"], true);
+    assert_eq!(format(), "backtrail store 1\nread: base\nwrite: base watch\n");
+}
+
+#[test]
+fn a_folder_of_projects_gets_no_checkpoints_of_a_watcher() {
+    let place = Place::new();
+    for name in ["one", "two"] {
+        place.write(format!("{name}/.git/HEAD"), "ref: refs/heads/main\n");
+    }
+    let refused = place.run(["watch", "--auto"]);
+    assert_eq!(refused.code, 6, "{}", refused.shown());
+}
+
+#[test]
+fn a_save_starts_a_watcher_if_the_user_wants_one() {
+    let place = Place::saved();
+    let _end = Background(&place);
+    place.write("a.txt", "before\n");
+    place.ok(["save"]);
+    assert_eq!(status(&place)["running"], false);
+    place.user_settings("[watch]\nauto_start = true\n");
+    place.write("a.txt", "after\n");
+    place.ok(["save"]);
+    wait_until("the watcher answers", || status(&place)["pid"].is_number());
+    let doctor = place.ok(["doctor"]);
+    assert!(doctor.contains("watcher"), "{doctor}");
+    assert_eq!(place.ok(["watch", "--stop"]), "the watcher has ended\n");
+    place.user_settings("");
+    place.write("backtrail.toml", "[watch]\nauto_start = true\n");
+    let refused = place.run(["save"]);
+    assert!(refused.stderr.contains("only in the user's own settings file"), "{}", refused.stderr);
+}

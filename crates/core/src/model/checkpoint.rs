@@ -25,6 +25,8 @@ pub enum Kind {
     Step,
     /// Before a restore.
     Safety,
+    /// Files changed and then stayed quiet while a watcher was running.
+    Watch,
 }
 
 /// The error for a word that is not a kind of checkpoint.
@@ -34,8 +36,16 @@ pub struct UnknownKind(pub String);
 
 impl Kind {
     /// All kinds.
-    pub const ALL: [Self; 7] =
-        [Self::Manual, Self::Automatic, Self::Feature, Self::Session, Self::Turn, Self::Step, Self::Safety];
+    pub const ALL: [Self; 8] = [
+        Self::Manual,
+        Self::Automatic,
+        Self::Feature,
+        Self::Session,
+        Self::Turn,
+        Self::Step,
+        Self::Safety,
+        Self::Watch,
+    ];
 
     /// Returns the word that records and JSON use.
     pub fn as_str(self) -> &'static str {
@@ -47,6 +57,7 @@ impl Kind {
             Self::Turn => "turn",
             Self::Step => "step",
             Self::Safety => "safety",
+            Self::Watch => "watch",
         }
     }
 
@@ -54,13 +65,14 @@ impl Kind {
     /// be kept longer than the existing one.
     pub fn permanence(self) -> u8 {
         match self {
-            Self::Feature => 6,
-            Self::Manual => 5,
-            Self::Turn => 4,
-            Self::Step => 3,
-            Self::Safety => 2,
-            Self::Automatic => 1,
-            Self::Session => 0,
+            Self::Feature => 7,
+            Self::Manual => 6,
+            Self::Turn => 5,
+            Self::Step => 4,
+            Self::Safety => 3,
+            Self::Automatic => 2,
+            Self::Session => 1,
+            Self::Watch => 0,
         }
     }
 }

@@ -27,4 +27,5 @@ pub(crate) mod turns;
 mod undo;
 pub(crate) mod verify;
 pub(crate) mod watch;
+pub(crate) mod watched_changes;
 pub(crate) mod workspaces;

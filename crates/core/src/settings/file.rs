@@ -44,7 +44,8 @@ pub(super) fn parse(bytes: &[u8], quotes: Quotes) -> Result<SettingsFile, String
 pub(super) fn parse_in_workspace(bytes: &[u8], quotes: Quotes) -> Result<SettingsFile, String> {
     let file = parse(bytes, quotes)?;
     // A workspace may come from a stranger, so it can't name a place outside of it or a program.
-    let of_user = [("stores", file.stores.is_some()), ("pipelines", file.pipelines.is_some())];
+    let of_user =
+        [("stores", file.stores.is_some()), ("pipelines", file.pipelines.is_some()), ("watch", file.watch.is_some())];
     let Some((section, _)) = of_user.into_iter().find(|(_, is_there)| *is_there) else { return Ok(file) };
     let text = text(bytes)?;
     let key = toml::de::DeTable::parse(text)
@@ -119,6 +120,15 @@ pub(super) struct SettingsFile {
     state: Option<StateTable>,
     stores: Option<StoresTable>,
     pipelines: Option<PipelinesTable>,
+    watch: Option<WatchTable>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a table")]
+struct WatchTable {
+    auto_start: Option<bool>,
+    max_checkpoints: Option<u64>,
+    max_bytes: Option<Bytes>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -222,6 +232,11 @@ impl SettingsFile {
         }
         if let Some(table) = self.pipelines {
             set(&mut settings.pipelines.agent, table.agent.map(Some));
+        }
+        if let Some(table) = self.watch {
+            set(&mut settings.watch.auto_start, table.auto_start);
+            set(&mut settings.watch.max_checkpoints, table.max_checkpoints);
+            set(&mut settings.watch.max_bytes, table.max_bytes.map(|bytes| bytes.0));
         }
     }
 }

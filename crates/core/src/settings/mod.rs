@@ -43,6 +43,8 @@ pub struct Settings {
     pub stores: StoreSettings,
     /// `[pipelines]`, from the user's own file alone.
     pub pipelines: PipelineSettings,
+    /// `[watch]`, from the user's own file alone.
+    pub watch: WatchSettings,
     /// Settings files that are too large to be applied.
     pub unapplied: Vec<PathBuf>,
     /// Keys of the workspace's own file that have no effect.
@@ -151,6 +153,23 @@ pub struct PipelineSettings {
     pub agent: Option<String>,
 }
 
+/// The settings for watchers.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WatchSettings {
+    /// Set if commands start a watcher.
+    pub auto_start: bool,
+    /// The maximum number of checkpoints of kind `watch`.
+    pub max_checkpoints: u64,
+    /// While the checkpoints of kind `watch` take more than this, the oldest of them are removed.
+    pub max_bytes: u64,
+}
+
+impl Default for WatchSettings {
+    fn default() -> Self {
+        Self { auto_start: false, max_checkpoints: 2_000, max_bytes: 2 << 30 }
+    }
+}
+
 /// The settings for the location of stores.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StoreSettings {
@@ -178,6 +197,7 @@ impl Default for Settings {
             state: StateSettings::default(),
             stores: StoreSettings { dir: None, cache_size: 10 },
             pipelines: PipelineSettings::default(),
+            watch: WatchSettings::default(),
             unapplied: Vec::new(),
             without_effect: Vec::new(),
         }

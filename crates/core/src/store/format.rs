@@ -8,8 +8,11 @@ use crate::{
     error::{Error, Result, While},
 };
 
+/// The feature of stores with checkpoints of kind `watch`. An older program would not thin them.
+const WATCH: &str = "watch";
+
 /// Features that this version can read and write.
-const KNOWN: [&str; 1] = ["base"];
+const KNOWN: [&str; 2] = ["base", WATCH];
 
 const FORMAT: &str = "backtrail store 1\nread: base\nwrite: base\n";
 
@@ -100,6 +103,30 @@ pub(super) fn create(layout: &Layout, identity: &IdentityFile) -> Result<()> {
         Some(parent) => sync(parent.to_owned()),
         None => Ok(()),
     }
+}
+
+/// Makes the store require what its checkpoints of kind `watch` need from a program that writes to it. The caller holds
+/// the lock.
+pub(super) fn require_watch(layout: &Layout) -> Result<()> {
+    let path = layout.format();
+    let text = match private::read(&path).or_fail("read", &path)? {
+        Some(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+        None => FORMAT.into(),
+    };
+    let mut is_required = false;
+    let lines = text.lines().map(|line| match line.strip_prefix("write:") {
+        Some(features) if features.split_whitespace().any(|feature| feature == WATCH) => {
+            is_required = true;
+            line.to_owned()
+        }
+        Some(_) => format!("{line} {WATCH}"),
+        None => line.to_owned(),
+    });
+    let new: String = lines.map(|line| line + "\n").collect();
+    if is_required {
+        return Ok(());
+    }
+    private::replace(&path, new.as_bytes(), Durability::Synced).or_fail("write", path)
 }
 
 /// Returns whether this directory looks like a store: it has a format file or a checkpoint.

@@ -33,7 +33,7 @@ use crate::{
         private::{self, Durability},
     },
     error::{Error, Result, While, is_no_space},
-    model::{CheckpointId, Directory, ModeDefaults, Scope},
+    model::{CheckpointId, Directory, Kind, ModeDefaults, Scope},
     spans::phase,
     threads,
 };
@@ -132,6 +132,9 @@ impl Writer {
         let phase = phase!("publish", checkpoint);
         phase.record("checkpoint", display(&id));
         pack.finish().or_fail("write into", self.store.layout().packs())?;
+        if record.kind == Kind::Watch {
+            super::format::require_watch(self.store.layout())?;
+        }
         let known = self.forget_timeline();
         refs::publish(self.store.layout(), &id).or_fail("publish in", self.store.layout().checkpoint_refs())?;
         // From here on the checkpoint exists. The timeline file is rebuilt from the commits if it is lost.
@@ -144,6 +147,9 @@ impl Writer {
     /// Publishes a checkpoint whose objects came from another store.
     pub(crate) fn publish_shared(&self, id: &CheckpointId) -> Result<()> {
         let (_, record) = self.store.snapshot_and_record(id)?;
+        if record.kind == Kind::Watch {
+            super::format::require_watch(self.store.layout())?;
+        }
         self.forget_timeline();
         refs::publish(self.store.layout(), id).or_fail("publish in", self.store.layout().checkpoint_refs())?;
         timeline::append(self.store.layout(), *id, record).or_fail("append to", self.store.layout().timeline())?;

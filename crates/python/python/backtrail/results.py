@@ -10,7 +10,7 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any, Literal
 
-Kind = Literal["manual", "automatic", "feature", "session", "turn", "step", "safety"]
+Kind = Literal["manual", "automatic", "feature", "session", "turn", "step", "safety", "watch"]
 ChangeStatus = Literal["added", "modified", "deleted", "type_changed", "mode_changed"]
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)

@@ -52,6 +52,24 @@ pub(super) fn fit(
     Ok(Fit::Without(may_go[..first_to_stay].iter().map(|entry| entry.id).collect()))
 }
 
+/// Returns the checkpoints of watchers that have to go for all of them to take no more than `max` bytes beyond what
+/// other checkpoints take, oldest first.
+pub(super) fn fit_watched(store: &Store, timeline: &Timeline, max: u64) -> Result<Vec<CheckpointId>> {
+    let protected = protected(timeline);
+    let may_go = |entry: &&TimelineEntry| entry.kind == Kind::Watch && !protected.contains_key(&entry.id);
+    let (may_go, must_stay): (Vec<&TimelineEntry>, Vec<&TimelineEntry>) = timeline.entries().iter().partition(may_go);
+    let mut sizes = PackedSizes::of(store)?;
+    let mut others = 0;
+    for entry in must_stay {
+        others = sizes.add(&entry.id)?;
+    }
+    let mut first_to_stay = may_go.len();
+    while first_to_stay > 0 && sizes.add(&may_go[first_to_stay - 1].id)?.saturating_sub(others) <= max {
+        first_to_stay -= 1;
+    }
+    Ok(may_go[..first_to_stay].iter().map(|entry| entry.id).collect())
+}
+
 /// Returns the bytes that a store has beyond what its objects account for.
 pub(super) fn unexplained_bytes(store: &Store, timeline: &Timeline) -> Result<u64> {
     let mut sizes = PackedSizes::of(store)?;

@@ -31,6 +31,9 @@ use crate::{
 /// The time, in milliseconds, after which a save checks again whether a limit can be met that could not be met before.
 const LOOK_AGAIN_AFTER: i64 = 86_400_000;
 
+/// The sizes of watchers' checkpoints are determined after this many saves, because that takes a while.
+const MEASURE_EVERY: u64 = 16;
+
 /// The changes that [`Workspace::prune`] would make.
 #[derive(Debug, Clone, Default)]
 pub struct PrunePlan {
@@ -269,6 +272,7 @@ impl Workspace {
         let mut verdicts = plan::plan(&timeline, self.settings(), &when);
         unsaved::spare_by_contents(writer.store(), &timeline, &mut verdicts, &self.settings().retention, &when);
         let mut deleted = self.forget_rejected(&writer, &timeline, &verdicts)?;
+        deleted.extend(self.shrink_watched(&writer)?);
         let mut lack = lack_of_room(writer.compact())?;
         lack = lack.or(lack_of_room(writer.condense())?);
         let limit = match lack {
@@ -319,6 +323,10 @@ impl Workspace {
             unsaved::spare_by_neighbours(writer.store(), &timeline, &mut verdicts, limits, &when, &mut notes.unsaved);
             self.forget_rejected(writer, &timeline, &verdicts)?
         };
+        let newest = timeline.entries().last();
+        if newest.is_some_and(|entry| entry.kind == Kind::Watch && entry.sequence.is_multiple_of(MEASURE_EVERY)) {
+            deleted.extend(self.shrink_watched(writer)?);
+        }
         if let Some(max) = limits.max_bytes
             && writer.store().bytes()? > max
         {
@@ -396,6 +404,23 @@ impl Workspace {
                 Ok(None)
             }
         }
+    }
+
+    /// Deletes the oldest checkpoints of watchers while they take more than `[watch] max_bytes`. Returns the deleted
+    /// ones.
+    fn shrink_watched(&self, writer: &Writer) -> Result<Vec<CheckpointId>> {
+        let max = self.settings().watch.max_bytes;
+        // They can't take more than the whole store.
+        if writer.store().bytes()? <= max {
+            return Ok(Vec::new());
+        }
+        let timeline = writer.timeline()?;
+        let going = match limit::fit_watched(writer.store(), &timeline, max) {
+            // Sizes can't be determined if objects are missing. `verify` names them.
+            Err(Error::StoreDamaged { .. }) => return Ok(Vec::new()),
+            going => going?,
+        };
+        self.forget_by_id(writer, &timeline, &going)
     }
 
     fn fit(&self, store: &Store, timeline: &Timeline, when: &When, max: u64, unexplained: u64) -> Result<Fit> {

@@ -84,7 +84,8 @@ fn oldest(now: Timestamp, doubt: Option<&ClockDoubt>, limits: &RetentionSettings
 }
 
 /// Returns how many checkpoints of a kind are kept. Returns `None` if all of them are.
-fn limit_of(kind: Kind, limits: &RetentionSettings) -> Option<u64> {
+fn limit_of(kind: Kind, settings: &Settings) -> Option<u64> {
+    let limits = &settings.retention;
     match kind {
         Kind::Manual | Kind::Feature => None,
         Kind::Automatic => Some(limits.automatic),
@@ -92,6 +93,7 @@ fn limit_of(kind: Kind, limits: &RetentionSettings) -> Option<u64> {
         Kind::Turn => Some(limits.turn),
         Kind::Step => Some(limits.step),
         Kind::Safety => Some(limits.safety),
+        Kind::Watch => Some(settings.watch.max_checkpoints),
     }
 }
 
@@ -107,8 +109,11 @@ pub(super) fn keeps_all(timeline: &Timeline, settings: &Settings, now: Timestamp
     let oldest = oldest(now, doubt, limits);
     let mut together = 0;
     let is_within = |kind: Kind| {
-        let Some(limit) = limit_of(kind, limits) else { return true };
+        let Some(limit) = limit_of(kind, settings) else { return true };
         let found = timeline.count_of(kind);
+        if kind == Kind::Watch && found.oldest < now.as_millisecond() - HOUR {
+            return false;
+        }
         together += if counts_together(kind) { found.count } else { 0 };
         found.count <= limit && oldest.is_none_or(|oldest| found.oldest >= oldest)
     };
@@ -150,9 +155,11 @@ pub(super) fn plan(timeline: &Timeline, settings: &Settings, when: &When) -> Vec
     let oldest = when.oldest(limits);
     let mut of_kind: HashMap<Kind, u64> = HashMap::new();
     let mut together = 0;
+    let mut thinning = Thinning::new(when);
     let mut verdicts = Vec::with_capacity(timeline.entries().len());
     for entry in timeline.entries().iter().rev() {
-        let limit = limit_of(entry.kind, limits);
+        let limit = limit_of(entry.kind, settings);
+        let thinned = if entry.kind == Kind::Watch { thinning.reason(when.time_of(entry)) } else { None };
         let count = of_kind.entry(entry.kind).or_default();
         *count += 1;
         let is_over_kind = limit.is_some_and(|limit| *count > limit);
@@ -168,6 +175,8 @@ pub(super) fn plan(timeline: &Timeline, settings: &Settings, when: &When) -> Vec
             verdict(false, format!("only the last {} of kind {} are kept", limit.unwrap_or_default(), entry.kind))
         } else if is_over_sum {
             verdict(false, format!("max_checkpoints is {}", settings.checkpoints.max_checkpoints))
+        } else if let Some(reason) = thinned {
+            verdict(false, reason.into())
         } else if is_old {
             verdict(false, "it is older than max_age".into())
         } else {
@@ -175,4 +184,68 @@ pub(super) fn plan(timeline: &Timeline, settings: &Settings, when: &When) -> Vec
         });
     }
     verdicts
+}
+
+const HOUR: i64 = 3_600_000;
+const DAY: i64 = 24 * HOUR;
+
+/// Thins the checkpoints of watchers by their age: the older they are, the fewer are kept.
+struct Thinning {
+    now: i64,
+    is_certain: bool,
+    /// The last stretch of time with a checkpoint that stays: its length and its number.
+    taken: Option<(i64, i64)>,
+}
+
+impl Thinning {
+    fn new(when: &When) -> Self {
+        Self { now: when.now.as_millisecond(), is_certain: when.doubt.is_none(), taken: None }
+    }
+
+    /// Returns why a checkpoint of this time goes. Returns `None` if it stays. Called with the newest first: of each
+    /// stretch of time, the newest one stays.
+    fn reason(&mut self, time: i64) -> Option<&'static str> {
+        let (stretch, reason) = match self.now.saturating_sub(time) {
+            age if !self.is_certain || age <= HOUR => return None,
+            age if age <= DAY => (HOUR / 6, "one per ten minutes is kept for a day"),
+            age if age <= 7 * DAY => (HOUR, "one per hour is kept for a week"),
+            age if age <= 30 * DAY => (DAY, "one per day is kept for a month"),
+            _ => return Some("it is older than a month"),
+        };
+        let this = (stretch, time.div_euclid(stretch));
+        if self.taken == Some(this) {
+            return Some(reason);
+        }
+        self.taken = Some(this);
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn checkpoints_of_watchers_become_fewer_with_age() {
+        let now = 1_800_000_000_000;
+        let mut thinning = Thinning { now, is_certain: true, taken: None };
+        // One each minute for forty days.
+        let times: Vec<i64> = (0..40 * 24 * 60).map(|minute| now - minute * 60_000).collect();
+        let kept: Vec<i64> = times.iter().copied().filter(|time| thinning.reason(*time).is_none()).collect();
+        let between =
+            |from: i64, to: i64| kept.iter().filter(|time| (from + 1..=to).contains(&(now - **time))).count() as i64;
+        assert_eq!(between(-1, HOUR), 61, "all of the last hour");
+        assert!((23 * 6..=23 * 6 + 1).contains(&between(HOUR, DAY)), "{}", between(HOUR, DAY));
+        assert!((6 * 24..=6 * 24 + 1).contains(&between(DAY, 7 * DAY)), "{}", between(DAY, 7 * DAY));
+        assert!((23..=24).contains(&between(7 * DAY, 30 * DAY)), "{}", between(7 * DAY, 30 * DAY));
+        assert_eq!(between(30 * DAY, 40 * DAY), 0);
+        // An hour later the same ones stay, apart from those that became older.
+        let mut later = Thinning { now: now + HOUR, is_certain: true, taken: None };
+        let still: Vec<i64> = kept.iter().copied().filter(|time| later.reason(*time).is_none()).collect();
+        let mut anew = Thinning { now: now + HOUR, is_certain: true, taken: None };
+        let of_all: Vec<i64> = times.iter().copied().filter(|time| anew.reason(*time).is_none()).collect();
+        assert_eq!(still, of_all, "thinning twice is thinning once");
+        let mut doubtful = Thinning { now, is_certain: false, taken: None };
+        assert!(times.iter().all(|time| doubtful.reason(*time).is_none()), "a clock in doubt thins nothing");
+    }
 }
