@@ -59,7 +59,7 @@ mod workspace;
 pub use address::{
     Address, InvalidAddress, RULE_OF_NAMES,
     range::Range,
-    time::{RULE_OF_SINCE, parse_since, problem_of_since},
+    time::{RULE_OF_SINCE, parse_end, parse_since, problem_of_since},
     validate_name,
 };
 pub use app_files as own_files;
@@ -69,7 +69,7 @@ pub use events::{Event, Progress, TimedEvent};
 pub use model::{
     Attachment, Author, Change, ChangeStatus, Checkpoint, CheckpointId, Conflict, ContentId, Context, Dropped,
     FeatureState, GitState, Hunk, InvalidId, InvalidPath, Kind, Mode, Origin, Reason, Scope, Side, Skipped,
-    UnknownAuthor, UnknownKind, WorkspacePath,
+    UnknownAuthor, UnknownKind, WorkTotals, WorkspacePath,
 };
 pub use operations::{
     adopt_store::Adopted,
@@ -94,7 +94,7 @@ pub use operations::{
     verify::{Damage, Verification},
     workspaces::{WorkspaceEntry, forget, workspaces},
 };
-pub use scan::Survey;
+pub use scan::{PathGlob, Survey};
 pub use settings::Settings;
 pub use store::{Direction, OpenStores};
 pub use user_git::{GitEnvironment, GitPosition};

@@ -43,7 +43,7 @@ pub(crate) use {
     },
     json::{InitJson, VerifyJson, json_line},
     log::{WhenFull, log_layer},
-    output::{Output, answer_hook, is_hook_heard, offer, talk_of_hook},
+    output::{Output, Remarks, answer_hook, is_hook_heard, offer, talk_of_hook},
     overview::{Overview, overview},
     pipeline::{PipelineJson, pipeline_plan_text},
     report::report_text,

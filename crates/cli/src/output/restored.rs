@@ -252,6 +252,7 @@ mod tests {
             taken_back: None,
             merged: Vec::new(),
             moved: Vec::new(),
+            stands_on: Some(target.id),
         };
         restored_text(&done, &[], Direction::Forward, &target, None, Paint::plain())
     }

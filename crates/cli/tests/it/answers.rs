@@ -455,6 +455,11 @@ fn schemas_declare_and_require_every_key() {
         "skipped",
         "stays",
         "not_restored",
+        // Left out of a brief list.
+        "files_changed",
+        "dirty_files",
+        // Only if `show` was asked for it.
+        "patch",
     ];
     fn walk(schema: &Value, place: &str) {
         match schema {

@@ -16,6 +16,7 @@ mod scope;
 pub use change::{Change, ChangeStatus, Side};
 pub use checkpoint::{
     Attachment, Author, Checkpoint, Context, FeatureState, GitState, Kind, Origin, UnknownAuthor, UnknownKind,
+    WorkTotals,
 };
 pub(crate) use checkpoint::{CallBeside, GitChanges};
 pub use conflict::Conflict;

@@ -119,6 +119,8 @@ pub struct RestoreOutcome {
     pub merged: Vec<WorkspacePath>,
     /// Files that were changed at the paths to which they were moved.
     pub moved: Vec<Moved>,
+    /// The checkpoint that the workspace stands on afterwards.
+    pub stands_on: Option<CheckpointId>,
 }
 
 /// A file that was moved since the change that is taken back.
@@ -285,6 +287,7 @@ impl Workspace {
             }
         };
         plan.choose_hunks(self, store, intent)?;
+        plan.stands_on = timeline.current().map(|entry| entry.id);
         Ok((present, plan))
     }
 
@@ -301,7 +304,7 @@ impl Workspace {
             done => done,
         }?;
         self.retire_excludes(writer)?;
-        Ok(done)
+        Ok(RestoreOutcome { stands_on: writer.timeline()?.current().map(|entry| entry.id), ..done })
     }
 
     fn restore_once(&self, writer: &Writer, intent: &Intent, now: Timestamp) -> Result<RestoreOutcome> {
@@ -354,6 +357,7 @@ impl Workspace {
             taken_back: None,
             merged: plan.merged,
             moved: plan.moved,
+            stands_on: None,
         })
     }
 

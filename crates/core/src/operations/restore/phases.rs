@@ -218,6 +218,7 @@ impl Applied<'_> {
             taken_back: None,
             merged: plan.merged,
             moved: plan.moved,
+            stands_on: None,
         })
     }
 }

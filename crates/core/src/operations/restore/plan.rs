@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     error::{Error, Result},
-    model::{Change, Conflict, ContentId, GitState, Scope, Side, WorkspacePath},
+    model::{Change, CheckpointId, Conflict, ContentId, GitState, Scope, Side, WorkspacePath},
     operations::diff::{LineSource, count_lines},
     scan::Scan,
     spans::{Outcome, phase},
@@ -62,6 +62,8 @@ pub struct RestorePlan {
     pub merged: Vec<WorkspacePath>,
     /// Files that are changed at the paths to which they were moved.
     pub moved: Vec<Moved>,
+    /// The checkpoint that the workspace stands on while the plan is made.
+    pub stands_on: Option<CheckpointId>,
 }
 
 /// Returns the part of the workspace that a request concerns: the paths that it names, within the scope of the target.
@@ -179,6 +181,7 @@ impl RestorePlan {
             contents: HashMap::new(),
             merged: Vec::new(),
             moved: Vec::new(),
+            stands_on: None,
         })
     }
 

@@ -1,10 +1,13 @@
-//! Tells which checkpoints are taken back by reverts.
+//! Tells which checkpoints are taken back by reverts, and sums up the work for each prompt.
 
-use std::collections::HashSet;
+use std::{
+    cell::OnceCell,
+    collections::{HashMap, HashSet},
+};
 
 use super::select::work_of_turn;
 use crate::{
-    model::{Checkpoint, CheckpointId, Kind, Scope},
+    model::{Author, Checkpoint, CheckpointId, Kind, Scope, WorkTotals, WorkspacePath},
     store::{Direction, Timeline, TimelineEntry},
 };
 
@@ -12,7 +15,11 @@ use crate::{
 pub(crate) struct TakenBackChanges<'t> {
     timeline: &'t Timeline,
     reverted: HashSet<CheckpointId>,
+    work: OnceCell<HashMap<Prompt, WorkTotals>>,
 }
+
+/// The session and the number of a prompt.
+type Prompt = (Option<String>, u64);
 
 impl<'t> TakenBackChanges<'t> {
     pub(crate) fn of(timeline: &'t Timeline) -> Self {
@@ -26,7 +33,7 @@ impl<'t> TakenBackChanges<'t> {
                 reverted.clear();
             }
         }
-        Self { timeline, reverted }
+        Self { timeline, reverted, work: OnceCell::new() }
     }
 
     fn contains(&self, entry: &TimelineEntry) -> bool {
@@ -37,8 +44,43 @@ impl<'t> TakenBackChanges<'t> {
         !work.is_empty() && work.iter().all(|entry| self.reverted.contains(&entry.id))
     }
 
-    /// Returns the checkpoint with the mark that tells whether its changes are taken back.
+    /// Returns the checkpoint with the mark that tells whether its changes are taken back, and for a prompt with the
+    /// sums of the work for it.
     pub(crate) fn mark(&self, entry: &TimelineEntry, checkpoint: Checkpoint) -> Checkpoint {
-        Checkpoint { reverted: self.contains(entry), ..checkpoint }
+        Checkpoint { reverted: self.contains(entry), work: self.work_for(entry), ..checkpoint }
     }
+
+    fn work_for(&self, entry: &TimelineEntry) -> Option<WorkTotals> {
+        if entry.kind != Kind::Turn {
+            return None;
+        }
+        let work = self.work.get_or_init(|| work_by_prompt(self.timeline));
+        let prompt = prompt_of(entry);
+        Some(prompt.and_then(|prompt| work.get(&prompt).copied()).unwrap_or_default())
+    }
+}
+
+fn prompt_of(entry: &TimelineEntry) -> Option<Prompt> {
+    let record = entry.record()?;
+    record.origin.turn.map(|turn| (record.origin.session.clone(), turn))
+}
+
+/// Sums up the agent's steps for each prompt.
+fn work_by_prompt(timeline: &Timeline) -> HashMap<Prompt, WorkTotals> {
+    let mut found: HashMap<Prompt, (HashSet<WorkspacePath>, WorkTotals)> = HashMap::new();
+    for entry in timeline.entries() {
+        let Some(record) = entry.record().filter(|record| record.author() == Some(Author::Agent)) else { continue };
+        let Some(prompt) = prompt_of(entry) else { continue };
+        let (paths, totals) = found.entry(prompt).or_default();
+        paths.extend(record.changed.here().iter().cloned());
+        // A list that is too long for the record is not read: its paths may be counted twice.
+        totals.files += record.changed.len() - record.changed.here().len() as u64;
+        totals.insertions += record.insertions;
+        totals.deletions += record.deletions;
+    }
+    let total = |(paths, totals): (HashSet<WorkspacePath>, WorkTotals)| WorkTotals {
+        files: totals.files + paths.len() as u64,
+        ..totals
+    };
+    found.into_iter().map(|(prompt, work)| (prompt, total(work))).collect()
 }
