@@ -88,6 +88,9 @@ enum Talk {
     ErrorsAlone,
 }
 
+/// The word in front of a message, and its colour.
+type Label = (&'static str, fn(Paint, &str) -> String);
+
 /// What is said below a requested text.
 #[derive(Debug, Default)]
 pub(crate) struct Remarks {
@@ -208,9 +211,10 @@ impl Output {
     pub(crate) fn paged_if_long(&self, text: &str, remarks: &Remarks) -> Result<(), OutputError> {
         let rows = terminal_size::terminal_size().map_or(usize::MAX, |(_, height)| usize::from(height.0));
         if let Some(pager) = self.pager().filter(|_| text.lines().count() >= rows) {
-            let notes = remarks.notes.iter().filter(|_| self.talk == Talk::Full).map(|note| visible(note));
+            let notes = remarks.notes.iter().map(visible);
             let warnings = remarks.warnings.iter().map(|warning| format!("warning: {}", visible(warning)));
-            let below: String = notes.chain(warnings).map(|line| format!("{line}\n")).collect();
+            let said = notes.chain(warnings).filter(|_| self.talk == Talk::Full);
+            let below: String = said.map(|line| format!("{line}\n")).collect();
             let gap = if below.is_empty() { "" } else { "\n" };
             pager::become_pager(pager, &format!("{text}{gap}{below}"));
         }
@@ -282,7 +286,7 @@ impl Output {
     }
 
     /// Prints a sentence to stderr, behind a word in colour. On a terminal, it is wrapped at spaces.
-    fn say(&self, label: Option<(&str, fn(Paint, &str) -> String)>, sentence: &str) {
+    fn say(&self, label: Option<Label>, sentence: &str) {
         let word = label.map(|(word, _)| format!("{word} ")).unwrap_or_default();
         let line = wrapped(&format!("{word}{}", visible(sentence)), self.talk_paint.line_width(), "");
         let line = match label {

@@ -38,7 +38,7 @@ impl Workspace {
             let spelling = strsim::damerau_levenshtein(&known.to_text(), &wanted);
             let limit = (wanted.chars().count() / 4).clamp(1, 4);
             let is_elsewhere = known.name() == path.name();
-            (spelling <= limit || is_elsewhere).then_some((!(spelling <= limit), spelling))
+            (spelling <= limit || is_elsewhere).then_some((spelling > limit, spelling))
         };
         let others = known.into_iter().filter(|known| known != path);
         let near = others.filter_map(|known| Some((distance(&known)?, known)));

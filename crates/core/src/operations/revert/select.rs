@@ -160,18 +160,18 @@ pub(crate) fn stretches_of_prompt(timeline: &Timeline, prompt: &TimelineEntry) -
     let mut stretches: Vec<WorkStretch> = Vec::new();
     for entry in agent_work(timeline, &wanted) {
         let claim = Claim::of(entry, &wanted);
-        match stretches.last_mut() {
-            Some(stretch) if entry.parent == Some(stretch.last) && claim.is_none() && stretch.claim.is_none() => {
-                // Without the checkpoint before it, the first one was compared by itself.
-                if stretch.before.is_some() {
-                    stretch.last = entry.id;
-                    continue;
-                }
+        // Without the checkpoint before it, a stretch is one checkpoint that is compared by itself.
+        let continued = stretches.last_mut().filter(|stretch| {
+            let is_next = entry.parent == Some(stretch.last) && stretch.before.is_some();
+            is_next && claim.is_none() && stretch.claim.is_none()
+        });
+        match continued {
+            Some(stretch) => stretch.last = entry.id,
+            None => {
+                let before = entry.parent.filter(|parent| timeline.get(parent).is_some());
+                stretches.push(WorkStretch { before, last: entry.id, claim });
             }
-            _ => {}
         }
-        let before = entry.parent.filter(|parent| timeline.get(parent).is_some());
-        stretches.push(WorkStretch { before, last: entry.id, claim });
     }
     stretches
 }
