@@ -3,6 +3,7 @@
 pub(crate) mod adopt_store;
 pub(crate) mod bisect;
 pub(crate) mod blame;
+pub(crate) mod captured_later;
 pub(crate) mod cat;
 mod contents_search;
 pub(crate) mod diff;

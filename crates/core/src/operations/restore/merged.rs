@@ -124,7 +124,11 @@ impl<'a> MergedSteps<'a> {
             exact: Some(exact),
             steps,
             contents,
+<<<<<<< HEAD
             stands_on: None,
+=======
+            also: Vec::new(),
+>>>>>>> main
         })
     }
 
