@@ -178,7 +178,9 @@ pub(crate) fn command_line(call: &ToolCall) -> Option<String> {
             })
         }
         _ => None,
-    })?;
+    });
+    let several = several_lines(&call.input);
+    let line = line.or_else(|| (!several.is_empty()).then(|| several.join("; ")))?;
     let is_patch = line.contains("*** Begin Patch");
     (!line.trim().is_empty() && !is_patch).then_some(line)
 }
@@ -325,6 +327,7 @@ mod tests {
         assert_eq!(line("str_replace_based_edit_tool", json!({ "command": "create" })), None);
         assert_eq!(line("shell", json!({ "command": "*** Begin Patch" })), None);
         assert_eq!(line("Bash", json!({})), None);
+        assert_eq!(line("run_commands", json!({ "commands": ["a", "b c"] })).as_deref(), Some("a; b c"));
     }
 
     #[test]
