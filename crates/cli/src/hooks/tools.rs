@@ -159,7 +159,6 @@ pub(crate) fn named_files(call: &ToolCall) -> Vec<PathBuf> {
     found
 }
 
-<<<<<<< HEAD
 /// Parts of the names of tools that run a shell, reduced to lower-case letters and digits.
 const SHELLS: &[&str] = &["bash", "shell", "terminal", "command", "exec"];
 
@@ -188,7 +187,8 @@ pub(crate) fn command_line(call: &ToolCall) -> Option<String> {
 fn plain_name(call: &ToolCall) -> String {
     let letters = call.name.chars().filter(char::is_ascii_alphanumeric);
     letters.map(|letter| letter.to_ascii_lowercase()).collect()
-=======
+}
+
 /// Returns the shell commands of a call that runs several. Cline writes their list as an array, or as a text that holds
 /// one.
 fn several_lines(input: &Value) -> Vec<String> {
@@ -201,7 +201,6 @@ fn several_lines(input: &Value) -> Vec<String> {
         },
         _ => Vec::new(),
     }
->>>>>>> main
 }
 
 fn texts(input: &Value) -> Vec<&str> {

@@ -266,11 +266,8 @@ mod tests {
             taken_back: None,
             merged: Vec::new(),
             moved: Vec::new(),
-<<<<<<< HEAD
             stands_on: Some(target.id),
-=======
             also: Vec::new(),
->>>>>>> main
         };
         restored_text(&done, &[], Direction::Forward, &target, None, Paint::plain())
     }

@@ -124,11 +124,8 @@ impl<'a> MergedSteps<'a> {
             exact: Some(exact),
             steps,
             contents,
-<<<<<<< HEAD
             stands_on: None,
-=======
             also: Vec::new(),
->>>>>>> main
         })
     }
 

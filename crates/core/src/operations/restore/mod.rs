@@ -124,13 +124,10 @@ pub struct RestoreOutcome {
     pub merged: Vec<WorkspacePath>,
     /// Files that were changed at the paths to which they were moved.
     pub moved: Vec<Moved>,
-<<<<<<< HEAD
     /// The checkpoint that the workspace stands on afterwards.
     pub stands_on: Option<CheckpointId>,
-=======
     /// The changed paths that came from later checkpoints than the target.
     pub also: Vec<CapturedLater>,
->>>>>>> main
 }
 
 /// A file that was moved since the change that is taken back.
@@ -368,11 +365,8 @@ impl Workspace {
             taken_back: None,
             merged: plan.merged,
             moved: plan.moved,
-<<<<<<< HEAD
             stands_on: None,
-=======
             also: plan.also,
->>>>>>> main
         })
     }
 

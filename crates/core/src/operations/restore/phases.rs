@@ -221,11 +221,8 @@ impl Applied<'_> {
             taken_back: None,
             merged: plan.merged,
             moved: plan.moved,
-<<<<<<< HEAD
             stands_on: None,
-=======
             also: plan.also,
->>>>>>> main
         })
     }
 }

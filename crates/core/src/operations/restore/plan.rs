@@ -11,16 +11,11 @@ use super::{
 };
 use crate::{
     error::{Error, Result},
-<<<<<<< HEAD
     model::{Change, CheckpointId, Conflict, ContentId, GitState, Scope, Side, WorkspacePath},
-    operations::diff::{LineSource, count_lines},
-=======
-    model::{Change, Conflict, ContentId, GitState, Scope, Side, WorkspacePath},
     operations::{
         captured_later::CapturedLater,
         diff::{LineSource, count_lines},
     },
->>>>>>> main
     scan::Scan,
     spans::{Outcome, phase},
     store::{Direction, Step, Store, Timeline, TimelineEntry},
@@ -70,13 +65,10 @@ pub struct RestorePlan {
     pub merged: Vec<WorkspacePath>,
     /// Files that are changed at the paths to which they were moved.
     pub moved: Vec<Moved>,
-<<<<<<< HEAD
     /// The checkpoint that the workspace stands on while the plan is made.
     pub stands_on: Option<CheckpointId>,
-=======
     /// The changed paths that come from later checkpoints than the target.
     pub also: Vec<CapturedLater>,
->>>>>>> main
 }
 
 /// Returns the part of the workspace that a request concerns: the paths that it names, within the scope of the target.
@@ -200,11 +192,8 @@ impl RestorePlan {
             contents: HashMap::new(),
             merged: Vec::new(),
             moved: Vec::new(),
-<<<<<<< HEAD
             stands_on: None,
-=======
             also,
->>>>>>> main
         })
     }
 

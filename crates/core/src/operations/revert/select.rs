@@ -143,7 +143,7 @@ pub(crate) struct WorkStretch {
     pub(crate) before: Option<CheckpointId>,
     /// The last one.
     pub(crate) last: CheckpointId,
-    claim: Option<Claim>,
+    claim: Option<SharedCheckpoint>,
 }
 
 impl WorkStretch {
@@ -159,7 +159,7 @@ pub(crate) fn stretches_of_prompt(timeline: &Timeline, prompt: &TimelineEntry) -
     let Some(wanted) = Wanted::turn_of(prompt) else { return Vec::new() };
     let mut stretches: Vec<WorkStretch> = Vec::new();
     for entry in agent_work(timeline, &wanted) {
-        let claim = Claim::of(entry, &wanted);
+        let claim = SharedCheckpoint::of(entry, &wanted);
         // Without the checkpoint before it, a stretch is one checkpoint that is compared by itself.
         let continued = stretches.last_mut().filter(|stretch| {
             let is_next = entry.parent == Some(stretch.last) && stretch.before.is_some();
