@@ -15,7 +15,7 @@ impl Workspace {
     pub fn refuse_unknown_path(&self, path: &WorkspacePath) -> Result<()> {
         let Some(store) = self.store()? else { return Ok(()) };
         let timeline = store.timeline()?;
-        if path.is_root() || timeline.entries().is_empty() || is_held(&store, &timeline, path)? {
+        if path.is_root() || timeline.entries().len() == 0 || is_held(&store, &timeline, path)? {
             return Ok(());
         }
         Err(Error::UnknownPath { path: path.clone(), place: "any checkpoint, and not on disk".into() })
@@ -27,7 +27,7 @@ impl Workspace {
         let Some(store) = self.store()? else { return Ok(None) };
         let wanted = path.to_text();
         let mut known: BTreeSet<WorkspacePath> = BTreeSet::new();
-        for entry in store.timeline()?.entries() {
+        for entry in store.timeline()?.entries().iter() {
             let Some(record) = entry.record() else { continue };
             for changed in record.changed.here() {
                 known.extend(changed.ancestors().filter(|above| !above.is_root()));
@@ -50,7 +50,7 @@ impl Workspace {
 fn is_held(store: &Store, timeline: &Timeline, path: &WorkspacePath) -> Result<bool> {
     // Paths that no checkpoint changed since are in the current one. The checkpoints that changed a path may be deleted:
     // the oldest one that is left holds it then.
-    let ends = [timeline.current(), timeline.entries().first()];
+    let ends = [timeline.current(), timeline.entries().iter().next()];
     for entry in ends.into_iter().flatten() {
         if store.find(store.snapshot(&entry.id)?, path)?.is_some() {
             return Ok(true);

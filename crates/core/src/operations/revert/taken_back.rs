@@ -1,8 +1,9 @@
 //! Tells which checkpoints are taken back by reverts, and sums up the work for each prompt.
 
 use std::{
-    cell::OnceCell,
+    cell::RefCell,
     collections::{HashMap, HashSet},
+    iter::Peekable,
 };
 
 use super::select::work_of_turn;
@@ -15,11 +16,46 @@ use crate::{
 pub(crate) struct TakenBackChanges<'t> {
     timeline: &'t Timeline,
     reverted: HashSet<CheckpointId>,
-    work: OnceCell<HashMap<Prompt, WorkTotals>>,
+    work: RefCell<WorkByPrompt<'t>>,
 }
 
 /// The session and the number of a prompt.
 type Prompt = (Option<String>, u64);
+
+/// The agent's work for each prompt, as far as it was asked for. The steps of a prompt are newer than its checkpoint:
+/// the timeline is read from its end, no further than needed.
+struct WorkByPrompt<'t> {
+    unread: Peekable<Box<dyn Iterator<Item = &'t TimelineEntry> + 't>>,
+    found: HashMap<Prompt, (HashSet<WorkspacePath>, WorkTotals)>,
+}
+
+impl<'t> WorkByPrompt<'t> {
+    fn of(timeline: &'t Timeline) -> Self {
+        let unread: Box<dyn Iterator<Item = &'t TimelineEntry> + 't> = Box::new(timeline.entries().iter().rev());
+        Self { unread: unread.peekable(), found: HashMap::new() }
+    }
+
+    fn for_prompt(&mut self, entry: &TimelineEntry) -> WorkTotals {
+        while let Some(newer) = self.unread.next_if(|unread| unread.sequence > entry.sequence) {
+            self.add(newer);
+        }
+        let found = prompt_of(entry).and_then(|prompt| self.found.get(&prompt));
+        found
+            .map(|(paths, totals)| WorkTotals { files: totals.files + paths.len() as u64, ..*totals })
+            .unwrap_or_default()
+    }
+
+    fn add(&mut self, step: &TimelineEntry) {
+        let Some(record) = step.record().filter(|record| record.author() == Some(Author::Agent)) else { return };
+        let Some(prompt) = prompt_of(step) else { return };
+        let (paths, totals) = self.found.entry(prompt).or_default();
+        paths.extend(record.changed.here().iter().cloned());
+        // A list that is too long for the record is not read: its paths may be counted twice.
+        totals.files += record.changed.len() - record.changed.here().len() as u64;
+        totals.insertions += record.insertions;
+        totals.deletions += record.deletions;
+    }
+}
 
 impl<'t> TakenBackChanges<'t> {
     pub(crate) fn of(timeline: &'t Timeline) -> Self {
@@ -33,7 +69,7 @@ impl<'t> TakenBackChanges<'t> {
                 reverted.clear();
             }
         }
-        Self { timeline, reverted, work: OnceCell::new() }
+        Self { timeline, reverted, work: RefCell::new(WorkByPrompt::of(timeline)) }
     }
 
     fn contains(&self, entry: &TimelineEntry) -> bool {
@@ -54,33 +90,11 @@ impl<'t> TakenBackChanges<'t> {
         if entry.kind != Kind::Turn {
             return None;
         }
-        let work = self.work.get_or_init(|| work_by_prompt(self.timeline));
-        let prompt = prompt_of(entry);
-        Some(prompt.and_then(|prompt| work.get(&prompt).copied()).unwrap_or_default())
+        Some(self.work.borrow_mut().for_prompt(entry))
     }
 }
 
 fn prompt_of(entry: &TimelineEntry) -> Option<Prompt> {
     let record = entry.record()?;
     record.origin.turn.map(|turn| (record.origin.session.clone(), turn))
-}
-
-/// Sums up the agent's steps for each prompt.
-fn work_by_prompt(timeline: &Timeline) -> HashMap<Prompt, WorkTotals> {
-    let mut found: HashMap<Prompt, (HashSet<WorkspacePath>, WorkTotals)> = HashMap::new();
-    for entry in timeline.entries() {
-        let Some(record) = entry.record().filter(|record| record.author() == Some(Author::Agent)) else { continue };
-        let Some(prompt) = prompt_of(entry) else { continue };
-        let (paths, totals) = found.entry(prompt).or_default();
-        paths.extend(record.changed.here().iter().cloned());
-        // A list that is too long for the record is not read: its paths may be counted twice.
-        totals.files += record.changed.len() - record.changed.here().len() as u64;
-        totals.insertions += record.insertions;
-        totals.deletions += record.deletions;
-    }
-    let total = |(paths, totals): (HashSet<WorkspacePath>, WorkTotals)| WorkTotals {
-        files: totals.files + paths.len() as u64,
-        ..totals
-    };
-    found.into_iter().map(|(prompt, work)| (prompt, total(work))).collect()
 }
