@@ -166,6 +166,9 @@ impl Invocation {
     fn workspace_for_writing(&self, protection: Protection, mistakes: Mistakes) -> Result<Workspace, Failure> {
         let (location, settings) = self.locate()?;
         let mut workspace = self.open(location.clone(), settings, mistakes)?;
+        if protection == Protection::Waived && workspace.make_root_again()? {
+            self.output.note(&format!("{} was deleted, and is created again", location.root.display()));
+        }
         if protection != Protection::Waived {
             workspace.refuse_protected(&self.environment.protected_places()).map_err(|error| match protection {
                 Protection::KeptUnlessForced => Failure::from(error).with_hint(INSIST),

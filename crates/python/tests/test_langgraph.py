@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypedDict
 
 import pytest
 from conftest import Project
 
-from backtrail import UnknownCheckpointError, Workspace
+from backtrail import BusyError, UnknownCheckpointError, Workspace
 
 pytest.importorskip("langgraph.graph")
 
 from langgraph.checkpoint.memory import InMemorySaver  # noqa: E402
 from langgraph.graph import END, START, StateGraph  # noqa: E402
 
+from langgraph.errors import EmptyInputError  # noqa: E402
+
+from backtrail import _graph_runs as runs  # noqa: E402
 from backtrail.langgraph import METADATA_KEY, FileCheckpointSaver  # noqa: E402
 
 
@@ -56,6 +63,119 @@ def test_rewind_restores_files_and_state(project: Project, workspace: Workspace)
     assert list(saver.list(config)) == []
     with pytest.raises(UnknownCheckpointError):
         saver.rewind(between.config)
+
+
+def test_going_back_needs_no_rewind_and_no_durability(project: Project, workspace: Workspace) -> None:
+    project.write("count", "0")
+    graph = graph_over(project, FileCheckpointSaver(InMemorySaver(), workspace))
+    config: Any = {"configurable": {"thread_id": "t"}}
+    graph.invoke({"count": 0}, config)
+    between = next(state for state in graph.get_state_history(config) if state.next == ("two",))
+    seen: list[str] = []
+    project_write = project.write
+    project.write = lambda *words: (seen.append(project.read("count")), project_write(*words))  # type: ignore[method-assign, assignment, return-value]
+    assert graph.invoke(None, between.config) == {"count": 2}
+    assert seen == ["1"], "the files were restored before the first node ran"
+    assert {checkpoint.kind for checkpoint in workspace.list(safety=False)} == {"thread"}
+
+
+def test_only_looking_at_the_state_restores_nothing(project: Project, workspace: Workspace) -> None:
+    saver = FileCheckpointSaver(InMemorySaver(), workspace)
+    graph = graph_over(project, saver)
+    config: Any = {"configurable": {"thread_id": "t"}}
+    graph.invoke({"count": 0}, config)
+    project.write("count", "by hand")
+    for state in graph.get_state_history(config):
+        graph.get_state(state.config)
+        graph.update_state(state.config, {"count": 5})
+    assert project.read("count") == "by hand"
+
+
+def test_a_thread_without_its_files_says_so(project: Project, workspace: Workspace) -> None:
+    project.write("count", "0")
+    saver = FileCheckpointSaver(InMemorySaver(), workspace)
+    graph = graph_over(project, saver)
+    config: Any = {"configurable": {"thread_id": "t"}}
+    graph.invoke({"count": 0}, config)
+    first = list(graph.get_state_history(config))[-1]
+    files = saver.files_at(first.config)
+    workspace.delete(files)
+    with pytest.raises(UnknownCheckpointError, match=f"of the thread 't' were deleted: {files}"):
+        graph.invoke(None, first.config)
+    assert graph.invoke({"count": 5}, config) == {"count": 7}, "the failed run does not block the next one"
+
+
+def test_deleting_a_thread_deletes_its_files(project: Project, workspace: Workspace) -> None:
+    saver = FileCheckpointSaver(InMemorySaver(), workspace)
+    graph = graph_over(project, saver)
+    for thread in ("a", "b"):
+        graph.invoke({"count": 0}, {"configurable": {"thread_id": thread}})
+    of_b = {checkpoint.id for checkpoint in workspace.list(kind="thread", session="b")}
+    assert workspace.list(kind="thread", session="a") and of_b
+    workspace.prune()
+    saver.delete_thread("a")
+    assert {checkpoint.id for checkpoint in workspace.list(kind="thread")} == of_b
+
+
+def test_two_threads_take_turns(project: Project, workspace: Workspace) -> None:
+    graph = graph_over(project, FileCheckpointSaver(InMemorySaver(), workspace))
+    one: Any = {"configurable": {"thread_id": "one"}}
+    two: Any = {"configurable": {"thread_id": "two"}}
+    graph.invoke({"count": 0}, one)
+    graph.invoke({"count": 10}, two)
+    assert project.read("count") == "12"
+    seen: list[str] = []
+    write = project.write
+    project.write = lambda *words: (seen.append(project.read("count")), write(*words))  # type: ignore[method-assign, assignment, return-value]
+    graph.invoke({"count": 2}, one)
+    assert seen == ["2", "3"], "the files of the other thread were set aside"
+
+
+def test_a_second_thread_is_refused_while_one_runs(project: Project, workspace: Workspace) -> None:
+    saver = FileCheckpointSaver(InMemorySaver(), workspace)
+    other = graph_over(project, FileCheckpointSaver(InMemorySaver(), Workspace(project.path)))
+    refused: list[str] = []
+
+    def meddle(state: State) -> State:
+        for thread, graph in (("two", other), ("one", other)):
+            with ThreadPoolExecutor() as pool:
+                job = pool.submit(graph.invoke, {"count": 0}, {"configurable": {"thread_id": thread}})
+                with pytest.raises(BusyError) as problem:
+                    job.result()
+            refused.append(str(problem.value))
+        with pytest.raises(BusyError):
+            saver.rewind({"configurable": {"thread_id": "one"}})
+        return {"count": 1}
+
+    builder = StateGraph(State)
+    builder.add_node("meddle", meddle)
+    builder.add_edge(START, "meddle")
+    config: Any = {"configurable": {"thread_id": "one"}}
+    assert builder.compile(checkpointer=saver).invoke({"count": 0}, config) == {"count": 1}
+    assert "the graph's thread 'one' is running on" in refused[0] and "'two' can't run there" in refused[0]
+    assert other.invoke({"count": 0}, {"configurable": {"thread_id": "two"}}) == {"count": 2}
+
+
+def test_another_process_is_refused_while_a_thread_runs(project: Project, workspace: Workspace) -> None:
+    run = runs.begin(workspace, "one")
+    line = f"from backtrail import Workspace, _graph_runs as r; r.begin(Workspace({str(project.path)!r}), 'two')"
+    try:
+        refused = subprocess.run([sys.executable, "-c", line], capture_output=True, text=True)
+    finally:
+        runs.end(run)
+    assert "another process runs a graph on" in refused.stderr and "'two'" in refused.stderr
+    assert subprocess.run([sys.executable, "-c", line]).returncode == 0
+
+
+async def test_a_run_that_could_not_begin_does_not_block_the_next(project: Project, workspace: Workspace) -> None:
+    graph = graph_over(project, FileCheckpointSaver(InMemorySaver(), workspace))
+    config: Any = {"configurable": {"thread_id": "one"}}
+    with pytest.raises(EmptyInputError) as kept:
+        graph.invoke(None, config)
+    assert graph.invoke({"count": 0}, config) == {"count": 2}, kept
+    with pytest.raises(EmptyInputError):
+        await asyncio.create_task(graph.ainvoke(None, {"configurable": {"thread_id": "two"}}))
+    assert await asyncio.create_task(graph.ainvoke({"count": 0}, config)) == {"count": 2}
 
 
 async def test_other_methods_are_forwarded_to_the_inner_checkpointer(project: Project) -> None:

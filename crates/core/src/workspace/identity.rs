@@ -6,7 +6,7 @@ use super::{
     locate::is_folder_of_projects,
 };
 use crate::{
-    disk,
+    disk::{self, private},
     error::{Error, Result, While},
     store::{FoundDirectory, IdentityFile, Likeness, Writer},
 };
@@ -16,6 +16,15 @@ impl Workspace {
     pub(crate) fn found(&self) -> Result<FoundDirectory> {
         let found = FoundDirectory::of(self.root()).or_fail("read", self.root())?;
         found.ok_or_else(|| Error::NotADirectory { path: self.root().to_owned() })
+    }
+
+    /// Creates the directory of the workspace if it was deleted, so that files can be restored. Returns whether it was.
+    pub fn make_root_again(&self) -> Result<bool> {
+        if private::exists(self.root()) || !self.has_store()? {
+            return Ok(false);
+        }
+        disk::make_directories(self.root()).or_fail("create", self.root())?;
+        Ok(true)
     }
 
     /// Returns whether another directory has taken the path of the one that the store was last used for.

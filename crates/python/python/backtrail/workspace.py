@@ -24,6 +24,7 @@ from .results import (
     Bisected,
     Blame,
     Checkpoint,
+    Checkpoints,
     Diff,
     Event,
     EventName,
@@ -261,7 +262,7 @@ class Workspace:
         grep: str | None = None,
         since: datetime | timedelta | None = None,
         safety: bool = True,
-    ) -> List[Checkpoint]:
+    ) -> Checkpoints:
         """Returns the checkpoints, newest first.
 
         `since` is a time, or an age. `safety` includes the safety checkpoints of restores.
@@ -275,7 +276,8 @@ class Workspace:
             "since_milliseconds": None if since is None else given.since(since),
             "hide_safety": not safety,
         }
-        return self._run(lambda found: [Checkpoint._of(plain) for plain in found], self._native.list, words)
+        make: Callable[[Sequence[dict[str, Any]]], Checkpoints] = lambda found: Checkpoints(map(Checkpoint._of, found))
+        return self._run(make, self._native.list, words)
 
     def current(self) -> Checkpoint | None:
         """Returns the checkpoint that the workspace stands on, or `None` before the first one."""
