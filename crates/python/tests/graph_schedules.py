@@ -1,6 +1,8 @@
 """Random schedules of a LangGraph graph that writes files, and a check of every checkpoint that they leave.
 
 Each node records in the graph's state what it wrote, so that the state says which files there must be.
+
+    python graph_schedules.py DIRECTORY DURABILITY FIRST COUNT
 """
 
 from __future__ import annotations
@@ -8,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import random
 import shutil
+import sys
 from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
@@ -62,6 +65,7 @@ class Schedule:
         self.threads = ["one", "two"]
         self.done: list[str] = []
         self.trees: dict[str, Tree] = {}
+        self.compared: set[str] = set()
         self.open()
 
     def open(self) -> None:
@@ -97,7 +101,8 @@ class Schedule:
                     # The earlier text makes a step visible that ran twice on the same files.
                     earlier = state["tree"].get(path) or ""
                     changes[path] = f"{earlier}{state['seed']} "
-                elif path in state["tree"]:
+                elif path in state["tree"] and name != "inner":
+                    # What a subgraph returns can't say that something is gone.
                     changes[path] = None
             self.write(changes, appends=own.random() < 0.5)
             if name in self.fails:
@@ -129,7 +134,9 @@ class Schedule:
 
     def run(self, steps: int) -> None:
         """Does some random things. Checks every checkpoint after each."""
-        for _ in range(steps):
+        self.begin()
+        self.check()
+        for _ in range(steps - 1):
             actions = [self.begin, self.begin, self.go_on, self.travel, self.travel, self.update, self.reopen]
             self.random.choice(actions)()
             self.check()
@@ -180,8 +187,9 @@ class Schedule:
 
     def update(self) -> None:
         config = self.config()
-        past = list(self.graph.get_state_history(config))
-        if not past:
+        # An update of an input that was not applied yet discards the input.
+        past = [state for state in self.graph.get_state_history(config) if "__start__" not in state.next]
+        if not past or "__start__" in self.graph.get_state(config).next:
             return
         if self.random.random() < 0.5:
             config = self.random.choice(past).config
@@ -202,12 +210,13 @@ class Schedule:
         """Compares the files with the state at every checkpoint of every thread."""
         for thread in self.threads:
             for state in self.graph.get_state_history({"configurable": {"thread_id": thread}}):
-                if state.metadata["step"] == -1:
-                    # The first input, with the tree that is given in it, is not applied yet.
+                if "__start__" in state.next:
+                    # The input, with the tree that may be given in it, is not applied yet.
                     continue
                 files = self.files(self.saver.files_at(state.config))
                 expected = state.values.get("tree", {})
                 where = f"{state.config['configurable']} {state.metadata}"
+                self.compared.add(state.config["configurable"]["checkpoint_id"])
                 assert files == expected, "\n".join([f"{where}: {files} is not {expected}", *self.done])
 
     def files(self, checkpoint: str) -> Tree:
@@ -220,3 +229,18 @@ class Schedule:
 
 def _thread(config: Any) -> str:
     return str(config["configurable"]["thread_id"])
+
+
+def main() -> None:
+    place, durability, first, count = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
+    checked = 0
+    for seed in range(first, first + count):
+        schedule = Schedule(place / str(seed), seed, durability)
+        schedule.run(4)
+        checked += len(schedule.compared)
+        shutil.rmtree(place / str(seed))
+    print(f"{durability}: {count} schedules, {checked} checkpoints compared")
+
+
+if __name__ == "__main__":
+    main()

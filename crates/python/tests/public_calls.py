@@ -22,14 +22,14 @@ import backtrail
 
 ELSEWHERE = {
     "backtrail.__main__": "runs in a process of its own",
-    "backtrail.compat._fabricatio_mixin": "is imported under its name in backtrail.compat.fabricatio",
 }
 """Modules that are not watched, with the reason."""
 
 
 def modules() -> Iterator[ModuleType]:
     for found in pkgutil.walk_packages(backtrail.__path__, "backtrail."):
-        if found.name not in ELSEWHERE and found.name != "backtrail._native":
+        is_private = found.name.rpartition(".")[2].startswith("_")
+        if found.name not in ELSEWHERE and not is_private:
             try:
                 yield importlib.import_module(found.name)
             except ImportError as missing:

@@ -302,4 +302,5 @@ async def test_an_asynchronous_guard_names_the_way_back(
             workspace.delete(guard.checkpoint)
             raise ValueError
     assert isinstance(guard.failure, UnknownCheckpointError) and guard.message == "gone"
+    assert guard.restored is None and not guard.rolled_back
     assert "could not be rolled back" in getattr(raised.value, "__notes__")[0]

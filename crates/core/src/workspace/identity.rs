@@ -8,7 +8,7 @@ use super::{
 use crate::{
     disk::{self, private},
     error::{Error, Result, While},
-    store::{FoundDirectory, IdentityFile, Likeness, Writer},
+    store::{FoundDirectory, IdentityFile, Layout, Likeness, Writer},
 };
 
 impl Workspace {
@@ -20,7 +20,11 @@ impl Workspace {
 
     /// Creates the directory of the workspace if it was deleted, so that files can be restored. Returns whether it was.
     pub fn make_root_again(&self) -> Result<bool> {
-        if private::exists(self.root()) || !self.has_store()? {
+        let known = IdentityFile::read(&Layout::new(self.store_directory()));
+        let is_deleted = |known: &IdentityFile| {
+            known.path.to_path().is_some_and(|path| path == self.root()) && moved_beside(known).is_none()
+        };
+        if private::exists(self.root()) || !known.as_ref().is_some_and(is_deleted) {
             return Ok(false);
         }
         disk::make_directories(self.root()).or_fail("create", self.root())?;

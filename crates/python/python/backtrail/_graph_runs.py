@@ -50,6 +50,8 @@ class Run:
         self.thread = thread
         self.files: dict[Any, str] = {}
         """The checkpoint that was taken for each version of the graph's channels."""
+        self.at: dict[str, str] = {}
+        """The files' checkpoint of each of the graph's checkpoints."""
         self._loop = weakref.ref(loop) if loop is not None else None
         self._thread = threading.current_thread()
         self._task = _task()

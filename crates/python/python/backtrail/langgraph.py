@@ -84,6 +84,7 @@ class FileCheckpointSaver(BaseCheckpointSaver[Any]):
         if files is None:
             siblings = list(self.inner.list(_namespace_of(config))) if _is_copy(metadata) else []
             files = self._files_of_parent(config, checkpoint, self._parent(config), siblings)
+        self._note(checkpoint, files)
         return self.inner.put(config, checkpoint, _with_files(metadata, files), new_versions)
 
     async def aput(
@@ -99,7 +100,13 @@ class FileCheckpointSaver(BaseCheckpointSaver[Any]):
             parent = await self.inner.aget_tuple(config) if _checkpoint_id(config) else None
             siblings = [one async for one in self.inner.alist(_namespace_of(config))] if _is_copy(metadata) else []
             files = await aio.run(self._files_of_parent, config, checkpoint, parent, siblings)
+        self._note(checkpoint, files)
         return await self.inner.aput(config, checkpoint, _with_files(metadata, files), new_versions)
+
+    def _note(self, checkpoint: Checkpoint, files: str) -> None:
+        run = runs.running(self.workspace)
+        if run is not None:
+            run.at[checkpoint["id"]] = files
 
     def _parent(self, config: RunnableConfig) -> CheckpointTuple | None:
         return self.inner.get_tuple(config) if _checkpoint_id(config) else None
@@ -148,9 +155,9 @@ class FileCheckpointSaver(BaseCheckpointSaver[Any]):
         run = runs.running(self.workspace)
         if run is None or not _succeeded([(task_id, channel, value) for channel, value in writes]):
             return
-        told = {"graph_checkpoint": _checkpoint_id(config), "task": task_id}
+        told = {"graph_checkpoint": _checkpoint_id(config) or "", "task": task_id}
         found = runs.save(self.workspace, run.thread, "langgraph task", author="agent", metadata=told)
-        if found.metadata != told and "graph_checkpoint" not in found.metadata:
+        if found.metadata != told and found.id != run.at.get(told["graph_checkpoint"]):
             runs.save(self.workspace, run.thread, "langgraph task", author="agent", metadata=told, anew=True)
 
     # Going back
@@ -218,6 +225,8 @@ class FileCheckpointSaver(BaseCheckpointSaver[Any]):
         """Makes the files equal to those of the checkpoint that a run begins with."""
         if found is None:
             return
+        if _files_in(found) is not None:
+            run.at[_id_of(found)] = cast(str, _files_in(found))
         is_addressed = bool(_checkpoint_id(config))
         if is_addressed and not (_is_resumed(loop.input) and latest is not None and _id_of(latest) == _id_of(found)):
             self._restore_files_of(found)
@@ -273,7 +282,7 @@ class FileCheckpointSaver(BaseCheckpointSaver[Any]):
     def _restore_files_of(self, found: CheckpointTuple, target: str | None = None) -> None:
         files = target or _files_of(found.config, found)
         try:
-            self.workspace.restore(files)
+            self.restore(files)
         except UnknownCheckpointError as problem:
             where = f"checkpoint {_id_of(found)} of the thread {_thread_of(found.config)!r}"
             raise UnknownCheckpointError(f"the files of {where} were deleted: {files} does not exist") from problem
@@ -369,6 +378,7 @@ def _pass_on(name: str) -> Callable[..., Any]:
         return getattr(self.inner, name)(*arguments, **named)
 
     call.__name__ = name
+    call.__doc__ = f"""Calls `{name}` of the inner checkpointer."""
     return call
 
 
