@@ -128,11 +128,11 @@ impl Writer {
 
     /// Makes a checkpoint durable, then visible. When this returns, the checkpoint survives a power cut.
     pub(crate) fn publish(&self, checkpoint: Unpublished) -> Result<CheckpointId> {
+        format::require(self.store.layout(), checkpoint.record.kind)?;
         let Unpublished { pack, id, record } = checkpoint;
         let phase = phase!("publish", checkpoint);
         phase.record("checkpoint", display(&id));
         pack.finish().or_fail("write into", self.store.layout().packs())?;
-        format::require(self.store.layout(), record.kind)?;
         let known = self.forget_timeline();
         refs::publish(self.store.layout(), &id).or_fail("publish in", self.store.layout().checkpoint_refs())?;
         // From here on the checkpoint exists. The timeline file is rebuilt from the commits if it is lost.
