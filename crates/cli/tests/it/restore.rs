@@ -29,7 +29,12 @@ fn a_deleted_workspace_is_created_again() {
     let place = changed_place();
     let [home, workspace] = ["", "ws"].map(|name| place.path(name));
     let named = workspace.to_str().unwrap();
-    std::fs::remove_dir_all(&workspace).unwrap();
+    for file in ["a.txt", "dir/b.txt"] {
+        place.remove(file);
+    }
+    for directory in [workspace.join("dir"), workspace.clone()] {
+        std::fs::remove_dir(directory).unwrap();
+    }
     assert!(place.run_in(&home, ["-w", named, "list"]).text().contains("first"));
     let (exit, code, _) = place.run_in(&home, ["-w", named, "status", "--json"]).error();
     assert_eq!((exit, code.as_str()), (1, "io"));

@@ -435,10 +435,15 @@ class Workspace:
             raise UsageError(f"steps must be 1 or more, not {steps}")
         if not turn:
             return self.restore(f"@~{steps}")
-        turns = self._run(lambda ids: ids, self._native.turns_behind)
+        turns = self._turns_behind()
         if len(turns) < steps:
             raise UsageError(f"steps is {steps}, but the number of prompts to go back to is {len(turns)}")
         return self.restore(turns[steps - 1])
+
+    def _turns_behind(self) -> List[str]:
+        """Returns the checkpoints of prompts on the line to where the workspace stands, newest first."""
+        make: Callable[[Sequence[str]], List[str]] = list
+        return self._run(make, self._native.turns_behind)
 
     def undo(self) -> Restored:
         """Takes back the last restore. Repeated calls take back earlier ones.
