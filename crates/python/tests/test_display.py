@@ -1,4 +1,4 @@
-"""What results look like, that they can be hashed, and that everything public is documented."""
+"""Tests of the text and the HTML of results, their hashes, and the documentation of everything public."""
 
 from __future__ import annotations
 

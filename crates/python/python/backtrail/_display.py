@@ -1,4 +1,4 @@
-"""How results are shown: in one line, and as HTML in notebooks."""
+"""The text of results, in one line, and their HTML for notebooks."""
 
 from __future__ import annotations
 

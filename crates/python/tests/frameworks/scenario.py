@@ -1,4 +1,4 @@
-"""What each framework does: two prompts, a tool that writes and one that deletes, and a rewind to before each prompt."""
+"""The same for each framework: two prompts, a tool that writes and one that deletes, and a rewind to before each prompt."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 @dataclass(frozen=True)
 class Rewound:
-    """What `Turns.rewind` brought back."""
+    """The outcome of `Turns.rewind`."""
 
     restored: Restored
     """The changes of the files."""
