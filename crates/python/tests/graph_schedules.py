@@ -133,7 +133,7 @@ class Schedule:
     # What happens
 
     def run(self, steps: int) -> None:
-        """Does some random things. Checks every checkpoint after each."""
+        """Begins a run, and then acts at random. Checks every checkpoint after each action."""
         self.begin()
         self.check()
         for _ in range(steps - 1):
