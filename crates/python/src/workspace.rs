@@ -322,7 +322,7 @@ impl NativeWorkspace {
             let done = workspace.restore(&request, Timestamp::now())?;
             Ok(PlainRestored::from(&done).without(&lacking))
         };
-        self.operate(py, Access::Files, call, restore)
+        self.operate(py, Access::Restore, call, restore)
     }
 
     fn survey(&self, py: Python<'_>, call: &Call) -> PyResult<NativeSurvey> {
@@ -345,13 +345,13 @@ impl NativeWorkspace {
 
     fn undo(&self, py: Python<'_>, call: &Call) -> PyResult<PlainRestored> {
         let undo = |workspace: &Workspace| Ok((workspace.undo(Timestamp::now())?, workspace.current()?));
-        let (done, current) = self.operate(py, Access::Files, call, undo)?;
+        let (done, current) = self.operate(py, Access::Restore, call, undo)?;
         Ok(done.as_ref().map_or_else(|| PlainRestored::nothing(current), PlainRestored::from))
     }
 
     fn redo(&self, py: Python<'_>, call: &Call) -> PyResult<PlainRestored> {
         let redo = |workspace: &Workspace| Ok((workspace.redo(Timestamp::now())?, workspace.current()?));
-        let (done, current) = self.operate(py, Access::Files, call, redo)?;
+        let (done, current) = self.operate(py, Access::Restore, call, redo)?;
         Ok(done.as_ref().map_or_else(|| PlainRestored::nothing(current), PlainRestored::from))
     }
 
