@@ -22,7 +22,7 @@ fn on_terminal(place: &Place, words: &[&str]) -> String {
 }
 
 /// Runs a program until it ends. Returns the text on the screen, and the exit status.
-fn run_until_end(mut command: Command, mut screen: File) -> (String, ExitStatus) {
+pub(crate) fn run_until_end(mut command: Command, mut screen: File) -> (String, ExitStatus) {
     let mut child = command.spawn().unwrap();
     // The command holds the terminal open until it is dropped.
     drop(command);
