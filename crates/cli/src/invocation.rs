@@ -149,7 +149,9 @@ impl Invocation {
 
     /// Returns the workspace for restoring files. A damaged settings file must not prevent that.
     pub(crate) fn workspace_to_restore(&self) -> Result<Workspace, Failure> {
-        self.workspace_for_writing(Protection::Waived, Mistakes::Told)
+        let mut workspace = self.workspace_for_writing(Protection::Waived, Mistakes::Told)?;
+        workspace.scan_fully();
+        Ok(workspace)
     }
 
     /// Returns the workspace for an automatic checkpoint. A damaged settings file must not end the protection of a
@@ -229,6 +231,8 @@ impl Invocation {
             patience: self.patience(),
             open_stores: Some(Arc::new(OpenStores::new(user.stores.cache_size))),
             boot_clock: BootClock::of_system(),
+            watcher: self.environment.watcher_use(),
+            change_source: None,
         }
     }
 

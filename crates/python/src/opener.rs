@@ -86,6 +86,8 @@ impl Opener {
             patience: ATTEMPT.min(self.wait),
             open_stores: open_stores(&settings),
             boot_clock: BootClock::of_system(),
+            watcher: self.environment.watcher_use(),
+            change_source: None,
             settings,
         };
         let mut workspace = Workspace::new(self.location.clone(), options);
