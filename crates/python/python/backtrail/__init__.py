@@ -36,6 +36,7 @@ from .errors import (
 )
 from .guard import Guard, checkpointed
 from .results import (
+    Adopted,
     Attachment,
     Bisected,
     Blame,
@@ -49,11 +50,15 @@ from .results import (
     Event,
     Exported,
     FeatureState,
+    Fork,
     GitMoved,
     GitState,
+    Hunk,
+    MovedFile,
     NotApplied,
     Pruned,
     Restored,
+    Reverted,
     Saved,
     Shown,
     Skipped,
@@ -68,6 +73,7 @@ from .results import (
 from .workspace import Workspace
 
 __all__ = [
+    "Adopted",
     "AmbiguousCheckpointError",
     "Attachment",
     "BacktrailError",
@@ -87,13 +93,16 @@ __all__ = [
     "Exported",
     "FeatureCheckpointError",
     "FeatureState",
+    "Fork",
     "GitMoved",
     "GitState",
     "GitStateError",
     "Guard",
+    "Hunk",
     "InternalError",
     "InterruptedOperationError",
     "IoError",
+    "MovedFile",
     "NoSpaceError",
     "NotApplied",
     "NotFoundError",
@@ -103,6 +112,7 @@ __all__ = [
     "Pruned",
     "RefusedError",
     "Restored",
+    "Reverted",
     "Saved",
     "SettingsError",
     "Shown",
