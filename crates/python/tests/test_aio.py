@@ -63,7 +63,7 @@ async def test_every_method(project: Project, tmp_path: Path) -> None:
     assert {verdict.id for verdict in await workspace.plan_prune()} >= {first.id, second.id}
     assert (await workspace.prune()).deleted == []
     assert (await workspace.verify()).ok
-    assert [info.path for info in await Workspace.all()] == [project.path]
+    assert {info.path for info in await Workspace.all()} == {project.path, fork.path}
     assert (await workspace.events())[0].event == "initialized"
     assert await workspace.delete(second) == [second.id]
     with pytest.raises(UnknownCheckpointError):

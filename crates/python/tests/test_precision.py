@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from conftest import Project
@@ -119,7 +120,7 @@ def test_a_fork_of_a_checkpoint(workspace: Workspace, project: Project, edited: 
 def test_invalid_calls_change_nothing(workspace: Workspace, project: Project, edited: Saved, tmp_path: Path) -> None:
     before = project.files()
     parent = str(edited.checkpoint.parent)
-    for words in (
+    invalid: list[dict[str, Any]] = [
         {},
         {"what": "@", "turn": 1},
         {"what": "@", "session": "s"},
@@ -127,12 +128,14 @@ def test_invalid_calls_change_nothing(workspace: Workspace, project: Project, ed
         {"what": parent},
         {"what": f"@..{parent}"},
         {"what": "@", "skip_conflicts": True, "markers": True},
-    ):
+    ]
+    for words in invalid:
         with pytest.raises(UsageError):
-            workspace.revert(**words)  # type: ignore[arg-type]
-    for words in ({"what": "turn:9"}, {"turn": 1}, {"session": "unknown"}):
+            workspace.revert(**words)
+    unknown: list[dict[str, Any]] = [{"what": "turn:9"}, {"turn": 1}, {"session": "unknown"}]
+    for words in unknown:
         with pytest.raises(UnknownCheckpointError):
-            workspace.revert(**words)  # type: ignore[arg-type]
+            workspace.revert(**words)
     with pytest.raises(UnknownPathError):
         workspace.revert(edited, "unchanged")
     with pytest.raises(UsageError, match="combined"):

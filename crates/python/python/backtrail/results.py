@@ -628,12 +628,9 @@ class Adopted(Restored):
             answer["moved"] = [moved.to_dict() for moved in self.moved]
         return answer
 
-    @classmethod
-    def _made_of(cls, plain: dict[str, Any], **more: Any) -> Any:
-        restored = Restored._of(plain["restored"])
-        common = {each.name: getattr(restored, each.name) for each in fields(Restored)}
-        moved = [MovedFile(**moved) for moved in plain["moved"]]
-        return cls(**common, merged=plain["merged"], shared=plain["shared"], moved=moved, **more)
+    @staticmethod
+    def _made_of(plain: dict[str, Any]) -> Adopted:
+        return Adopted(**_of_merge(plain))
 
 
 @dataclass(frozen=True, slots=True)
@@ -645,6 +642,17 @@ class Reverted(Adopted):
 
     def to_dict(self) -> dict[str, Any]:
         return {**Adopted.to_dict(self), "reverted": list(self.reverted)}
+
+    @staticmethod
+    def _made_of(plain: dict[str, Any]) -> Reverted:
+        return Reverted(**_of_merge(plain), reverted=plain["reverted"])
+
+
+def _of_merge(plain: dict[str, Any]) -> dict[str, Any]:
+    restored = Restored._of(plain["restored"])
+    found = {each.name: getattr(restored, each.name) for each in fields(Restored)}
+    moved = [MovedFile(**moved) for moved in plain["moved"]]
+    return {**found, "merged": plain["merged"], "shared": plain["shared"], "moved": moved}
 
 
 @dataclass(frozen=True, slots=True)

@@ -466,8 +466,7 @@ class Workspace:
         if restore is not None:
             raise UsageError("restore can't be combined with revert, turn or session")
         words = _revert_words(revert, paths, turn, session, False, False, None, None)
-        planned: Reverted = self._run(Reverted._made_of, self._native.plan_revert, {**words, "list_hunks": True})
-        return planned.changes
+        return self._run(Reverted._made_of, self._native.plan_revert, {**words, "list_hunks": True}).changes
 
     def plan_revert(
         self,
@@ -482,8 +481,7 @@ class Workspace:
     ) -> Reverted:
         """Returns the plan of `revert` for the same arguments, with its conflicts. Changes nothing."""
         words = _revert_words(what, paths, turn, session, skip_conflicts, markers, None, hunks)
-        planned: Reverted = self._run(Reverted._made_of, self._native.plan_revert, words)
-        return planned
+        return self._run(Reverted._made_of, self._native.plan_revert, words)
 
     def revert(
         self,
@@ -508,8 +506,7 @@ class Workspace:
         versions into them. A safety checkpoint is taken first, and `undo` takes the revert back.
         """
         words = _revert_words(what, paths, turn, session, skip_conflicts, markers, plan, hunks)
-        done: Reverted = self._run(Reverted._made_of, self._native.revert, words)
-        return done
+        return self._run(Reverted._made_of, self._native.revert, words)
 
     def fork(
         self,
@@ -545,8 +542,7 @@ class Workspace:
     ) -> Adopted:
         """Returns the plan of `adopt` for the same arguments, with its conflicts. Changes no file."""
         words = _adopt_words(fork, skip_conflicts, markers, None)
-        planned: Adopted = self._run(Adopted._made_of, self._native.plan_adopt, words)
-        return planned
+        return self._run(Adopted._made_of, self._native.plan_adopt, words)
 
     def adopt(
         self,
@@ -562,8 +558,7 @@ class Workspace:
         safety checkpoint is taken first, and `undo` takes the adoption back.
         """
         words = _adopt_words(fork, skip_conflicts, markers, plan)
-        done: Adopted = self._run(Adopted._made_of, self._native.adopt, words)
-        return done
+        return self._run(Adopted._made_of, self._native.adopt, words)
 
     def undo(self) -> Restored:
         """Takes back the last restore. Repeated calls take back earlier ones.
