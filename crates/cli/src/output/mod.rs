@@ -26,6 +26,7 @@ mod style;
 mod timeline;
 mod tried;
 mod visible;
+mod watched;
 mod wording;
 mod workspaces;
 
@@ -48,7 +49,7 @@ pub(crate) use {
     pipeline::{PipelineJson, pipeline_plan_text},
     report::report_text,
     restored::{
-        ExportJson, RecoverJson, Restore, conflict_warnings, lacking_warnings, plan_text, restored_text,
+        ExportJson, RecoverJson, Restore, also_notes, conflict_warnings, lacking_warnings, plan_text, restored_text,
         restored_warnings, way_back,
     },
     reverted::{conflict_line, revert_plan_text, reverted_text, reverted_warnings},
@@ -64,6 +65,7 @@ pub(crate) use {
         rolled_back_sentence, stays_pinned_sentence, way_to_take_back,
     },
     visible::{columns, cut, first_line, pad, visible, visible_path},
+    watched::{WatchStatusJson, directories_watched, watch_status},
     wording::{bytes, plural, set_bytes, shell_path, shell_words, title, title_words, when},
     workspaces::{
         AdoptedJson, DeletedJson, ExcludedJson, ForgottenJson, PinnedJson, PruneJson, WorkspacesJson, deleted_text,

@@ -3,6 +3,7 @@
 pub(crate) mod adopt_store;
 pub(crate) mod bisect;
 pub(crate) mod blame;
+pub(crate) mod captured_later;
 pub(crate) mod cat;
 pub(crate) mod diff;
 pub(crate) mod exclude;
@@ -25,4 +26,5 @@ pub(crate) mod step;
 pub(crate) mod turns;
 mod undo;
 pub(crate) mod verify;
+pub(crate) mod watch;
 pub(crate) mod workspaces;
