@@ -26,6 +26,7 @@ mod history;
 mod hooks;
 mod hooks_dropped;
 mod hooks_in_trouble;
+mod hunk_picker;
 mod init;
 mod install;
 mod install_samples;
