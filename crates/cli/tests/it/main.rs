@@ -61,3 +61,4 @@ mod verify;
 mod which_workspace;
 mod whole_prompts;
 mod workspaces;
+mod wrap;
