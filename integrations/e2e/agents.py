@@ -61,7 +61,7 @@ class Claude(Agent):
 class Codex(Agent):
     name, package, version = "codex", "@openai/codex", "0.166.0"
     interface = stand_ins.Responses
-    lacks = {"subagent": "the stand-in offers it no tool for one"}
+    lacks = {"subagent": "the stand-in for Codex CLI starts none"}
 
     def prepare(self, scene):
         self.file(scene, ".codex/config.toml", (
@@ -95,6 +95,7 @@ class Gemini(Agent):
 
 class Qwen(Agent):
     name, package, version = "qwen", "@qwen-code/qwen-code", "0.24.4"
+    lacks = {"background": "in prompt mode, Qwen Code ends its background commands when it ends"}
 
     def prepare(self, scene):
         self.file(scene, ".qwen/settings.json", {
@@ -127,7 +128,10 @@ class Cline(Agent):
         return {"CLINE_TELEMETRY_DISABLED": "1", "CLINE_NO_AUTO_UPDATE": "1"}
 
     resumes = False
-    lacks = {"conversation": "Cline continues a session only on a terminal"}
+    lacks = {
+        "conversation": "Backtrail does not store the conversations of this agent",
+        "agent is told": "without a terminal, Cline continues no session",
+    }
 
     def prompt_text(self, prompt):
         return ""
@@ -142,6 +146,10 @@ class Cline(Agent):
 class Opencode(Agent):
     name, package, version = "opencode", "opencode-ai", "1.18.33"
     config = ".config/opencode/opencode.json"
+    lacks = {
+        "conversation": "Backtrail does not store the conversations of this agent",
+        "agent is told": "the plugin has no channel to the model",
+    }
 
     def prepare(self, scene):
         provider = {
@@ -174,6 +182,7 @@ class Kilo(Opencode):
 
 class Kimi(Agent):
     name, package, version = "kimi", "@moonshot-ai/kimi-code", "2.1.0"
+    lacks = {"conversation": "Backtrail does not store the conversations of this agent"}
 
     def prepare(self, scene):
         self.file(scene, ".kimi-code/config.toml", (
@@ -189,7 +198,7 @@ class Kimi(Agent):
 
 class Pi(Agent):
     name, package, version = "pi", "@mariozechner/pi-coding-agent", "0.73.1"
-    lacks = {"subagent": "it has none", "mcp": "it has no MCP client"}
+    lacks = {"subagent": "pi has no subagents", "MCP": "pi has no MCP client"}
 
     def prepare(self, scene):
         provider = {

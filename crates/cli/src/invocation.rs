@@ -149,7 +149,9 @@ impl Invocation {
 
     /// Returns the workspace for restoring files. A damaged settings file must not prevent that.
     pub(crate) fn workspace_to_restore(&self) -> Result<Workspace, Failure> {
-        self.workspace_for_writing(Protection::Waived, Mistakes::Told)
+        let mut workspace = self.workspace_for_writing(Protection::Waived, Mistakes::Told)?;
+        workspace.scan_fully();
+        Ok(workspace)
     }
 
     /// Returns the workspace for an automatic checkpoint. A damaged settings file must not end the protection of a
@@ -166,6 +168,9 @@ impl Invocation {
     fn workspace_for_writing(&self, protection: Protection, mistakes: Mistakes) -> Result<Workspace, Failure> {
         let (location, settings) = self.locate()?;
         let mut workspace = self.open(location.clone(), settings, mistakes)?;
+        if protection == Protection::Waived && workspace.make_root_again()? {
+            self.output.note(&format!("{} was deleted, and is created again", location.root.display()));
+        }
         if protection != Protection::Waived {
             workspace.refuse_protected(&self.environment.protected_places()).map_err(|error| match protection {
                 Protection::KeptUnlessForced => Failure::from(error).with_hint(INSIST),
@@ -229,6 +234,8 @@ impl Invocation {
             patience: self.patience(),
             open_stores: Some(Arc::new(OpenStores::new(user.stores.cache_size))),
             boot_clock: BootClock::of_system(),
+            watcher: self.environment.watcher_use(),
+            change_source: None,
         }
     }
 

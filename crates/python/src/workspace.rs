@@ -322,7 +322,7 @@ impl NativeWorkspace {
             let done = workspace.restore(&request, Timestamp::now())?;
             Ok(PlainRestored::from(&done).without(&lacking))
         };
-        self.operate(py, Access::Files, call, restore)
+        self.operate(py, Access::Restore, call, restore)
     }
 
     fn survey(&self, py: Python<'_>, call: &Call) -> PyResult<NativeSurvey> {
@@ -344,12 +344,12 @@ impl NativeWorkspace {
     }
 
     fn undo(&self, py: Python<'_>, call: &Call) -> PyResult<PlainRestored> {
-        let done = self.operate(py, Access::Files, call, |workspace| workspace.undo(Timestamp::now()))?;
+        let done = self.operate(py, Access::Restore, call, |workspace| workspace.undo(Timestamp::now()))?;
         Ok(done.as_ref().map_or_else(PlainRestored::nothing, PlainRestored::from))
     }
 
     fn redo(&self, py: Python<'_>, call: &Call) -> PyResult<PlainRestored> {
-        let done = self.operate(py, Access::Files, call, |workspace| workspace.redo(Timestamp::now()))?;
+        let done = self.operate(py, Access::Restore, call, |workspace| workspace.redo(Timestamp::now()))?;
         Ok(done.as_ref().map_or_else(PlainRestored::nothing, PlainRestored::from))
     }
 

@@ -26,6 +26,7 @@ mod style;
 mod timeline;
 mod tried;
 mod visible;
+mod watched;
 mod wording;
 mod workspaces;
 
@@ -64,6 +65,7 @@ pub(crate) use {
         not_taken_back_sentence, rolled_back_sentence, stays_pinned_sentence, way_to_take_back,
     },
     visible::{columns, cut, first_line, pad, visible, visible_path},
+    watched::{WatchStatusJson, directories_watched, watch_status},
     wording::{bytes, plural, set_bytes, shell_path, shell_words, title, title_words, when},
     workspaces::{
         AdoptedJson, DeletedJson, ExcludedJson, ForgottenJson, PinnedJson, PruneJson, WorkspacesJson, deleted_text,

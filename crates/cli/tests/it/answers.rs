@@ -286,6 +286,7 @@ fn check_forks(page: &Page) {
 fn check_restoring(page: &Page, place: &Place) {
     check_reverting(page);
     check_forks(page);
+    page.run(place, "watch", &["watch", "--status"]);
     place.write("a.txt", "unsaved\n");
     page.run(place, "restore", &["restore", "full", "--dry-run", "--hunks"]);
     place.write("cloned/.git/HEAD", "x");

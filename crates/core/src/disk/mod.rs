@@ -6,6 +6,7 @@
 
 mod boot;
 pub mod crash_points;
+pub mod delays;
 mod dir;
 mod directory_identity;
 mod filesystem;
@@ -14,7 +15,10 @@ pub(crate) mod lock;
 mod ownership;
 pub(crate) mod private;
 mod read;
+pub mod read_counts;
 mod share;
+mod store_file;
+pub(crate) mod watch;
 
 pub(crate) use boot::time_since_boot;
 pub(crate) use dir::{Dir, FileType, Listed, Openness, Rename, set_mode};
@@ -27,6 +31,7 @@ pub(crate) use read::{
     stamp_following,
 };
 pub(crate) use share::{clone_or_copy, link_store_file};
+pub(crate) use store_file::StoreFile;
 
 use crate::model::Stamp;
 

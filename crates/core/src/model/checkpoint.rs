@@ -23,6 +23,8 @@ pub enum Kind {
     Turn,
     /// Around an agent's tool call.
     Step,
+    /// With a state that an agent framework stores in one of its threads.
+    Thread,
     /// Before a restore.
     Safety,
 }
@@ -34,8 +36,16 @@ pub struct UnknownKind(pub String);
 
 impl Kind {
     /// All kinds.
-    pub const ALL: [Self; 7] =
-        [Self::Manual, Self::Automatic, Self::Feature, Self::Session, Self::Turn, Self::Step, Self::Safety];
+    pub const ALL: [Self; 8] = [
+        Self::Manual,
+        Self::Automatic,
+        Self::Feature,
+        Self::Session,
+        Self::Turn,
+        Self::Step,
+        Self::Thread,
+        Self::Safety,
+    ];
 
     /// Returns the word that records and JSON use.
     pub fn as_str(self) -> &'static str {
@@ -46,6 +56,7 @@ impl Kind {
             Self::Session => "session",
             Self::Turn => "turn",
             Self::Step => "step",
+            Self::Thread => "thread",
             Self::Safety => "safety",
         }
     }
@@ -54,8 +65,9 @@ impl Kind {
     /// be kept longer than the existing one.
     pub fn permanence(self) -> u8 {
         match self {
-            Self::Feature => 6,
-            Self::Manual => 5,
+            Self::Feature => 7,
+            Self::Manual => 6,
+            Self::Thread => 5,
             Self::Turn => 4,
             Self::Step => 3,
             Self::Safety => 2,

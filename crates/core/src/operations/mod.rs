@@ -26,4 +26,5 @@ pub(crate) mod step;
 pub(crate) mod turns;
 mod undo;
 pub(crate) mod verify;
+pub(crate) mod watch;
 pub(crate) mod workspaces;

@@ -7,6 +7,7 @@ mod attachments;
 mod checksummed_lines;
 mod compress;
 mod confirmed_excludes;
+mod content_cuts;
 mod contents;
 mod fork_notes;
 mod fork_origin;
@@ -31,8 +32,11 @@ mod state;
 mod step_counter;
 #[expect(clippy::module_inception, reason = "the store is the noun of this folder, and this file holds it")]
 mod store;
+mod tidy_notes;
 mod timeline;
+mod timeline_index;
 mod verify;
+mod watch_note;
 mod writer;
 
 pub(crate) use attachments::{NewAttachment, Pieces};
@@ -58,4 +62,5 @@ pub(crate) use step_counter::RunningCall;
 pub(crate) use store::Store;
 pub(crate) use timeline::{Timeline, TimelineEntry};
 pub(crate) use verify::verify;
+pub(crate) use watch_note::WatchNote;
 pub(crate) use writer::Writer;

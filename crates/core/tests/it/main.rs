@@ -53,9 +53,12 @@ mod steps;
 mod stop;
 mod store;
 mod symlinks;
+mod timeline_index;
 mod turns;
 mod umask;
 mod unreadable;
 mod user_git;
+#[cfg(target_os = "linux")]
+mod watch;
 mod wedges;
 mod year;

@@ -141,7 +141,7 @@ impl Workspace {
         limits: &PatchLimits<'_>,
     ) -> Result<(Vec<Change>, Patch, Vec<Skipped>)> {
         let store = self.store()?;
-        let present = self.scan_for_reading(store.as_ref(), scope)?;
+        let present = self.scan_for_showing(store.as_ref(), scope)?;
         let changes = self.changes_to_disk(store.as_ref(), from, &present)?;
         let (changes, patch) = written(changes, &LineSource::on_disk(store.as_ref(), self.root()), limits)?;
         let mut uncaptured = match (&store, from) {

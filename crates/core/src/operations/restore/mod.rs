@@ -402,6 +402,6 @@ impl Workspace {
         let named = self.named_paths(timeline);
         // Reading a few files is faster than loading the stat cache of a large workspace.
         let cache = if self.names_directory(&scope) { self.stat_cache(store, timeline) } else { None };
-        self.scan_into(&known.sources(surroundings, &named, &scope, cache.as_ref()), sink)
+        self.scan_into(&known.sources(surroundings, &named, &scope, cache.as_ref()), sink, None)
     }
 }

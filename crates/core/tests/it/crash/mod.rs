@@ -13,7 +13,7 @@ use std::{
 };
 
 use backtrail::{
-    Checkpoint, ListFilter, Only, Recovery, RestoreRequest, RevertRequest, RevertTarget, SaveRequest, Scope,
+    Checkpoint, Kind, ListFilter, Only, Recovery, RestoreRequest, RevertRequest, RevertTarget, SaveRequest, Scope,
     StepRequest, Way,
 };
 use backtrail_testkit::{
@@ -41,6 +41,10 @@ fn child() {
         match words.as_slice() {
             ["forget"] => backtrail::forget(&ws.store(), None, std::time::Duration::ZERO),
             ["save"] => workspace.save(&SaveRequest::default(), now).map(drop),
+            ["thread"] => {
+                let request = SaveRequest { kind: Some(Kind::Thread), ..SaveRequest::default() };
+                workspace.save(&request, now).map(drop)
+            }
             ["intruded", step, path, name] => {
                 let (step, path) = (if *step == "exchange" { "exchange" } else { "move into place" }, ws.path(path));
                 backtrail::disk::crash_points::intrude(step, move || std::fs::write(path, LATE_WRITE).unwrap());
@@ -546,6 +550,16 @@ fn a_step_survives_a_kill_at_every_point() {
 }
 
 #[test]
+fn the_first_thread_checkpoint_survives_a_kill_at_every_point() {
+    let prepare = |ws: &TestWorkspace| {
+        ws.write("a", "1\n");
+        ws.save();
+        ws.write("a", "2\n");
+    };
+    sweep("thread", &TestWorkspace::new, &prepare, "thread");
+}
+
+#[test]
 fn restore_is_old_or_new_after_a_kill_at_every_point() {
     sweep("restore", &TestWorkspace::new, &make_every_kind_of_change, "restore one");
 }
@@ -626,6 +640,47 @@ fn shortening_the_log_survives_a_kill_at_every_point() {
     assert_eq!(std::fs::read(ws.path("edited")).unwrap(), b"unsaved work\n");
     ws.open().redo(ws.now()).unwrap();
     assert_eq!(before.differences(&ws.manifest()), Vec::<String>::new());
+}
+
+/// With many loose refs, a save packs them and writes the index of the timeline. A second time, an old index is there.
+#[test]
+fn packing_refs_survives_a_kill_at_every_point() {
+    let memory = Path::new("/dev/shm");
+    let make = || if memory.is_dir() { TestWorkspace::with_stores_below(memory) } else { TestWorkspace::new() };
+    for (saves, faults) in [(101, &[Fault::Kill, Fault::Error(EIO)][..]), (202, &[Fault::Kill])] {
+        let with_loose_refs = |ws: &TestWorkspace| {
+            make_every_kind_of_change(ws);
+            let request = SaveRequest { allow_empty: true, ..SaveRequest::default() };
+            let present = ws.open().list(&ListFilter::default()).unwrap().len();
+            (present..saves - 1).for_each(|_| drop(ws.save_with(&request)));
+            ws.write("after that", "edit\n");
+        };
+        let ws = make();
+        with_loose_refs(&ws);
+        let points = DRIVER.points(&ws.base(), "save");
+        let packing = points.iter().rposition(|name| name == "append to store file").unwrap();
+        assert!(ws.store().join("backtrail/timeline-index").exists(), "{points:?}");
+        // Packing comes last. Other tests sweep the points before it. Of the many refs that are removed, the first and
+        // the last are tried.
+        let is_edge =
+            |point: &usize| points[point - 1] != points[point - 2] || points.get(*point) != points.get(point - 1);
+        for point in (packing + 2..=points.len()).filter(is_edge) {
+            for fault in faults.iter().copied() {
+                let ws = make();
+                with_loose_refs(&ws);
+                let before = ws.open().list(&ListFilter::default()).unwrap();
+                DRIVER.run(&ws.base(), "save", point, fault);
+                let what = format!("{saves}, {fault:?} at point {point} ({})", points[point - 1]);
+                let found = ws.open().list(&ListFilter::default()).unwrap();
+                assert_eq!(found[found.len() - before.len()..], before, "{what}");
+                ws.write("and later", "edit\n");
+                ws.save();
+                let found = ws.open().list(&ListFilter::default()).unwrap();
+                assert_eq!(found[found.len() - before.len()..], before, "{what}, after a save");
+                assert!(ws.open().verify().unwrap().damaged.is_empty(), "{what}");
+            }
+        }
+    }
 }
 
 /// Returns the number of lines in the log of operations.
