@@ -64,3 +64,4 @@ mod watch;
 mod which_workspace;
 mod whole_prompts;
 mod workspaces;
+mod wrap;
