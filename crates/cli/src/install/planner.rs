@@ -460,7 +460,7 @@ mod tests {
             let home = self.place.path().join("home");
             let config_home = home.join(".config");
             let root = self.place.path().join("ws");
-            let places = Places { home, config_home, claude: None, codex: None, copilot: None, root };
+            let places = Places { home, config_home, claude: None, codex: None, copilot: None, kimi: None, root };
             wanted(self.agent, Reach::User, &places, &self.program)
         }
 
