@@ -101,6 +101,7 @@ pub use user_git::{GitEnvironment, GitPosition};
 pub use workspace::{
     Options, Workspace,
     bindings::Former,
+    event_log::EventFollower,
     locate::{Location, OptionsOf, Start, locate},
     precious::Precious,
     skipped::IgnoringRule,

@@ -92,6 +92,7 @@ impl ShownChange {
         let mut change = ChangeJson::from(change);
         if hidden {
             (change.insertions, change.deletions, change.binary) = (0, 0, false);
+            change.hunks = None;
         }
         Self { change, hidden }
     }
@@ -106,6 +107,22 @@ pub(crate) fn changes(changes: &[Change], most: usize, precious: &Precious, note
         notes.add(format!("changes: {} more", changes.len() - before));
     }
     shown
+}
+
+/// Removes the hunks of the changes after the first `max_bytes` of them.
+pub(crate) fn cut_hunks(changes: &mut [ShownChange], max_bytes: usize, notes: &mut Notes) {
+    let mut total = 0;
+    let mut cut = 0;
+    for shown in changes {
+        let lines = shown.change.hunks.iter().flatten().flat_map(|hunk| &hunk.lines);
+        total += lines.map(|line| line.len() + 4).sum::<usize>();
+        if total > max_bytes && shown.change.hunks.take().is_some() {
+            cut += 1;
+        }
+    }
+    if cut > 0 {
+        notes.add(format!("hunks: those of {cut} files"));
+    }
 }
 
 /// Returns the first paths that are not in a checkpoint. `name` is the name of the list in the answer.

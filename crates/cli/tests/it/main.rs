@@ -56,6 +56,7 @@ mod strace;
 mod terminal;
 mod threads;
 mod try_run;
+mod ui;
 mod usage;
 mod verify;
 mod which_workspace;

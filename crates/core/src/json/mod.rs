@@ -9,6 +9,7 @@ mod change;
 mod checkpoint;
 mod fork;
 mod text;
+mod workspaces;
 
 pub use answers::{
     AdoptJson, ConflictJson, DiffJson, HistoryJson, MovedFileJson, MovedJson, RestoreJson, RevertJson, SavedJson,
@@ -20,3 +21,4 @@ pub use change::{ChangeJson, SkippedJson};
 pub use checkpoint::{AttachmentJson, CheckpointJson, ContextJson, FeatureStateJson, GitJson, timestamp};
 pub use fork::{ForkJson, ForksJson};
 pub use text::start_of;
+pub use workspaces::{WorkspaceJson, WorkspacesJson};

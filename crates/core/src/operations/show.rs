@@ -87,6 +87,14 @@ impl Workspace {
         Ok(found)
     }
 
+    /// Returns the nearest checkpoint before each of these that still exists. It is the parent, unless that was deleted.
+    pub fn nearest_parents(&self, checkpoints: &[Checkpoint]) -> Result<Vec<Option<CheckpointId>>> {
+        let Some(store) = self.store()? else { return Ok(vec![None; checkpoints.len()]) };
+        let timeline = store.timeline()?;
+        let nearest = |checkpoint: &Checkpoint| Some(timeline.nearest(checkpoint.parent?)?.id);
+        Ok(checkpoints.iter().map(nearest).collect())
+    }
+
     /// Returns one checkpoint.
     pub fn get(&self, id: &CheckpointId) -> Result<Checkpoint> {
         let store = self.store()?.ok_or_else(|| Error::unknown_checkpoint(id))?;

@@ -12,7 +12,7 @@ mod undo;
 
 use std::sync::Arc;
 
-use backtrail::{Precious, Workspace};
+use backtrail::{Precious, RestoreRequest, Workspace};
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use schemars::JsonSchema;
 use serde::{Serialize, de::DeserializeOwned};
@@ -30,7 +30,7 @@ pub(crate) use {diff::CUT_MARK, list::timeline};
 /// The state that all tools share.
 pub(crate) struct Shared {
     pub(crate) access: Access,
-    pub(crate) plans: Plans,
+    pub(crate) plans: Plans<RestoreRequest>,
 }
 
 impl Shared {
@@ -132,7 +132,7 @@ where
 }
 
 /// Returns the requested number, or the default. Refuses a number that is out of range.
-fn count(name: &str, wanted: Option<u64>, usual: usize, most: usize) -> Result<usize, Failure> {
+pub(crate) fn count(name: &str, wanted: Option<u64>, usual: usize, most: usize) -> Result<usize, Failure> {
     match wanted {
         None => Ok(usual),
         Some(wanted) if (1..=most as u64).contains(&wanted) => Ok(wanted as usize),
