@@ -13,7 +13,7 @@ use backtrail::{
     Scope, Settings, Start, Workspace, WorkspaceEntry, WorkspacePath, locate, parse_since, problem_of_since,
     settings::parse_duration,
 };
-use backtrail_server::{Opener, Purpose};
+use backtrail_server::{Opener, OptionsAt, Purpose, Served};
 use jiff::Timestamp;
 
 use crate::{
@@ -186,32 +186,35 @@ impl Invocation {
         Ok(workspace)
     }
 
-    /// Returns a function that opens the workspace repeatedly, for a command that keeps running. It always opens the
-    /// same workspace, with the settings of that moment.
-    pub(crate) fn opener(&self) -> Result<Opener, Failure> {
+    /// Returns the workspace for a command that keeps running. It is opened repeatedly: always the same one, with the
+    /// settings of that moment.
+    pub(crate) fn served(&self) -> Result<Served, Failure> {
         let (location, settings) = self.locate()?;
         self.tell_of_former(&location);
-        Ok(self.opener_at(location, settings))
+        Ok(self.served_at(location, settings))
     }
 
     /// Returns a function that does the same for any workspace with a store.
     pub(crate) fn opener_of_any(
         &self,
-    ) -> Result<impl Fn(&WorkspaceEntry) -> backtrail::Result<Opener> + use<>, Failure> {
+    ) -> Result<impl Fn(&WorkspaceEntry) -> backtrail::Result<Served> + use<>, Failure> {
         let settings = self.environment.user_settings()?;
         let this = self.clone();
         Ok(move |entry: &WorkspaceEntry| {
             let path = entry.moved_to.as_ref().unwrap_or(&entry.path);
             let location = locate(&Start::At(path.clone()), Path::new(""), Some(&entry.store))?;
-            Ok(this.opener_at(location, settings.clone()))
+            Ok(this.served_at(location, settings.clone()))
         })
     }
 
-    fn opener_at(&self, location: Location, settings: Settings) -> Opener {
+    fn served_at(&self, location: Location, settings: Settings) -> Served {
+        let (this, user) = (self.clone(), settings.clone());
+        let options_at: OptionsAt = Arc::new(move |root| this.options_at(&user, root));
+        let stores = self.environment.stores(&settings).ok();
         // Kept open between two requests.
         let open_stores = Arc::new(OpenStores::new(settings.stores.cache_size));
         let this = Self { open_stores: Some(open_stores), ..self.clone() };
-        Arc::new(move |purpose| {
+        let open: Opener = Arc::new(move |purpose| {
             let mistakes = if purpose == Purpose::Save { Mistakes::Refused } else { Mistakes::Told };
             let workspace = this.open(location.clone(), settings.clone(), mistakes)?;
             // Reading all of a protected directory takes long, and the user does not mean it as a workspace before it
@@ -225,7 +228,8 @@ impl Invocation {
                 workspace.refuse_protected(&this.environment.protected_places())?;
             }
             Ok(workspace)
-        })
+        });
+        Served { open, options_at, stores }
     }
 
     fn open(&self, location: Location, settings: Settings, mistakes: Mistakes) -> Result<Workspace, Error> {

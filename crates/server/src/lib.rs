@@ -20,8 +20,8 @@ mod tools;
 mod ui;
 mod watch;
 
-pub use access::{Opener, Purpose};
+pub use access::{Opener, OptionsAt, Purpose, Served};
 pub use http::{Token, TokenError, parse_address};
 pub use serve::{End, serve_http, serve_page, serve_stdio};
 pub use tools::TOOL_NAMES;
-pub use ui::{AllWorkspaces, PageTokens, Served};
+pub use ui::{AllWorkspaces, PageTokens, ShownWorkspaces};

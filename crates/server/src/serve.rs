@@ -17,12 +17,12 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    access::{Access, Opener},
+    access::{Access, Served},
     handler::Handler,
     http::{Listening, Token, bind, serve_protocol},
     plans::Plans,
     tools::Shared,
-    ui::{Page, PageTokens, Served},
+    ui::{Page, PageTokens, ShownWorkspaces},
 };
 
 /// The maximum time for operations that still run when the server ends. A restore that takes longer is finished by the
@@ -41,8 +41,8 @@ pub enum End {
 }
 
 /// Serves on stdin and stdout until stdin ends.
-pub fn serve_stdio(open: Opener) -> Result<End> {
-    let handler = handler(open)?;
+pub fn serve_stdio(served: Served) -> Result<End> {
+    let handler = handler(served)?;
     run(async move |ends: CancellationToken| {
         let (reader, writer) = stdio_pipes();
         let transport = AsyncRwTransport::new_server(reader, writer).with_max_line_length(MAX_LINE_BYTES);
@@ -63,8 +63,8 @@ pub fn serve_stdio(open: Opener) -> Result<End> {
 }
 
 /// Serves over HTTP at a loopback address to clients that have the token. Calls `ready` with the actual address.
-pub fn serve_http(open: Opener, address: SocketAddr, token: Token, ready: impl FnOnce(SocketAddr)) -> Result<End> {
-    let handler = handler(open)?;
+pub fn serve_http(served: Served, address: SocketAddr, token: Token, ready: impl FnOnce(SocketAddr)) -> Result<End> {
+    let handler = handler(served)?;
     run(async move |ends: CancellationToken| {
         let listening = listen(address).await?;
         ready(listening.address());
@@ -75,10 +75,15 @@ pub fn serve_http(open: Opener, address: SocketAddr, token: Token, ready: impl F
 }
 
 /// Serves the page and its API over HTTP on this port of the loopback address. Calls `ready` with the actual address.
-pub fn serve_page(served: Served, port: u16, tokens: PageTokens, ready: impl FnOnce(SocketAddr)) -> Result<End> {
+pub fn serve_page(
+    workspaces: ShownWorkspaces,
+    port: u16,
+    tokens: PageTokens,
+    ready: impl FnOnce(SocketAddr),
+) -> Result<End> {
     run(async move |ends: CancellationToken| {
         let listening = listen(SocketAddr::from((Ipv4Addr::LOCALHOST, port))).await?;
-        let page = Page::new(served, listening.address().port(), tokens, ends.clone())?;
+        let page = Page::new(workspaces, listening.address().port(), tokens, ends.clone())?;
         ready(listening.address());
         page.serve(listening, ends).await;
         page.running().finish(PATIENCE_AT_THE_END).await;
@@ -91,8 +96,8 @@ async fn listen(address: SocketAddr) -> Result<Listening> {
     bound.map_err(|source| Error::Io { action: "listen on", path: address.to_string().into(), source })
 }
 
-fn handler(open: Opener) -> Result<Handler> {
-    Ok(Handler::new(Shared { access: Access::new(open)?, plans: Plans::default() }))
+fn handler(served: Served) -> Result<Handler> {
+    Ok(Handler::new(Shared { access: Access::new(served)?, plans: Plans::default() }))
 }
 
 /// Runs a server until it is done or a signal arrives.

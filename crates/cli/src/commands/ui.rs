@@ -6,7 +6,7 @@ use std::{
 };
 
 use backtrail::Error;
-use backtrail_server::{AllWorkspaces, End, PageTokens, Served, Token, serve_page};
+use backtrail_server::{AllWorkspaces, End, PageTokens, ShownWorkspaces, Token, serve_page};
 use clap::Args;
 
 use crate::{failure::Failure, invocation::Invocation, output::UiJson};
@@ -36,11 +36,12 @@ pub(crate) struct UiArgs {
 }
 
 pub(crate) fn run(args: &UiArgs, invocation: &Invocation) -> Result<ExitCode, Failure> {
-    let served = Served { open: invocation.opener()?, all: args.all_workspaces.then(|| all(invocation)).transpose()? };
+    let workspaces =
+        ShownWorkspaces { own: invocation.opener()?, all: args.all_workspaces.then(|| all(invocation)).transpose()? };
     let tokens = PageTokens { lasting: token()?, once: token()? };
     let [lasting, once] = [&tokens.lasting, &tokens.once].map(|token| token.reveal().to_owned());
     let mut printed = Ok(());
-    let end = serve_page(served, args.port, tokens, |address| {
+    let end = serve_page(workspaces, args.port, tokens, |address| {
         let url = |token: &str| format!("http://{address}/?token={token}");
         printed = tell(&url(&lasting), address.port(), invocation);
         if printed.is_ok() && !args.no_open {

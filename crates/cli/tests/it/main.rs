@@ -60,4 +60,5 @@ mod ui;
 mod usage;
 mod verify;
 mod which_workspace;
+mod whole_prompts;
 mod workspaces;

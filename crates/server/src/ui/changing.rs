@@ -3,18 +3,18 @@
 //! Planning only reads. Only a plan that this server has shown can be applied, and only as long as it holds.
 
 use backtrail::{
-    Change, ChosenChanges, Conflict, Dropped, ErrorCode, HunkChoice, Moved, OnConflict, Precious, RestoreOutcome,
-    RestorePlan, RestoreRequest, RevertOutcome, RevertPlan, RevertRequest, RevertTarget, SaveRequest, Skipped,
-    Workspace,
+    Change, ChosenChanges, Conflict, Dropped, HunkChoice, Moved, OnConflict, Precious, RestoreOutcome, RestorePlan,
+    RestoreRequest, RevertOutcome, RevertPlan, RevertRequest, SaveRequest, Skipped, Workspace,
     json::{ConflictJson, MovedFileJson, MovedJson, SavedJson, SkippedJson},
 };
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use super::{answers::Reply, desk::Desk};
 use crate::{
-    access::{self, Purpose, limited},
+    access::{self, Purpose, RevertWords, limited},
     answers::{self, BoundedCheckpoint, Detail, Notes, ShownChange},
     failure::Failure,
+    plans::Planned,
     running::Call,
 };
 
@@ -124,14 +124,14 @@ impl RestoreAnswer {
     fn new(changes: &[Change], conflicts: &[Conflict], stays: &[Conflict], precious: &Precious) -> Self {
         let mut notes = Notes::default();
         let mut shown = answers::changes(changes, MAX_CHANGES, precious, &mut notes);
-        answers::cut_hunks(&mut shown, MAX_HUNK_BYTES, &mut notes);
+        answers::limit_hunks(&mut shown, MAX_HUNK_BYTES, &mut notes);
         Self {
             plan: None,
             changes: shown,
             applied: false,
             safety: None,
-            conflicts: answers::conflicts("conflicts", conflicts, &mut notes),
-            stays: answers::conflicts("stays", stays, &mut notes),
+            conflicts: answers::conflicts("conflicts", conflicts, precious, &mut notes),
+            stays: answers::conflicts("stays", stays, precious, &mut notes),
             not_restored: Vec::new(),
             git: None,
             revert: None,
@@ -178,14 +178,15 @@ pub(super) fn plan_restore(desk: &Desk, call: &Call, body: &[u8]) -> Result<Repl
     };
     let plan = workspace.plan_restore(&request)?;
     let lacking = lacking(&workspace, &request)?;
-    desk.restores.remember(&plan.hash, request);
+    desk.plans.remember_restore(&plan.hash, request);
     Reply::json(&RestoreAnswer::planned(&plan, &precious).without(&lacking))
 }
 
 pub(super) fn plan_revert(desk: &Desk, call: &Call, body: &[u8]) -> Result<Reply, Failure> {
     let body: RevertPlanBody = parsed(body)?;
     let (workspace, precious) = desk.open(Purpose::Scan, call)?;
-    let target = revert_target(&workspace, call, &body)?;
+    let words = RevertWords { what: body.what, turn: body.turn, session: body.session };
+    let target = words.target(&workspace, &call.now)?;
     let on_conflict = match (body.skip_conflicts.unwrap_or(false), body.markers.unwrap_or(false)) {
         (true, true) => return Err(Failure::usage("skip_conflicts and markers are mutually exclusive")),
         (true, false) => OnConflict::Skip,
@@ -199,51 +200,28 @@ pub(super) fn plan_revert(desk: &Desk, call: &Call, body: &[u8]) -> Result<Reply
         ..RevertRequest::whole(target)
     };
     let RevertPlan { restore, reverted, shared } = &workspace.plan_revert(&request)?;
-    desk.reverts.remember(&restore.hash, request);
+    desk.plans.remember_revert(&restore.hash, request);
     let facts = RevertFacts::new(reverted, &restore.merged, shared, &restore.moved);
     Reply::json(&RestoreAnswer { revert: Some(facts), ..RestoreAnswer::planned(restore, &precious) })
 }
 
-/// Returns what the body asks to take back. Exactly one of its fields must say it.
-fn revert_target(workspace: &Workspace, call: &Call, body: &RevertPlanBody) -> Result<RevertTarget, Failure> {
-    for (name, word) in [("what", &body.what), ("session", &body.session)] {
-        limited(name, word.as_deref().unwrap_or_default(), MAX_WORD_BYTES)?;
-    }
-    match (&body.what, body.turn, &body.session) {
-        (Some(what), None, session) if session.is_none() || what.starts_with("turn:") => {
-            Ok(workspace.resolve_revert(what, session.as_deref(), &call.now)?)
-        }
-        (None, Some(back), None) => {
-            let turns = workspace.turns_behind()?;
-            let back = usize::try_from(back).unwrap_or(usize::MAX);
-            let turn = back.checked_sub(1).and_then(|index| turns.get(index));
-            let unknown = || {
-                let message = format!("there is no prompt {back} back: there are {}", turns.len());
-                Failure::new(ErrorCode::UnknownCheckpoint, message)
-            };
-            turn.map(|turn| RevertTarget::Checkpoint(turn.id)).ok_or_else(unknown)
-        }
-        (None, None, Some(session)) => Ok(RevertTarget::Session(session.clone())),
-        _ => Err(Failure::usage("give one of what, turn and session")),
-    }
-}
-
 pub(super) fn apply(desk: &Desk, call: &Call, body: &[u8]) -> Result<Reply, Failure> {
     let ApplyBody { plan } = parsed(body)?;
-    limited("plan", &plan, MAX_WORD_BYTES)?;
-    if let Some(request) = desk.restores.find(&plan) {
-        let (workspace, precious) = desk.open(Purpose::Restore, call)?;
-        let lacking = lacking(&workspace, &request)?;
-        let done = workspace.restore(&request, call.now.timestamp())?;
-        return Reply::json(&RestoreAnswer::done(&done, &precious).without(&lacking));
-    }
-    if let Some(request) = desk.reverts.find(&plan) {
-        let (workspace, precious) = desk.open(Purpose::Restore, call)?;
-        let RevertOutcome { restore, reverted, shared } = &workspace.revert(&request, call.now.timestamp())?;
-        let facts = RevertFacts::new(reverted, &restore.merged, shared, &restore.moved);
-        return Reply::json(&RestoreAnswer { revert: Some(facts), ..RestoreAnswer::done(restore, &precious) });
-    }
-    Err(Failure::new(ErrorCode::PlanChanged, format!("this server has not shown a plan {plan:?} recently")))
+    let planned = desk.plans.any(&plan)?;
+    let (workspace, precious) = desk.open(Purpose::Restore, call)?;
+    let now = call.now.timestamp();
+    Reply::json(&match planned {
+        Planned::Restore(request) => {
+            let lacking = lacking(&workspace, &request)?;
+            RestoreAnswer::done(&workspace.restore(&request, now)?, &precious).without(&lacking)
+        }
+        Planned::Revert(request) => {
+            let RevertOutcome { restore, reverted, shared } = &workspace.revert(&request, now)?;
+            let facts = RevertFacts::new(reverted, &restore.merged, shared, &restore.moved);
+            RestoreAnswer { revert: Some(facts), ..RestoreAnswer::done(restore, &precious) }
+        }
+        Planned::Adopt(_) => return Err(Failure::usage("this plan can't be applied here")),
+    })
 }
 
 pub(super) fn undo(desk: &Desk, call: &Call, body: &[u8]) -> Result<Reply, Failure> {

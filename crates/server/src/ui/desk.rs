@@ -7,23 +7,23 @@ use std::{
 };
 
 use backtrail::{
-    ErrorCode, Precious, RestoreRequest, RevertRequest, Workspace, WorkspaceEntry,
+    ErrorCode, Precious, Workspace, WorkspaceEntry,
     json::{WorkspaceJson, WorkspacesJson},
     workspaces,
 };
 
 use super::events::Feed;
 use crate::{
-    access::{Access, Opener, Purpose},
+    access::{Access, Purpose, Served},
     failure::Failure,
     plans::Plans,
     running::Call,
 };
 
-/// The workspaces that the server offers.
-pub struct Served {
-    /// Opens the workspace that the server was started for.
-    pub open: Opener,
+/// The workspaces that the page shows.
+pub struct ShownWorkspaces {
+    /// The workspace that the server was started for.
+    pub own: Served,
     /// All other workspaces. `None` if only that one is served.
     pub all: Option<AllWorkspaces>,
 }
@@ -32,29 +32,22 @@ pub struct Served {
 pub struct AllWorkspaces {
     /// The directory of the stores.
     pub stores: PathBuf,
-    /// Returns a function that opens one of them.
-    pub open: Box<dyn Fn(&WorkspaceEntry) -> backtrail::Result<Opener> + Send + Sync>,
+    /// Returns how to open one of them.
+    pub open: Box<dyn Fn(&WorkspaceEntry) -> backtrail::Result<Served> + Send + Sync>,
 }
 
 /// One workspace that is shown.
 pub(super) struct Desk {
     pub(super) access: Access,
     pub(super) store: PathBuf,
-    pub(super) restores: Plans<RestoreRequest>,
-    pub(super) reverts: Plans<RevertRequest>,
+    pub(super) plans: Plans,
     pub(super) feed: Arc<Feed>,
 }
 
 impl Desk {
-    fn new(open: Opener) -> backtrail::Result<Self> {
-        let store = open(Purpose::Look)?.store_directory().to_owned();
-        Ok(Self {
-            access: Access::new(open)?,
-            store,
-            restores: Plans::default(),
-            reverts: Plans::default(),
-            feed: Arc::default(),
-        })
+    fn new(served: Served) -> backtrail::Result<Self> {
+        let store = (served.open)(Purpose::Look)?.store_directory().to_owned();
+        Ok(Self { access: Access::new(served)?, store, plans: Plans::default(), feed: Arc::default() })
     }
 
     /// Opens the workspace. Returns it with the paths whose contents are hidden until the user asks for one.
@@ -74,9 +67,9 @@ pub(super) struct Desks {
 }
 
 impl Desks {
-    pub(super) fn new(served: Served) -> backtrail::Result<Self> {
-        let own = Arc::new(Desk::new(served.open)?);
-        Ok(Self { own, all: served.all, others: Mutex::default() })
+    pub(super) fn new(shown: ShownWorkspaces) -> backtrail::Result<Self> {
+        let own = Arc::new(Desk::new(shown.own)?);
+        Ok(Self { own, all: shown.all, others: Mutex::default() })
     }
 
     /// Returns the workspace with this store. Without a store, returns the one that the server was started for.

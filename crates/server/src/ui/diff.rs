@@ -83,7 +83,7 @@ fn shown(diff: Diff, precious: &Precious) -> Shown {
         paths("modified_files", |status| !matches!(status, ChangeStatus::Added | ChangeStatus::Deleted));
     let deleted_files = paths("deleted_files", |status| status == ChangeStatus::Deleted);
     let mut changes = answers::changes(&diff.changes, MAX_CHANGES, precious, &mut notes);
-    answers::cut_hunks(&mut changes, MAX_HUNK_BYTES, &mut notes);
+    answers::limit_hunks(&mut changes, MAX_HUNK_BYTES, &mut notes);
     if diff.is_cut {
         notes.add("patch: the rest is not shown; choose one file");
     }

@@ -6,7 +6,7 @@ use hyper::{Request, body::Incoming};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    desk::{Desks, Served},
+    desk::{Desks, ShownWorkspaces},
     guard::{PageGuard, PageTokens},
     routes,
 };
@@ -33,7 +33,7 @@ impl Page {
         end: CancellationToken,
     ) -> backtrail::Result<Self> {
         let guard = PageGuard::new(port, tokens);
-        Ok(Self(Arc::new(State { guard, desks: Desks::new(served)?, running: Running::new(), end })))
+        Ok(Self(Arc::new(State { guard, desks: Desks::new(shown)?, running: Running::new(), end })))
     }
 
     /// Serves until `end` is cancelled.

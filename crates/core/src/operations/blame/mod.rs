@@ -10,8 +10,8 @@ mod walk;
 use std::ops::RangeInclusive;
 
 use self::{
-    line_map::Pending,
-    walk::{Origins, Step, Walk},
+    line_map::PendingLines,
+    walk::{BlameStep, BlameWalk, Origins},
 };
 use crate::{
     error::{Error, Result},
@@ -85,11 +85,10 @@ impl Workspace {
         let wanted = wanted_lines(path, &content, lines)?;
         let mut ranges = Vec::new();
         if !wanted.is_empty() {
-            let pending = Pending::new(wanted.clone());
+            let pending = PendingLines::new(wanted.clone());
             let origins = match &store {
-                Some(store) => {
-                    Walk::new(self, store)?.origins(Step { path: path.clone(), at, content: &content }, pending)?
-                }
+                Some(store) => BlameWalk::new(self, store)?
+                    .origins(BlameStep { path: path.clone(), at, content: &content }, pending)?,
                 None => Vec::new(),
             };
             ranges = ranges_of(wanted, &origins);
