@@ -24,4 +24,4 @@ pub use access::{Opener, OptionsAt, Purpose, Served};
 pub use http::{Token, TokenError, parse_address};
 pub use serve::{End, serve_http, serve_page, serve_stdio};
 pub use tools::TOOL_NAMES;
-pub use ui::{AllWorkspaces, PageTokens, ShownWorkspaces};
+pub use ui::{AllWorkspaces, OpenAny, PageTokens, ShownWorkspaces};

@@ -37,7 +37,7 @@ pub(crate) struct UiArgs {
 
 pub(crate) fn run(args: &UiArgs, invocation: &Invocation) -> Result<ExitCode, Failure> {
     let workspaces =
-        ShownWorkspaces { own: invocation.opener()?, all: args.all_workspaces.then(|| all(invocation)).transpose()? };
+        ShownWorkspaces { own: invocation.served()?, all: args.all_workspaces.then(|| all(invocation)).transpose()? };
     let tokens = PageTokens { lasting: token()?, once: token()? };
     let [lasting, once] = [&tokens.lasting, &tokens.once].map(|token| token.reveal().to_owned());
     let mut printed = Ok(());

@@ -15,7 +15,7 @@ mod undo;
 
 use std::sync::Arc;
 
-use backtrail::{Precious, RestoreRequest, Workspace};
+use backtrail::{Precious, Workspace};
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use schemars::JsonSchema;
 use serde::{Serialize, de::DeserializeOwned};
@@ -33,7 +33,7 @@ pub(crate) use {diff::CUT_MARK, list::timeline};
 /// The state that all tools share.
 pub(crate) struct Shared {
     pub(crate) access: Access,
-    pub(crate) plans: Plans<RestoreRequest>,
+    pub(crate) plans: Plans,
 }
 
 impl Shared {

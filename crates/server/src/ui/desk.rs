@@ -28,12 +28,15 @@ pub struct ShownWorkspaces {
     pub all: Option<AllWorkspaces>,
 }
 
+/// Returns how to open a workspace that has a store.
+pub type OpenAny = Box<dyn Fn(&WorkspaceEntry) -> backtrail::Result<Served> + Send + Sync>;
+
 /// Finds the workspaces that have a store, and opens them.
 pub struct AllWorkspaces {
     /// The directory of the stores.
     pub stores: PathBuf,
     /// Returns how to open one of them.
-    pub open: Box<dyn Fn(&WorkspaceEntry) -> backtrail::Result<Served> + Send + Sync>,
+    pub open: OpenAny,
 }
 
 /// One workspace that is shown.

@@ -17,6 +17,6 @@ mod query;
 mod reading;
 mod routes;
 
-pub use desk::{AllWorkspaces, ShownWorkspaces};
+pub use desk::{AllWorkspaces, OpenAny, ShownWorkspaces};
 pub use guard::PageTokens;
 pub(crate) use page::Page;

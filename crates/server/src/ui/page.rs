@@ -27,7 +27,7 @@ pub(super) struct State {
 
 impl Page {
     pub(crate) fn new(
-        served: Served,
+        shown: ShownWorkspaces,
         port: u16,
         tokens: PageTokens,
         end: CancellationToken,
