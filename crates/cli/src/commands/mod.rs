@@ -37,6 +37,7 @@ pub(crate) mod try_run;
 pub(crate) mod ui;
 pub(crate) mod undo;
 pub(crate) mod verify;
+pub(crate) mod watch;
 pub(crate) mod workspaces;
 
 use std::process::ExitCode;
@@ -76,6 +77,7 @@ pub(crate) fn run(command: Option<Command>, invocation: &Invocation) -> Result<E
         Some(Command::Unpin(args)) => pin::unpin(&args, invocation),
         Some(Command::Exclude(args)) => exclude::run(&args, invocation),
         Some(Command::Verify(args)) => verify::run(&args, invocation),
+        Some(Command::Watch(args)) => watch::run(&args, invocation),
         Some(Command::Doctor(args)) => doctor::run(&args, invocation),
         Some(Command::Events(args)) => events::run(&args, invocation),
         Some(Command::Workspaces(args)) => workspaces::run(&args, invocation),

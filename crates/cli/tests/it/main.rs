@@ -59,6 +59,8 @@ mod try_run;
 mod ui;
 mod usage;
 mod verify;
+#[cfg(target_os = "linux")]
+mod watch;
 mod which_workspace;
 mod whole_prompts;
 mod workspaces;

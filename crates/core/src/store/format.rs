@@ -6,10 +6,14 @@ use super::{IdentityFile, Layout, refs};
 use crate::{
     disk::private::{self, Durability},
     error::{Error, Result, While},
+    model::Kind,
 };
 
 /// Features that this version can read and write.
-const KNOWN: [&str; 1] = ["base"];
+const KNOWN: [&str; 2] = ["base", THREAD];
+
+/// The feature that a program needs to write to a store with checkpoints of the kind `thread`.
+const THREAD: &str = "thread";
 
 const FORMAT: &str = "backtrail store 1\nread: base\nwrite: base\n";
 
@@ -100,6 +104,27 @@ pub(super) fn create(layout: &Layout, identity: &IdentityFile) -> Result<()> {
         Some(parent) => sync(parent.to_owned()),
         None => Ok(()),
     }
+}
+
+/// Adds the features that a program needs to write beside a checkpoint of this kind. Called before such a checkpoint is
+/// published.
+pub(super) fn require(layout: &Layout, kind: Kind) -> Result<()> {
+    if kind != Kind::Thread {
+        return Ok(());
+    }
+    let path = layout.format();
+    let bytes = private::read(&path).or_fail("read", &path)?.unwrap_or_else(|| FORMAT.into());
+    let text = String::from_utf8_lossy(&bytes);
+    let is_named =
+        |line: &str| line.strip_prefix("write:").is_some_and(|names| names.split(' ').any(|name| name == THREAD));
+    if text.lines().any(is_named) {
+        return Ok(());
+    }
+    let lines = text.lines().map(|line| match line.starts_with("write:") {
+        true => format!("{line} {THREAD}\n"),
+        false => format!("{line}\n"),
+    });
+    private::replace(&path, lines.collect::<String>().as_bytes(), Durability::Synced).or_fail("write", path)
 }
 
 /// Returns whether this directory looks like a store: it has a format file or a checkpoint.
