@@ -33,11 +33,14 @@ pub struct PatchLimits<'a> {
     pub max_file_bytes: Option<usize>,
     /// Set to list the hunks of each change of text.
     pub hunks: bool,
+    /// The number of unchanged lines around each change in the patch; three by default.
+    pub context: Option<u32>,
 }
 
 impl PatchLimits<'_> {
     /// Omits the patch, for callers that need only the changes.
-    pub const NO_PATCH: Self = Self { hide: None, max_bytes: Some(0), max_file_bytes: None, hunks: false };
+    pub const NO_PATCH: Self =
+        Self { hide: None, max_bytes: Some(0), max_file_bytes: None, hunks: false, context: None };
 }
 
 /// The outcome of [`Workspace::diff`].
