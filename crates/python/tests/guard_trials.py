@@ -83,9 +83,9 @@ def trial(place: Path, seed: int) -> str:
     process = os.fork()
     if process == 0:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-        # A signal before this point would be lost: Python drops those that arrive during a fork.
-        os.write(ready_end, b"f")
         try:
+            # A signal before this point would be lost: Python drops those that arrive during a fork.
+            os.write(ready_end, b"f")
             child(root, kind, seed, ready_end, report_end)
         finally:
             os._exit(0)
