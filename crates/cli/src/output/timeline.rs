@@ -1,6 +1,6 @@
 //! Draws checkpoints as a timeline for the user, newest first.
 
-use backtrail::{Checkpoint, CheckpointId, Kind};
+use backtrail::{Checkpoint, CheckpointId, Kind, WorkTotals};
 use jiff::Zoned;
 
 use super::{
@@ -60,7 +60,7 @@ impl Timeline<'_> {
             graph,
             id: checkpoint.id.short(),
             when: when(checkpoint.time, self.now),
-            cause: cause(checkpoint),
+            cause: numbered_cause(checkpoint),
             text: text(checkpoint),
             counts: counts(checkpoint),
         }
@@ -160,12 +160,21 @@ pub(super) fn cause(checkpoint: &Checkpoint) -> String {
     }
 }
 
+/// Like [`cause`], with the number of the prompt in front of the tool that ran for it: `3: Bash`.
+pub(super) fn numbered_cause(checkpoint: &Checkpoint) -> String {
+    match (checkpoint.origin.turn, &checkpoint.origin.tool) {
+        (Some(turn), Some(_)) => format!("{turn}: {}", cause(checkpoint)),
+        _ => cause(checkpoint),
+    }
+}
+
 /// Returns the name, the marks and the message or prompt of a checkpoint in one line.
 fn text(checkpoint: &Checkpoint) -> String {
     let words = match (&checkpoint.origin.prompt, checkpoint.kind) {
         (Some(prompt), Kind::Turn) => first_line(prompt),
         _ => first_line(&checkpoint.message),
     };
+    let command = checkpoint.origin.command.as_deref().map(|command| format!("`{}`", first_line(command)));
     let name = checkpoint.name.as_deref().map(|name| format!("[{}]", visible(name)));
     let marks = [
         (checkpoint.pinned, "(pinned)"),
@@ -178,15 +187,21 @@ fn text(checkpoint: &Checkpoint) -> String {
     name.into_iter()
         .chain(marks)
         .chain(dropped)
+        .chain(command)
         .chain([words])
         .filter(|part| !part.is_empty())
         .collect::<Vec<_>>()
         .join(" ")
 }
 
+/// Returns the number of changed files and lines. For a prompt, that of the work for it: what changed before the prompt
+/// is not its own.
 fn counts(checkpoint: &Checkpoint) -> String {
-    let files = plural(checkpoint.changed as usize, "file");
-    format!("{files} {}", lines(checkpoint.insertions, checkpoint.deletions)).trim_end().to_owned()
+    let own =
+        WorkTotals { files: checkpoint.changed, insertions: checkpoint.insertions, deletions: checkpoint.deletions };
+    let WorkTotals { files, insertions, deletions } = checkpoint.work.unwrap_or(own);
+    let files = plural(usize::try_from(files).unwrap_or(usize::MAX), "file");
+    format!("{files} {}", lines(insertions, deletions)).trim_end().to_owned()
 }
 
 /// Returns a checkpoint for tests, with an id of one repeated letter.
@@ -225,6 +240,7 @@ mod tests {
             metadata: serde_json::Map::new(),
             pinned: false,
             reverted: false,
+            work: None,
             complete: true,
             dropped: 0,
             scope: Scope::Whole,
@@ -318,7 +334,7 @@ mod tests {
             timeline.draw_turns(&turns(&[step, prompt, earlier])),
             str![[r#"
 ●   62626262  2 min ago  prompt 2  fix the parser  0 files +1
-  @ 63636363  2 min ago  Edit      parser.rs       0 files +1
+  @ 63636363  2 min ago  2: Edit   parser.rs       0 files +1
 ●   61616161  2 min ago  prompt 1  hello           0 files +1
 
 "#]]

@@ -77,6 +77,8 @@ pub struct RetentionSettings {
     pub step: u64,
     /// The number of most recent safety checkpoints to keep.
     pub safety: u64,
+    /// The number of most recent thread checkpoints to keep. `None` keeps them until they are deleted.
+    pub thread: Option<u64>,
     /// The minimum time to keep safety checkpoints with contents that no other checkpoint holds.
     pub unsaved: Duration,
     /// Checkpoints older than this are removed.
@@ -189,6 +191,7 @@ impl Default for Settings {
                 turn: 200,
                 step: 100,
                 safety: 20,
+                thread: None,
                 unsaved: Duration::from_secs(7 * 86_400),
                 max_age: None,
                 max_bytes: None,
@@ -397,7 +400,7 @@ mod tests {
             };
             let value = match (default.as_str(), key.as_str()) {
                 ("none", "max_age") => "\"1d\"",
-                ("none", "max_bytes") => "1",
+                ("none", "max_bytes" | "thread") => "1",
                 ("none", "dir") => "\"/x\"",
                 ("none", _) => "\"x\"",
                 (default, _) => default,

@@ -6,13 +6,17 @@ use super::{IdentityFile, Layout, refs};
 use crate::{
     disk::private::{self, Durability},
     error::{Error, Result, While},
+    model::Kind,
 };
 
-/// The feature of stores with checkpoints of kind `watch`. An older program would not thin them.
-const WATCH: &str = "watch";
-
 /// Features that this version can read and write.
-const KNOWN: [&str; 2] = ["base", WATCH];
+const KNOWN: [&str; 3] = ["base", THREAD, WATCH];
+
+/// The feature that a program needs to write to a store with checkpoints of the kind `thread`.
+const THREAD: &str = "thread";
+
+/// The same for the kind `watch`. An older program would not thin these checkpoints.
+const WATCH: &str = "watch";
 
 const FORMAT: &str = "backtrail store 1\nread: base\nwrite: base\n";
 
@@ -105,28 +109,27 @@ pub(super) fn create(layout: &Layout, identity: &IdentityFile) -> Result<()> {
     }
 }
 
-/// Makes the store require what its checkpoints of kind `watch` need from a program that writes to it. The caller holds
-/// the lock.
-pub(super) fn require_watch(layout: &Layout) -> Result<()> {
-    let path = layout.format();
-    let text = match private::read(&path).or_fail("read", &path)? {
-        Some(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
-        None => FORMAT.into(),
+/// Adds the features that a program needs to write beside a checkpoint of this kind. Called before such a checkpoint is
+/// published.
+pub(super) fn require(layout: &Layout, kind: Kind) -> Result<()> {
+    let feature = match kind {
+        Kind::Thread => THREAD,
+        Kind::Watch => WATCH,
+        _ => return Ok(()),
     };
-    let mut is_required = false;
-    let lines = text.lines().map(|line| match line.strip_prefix("write:") {
-        Some(features) if features.split_whitespace().any(|feature| feature == WATCH) => {
-            is_required = true;
-            line.to_owned()
-        }
-        Some(_) => format!("{line} {WATCH}"),
-        None => line.to_owned(),
-    });
-    let new: String = lines.map(|line| line + "\n").collect();
-    if is_required {
+    let path = layout.format();
+    let bytes = private::read(&path).or_fail("read", &path)?.unwrap_or_else(|| FORMAT.into());
+    let text = String::from_utf8_lossy(&bytes);
+    let is_named =
+        |line: &str| line.strip_prefix("write:").is_some_and(|names| names.split(' ').any(|name| name == feature));
+    if text.lines().any(is_named) {
         return Ok(());
     }
-    private::replace(&path, new.as_bytes(), Durability::Synced).or_fail("write", path)
+    let lines = text.lines().map(|line| match line.starts_with("write:") {
+        true => format!("{line} {feature}\n"),
+        false => format!("{line}\n"),
+    });
+    private::replace(&path, lines.collect::<String>().as_bytes(), Durability::Synced).or_fail("write", path)
 }
 
 /// Returns whether this directory looks like a store: it has a format file or a checkpoint.

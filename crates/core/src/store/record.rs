@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 use crate::model::{
     Attachment, Author, CallBeside, Checkpoint, CheckpointId, Context, FeatureState, GitState, Kind, ModeDefaults,
-    Origin, Scope, WorkspacePath,
+    Origin, Scope, WorkTotals, WorkspacePath,
 };
 
 const TRAILER: &str = "Backtrail-Record: ";
@@ -105,7 +105,8 @@ impl RecordedPaths {
         }
     }
 
-    fn len(&self) -> u64 {
+    /// Returns the number of paths.
+    pub(crate) fn len(&self) -> u64 {
         match self {
             Self::Here(paths) => paths.len() as u64,
             Self::InState { in_state } => *in_state,
@@ -227,6 +228,11 @@ impl Record {
         self.origin.author.or_else(derived)
     }
 
+    /// Returns whether the checkpoint was taken while an agent without hooks ran. Who made its changes is not known.
+    pub(crate) fn is_of_wrapped_agent(&self) -> bool {
+        self.kind == Kind::Step && self.metadata.get("event").is_some_and(|event| event == "wrapped")
+    }
+
     /// Converts the record to the [`Checkpoint`] that callers see. `changed` and `dirty_files` are the paths, even if
     /// the record only has their number.
     pub(crate) fn into_checkpoint(
@@ -238,7 +244,12 @@ impl Record {
     ) -> Checkpoint {
         let time = self.timestamp();
         let author = self.author();
-        let git = self.git.map(|git| GitState { commit: git.commit, branch: git.branch, dirty_files });
+        let git = self.git.map(|git| GitState {
+            commit: git.commit,
+            branch: git.branch,
+            dirty_files,
+            dirty_count: git.dirty_files.len(),
+        });
         Checkpoint {
             id,
             sequence: self.sequence,
@@ -263,6 +274,7 @@ impl Record {
             dropped: self.dropped,
             scope: self.scope,
             reverted: false,
+            work: (self.kind == Kind::Turn).then(WorkTotals::default),
         }
     }
 }

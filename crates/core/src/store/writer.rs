@@ -11,7 +11,7 @@ use tracing::field::display;
 
 use super::{
     Area, ForkNote, Journal, OpenJournal, Operation, Record, RetentionNotes, SafetyCheckpoint, State, Store, Timeline,
-    confirmed_excludes, fork_notes, journal,
+    confirmed_excludes, fork_notes, format, journal,
     objects::{ObjectKind, bytes_of, object_id},
     operations,
     packs::{
@@ -33,7 +33,7 @@ use crate::{
         private::{self, Durability},
     },
     error::{Error, Result, While, is_no_space},
-    model::{CheckpointId, Directory, Kind, ModeDefaults, Scope},
+    model::{CheckpointId, Directory, ModeDefaults, Scope},
     spans::phase,
     threads,
 };
@@ -128,13 +128,11 @@ impl Writer {
 
     /// Makes a checkpoint durable, then visible. When this returns, the checkpoint survives a power cut.
     pub(crate) fn publish(&self, checkpoint: Unpublished) -> Result<CheckpointId> {
+        format::require(self.store.layout(), checkpoint.record.kind)?;
         let Unpublished { pack, id, record } = checkpoint;
         let phase = phase!("publish", checkpoint);
         phase.record("checkpoint", display(&id));
         pack.finish().or_fail("write into", self.store.layout().packs())?;
-        if record.kind == Kind::Watch {
-            super::format::require_watch(self.store.layout())?;
-        }
         let known = self.forget_timeline();
         refs::publish(self.store.layout(), &id).or_fail("publish in", self.store.layout().checkpoint_refs())?;
         // From here on the checkpoint exists. The timeline file is rebuilt from the commits if it is lost.
@@ -147,9 +145,7 @@ impl Writer {
     /// Publishes a checkpoint whose objects came from another store.
     pub(crate) fn publish_shared(&self, id: &CheckpointId) -> Result<()> {
         let (_, record) = self.store.snapshot_and_record(id)?;
-        if record.kind == Kind::Watch {
-            super::format::require_watch(self.store.layout())?;
-        }
+        format::require(self.store.layout(), record.kind)?;
         self.forget_timeline();
         refs::publish(self.store.layout(), id).or_fail("publish in", self.store.layout().checkpoint_refs())?;
         timeline::append(self.store.layout(), *id, record).or_fail("append to", self.store.layout().timeline())?;

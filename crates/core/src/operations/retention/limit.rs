@@ -54,8 +54,13 @@ pub(super) fn fit(
 
 /// Returns the checkpoints of watchers that have to go for all of them to take no more than `max` bytes beyond what
 /// other checkpoints take, oldest first.
-pub(super) fn fit_watched(store: &Store, timeline: &Timeline, max: u64) -> Result<Vec<CheckpointId>> {
-    let protected = protected(timeline);
+pub(super) fn fit_watched(
+    store: &Store,
+    timeline: &Timeline,
+    limits: &RetentionSettings,
+    max: u64,
+) -> Result<Vec<CheckpointId>> {
+    let protected = protected(timeline, limits);
     let may_go = |entry: &&TimelineEntry| entry.kind == Kind::Watch && !protected.contains_key(&entry.id);
     let (may_go, must_stay): (Vec<&TimelineEntry>, Vec<&TimelineEntry>) = timeline.entries().iter().partition(may_go);
     let mut sizes = PackedSizes::of(store)?;
@@ -82,7 +87,7 @@ pub(super) fn unexplained_bytes(store: &Store, timeline: &Timeline) -> Result<u6
 
 /// Returns the checkpoints that `max_bytes` may not remove.
 fn staying(store: &Store, timeline: &Timeline, limits: &RetentionSettings, when: &When) -> HashSet<CheckpointId> {
-    let mut staying: HashSet<CheckpointId> = protected(timeline).into_keys().collect();
+    let mut staying: HashSet<CheckpointId> = protected(timeline, limits).into_keys().collect();
     let is_in_danger =
         |entry: &&TimelineEntry| !staying.contains(&entry.id) && when.protects_contents_of(entry, limits);
     if !timeline.entries().iter().any(|entry| is_in_danger(&entry)) {

@@ -415,7 +415,7 @@ impl Workspace {
             return Ok(Vec::new());
         }
         let timeline = writer.timeline()?;
-        let going = match limit::fit_watched(writer.store(), &timeline, max) {
+        let going = match limit::fit_watched(writer.store(), &timeline, &self.settings().retention, max) {
             // Sizes can't be determined if objects are missing. `verify` names them.
             Err(Error::StoreDamaged { .. }) => return Ok(Vec::new()),
             going => going?,
