@@ -13,7 +13,7 @@ use clap::{
 use crate::commands::{
     adopt, bisect, blame, cat, completions, delete, demo, diff, doctor, events, exclude, export, fork, git, history,
     hook, init, install, list, man, mcp, pin, pipeline, prune, recover, restore, revert, rewind, save, show, status,
-    step, try_run, undo, verify, watch, workspaces,
+    step, try_run, ui, undo, verify, watch, workspaces,
 };
 use crate::logging::LogLevel;
 
@@ -132,6 +132,7 @@ pub(crate) enum Command {
     Install(install::InstallArgs),
     Uninstall(install::UninstallArgs),
     Hook(hook::HookArgs),
+    Ui(ui::UiArgs),
     Mcp(mcp::McpArgs),
     Git(git::GitArgs),
     Demo(demo::DemoArgs),
@@ -170,6 +171,7 @@ impl Command {
             Self::Install(_) => "install",
             Self::Uninstall(_) => "uninstall",
             Self::Mcp(_) => "mcp",
+            Self::Ui(_) => "ui",
             Self::List(_)
             | Self::Show(_)
             | Self::Status(_)

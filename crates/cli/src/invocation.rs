@@ -2,6 +2,7 @@
 
 use std::{
     ffi::OsStr,
+    os::unix::ffi::OsStrExt,
     path::{Path, PathBuf},
     process::ExitCode,
     sync::Arc,
@@ -10,7 +11,8 @@ use std::{
 
 use backtrail::{
     BootClock, CheckpointId, Error, ErrorCode, Event, Location, OpenStores, Options, OptionsOf, RULE_OF_SINCE, Range,
-    Scope, Settings, Start, Workspace, WorkspacePath, locate, parse_since, problem_of_since, settings::parse_duration,
+    Scope, Settings, Start, Workspace, WorkspaceEntry, WorkspacePath, locate, parse_end, parse_since, problem_of_since,
+    settings::parse_duration,
 };
 use backtrail_server::{Opener, OptionsAt, Purpose, Served};
 use jiff::Timestamp;
@@ -21,7 +23,7 @@ use crate::{
     commands,
     failure::{self, Failure},
     logging,
-    output::{Output, conflict_warnings, shell_path},
+    output::{Output, conflict_warnings, shell_path, shell_words},
     process_pins::abandoned_bisect,
     settings::Environment,
 };
@@ -65,6 +67,8 @@ pub(crate) struct Invocation {
     pub(crate) output: Output,
     /// The current time and time zone.
     pub(crate) now: Now,
+    /// The stores that stay open, if the command opens a workspace repeatedly.
+    open_stores: Option<Arc<OpenStores>>,
 }
 
 /// A workspace, and the sources of its settings.
@@ -83,7 +87,7 @@ pub(crate) struct Survey {
 impl Invocation {
     pub(crate) fn new(options: GlobalOptions, environment: Environment) -> Self {
         let output = Output::new(&options, environment.pager());
-        Self { options, environment, output, now: Now::new() }
+        Self { options, environment, output, now: Now::new(), open_stores: None }
     }
 
     /// Returns a nested run in another environment, with the same colors.
@@ -193,10 +197,29 @@ impl Invocation {
     pub(crate) fn served(&self) -> Result<Served, Failure> {
         let (location, settings) = self.locate()?;
         self.tell_of_former(&location);
+        Ok(self.served_at(location, settings))
+    }
+
+    /// Returns a function that does the same for any workspace with a store.
+    pub(crate) fn opener_of_any(
+        &self,
+    ) -> Result<impl Fn(&WorkspaceEntry) -> backtrail::Result<Served> + use<>, Failure> {
+        let settings = self.environment.user_settings()?;
+        let this = self.clone();
+        Ok(move |entry: &WorkspaceEntry| {
+            let path = entry.moved_to.as_ref().unwrap_or(&entry.path);
+            let location = locate(&Start::At(path.clone()), Path::new(""), Some(&entry.store))?;
+            Ok(this.served_at(location, settings.clone()))
+        })
+    }
+
+    fn served_at(&self, location: Location, settings: Settings) -> Served {
         let (this, user) = (self.clone(), settings.clone());
         let options_at: OptionsAt = Arc::new(move |root| this.options_at(&user, root));
         let stores = self.environment.stores(&settings).ok();
-        let this = self.clone();
+        // Kept open between two requests.
+        let open_stores = Arc::new(OpenStores::new(settings.stores.cache_size));
+        let this = Self { open_stores: Some(open_stores), ..self.clone() };
         let open: Opener = Arc::new(move |purpose| {
             let mistakes = if purpose == Purpose::Save { Mistakes::Refused } else { Mistakes::Told };
             let workspace = this.open(location.clone(), settings.clone(), mistakes)?;
@@ -212,7 +235,7 @@ impl Invocation {
             }
             Ok(workspace)
         });
-        Ok(Served { open, options_at, stores })
+        Served { open, options_at, stores }
     }
 
     fn open(&self, location: Location, settings: Settings, mistakes: Mistakes) -> Result<Workspace, Error> {
@@ -227,12 +250,13 @@ impl Invocation {
     }
 
     fn workspace_options(&self, user: &Settings, settings: Settings) -> Options {
+        let new_stores = || Arc::new(OpenStores::new(user.stores.cache_size));
         Options {
             own_directories: self.environment.own_directories(user),
             settings,
             git: self.environment.git().clone(),
             patience: self.patience(),
-            open_stores: Some(Arc::new(OpenStores::new(user.stores.cache_size))),
+            open_stores: Some(self.open_stores.clone().unwrap_or_else(new_stores)),
             boot_clock: BootClock::of_system(),
             watcher: self.environment.watcher_use(),
             change_source: None,
@@ -397,8 +421,9 @@ impl Invocation {
         if parse_duration(word).is_ok() {
             return Some(format!("for a duration, write: ago:{word}"));
         }
-        let is_time = word.contains(':') || word.contains('-');
-        (is_time && parse_since(word, &self.now).is_some()).then(|| format!("for a time, write: at:{word}"))
+        let is_time = word.contains([':', '-', ' ']);
+        let quoted = shell_words([format!("at:{word}")]);
+        (is_time && parse_since(word, &self.now).is_some()).then(|| format!("for a time, write: {quoted}"))
     }
 
     /// Like [`Self::checkpoint`], for a word that may be a path by mistake. Then the hint suggests the command `meant`,
@@ -444,18 +469,53 @@ impl Invocation {
         Ok(Scope::of_paths(paths))
     }
 
-    /// Adds a hint to a failure whose cause may be a pattern instead of a path, or a symlink in the path.
-    pub(crate) fn explain_path(&self, failure: Failure, named: &Path) -> Failure {
-        let is_pattern = || named.as_os_str().as_encoded_bytes().iter().any(|byte| b"*?[".contains(byte));
-        if failure.code() == ErrorCode::UnknownPath && is_pattern() {
-            let hint = "paths are taken literally, not as patterns: remove the quotes, or give the directory";
-            return failure.with_hint(hint);
+    /// Like [`Self::path`], but refuses a path that exists neither on disk nor in any checkpoint.
+    pub(crate) fn known_path(&self, workspace: &Workspace, named: &Path) -> Result<WorkspacePath, Failure> {
+        let path = self.path(workspace, named)?;
+        let is_on_disk = self.file(named).is_ok_and(|file| file.symlink_metadata().is_ok());
+        if !is_on_disk {
+            let known = workspace.refuse_unknown_path(&path);
+            known.map_err(|error| self.explain_path(workspace, error.into(), named))?;
         }
-        let is_behind_link = || named.is_relative() && named.ancestors().skip(1).any(|above| self.is_link(above));
-        if failure.code() == ErrorCode::UnknownPath && is_behind_link() {
+        Ok(path)
+    }
+
+    /// Like [`Self::scope`], but refuses a path that exists neither on disk nor in any checkpoint.
+    pub(crate) fn known_scope(&self, workspace: &Workspace, named: &[PathBuf]) -> Result<Scope, Failure> {
+        named.iter().try_for_each(|named| self.known_path(workspace, named).map(drop))?;
+        self.scope(workspace, named)
+    }
+
+    /// Adds a hint to a failure whose cause may be a pattern instead of a path, a symlink in the path, or a mistake in
+    /// its spelling.
+    pub(crate) fn explain_path(&self, workspace: &Workspace, failure: Failure, named: &Path) -> Failure {
+        let unknown = failure.unknown_path().cloned();
+        let Some(unknown) = unknown.filter(|path| self.path(workspace, named).is_ok_and(|named| named == *path)) else {
+            return failure;
+        };
+        if named.as_os_str().as_encoded_bytes().iter().any(|byte| b"*?[".contains(byte)) {
+            let pattern = shell_path(named);
+            let way =
+                format!("to select by a pattern: backtrail list --glob {pattern}, or backtrail diff --glob {pattern}");
+            return failure.with_hint(format!("paths are taken literally, not as patterns; {way}"));
+        }
+        if named.is_relative() && named.ancestors().skip(1).any(|above| self.is_link(above)) {
             return failure.with_hint("symbolic links are not followed: give the path without them");
         }
-        failure
+        // Only the hint depends on this: without a suggestion, the usual hint is given.
+        let nearest = workspace.nearest_path(&unknown).ok().flatten();
+        match nearest.and_then(|nearest| self.as_named(workspace, &nearest)) {
+            Some(nearest) => failure.with_hint(format!("did you mean {}?", shell_path(&nearest))),
+            None => failure,
+        }
+    }
+
+    /// Returns a path inside the workspace as the user would write it from the current directory. Returns `None` if it
+    /// is not below that.
+    fn as_named(&self, workspace: &Workspace, path: &WorkspacePath) -> Option<PathBuf> {
+        let absolute = workspace.root().join(OsStr::from_bytes(path.as_bytes()));
+        let here = self.environment.current_directory().ok()?;
+        Some(absolute.strip_prefix(here).map_or_else(|_| absolute.clone(), Path::to_owned))
     }
 
     fn is_link(&self, named: &Path) -> bool {
@@ -466,6 +526,11 @@ impl Invocation {
     /// Parses a duration before now, or a time.
     pub(crate) fn moment(&self, text: &str) -> Result<Timestamp, Failure> {
         parse_since(text, &self.now).ok_or_else(|| Failure::usage(problem_of_since(text), Some(RULE_OF_SINCE)))
+    }
+
+    /// Parses a duration before now, or the last moment that a time covers.
+    pub(crate) fn moment_at_end(&self, text: &str) -> Result<Timestamp, Failure> {
+        parse_end(text, &self.now).ok_or_else(|| Failure::usage(problem_of_since(text), Some(RULE_OF_SINCE)))
     }
 
     /// Returns the absolute path of a file that the user named, inside the workspace or not.

@@ -60,7 +60,7 @@ mod workspace;
 pub use address::{
     Address, InvalidAddress, RULE_OF_NAMES,
     range::Range,
-    time::{RULE_OF_SINCE, parse_since, problem_of_since},
+    time::{RULE_OF_SINCE, parse_end, parse_since, problem_of_since},
     validate_name,
 };
 pub use app_files as own_files;
@@ -70,7 +70,7 @@ pub use events::{Event, Progress, TimedEvent};
 pub use model::{
     Attachment, Author, Change, ChangeAnswer, ChangeSource, ChangeStatus, ChangedDirectories, Checkpoint, CheckpointId,
     Conflict, ContentId, Context, Dropped, FeatureState, GitState, Hunk, InvalidId, InvalidPath, Kind, Mode, Origin,
-    Reason, Scope, Side, Skipped, UnknownAuthor, UnknownKind, WatchToken, WorkspacePath,
+    Reason, Scope, Side, Skipped, UnknownAuthor, UnknownKind, WatchToken, WorkTotals, WorkspacePath,
 };
 pub use operations::{
     adopt_store::Adopted,
@@ -97,7 +97,7 @@ pub use operations::{
     watch::{WatchRequest, Watched},
     workspaces::{WorkspaceEntry, forget, workspaces},
 };
-pub use scan::Survey;
+pub use scan::{PathGlob, Survey};
 pub use settings::Settings;
 pub use store::{Direction, OpenStores};
 pub use user_git::{GitEnvironment, GitPosition};
@@ -105,6 +105,7 @@ pub use watcher::{AutoOutcome, AutoSaver, WatchEnd, WatcherReport};
 pub use workspace::{
     Options, WatcherUse, Workspace,
     bindings::Former,
+    event_log::EventFollower,
     locate::{Location, OptionsOf, Start, locate},
     precious::Precious,
     skipped::IgnoringRule,

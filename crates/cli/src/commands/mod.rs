@@ -34,6 +34,7 @@ pub(crate) mod show;
 pub(crate) mod status;
 pub(crate) mod step;
 pub(crate) mod try_run;
+pub(crate) mod ui;
 pub(crate) mod undo;
 pub(crate) mod verify;
 pub(crate) mod watch;
@@ -81,6 +82,7 @@ pub(crate) fn run(command: Option<Command>, invocation: &Invocation) -> Result<E
         Some(Command::Events(args)) => events::run(&args, invocation),
         Some(Command::Workspaces(args)) => workspaces::run(&args, invocation),
         Some(Command::ForgetWorkspace(args)) => workspaces::forget(&args, invocation),
+        Some(Command::Ui(args)) => ui::run(&args, invocation),
         Some(Command::Mcp(args)) => mcp::run(&args, invocation),
         Some(Command::Git(args)) => git::run(&args, invocation),
         Some(Command::Hook(args)) => hook::run(&args),

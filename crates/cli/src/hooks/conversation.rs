@@ -9,7 +9,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use backtrail::{Checkpoint, CheckpointId, Error, Kind, ListFilter, Workspace, app_files};
+use backtrail::{CheckpointId, Error, Workspace, app_files};
 use serde_json::Value;
 use uuid::Uuid;
 
@@ -65,7 +65,7 @@ pub(crate) struct ForkedFile {
 
 /// Prepares the copy of the conversation that belongs to a checkpoint.
 pub(crate) fn plan(workspace: &Workspace, id: &CheckpointId, sessions: &Sessions) -> Result<Fork, Failure> {
-    let turn = turn_of(workspace, id)?;
+    let turn = workspace.turn_of(id)?.ok_or_else(|| no_conversation(id))?;
     let (Some(agent), Some(session)) =
         (turn.origin.agent.as_ref().and_then(|agent| agent.parse().ok()), &turn.origin.session)
     else {
@@ -93,22 +93,6 @@ pub(crate) fn plan(workspace: &Workspace, id: &CheckpointId, sessions: &Sessions
 
 fn no_conversation(id: &CheckpointId) -> Failure {
     Error::UnknownAttachment { checkpoint: *id, name: CONVERSATION.to_owned() }.into()
-}
-
-/// Returns the turn that a checkpoint belongs to: the checkpoint itself, the turn of its step, or else the last turn
-/// before it.
-fn turn_of(workspace: &Workspace, id: &CheckpointId) -> Result<Checkpoint, Failure> {
-    let checkpoint = workspace.get(id)?;
-    if checkpoint.kind == Kind::Turn {
-        return Ok(checkpoint);
-    }
-    let turns = workspace.list(&ListFilter { kind: Some(Kind::Turn), ..ListFilter::default() })?;
-    let is_own = |turn: &&Checkpoint| {
-        turn.origin.session == checkpoint.origin.session && turn.origin.turn == checkpoint.origin.turn
-    };
-    let own = turns.iter().find(|turn| checkpoint.origin.turn.is_some() && is_own(turn));
-    let earlier = || turns.iter().find(|turn| turn.sequence < checkpoint.sequence);
-    own.or_else(earlier).cloned().ok_or_else(|| no_conversation(id))
 }
 
 impl ForkedFile {

@@ -42,9 +42,9 @@ pub(crate) use {
     installed::{
         AfterInstall, AgentListed, AgentsJson, InstalledJson, after_install_text, agents_text, installed_text,
     },
-    json::{InitJson, VerifyJson, json_line},
+    json::{InitJson, UiJson, VerifyJson, json_line},
     log::{WhenFull, log_layer},
-    output::{Output, answer_hook, is_hook_heard, offer, talk_of_hook},
+    output::{Output, Remarks, answer_hook, is_hook_heard, offer, talk_of_hook},
     overview::{Overview, overview},
     pipeline::{PipelineJson, pipeline_plan_text},
     report::report_text,
@@ -68,7 +68,7 @@ pub(crate) use {
     watched::{WatchStatusJson, directories_watched, watch_status},
     wording::{bytes, plural, set_bytes, shell_path, shell_words, title, title_words, when},
     workspaces::{
-        AdoptedJson, DeletedJson, ExcludedJson, ForgottenJson, PinnedJson, PruneJson, WorkspacesJson, deleted_text,
-        kept_text, loss_lines, verdicts_text, workspaces_text,
+        AdoptedJson, DeletedJson, ExcludedJson, ForgottenJson, PinnedJson, PruneJson, deleted_text, kept_text,
+        loss_lines, verdicts_text, workspaces_text,
     },
 };

@@ -266,6 +266,7 @@ mod tests {
             taken_back: None,
             merged: Vec::new(),
             moved: Vec::new(),
+            stands_on: Some(target.id),
             also: Vec::new(),
         };
         restored_text(&done, &[], Direction::Forward, &target, None, Paint::plain())

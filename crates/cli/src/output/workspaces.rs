@@ -4,7 +4,7 @@ use std::path::Path;
 
 use backtrail::{
     Checkpoint, CheckpointId, Loss, NotApplied, PrunePlan, Pruned, Verdict, WorkspaceEntry, WorkspacePath,
-    json::{CheckpointJson, timestamp},
+    json::CheckpointJson,
 };
 use jiff::Zoned;
 use serde::Serialize;
@@ -139,39 +139,6 @@ impl<'a> ExcludedJson<'a> {
     }
 }
 
-/// The JSON answer of `workspaces`.
-#[derive(Serialize)]
-pub(crate) struct WorkspacesJson {
-    workspaces: Vec<WorkspaceJson>,
-}
-
-#[derive(Serialize)]
-struct WorkspaceJson {
-    path: String,
-    exists: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    moved_to: Option<String>,
-    store: String,
-    bytes: u64,
-    checkpoints: usize,
-    newest: Option<String>,
-}
-
-impl From<&[WorkspaceEntry]> for WorkspacesJson {
-    fn from(entries: &[WorkspaceEntry]) -> Self {
-        let workspace = |entry: &WorkspaceEntry| WorkspaceJson {
-            path: path_text(&entry.path),
-            exists: entry.exists,
-            moved_to: entry.moved_to.as_deref().map(path_text),
-            store: path_text(&entry.store),
-            bytes: entry.bytes,
-            checkpoints: entry.checkpoints,
-            newest: entry.newest.map(timestamp),
-        };
-        Self { workspaces: entries.iter().map(workspace).collect() }
-    }
-}
-
 /// The JSON answer of `workspaces --forget`.
 #[derive(Serialize)]
 pub(crate) struct ForgottenJson {
@@ -279,7 +246,7 @@ fn painted_title(checkpoint: &Checkpoint, paint: Paint) -> String {
 }
 
 /// Returns a line for each workspace: the size of its store, the number of checkpoints, the time of the newest one, and
-/// its path.
+/// its path. The line below has the path of the store.
 pub(crate) fn workspaces_text(entries: &[WorkspaceEntry], now: &Zoned, paint: Paint) -> String {
     let cells = entries.iter().map(|entry| {
         let newest = entry.newest.map_or_else(|| "-".to_owned(), |newest| when(newest, now));
@@ -291,15 +258,15 @@ pub(crate) fn workspaces_text(entries: &[WorkspaceEntry], now: &Zoned, paint: Pa
     let line = |(entry, [size, count, newest]): (&WorkspaceEntry, &[String; 3])| {
         let state = match &entry.moved_to {
             _ if entry.exists => String::new(),
-            _ if entry.is_kept => {
-                format!("  {}", paint.warning(format!("(no longer in use: {})", visible_path(&entry.store))))
-            }
-            Some(moved) => format!("  {}", paint.warning(format!("(moved to {})", visible_path(moved)))),
+            _ if entry.is_kept => format!("  {}", paint.warning("(no longer in use)")),
+            Some(moved) => format!("  {}", paint.warning(&format!("(moved to {})", visible_path(moved)))),
             None if entry.is_gone => format!("  {}", paint.removed("(gone)")),
             None => format!("  {}", paint.warning("(not available now)")),
         };
         let size = format!("{}{size}", " ".repeat(widths[0].saturating_sub(columns(size))));
-        format!("{size}  {}  {}  {}{state}\n", pad(count, widths[1]), pad(newest, widths[2]), visible_path(&entry.path))
+        let store = paint.faint(format!("  store  {}", visible_path(&entry.store)));
+        let (count, newest) = (pad(count, widths[1]), pad(newest, widths[2]));
+        format!("{size}  {count}  {newest}  {}{state}\n{store}\n", visible_path(&entry.path))
     };
     entries.iter().zip(&cells).map(line).collect()
 }

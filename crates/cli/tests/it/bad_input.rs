@@ -218,6 +218,8 @@ const ARGUMENTS: &[Row] = &[
     (&["uninstall"], 2, "usage", "<AGENT>"),
     (&["uninstall", "vim"], 2, "usage", "vim"),
     (&["uninstall", "claude", "--user", "--shared"], 2, "usage", "--shared"),
+    (&["ui", "extra"], 2, "usage", "extra"),
+    (&["ui", "--port", "70000"], 2, "usage", "70000"),
     (&["mcp", "extra"], 2, "usage", "extra"),
     (&["mcp", "--http", "nonsense"], 2, "usage", "nonsense"),
     (&["mcp", "--http", "99999"], 2, "usage", "99999"),

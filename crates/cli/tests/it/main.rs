@@ -57,6 +57,7 @@ mod strace;
 mod terminal;
 mod threads;
 mod try_run;
+mod ui;
 mod usage;
 mod verify;
 #[cfg(target_os = "linux")]

@@ -17,6 +17,7 @@ mod watch;
 pub use change::{Change, ChangeStatus, Side};
 pub use checkpoint::{
     Attachment, Author, Checkpoint, Context, FeatureState, GitState, Kind, Origin, UnknownAuthor, UnknownKind,
+    WorkTotals,
 };
 pub(crate) use checkpoint::{CallBeside, GitChanges};
 pub use conflict::Conflict;

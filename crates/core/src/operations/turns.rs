@@ -5,7 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::{
     error::Result,
     model::{Author, Change, Checkpoint, CheckpointId, Kind, Scope, WorkspacePath},
-    operations::diff::{Checkpoints, LineSource, count_lines},
+    operations::{
+        diff::{Checkpoints, LineSource, count_lines},
+        show::ListFilter,
+    },
     store::{Restored, Timeline, TimelineEntry},
     workspace::Workspace,
 };
@@ -25,6 +28,22 @@ impl Workspace {
         let line = std::iter::successors(Some(current), |entry| timeline.nearest(entry.parent?));
         let turns = line.filter(|entry| entry.kind == Kind::Turn).skip(usize::from(is_taken_back));
         turns.map(|entry| store.checkpoint(entry)).collect()
+    }
+
+    /// Returns the checkpoint of the prompt that a checkpoint belongs to: the checkpoint itself, the prompt of its step,
+    /// or else the last prompt before it.
+    pub fn turn_of(&self, id: &CheckpointId) -> Result<Option<Checkpoint>> {
+        let checkpoint = self.get(id)?;
+        if checkpoint.kind == Kind::Turn {
+            return Ok(Some(checkpoint));
+        }
+        let turns = self.list(&ListFilter { kind: Some(Kind::Turn), brief: true, ..ListFilter::default() })?;
+        let is_own = |turn: &&Checkpoint| {
+            turn.origin.session == checkpoint.origin.session && turn.origin.turn == checkpoint.origin.turn
+        };
+        let own = turns.iter().find(|turn| checkpoint.origin.turn.is_some() && is_own(turn));
+        let earlier = || turns.iter().find(|turn| turn.sequence < checkpoint.sequence);
+        Ok(own.or_else(earlier).cloned())
     }
 
     /// Returns the changes made for a prompt, from the moment that it was given to the last checkpoint of its work.

@@ -444,6 +444,7 @@ fn all_values_of_a_save_request_are_kept() {
             turn: Some(0),
             prompt: Some("do\tit".into()),
             tool: Some("Bash".into()),
+            command: Some("make".into()),
             author: Some(Author::Other),
         },
         ..Default::default()

@@ -72,10 +72,17 @@ class GitState(Result):
     commit: str | None
     branch: str | None
     dirty_files: list[str]
+    dirty_count: int
+    """The number of `dirty_files`."""
 
     def to_dict(self) -> dict[str, Any]:
         """Returns what the command line prints with ``--json``."""
-        return {"commit": self.commit, "branch": self.branch, "dirty_files": _texts(self.dirty_files)}
+        return {
+            "commit": self.commit,
+            "branch": self.branch,
+            "dirty_files": _texts(self.dirty_files),
+            "dirty_count": self.dirty_count,
+        }
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -115,6 +122,19 @@ class Attachment(Result):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
+class WorkTotals(Result):
+    """The sums of what an agent did for a prompt, over its steps."""
+
+    files: int
+    insertions: int
+    deletions: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns what the command line prints with ``--json``."""
+        return {"files": self.files, "insertions": self.insertions, "deletions": self.deletions}
+
+
+@dataclass(frozen=True, slots=True, repr=False)
 class Checkpoint(Result):
     """A snapshot on the timeline, with its record."""
 
@@ -127,6 +147,8 @@ class Checkpoint(Result):
     timestamp: datetime
     parent: str | None
     files_changed: list[str]
+    changed_count: int
+    """The number of `files_changed`."""
     insertions: int
     deletions: int
     step: int | None
@@ -135,6 +157,8 @@ class Checkpoint(Result):
     turn: int | None
     prompt: str | None
     tool: str | None
+    command: str | None
+    """The command line of that tool, if it was a shell. Secrets in it are masked."""
     author: str | None
     """The author of the changes against the parent: "agent", "other", or `None` if that is not known."""
     git: GitState | None
@@ -150,6 +174,8 @@ class Checkpoint(Result):
     """The paths that a safety checkpoint covers. `None` for the whole workspace."""
     reverted: bool
     """True if a revert took its changes back. For the checkpoint of a prompt: if the agent's work for it is."""
+    work_totals: WorkTotals | None
+    """The sums of what the agent did for a prompt. `None` if this is not the checkpoint of a prompt."""
 
     def __hash__(self) -> int:
         return hash(self.id)
@@ -174,6 +200,7 @@ class Checkpoint(Result):
             "timestamp": timestamp(self.timestamp),
             "parent": self.parent,
             "files_changed": _texts(self.files_changed),
+            "changed_count": self.changed_count,
             "insertions": self.insertions,
             "deletions": self.deletions,
             "step": self.step,
@@ -182,6 +209,7 @@ class Checkpoint(Result):
             "turn": self.turn,
             "prompt": self.prompt,
             "tool": self.tool,
+            "command": self.command,
             "author": self.author,
             "git": self.git.to_dict() if self.git else None,
             "feature_state": self.feature_state.to_dict() if self.feature_state else None,
@@ -193,6 +221,7 @@ class Checkpoint(Result):
             "dropped": self.dropped,
             "scope": None if self.scope is None else _texts(self.scope),
             "reverted": self.reverted,
+            "work_totals": self.work_totals.to_dict() if self.work_totals else None,
         }
 
     @staticmethod
@@ -203,6 +232,7 @@ class Checkpoint(Result):
         plain["feature_state"] = FeatureState(**plain["feature_state"]) if plain["feature_state"] else None
         plain["context"] = Context(**plain["context"]) if plain["context"] else None
         plain["attachments"] = [Attachment(**attachment) for attachment in plain["attachments"]]
+        plain["work_totals"] = WorkTotals(**plain["work_totals"]) if plain["work_totals"] else None
         return Checkpoint(**plain)
 
 
@@ -351,6 +381,11 @@ class Shown(Result):
 
     checkpoint: Checkpoint
     changes: list[Change]
+    work: list[Change] | None = None
+    """What the agent did for a prompt. `None` if this is not the checkpoint of a prompt."""
+    turn_changes: list[Change] | None = None
+    """The changes from a prompt to the end of the work for it, edits by hand included. `None` if this is not the
+    checkpoint of a prompt."""
 
     def __str__(self) -> str:
         return f"{self.checkpoint}, {_display.count(len(self.changes), 'change')}"
@@ -360,11 +395,19 @@ class Shown(Result):
 
     def to_dict(self) -> dict[str, Any]:
         """Returns what the command line prints with ``--json``."""
-        return {"checkpoint": self.checkpoint.to_dict(), "changes": [change.to_dict() for change in self.changes]}
+        answer: dict[str, Any] = {
+            "checkpoint": self.checkpoint.to_dict(),
+            "changes": [change.to_dict() for change in self.changes],
+        }
+        for key, changes in (("turn_changes", self.turn_changes), ("work", self.work)):
+            if changes is not None:
+                answer[key] = [change.to_dict() for change in changes]
+        return answer
 
     @staticmethod
     def _of(plain: dict[str, Any]) -> Shown:
-        return Shown(Checkpoint._of(plain["checkpoint"]), _changes(plain["changes"]))
+        work, turn_changes = (None if plain[key] is None else _changes(plain[key]) for key in ("work", "turn_changes"))
+        return Shown(Checkpoint._of(plain["checkpoint"]), _changes(plain["changes"]), work, turn_changes)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -651,6 +694,9 @@ class Restored(Result):
     not_restored: list[Skipped] = field(default_factory=list)
     """Paths on disk that the checkpoint could not capture, although an earlier one held them. They are left as they
     are. Always empty after `Workspace.undo` and `Workspace.redo`."""
+    stands_on: str | None = None
+    """The id of the checkpoint that the workspace stands on afterwards. `to_dict` calls it ``checkpoint``, as the
+    command line does."""
 
     def __str__(self) -> str:
         what = "restored" if self.applied else "would restore"
@@ -667,6 +713,7 @@ class Restored(Result):
             "changes": [change.to_dict() for change in self.changes],
             "applied": self.applied,
             "safety": self.safety,
+            "checkpoint": self.stands_on,
             "conflicts": [conflict.to_dict() for conflict in self.conflicts],
             "git": self.git.to_dict() if self.git else None,
         }
@@ -689,6 +736,7 @@ class Restored(Result):
             conversation,
             [Conflict(**conflict) for conflict in plain["stays"]],
             _skipped(plain["not_restored"]),
+            plain["stands_on"],
         )
 
 

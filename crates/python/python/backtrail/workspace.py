@@ -178,6 +178,7 @@ class Workspace:
         turn: int | None = None,
         prompt: str | None = None,
         tool: str | None = None,
+        command: str | None = None,
         author: str | None = None,
         metadata: Mapping[str, Any] | None = None,
         attachments: Mapping[str, bytes | str] | None = None,
@@ -189,8 +190,8 @@ class Workspace:
         """Takes a checkpoint. Once this returns, the checkpoint survives a power cut.
 
         If no file changed, and the only other arguments are a message or a description of the work (`agent`, `session`
-        with its numbers, `turn`, `prompt`, `tool`, `author`), no checkpoint is taken, and ``created`` is false. `allow_empty`
-        takes a checkpoint even then. `if_changed` takes none if no file changed, whatever else is given. `conversation`
+        with its numbers, `turn`, `prompt`, `tool`, `command`, `author`), no checkpoint is taken, and ``created`` is
+        false. `allow_empty` takes a checkpoint even then. `if_changed` takes none if no file changed, whatever else is given. `conversation`
         is any object that JSON can represent; `restore` returns it. `include` has paths to capture although a rule
         skips them, in this checkpoint and in later ones.
         """
@@ -214,6 +215,7 @@ class Workspace:
             "turn": turn,
             "prompt": prompt,
             "tool": tool,
+            "command": command,
             "author": author,
             "metadata": given.json_text("metadata", metadata),
             "attachments": list(kept.items()),
@@ -233,6 +235,7 @@ class Workspace:
         turn: int | None = None,
         prompt: str | None = None,
         tool: str | None = None,
+        command: str | None = None,
         author: str | None = None,
         metadata: Mapping[str, Any] | None = None,
     ) -> Stepped:
@@ -249,6 +252,7 @@ class Workspace:
             "turn": turn,
             "prompt": prompt,
             "tool": tool,
+            "command": command,
             "author": author,
             "metadata": given.json_text("metadata", metadata),
         }

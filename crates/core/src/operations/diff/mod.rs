@@ -10,7 +10,8 @@ pub(crate) use between::Checkpoints;
 pub(crate) use compare::{Comparison, Tree, compare, compare_within};
 pub(crate) use hunks::{Blocks, add_hunks, texts_of};
 pub(crate) use lines::{LineSource, count_lines};
-use patch::{Patch, patch};
+pub(crate) use patch::Patch;
+use patch::patch;
 use tracing::Span;
 
 use crate::{
@@ -32,11 +33,14 @@ pub struct PatchLimits<'a> {
     pub max_file_bytes: Option<usize>,
     /// Set to list the hunks of each change of text.
     pub hunks: bool,
+    /// The number of unchanged lines around each change in the patch; three by default.
+    pub context: Option<u32>,
 }
 
 impl PatchLimits<'_> {
     /// Omits the patch, for callers that need only the changes.
-    pub const NO_PATCH: Self = Self { hide: None, max_bytes: Some(0), max_file_bytes: None, hunks: false };
+    pub const NO_PATCH: Self =
+        Self { hide: None, max_bytes: Some(0), max_file_bytes: None, hunks: false, context: None };
 }
 
 /// The outcome of [`Workspace::diff`].
@@ -71,6 +75,19 @@ impl Diff {
     ) -> Self {
         let Patch { text: patch, is_cut, cut_files, hidden } = patch;
         Self { from, to, changes, patch, is_cut, cut_files, hidden, uncaptured }
+    }
+
+    /// Returns a difference without changes so far.
+    pub(crate) fn without_changes(from: Option<CheckpointId>, to: Option<CheckpointId>) -> Self {
+        Self::of(from, to, Vec::new(), Patch::default(), Vec::new())
+    }
+
+    /// Adds a patch behind the existing one.
+    pub(crate) fn append(&mut self, patch: Patch) {
+        self.patch.push_str(&patch.text);
+        self.is_cut |= patch.is_cut;
+        self.cut_files.extend(patch.cut_files);
+        self.hidden.extend(patch.hidden);
     }
 
     fn note(&self, span: &Span) {
@@ -154,7 +171,7 @@ impl Workspace {
 }
 
 /// Counts the lines of the changes, and writes the patch.
-fn written(
+pub(crate) fn written(
     mut changes: Vec<Change>,
     source: &LineSource<'_>,
     limits: &PatchLimits<'_>,

@@ -124,6 +124,8 @@ pub struct RestoreOutcome {
     pub merged: Vec<WorkspacePath>,
     /// Files that were changed at the paths to which they were moved.
     pub moved: Vec<Moved>,
+    /// The checkpoint that the workspace stands on afterwards.
+    pub stands_on: Option<CheckpointId>,
     /// The changed paths that came from later checkpoints than the target.
     pub also: Vec<CapturedLater>,
 }
@@ -292,6 +294,7 @@ impl Workspace {
             }
         };
         plan.choose_hunks(self, store, intent)?;
+        plan.stands_on = timeline.current().map(|entry| entry.id);
         Ok((present, plan))
     }
 
@@ -308,7 +311,7 @@ impl Workspace {
             done => done,
         }?;
         self.retire_excludes(writer)?;
-        Ok(done)
+        Ok(RestoreOutcome { stands_on: writer.timeline()?.current().map(|entry| entry.id), ..done })
     }
 
     fn restore_once(&self, writer: &Writer, intent: &Intent, now: Timestamp) -> Result<RestoreOutcome> {
@@ -362,6 +365,7 @@ impl Workspace {
             taken_back: None,
             merged: plan.merged,
             moved: plan.moved,
+            stands_on: None,
             also: plan.also,
         })
     }

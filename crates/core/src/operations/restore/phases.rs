@@ -221,6 +221,7 @@ impl Applied<'_> {
             taken_back: None,
             merged: plan.merged,
             moved: plan.moved,
+            stands_on: None,
             also: plan.also,
         })
     }

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     error::{Error, Result},
-    model::{Change, Conflict, ContentId, GitState, Scope, Side, WorkspacePath},
+    model::{Change, CheckpointId, Conflict, ContentId, GitState, Scope, Side, WorkspacePath},
     operations::{
         captured_later::CapturedLater,
         diff::{LineSource, count_lines},
@@ -65,6 +65,8 @@ pub struct RestorePlan {
     pub merged: Vec<WorkspacePath>,
     /// Files that are changed at the paths to which they were moved.
     pub moved: Vec<Moved>,
+    /// The checkpoint that the workspace stands on while the plan is made.
+    pub stands_on: Option<CheckpointId>,
     /// The changed paths that come from later checkpoints than the target.
     pub also: Vec<CapturedLater>,
 }
@@ -190,6 +192,7 @@ impl RestorePlan {
             contents: HashMap::new(),
             merged: Vec::new(),
             moved: Vec::new(),
+            stands_on: None,
             also,
         })
     }
