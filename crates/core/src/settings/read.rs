@@ -8,7 +8,7 @@ use std::{
 
 use super::{WORKSPACE_FILE, file::Quotes};
 use crate::{
-    disk::{self, Dir, FileType},
+    disk::{self, Dir, FileType, private},
     error::{Error, Result, While},
     model::MAX_RULE_BYTES,
 };
@@ -30,8 +30,11 @@ pub(super) fn of_user(file: &Path) -> Result<Option<Vec<u8>>> {
     }
 }
 
-/// Reads the workspace's own settings file. Returns `None` if it does not exist.
+/// Reads the workspace's own settings file. Returns `None` if it does not exist, or if the workspace was deleted.
 pub(super) fn in_workspace(root: &Path) -> Result<Option<FoundFile>> {
+    if !private::exists(root) {
+        return Ok(None);
+    }
     let file = root.join(WORKSPACE_FILE);
     let directory = Dir::open(root).or_fail("read the settings file", &file)?;
     in_directory(&directory, WORKSPACE_FILE.as_bytes(), &file)

@@ -553,7 +553,9 @@ fn a_step_survives_a_kill_at_every_point() {
 fn the_first_thread_checkpoint_survives_a_kill_at_every_point() {
     let prepare = |ws: &TestWorkspace| {
         ws.write("a", "1\n");
+        ws.write("nested/x", "2\n");
         ws.git_init();
+        backtrail_testkit::git(&ws.path("nested"), &["init", "-q"]);
         ws.save();
         ws.write("a", "2\n");
     };
