@@ -29,6 +29,11 @@ enum Stars {
     Everything,
 }
 
+/// Returns `true` if the glob matches the whole path, upper and lower case being different.
+pub(super) fn matches_exactly(pattern: &[u8], path: &[u8]) -> bool {
+    matches(pattern, path, Case::Sensitive)
+}
+
 /// Returns `true` if the glob matches the whole path.
 ///
 /// Only the last star within the current name and the last `**` are retried. Earlier stars need no retry: whatever they

@@ -1,7 +1,5 @@
 //! Patterns that select paths, as the user writes them.
 
-use gix_glob::pattern::Case;
-
 use super::glob;
 use crate::model::WorkspacePath;
 
@@ -32,7 +30,7 @@ impl PathGlob {
 
     fn is_match(&self, path: &[u8]) -> bool {
         let text = if self.is_path { path } else { path.rsplit(|byte| *byte == b'/').next().unwrap_or(path) };
-        !path.is_empty() && glob::matches(&self.pattern, text, Case::Sensitive)
+        !path.is_empty() && glob::matches_exactly(&self.pattern, text)
     }
 }
 
