@@ -105,9 +105,8 @@ impl Agent {
             Self::Cline => Some("3.0.65"),
             Self::Opencode => Some("1.18.33"),
             Self::Kilo => Some("7.7.7"),
-            Self::Kimi => Some("2.1.0"),
             Self::Pi => Some("0.73.1"),
-            Self::Cursor | Self::Droid | Self::Generic => None,
+            Self::Cursor | Self::Kimi | Self::Droid | Self::Generic => None,
         }
     }
 }
