@@ -37,7 +37,7 @@ for number in 1 2 3; do
 done
 wait
 
-# Meanwhile somebody works on the same file here.
+# Meanwhile a person works on the same file here.
 sed -i.before 's/^# Functions for words\.$/# Functions for words and lines./' words.sh && rm words.sh.before
 
 best=none

@@ -35,6 +35,7 @@ const PROGRAM: &str = "backtrail";
 /// The arguments whose values depend on the workspace.
 const ARGUMENTS: &[(&str, &str, Offer)] = &[
     ("show", "checkpoint", Offer::Checkpoints),
+    ("show", "paths", Offer::Paths),
     ("status", "since", Offer::Checkpoints),
     ("diff", "from", Offer::CheckpointsBeforeDashes),
     ("diff", "to", Offer::CheckpointsBeforeDashes),

@@ -29,11 +29,11 @@ pub(crate) struct PromptFacts {
 /// A prompt that the agent may have given itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum OwnPrompt {
-    /// The agent names a source that is not a person, and perhaps the task that ended.
+    /// The agent names a source that is not a person, and the task that ended if there is one.
     BySource(Option<String>),
     /// The text has the form of the message that this background task has ended. A person may type that.
     ByText(String),
-    /// There is no text, and perhaps none will follow: Cline's command line does not name the prompt.
+    /// There is no text, and none may follow: Cline's command line does not name the prompt.
     Unnamed,
     /// There is no text. It continues an earlier prompt if the session knows its id.
     Empty,

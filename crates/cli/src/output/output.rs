@@ -91,7 +91,7 @@ enum Talk {
 /// The word in front of a message, and its colour.
 type Label = (&'static str, fn(Paint, &str) -> String);
 
-/// What is said below a requested text.
+/// The lines below a requested text.
 #[derive(Debug, Default)]
 pub(crate) struct Remarks {
     pub(crate) notes: Vec<String>,

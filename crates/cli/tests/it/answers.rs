@@ -204,6 +204,8 @@ fn check_saving(page: &Page, place: &Place) {
     let last: Value = serde_json::from_str(run.text().lines().last().unwrap()).unwrap();
     page.check("try", &last);
     assert_eq!(last["rolled_back"], true);
+    let run = place.run(["wrap", "--json", "--", "sh", "-c", "echo y > a.txt"]);
+    page.check("wrap", &serde_json::from_str(run.text().lines().last().unwrap()).unwrap());
     let text = "name: p\nsteps:\n  - name: one\n    run: \"true\"\n  - name: two\n    run: \"false\"\n";
     fs::write(place.path("pipe.yaml"), text).unwrap();
     page.run(place, "pipeline", &["pipeline", "--dry-run", "../pipe.yaml"]);

@@ -63,7 +63,7 @@ fn recorded_place() -> Place {
     place
 }
 
-/// Does what the shell command of the recorded sessions did.
+/// Repeats the changes of the shell command of the recorded sessions.
 fn delete_as_recorded(place: &Place) {
     place.write("app.txt", "changed by the agent\n");
     for name in ["doomed.txt", ".env", "lib/a.txt", "private/notes.txt"] {

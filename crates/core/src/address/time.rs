@@ -210,7 +210,7 @@ mod tests {
         assert_eq!(until("yesterday"), "2026-11-14T22:59:59.999Z");
     }
 
-    /// What `list`, `history` and `show` print for a time.
+    /// The forms in which `list`, `history` and `show` print a time.
     #[test]
     fn every_printed_time_is_read() {
         let now: Zoned = "2026-11-15T16:00:00.500+01:00[+01:00]".parse().unwrap();

@@ -102,7 +102,7 @@ pub struct ShownJson {
     /// The changes from a prompt to the end of the work for it; absent if this is not the checkpoint of a prompt.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub turn_changes: Option<Vec<ChangeJson>>,
-    /// What the agent did for a prompt; absent if this is not the checkpoint of a prompt.
+    /// The agent's work for a prompt; absent if this is not the checkpoint of a prompt.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub work: Option<Vec<ChangeJson>>,
     /// The patch, for a prompt that of `work`; absent if it was not asked for.

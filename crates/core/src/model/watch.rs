@@ -1,4 +1,4 @@
-//! What a watcher knows: the directories that may have changed since a moment.
+//! The knowledge of a watcher: the directories that may have changed since a moment.
 
 use super::{Stamp, WorkspacePath};
 
@@ -26,7 +26,7 @@ pub struct ChangedDirectories {
 pub struct ChangeAnswer {
     /// The moment of the answer. `None` if the watcher could not answer a question about it later.
     pub token: Option<WatchToken>,
-    /// What may have changed since the moment that the question names. `Err` contains the reason why it is unknown.
+    /// The directories that may have changed since the moment that the question names. `Err` contains the reason why it is unknown.
     pub changes: Result<ChangedDirectories, String>,
 }
 

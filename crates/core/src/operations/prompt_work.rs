@@ -1,4 +1,4 @@
-//! What an agent did for a prompt: its own steps, without edits by hand in between.
+//! The work of an agent for a prompt: its own steps, without edits by hand in between.
 
 use std::collections::BTreeMap;
 

@@ -62,7 +62,7 @@ pub struct Shown {
     /// The changes from its prompt to the end of the work for it, if it is the checkpoint of a prompt. Edits by hand in
     /// between are among them.
     pub turn_changes: Option<Vec<Change>>,
-    /// What the agent did for its prompt, if it is the checkpoint of one.
+    /// The agent's work for its prompt, if it is the checkpoint of one.
     pub work: Option<Vec<Change>>,
 }
 

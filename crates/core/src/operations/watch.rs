@@ -26,7 +26,7 @@ const COMPARE_EVERY: Duration = Duration::from_secs(600);
 /// The time that a watcher is given to end.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// How a watcher works.
+/// The options of a watcher.
 #[derive(Debug, Clone)]
 pub struct WatchRequest {
     /// The time when the watcher starts.
@@ -62,7 +62,7 @@ struct WatcherDuties<'a> {
 }
 
 impl Workspace {
-    /// Watches the workspace until `stop` can be read, somebody stops the watcher, or the workspace is gone. Calls
+    /// Watches the workspace until `stop` can be read, the user stops the watcher, or the workspace is gone. Calls
     /// `ready` with the number of watched directories once clients are answered.
     pub fn watch(
         &self,

@@ -476,7 +476,7 @@ impl<'a> Server<'a> {
                 self.next_cookie += 1;
                 let cookie = self.next_cookie;
                 if self.cookies.create_own_file(cookie_name(cookie).as_bytes()).is_err() {
-                    // Without a cookie nobody knows which events are still to come.
+                    // Without a cookie it is unknown which events are still to come.
                     self.count_fallback("cookie");
                     let answer = ChangeAnswer { token: None, changes: Err("cookie".into()) };
                     send(&mut client, &Reply::Changes(answer));

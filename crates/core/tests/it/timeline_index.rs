@@ -45,7 +45,6 @@ fn answers(ws: &TestWorkspace, all: &[CheckpointId]) -> String {
 fn bytes_read(ws: &TestWorkspace) -> Vec<(&'static str, u64)> {
     let store = ws.store();
     let files = [store.join("packed-refs"), store.join("backtrail/timeline"), index(ws)];
-    let now = ws.now().to_zoned(jiff::tz::TimeZone::UTC);
     let old = ids(ws)[150];
     let read = |act: &dyn Fn()| {
         files.iter().for_each(|file| read_counts::forget(file));
@@ -62,7 +61,6 @@ fn bytes_read(ws: &TestWorkspace) -> Vec<(&'static str, u64)> {
         ("current", read(&|| assert!(ws.open().current().unwrap().is_some()))),
         ("get", read(&|| drop(ws.open().get(&old).unwrap()))),
         ("list", read(&|| drop(ws.open().list(&filter).unwrap()))),
-        ("resolve", read(&|| assert_ne!(ws.open().resolve("@~3", &now).unwrap(), old))),
         ("status", read(&|| drop(ws.open().status(None).unwrap()))),
         ("save", read(&save)),
     ]

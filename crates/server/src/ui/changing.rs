@@ -73,7 +73,7 @@ struct PinBody {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct NoBody {}
+struct EmptyBody {}
 
 /// The answer about a restore: a plan, or its outcome.
 #[derive(Serialize)]
@@ -225,13 +225,13 @@ pub(super) fn apply(desk: &Desk, call: &Call, body: &[u8]) -> Result<Reply, Fail
 }
 
 pub(super) fn undo(desk: &Desk, call: &Call, body: &[u8]) -> Result<Reply, Failure> {
-    let NoBody {} = parsed(body)?;
+    let EmptyBody {} = parsed(body)?;
     let (workspace, precious) = desk.open(Purpose::Restore, call)?;
     taken_back(workspace.undo(call.now.timestamp())?, &precious)
 }
 
 pub(super) fn redo(desk: &Desk, call: &Call, body: &[u8]) -> Result<Reply, Failure> {
-    let NoBody {} = parsed(body)?;
+    let EmptyBody {} = parsed(body)?;
     let (workspace, precious) = desk.open(Purpose::Restore, call)?;
     taken_back(workspace.redo(call.now.timestamp())?, &precious)
 }

@@ -78,7 +78,7 @@ impl Feed {
     }
 }
 
-/// Looks for new events until nobody listens or the server ends.
+/// Looks for new events until the client is gone or the server ends.
 async fn follow(desk: Arc<Desk>, sender: broadcast::Sender<Arc<str>>, mut follower: EventFollower, state: Arc<State>) {
     loop {
         tokio::select! {
@@ -97,7 +97,7 @@ async fn follow(desk: Arc<Desk>, sender: broadcast::Sender<Arc<str>>, mut follow
         let news;
         (news, follower) = look(&desk, follower).await;
         for line in news.unwrap_or_default() {
-            // An error means that nobody listens any more.
+            // An error means that the client is gone.
             drop(sender.send(line.into()));
         }
     }

@@ -1,4 +1,4 @@
-//! Who may ask, and what the answers protect.
+//! Access to the server: the token, the headers, and what the answers protect.
 
 use rustix::process::Signal;
 use serde_json::json;

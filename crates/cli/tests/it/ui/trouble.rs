@@ -26,7 +26,7 @@ fn fifty_clients_at_once_are_served() {
 }
 
 #[test]
-fn slow_clients_block_nobody() {
+fn slow_clients_block_no_other_client() {
     let place = Place::saved();
     let server = Server::start(&place, &[]);
     let head = format!(

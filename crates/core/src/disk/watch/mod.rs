@@ -1,4 +1,4 @@
-//! What a watcher needs from the system: events about directories, local sockets, and the table of mounts.
+//! System calls for a watcher: events about directories, local sockets, and the table of mounts.
 //!
 //! Only Linux has all of it. On other systems a watcher can't be started, and no client finds one.
 

@@ -26,7 +26,8 @@ fn without_secrets(line: &str) -> String {
     let mut rest = line;
     let mut before = ' ';
     while let Some(letter) = rest.chars().next() {
-        let found = if before.is_alphanumeric() || before == '_' { None } else { secret(rest, before) };
+        let is_in_word = before.is_alphanumeric() || before == '_';
+        let found = if is_in_word { url_password(rest) } else { secret(rest, before) };
         match found {
             Some((kept, hidden)) => {
                 out.push_str(&rest[..kept]);
@@ -46,10 +47,7 @@ fn without_secrets(line: &str) -> String {
 
 /// Returns the length of what stays, and the length of the secret behind it, if a secret starts here.
 fn secret(text: &str, before: char) -> Option<(usize, usize)> {
-    let (kept, hidden) = assignment(text, before)
-        .or_else(|| option(text, before))
-        .or_else(|| header(text))
-        .or_else(|| url_password(text))?;
+    let (kept, hidden) = assignment(text, before).or_else(|| option(text, before)).or_else(|| header(text))?;
     (hidden > 0).then_some((kept, hidden))
 }
 
@@ -102,7 +100,7 @@ fn url_password(text: &str) -> Option<(usize, usize)> {
     let end = place.find(|letter: char| letter.is_whitespace() || "/?#\"'".contains(letter)).unwrap_or(place.len());
     let (account, _) = place[..end].rsplit_once('@')?;
     let (user, password) = account.split_once(':')?;
-    Some(("://".len() + user.len() + 1, password.len()))
+    (!password.is_empty()).then(|| ("://".len() + user.len() + 1, password.len()))
 }
 
 fn strip_word<'t>(text: &'t str, word: &str) -> Option<&'t str> {

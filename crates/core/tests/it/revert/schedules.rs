@@ -1,5 +1,5 @@
 //! Two sessions and a person in one workspace, in random order: a revert of one session or prompt never changes a line
-//! that only somebody else wrote.
+//! that only another writer wrote.
 //!
 //! Every line that is written names its author. So the expected result needs no merge: after a revert, the lines of all
 //! others are there as before, in the same order.
@@ -172,7 +172,7 @@ impl Schedule {
             let kept_of_others: Vec<u64> =
                 kept.iter().copied().filter(|number| others.iter().any(|line| line.0 == *number)).collect();
             let expected: Vec<u64> = others.iter().map(|line| line.0).collect();
-            assert_eq!(kept_of_others, expected, "{what}: {name} lost or moved a line of somebody else");
+            assert_eq!(kept_of_others, expected, "{what}: {name} lost or moved a line of another writer");
             if done.shared.contains(&self.ws.workspace_path(name)) {
                 outcome.shared += 1;
             } else {
@@ -240,7 +240,7 @@ fn run(seed: u64, total: &mut Outcome) {
 }
 
 #[test]
-fn a_revert_never_changes_a_line_that_somebody_else_wrote() {
+fn a_revert_never_changes_a_line_that_another_writer_wrote() {
     let schedules = if is_long() { 1_000 } else { 25 };
     let mut total = Outcome::default();
     for seed in 1..=schedules {
