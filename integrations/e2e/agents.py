@@ -34,7 +34,7 @@ class Agent:
         return prompt
 
     def adopt(self, scene, forked):
-        """Does what the answer says before the conversation can be continued."""
+        """Carries out what the answer asks for before the conversation can be continued."""
 
     def file(self, scene, path, text):
         path = scene.home / path

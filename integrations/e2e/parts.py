@@ -1,4 +1,4 @@
-"""What is tested with each agent. Each part is a column of the table."""
+"""The parts that are tested with each agent. Each part is a column of the table."""
 
 import threading
 

@@ -5,7 +5,7 @@ use bstr::{BString, ByteSlice};
 
 use crate::model::{ChangedDirectories, WorkspacePath};
 
-/// How far a directory may differ from the stat cache.
+/// The extent to which a directory may differ from the stat cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Extent {
     /// Neither the directory nor anything below it.

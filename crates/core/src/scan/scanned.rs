@@ -19,7 +19,7 @@ pub(crate) struct Scan {
     pub(crate) cache: Option<Arc<StatCache>>,
     /// Ignore files that are too large to be applied.
     pub(crate) unapplied_rules: Vec<WorkspacePath>,
-    /// What a watcher said before the scan. `None` if there was none to ask.
+    /// The answer of a watcher before the scan. `None` if there was none to ask.
     pub(crate) watch: Option<ScanWatch>,
 }
 

@@ -23,7 +23,7 @@ pub(super) struct Question {
 #[derive(Debug, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Ask {
-    /// Which directories may have changed?
+    /// Asks for the directories that may have changed.
     Changes {
         /// The device and the inode of the workspace's directory.
         root: (u64, u64),
@@ -33,7 +33,7 @@ pub(super) enum Ask {
     },
     /// An earlier answer could not be used.
     FellBack { reason: String },
-    /// What is the watcher doing?
+    /// Asks for the report of the watcher.
     Status,
     /// The watcher shall end.
     Stop,
@@ -49,7 +49,7 @@ pub(super) enum Reply {
     Refused(String),
 }
 
-/// What a running watcher reports about itself.
+/// The report of a running watcher about itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct WatcherReport {
     /// Its process.

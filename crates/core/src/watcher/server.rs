@@ -37,7 +37,7 @@ const COOKIE_PATIENCE: Duration = Duration::from_secs(1);
 /// Answers with more directories than this save nothing.
 const MANY_DIRECTORIES: usize = 20_000;
 
-/// How often the watcher looks whether its workspace is still there.
+/// The time between two looks whether the workspace is still there.
 const LOOK_AROUND_EVERY: Duration = Duration::from_secs(60);
 
 /// The durations that decide when a watcher acts by itself.
@@ -116,7 +116,7 @@ struct Waiting {
     since: Instant,
 }
 
-/// What a job beside the loop reports.
+/// The report of a job beside the loop.
 enum Report {
     Compared(Option<Comparison>),
     Saved(AutoOutcome),

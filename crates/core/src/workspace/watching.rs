@@ -28,7 +28,7 @@ pub enum WatcherUse {
     Off,
 }
 
-/// What the watcher said before a scan.
+/// The watcher's answer before a scan.
 pub(crate) struct Watched {
     source: Arc<dyn ChangeSource>,
     /// The device and the inode of the workspace's directory.

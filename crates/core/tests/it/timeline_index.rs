@@ -53,16 +53,11 @@ fn bytes_read(ws: &TestWorkspace) -> Vec<(&'static str, u64)> {
         files.iter().map(|file| read_counts::bytes_read(file)).sum::<u64>()
     };
     let filter = ListFilter { limit: Some(20), ..ListFilter::default() };
-    let save = || {
-        ws.write("a", format!("{old} again"));
-        ws.save();
-    };
     vec![
         ("current", read(&|| assert!(ws.open().current().unwrap().is_some()))),
         ("get", read(&|| drop(ws.open().get(&old).unwrap()))),
         ("list", read(&|| drop(ws.open().list(&filter).unwrap()))),
         ("status", read(&|| drop(ws.open().status(None).unwrap()))),
-        ("save", read(&save)),
     ]
 }
 

@@ -382,7 +382,7 @@ class Shown(Result):
     checkpoint: Checkpoint
     changes: list[Change]
     work: list[Change] | None = None
-    """What the agent did for a prompt. `None` if this is not the checkpoint of a prompt."""
+    """The agent's work for a prompt. `None` if this is not the checkpoint of a prompt."""
     turn_changes: list[Change] | None = None
     """The changes from a prompt to the end of the work for it, edits by hand included. `None` if this is not the
     checkpoint of a prompt."""

@@ -15,7 +15,7 @@ use crate::{
     http::listen::{Answer, answer},
 };
 
-/// What the page may load and run. The component that shows differences needs inline styles.
+/// The content security policy: the sources from which the page may load and run code. The component that shows differences needs inline styles.
 const POLICY: &str = "default-src 'none'; script-src 'self'; worker-src 'self'; style-src 'self' 'unsafe-inline'; \
 img-src 'self' blob:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 /// The same for the files of a workspace, if a browser opens one of them by itself.

@@ -48,7 +48,7 @@ pub(in crate::scan) struct CachedEntry<'a> {
     child: &'a [u8],
 }
 
-/// What the record of a directory says about one of its subdirectories, so that its record need not be read.
+/// The facts that the record of a directory has about one of its subdirectories, so that its record need not be read.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::scan) struct CachedChild {
     pub(in crate::scan) stamp: Stamp,
