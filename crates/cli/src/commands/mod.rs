@@ -39,6 +39,7 @@ pub(crate) mod undo;
 pub(crate) mod verify;
 pub(crate) mod watch;
 pub(crate) mod workspaces;
+pub(crate) mod wrap;
 
 use std::process::ExitCode;
 
@@ -55,6 +56,7 @@ pub(crate) fn run(command: Option<Command>, invocation: &Invocation) -> Result<E
         Some(Command::Status(args)) => status::run(&args, invocation),
         Some(Command::Step(args)) => step::run(args, invocation),
         Some(Command::Try(args)) => try_run::run(&args, invocation),
+        Some(Command::Wrap(args)) => wrap::run(&args, invocation),
         Some(Command::Pipeline(args)) => pipeline::run(&args, invocation),
         Some(Command::Diff(args)) => diff::run(&args, invocation),
         Some(Command::Cat(args)) => cat::run(&args, invocation),

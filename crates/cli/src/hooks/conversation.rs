@@ -118,7 +118,7 @@ impl ForkedFile {
 
 /// Returns whether the conversations of this agent are stored with its prompts.
 fn is_stored(agent: Agent) -> bool {
-    !matches!(agent, Agent::Cline | Agent::Opencode)
+    !matches!(agent, Agent::Cline | Agent::Opencode | Agent::Kilo | Agent::Kimi | Agent::Droid | Agent::Generic)
 }
 
 /// Returns the command that starts an agent.
@@ -132,12 +132,18 @@ fn start(agent: Agent) -> &'static str {
         Agent::Copilot => "copilot",
         Agent::Cline => "cline",
         Agent::Opencode => "opencode",
+        Agent::Kilo => "kilo",
+        Agent::Kimi => "kimi",
+        Agent::Pi => "pi",
+        Agent::Droid => "droid",
+        Agent::Generic => "the agent",
     }
 }
 
 fn resume(agent: Agent, session: &str) -> String {
     match agent {
         Agent::Copilot => format!("copilot --resume={session}"),
+        Agent::Pi => format!("pi --session {session}"),
         Agent::Codex => format!("codex resume {session}"),
         _ => format!("{} --resume {session}", start(agent)),
     }
@@ -148,6 +154,7 @@ fn fork(agent: Agent, session: &str, transcript: &Path, bytes: &[u8]) -> Option<
     let (new, bytes) = match agent {
         Agent::Claude | Agent::Qwen => (Uuid::new_v4(), without_last_lines(bytes, is_queued)),
         Agent::Codex => (Uuid::now_v7(), without_unfinished_turn(bytes)),
+        Agent::Pi => (Uuid::now_v7(), bytes.to_vec()),
         Agent::Gemini => (Uuid::new_v4(), bytes.to_vec()),
         Agent::Copilot => (Uuid::new_v4(), without_pending_prompt(bytes)),
         _ => return None,

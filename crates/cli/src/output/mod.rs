@@ -61,8 +61,8 @@ pub(crate) use {
     style::Paint,
     timeline::{Timeline, turns},
     tried::{
-        RollbackErrorJson, TriedJson, moved_head_sentence, not_rolled_back_sentence, not_taken_back_sentence,
-        rolled_back_sentence, stays_pinned_sentence, way_to_take_back,
+        RollbackErrorJson, TriedJson, WrappedJson, moved_head_sentence, not_rolled_back_sentence,
+        not_taken_back_sentence, rolled_back_sentence, stays_pinned_sentence, way_to_take_back,
     },
     visible::{columns, cut, first_line, pad, visible, visible_path},
     watched::{WatchStatusJson, directories_watched, watch_status},

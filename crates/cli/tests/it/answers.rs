@@ -469,6 +469,7 @@ fn schemas_declare_and_require_every_key() {
         "skipped",
         "stays",
         "not_restored",
+        "also",
         // Left out of a brief list.
         "files_changed",
         "dirty_files",

@@ -82,8 +82,8 @@ pub struct OthersWork {
 }
 
 impl Workspace {
-    /// Returns the work of other sessions, and the edits by hand, since the checkpoint of a prompt.
-    pub fn others_work_since(&self, turn: &CheckpointId) -> Result<OthersWork> {
+    /// Returns the work of other sessions, and the edits by hand, since the checkpoint of a prompt, within a scope.
+    pub fn others_work_since(&self, turn: &CheckpointId, scope: &Scope) -> Result<OthersWork> {
         let store = self.existing_store()?;
         let timeline = store.timeline()?;
         let session = timeline.require(turn)?.record().and_then(|record| record.origin.session.clone());
@@ -91,7 +91,8 @@ impl Workspace {
             Default::default();
         let line = std::iter::successors(timeline.current(), |entry| timeline.nearest(entry.parent?));
         for entry in line.take_while(|entry| entry.id != *turn) {
-            let checkpoint = store.checkpoint(entry)?;
+            let mut checkpoint = store.checkpoint(entry)?;
+            checkpoint.files_changed.retain(|path| scope.contains(path));
             match (checkpoint.origin.author, &checkpoint.origin.session) {
                 (Some(Author::Agent), found) if *found == session => {}
                 (Some(Author::Agent), Some(other)) => {

@@ -158,15 +158,16 @@ impl Workspace {
         limits: &PatchLimits<'_>,
     ) -> Result<(Vec<Change>, Patch, Vec<Skipped>)> {
         let store = self.store()?;
-        let present = self.scan_for_showing(store.as_ref(), scope)?;
-        let changes = self.changes_to_disk(store.as_ref(), from, &present)?;
-        let (changes, patch) = written(changes, &LineSource::on_disk(store.as_ref(), self.root()), limits)?;
-        let mut uncaptured = match (&store, from) {
-            (Some(store), Some(from)) => held::held_among(store, &from, &present.skipped())?,
-            _ => Vec::new(),
-        };
-        uncaptured.retain(|left_out| scope.touches(&left_out.path));
-        Ok((changes, patch, uncaptured))
+        self.showing(store.as_ref(), scope, |present| {
+            let changes = self.changes_to_disk(store.as_ref(), from, present)?;
+            let (changes, patch) = written(changes, &LineSource::on_disk(store.as_ref(), self.root()), limits)?;
+            let mut uncaptured = match (&store, from) {
+                (Some(store), Some(from)) => held::held_among(store, &from, &present.skipped())?,
+                _ => Vec::new(),
+            };
+            uncaptured.retain(|left_out| scope.touches(&left_out.path));
+            Ok((changes, patch, uncaptured))
+        })
     }
 }
 
