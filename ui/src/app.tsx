@@ -377,7 +377,7 @@ function ConnectionMark({ connection }: { connection: Connection }) {
 function Ended({ connection }: { connection: Connection }) {
   if (connection === "ended") {
     return (
-      <p class="ended" role="alert">
+      <p class="server-ended" role="alert">
         The server has ended. Start it again with <code>backtrail ui</code>, and open the address that it
         prints.
       </p>
@@ -385,7 +385,7 @@ function Ended({ connection }: { connection: Connection }) {
   }
   if (connection === "unknown") {
     return (
-      <p class="ended" role="alert">
+      <p class="server-ended" role="alert">
         The server was started again. Open the address that <code>backtrail ui</code> printed.
       </p>
     );

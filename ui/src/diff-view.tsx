@@ -115,6 +115,27 @@ function scrollTo(view: CodeView<undefined> | null, target: DiffProperties["targ
   }
 }
 
+/** Colours of the component that have too little contrast in one of the themes. */
+const CONTRAST = `
+  [data-line-number-content] { color: light-dark(#5d6068, #a2a5ad) !important; }
+  [data-additions-count] { color: light-dark(#1a7040, #5fc98a) !important; }
+  [data-deletions-count] { color: light-dark(#b3262e, #ff8a8a) !important; }
+`;
+
+/** Makes the buttons that show more lines usable with a keyboard and a screen reader. */
+function nameButtons(node: HTMLElement): void {
+  for (const button of node.shadowRoot?.querySelectorAll<HTMLElement>("[data-expand-button]") ?? []) {
+    if (button.ariaLabel) continue;
+    button.ariaLabel = "Show more unchanged lines";
+    button.tabIndex = 0;
+    button.addEventListener("keydown", (event) => {
+      if (event.key !== "Enter" && event.key !== " ") return;
+      event.preventDefault();
+      button.click();
+    });
+  }
+}
+
 function optionsOf({ split, wrap, header, load }: DiffProperties): CodeViewOptions<undefined, undefined> {
   const options: CodeViewOptions<undefined, undefined> = {
     theme: THEME,
@@ -127,6 +148,8 @@ function optionsOf({ split, wrap, header, load }: DiffProperties): CodeViewOptio
     hunkSeparators: "line-info",
     tokenizeMaxLineLength: 2_000,
     maxLineDiffLength: 2_000,
+    unsafeCSS: CONTRAST,
+    onPostRender: (node: HTMLElement) => nameButtons(node),
   };
   if (header) options.renderCodeViewHeader = () => header;
   if (load) options.loadDiffFiles = (diff: FileDiffMetadata) => load(diff.name);

@@ -54,8 +54,9 @@ export function FilterBar({ state, search, onFilters, onLeave }: Properties) {
           value={draft.grep}
           onInput={(event) => set({ grep: event.currentTarget.value })}
           onKeyDown={(event) => {
-            if (event.key !== "Escape") return;
-            set({ grep: "" });
+            if (event.key === "Escape") set({ grep: "" });
+            else if (event.key !== "Enter") return;
+            event.preventDefault();
             onLeave();
           }}
         />

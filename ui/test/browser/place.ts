@@ -78,6 +78,34 @@ export class Place {
     this.hook("Stop", { stop_hook_active: false }, session);
   }
 
+  /** Takes many checkpoints, "number 1" and so on, through one MCP server. */
+  async takeMany(count: number): Promise<void> {
+    const child = spawn(BINARY, ["mcp"], {
+      cwd: this.workspace,
+      env: this.environment,
+      stdio: ["pipe", "pipe", "ignore"],
+    });
+    this.#children.push(child);
+    const answers = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+    const call = async (id: number, method: string, params: unknown) => {
+      child.stdin.write(`${JSON.stringify({ jsonrpc: "2.0", id, method, params })}\n`);
+      const { value } = await answers.next();
+      const { result } = JSON.parse(value ?? "{}");
+      if (!result || result.isError) throw new Error(`${method} ${id} failed: ${value}`);
+    };
+    const clientInfo = { name: "many", version: "1" };
+    await call(0, "initialize", { protocolVersion: "2025-11-25", capabilities: {}, clientInfo });
+    child.stdin.write(`${JSON.stringify({ jsonrpc: "2.0", method: "notifications/initialized" })}\n`);
+    for (let number = 1; number <= count; number += 1) {
+      const args = { message: `number ${number}`, step: number };
+      await call(number, "tools/call", { name: "checkpoint_save", arguments: args });
+    }
+    await new Promise<void>((resolve) => {
+      child.once("exit", () => resolve());
+      child.stdin.end();
+    });
+  }
+
   async serve(words: string[] = []): Promise<Server> {
     const child = spawn(BINARY, ["ui", "--no-open", "--json", ...words], {
       cwd: this.workspace,
