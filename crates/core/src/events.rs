@@ -47,6 +47,11 @@ pub enum Event {
         /// The checkpoint.
         checkpoint: CheckpointId,
     },
+    /// Deleted checkpoints were brought back.
+    CheckpointsUndeleted {
+        /// The checkpoints.
+        checkpoints: Vec<CheckpointId>,
+    },
     /// Retention deleted checkpoints.
     CheckpointsPruned {
         /// The checkpoints.

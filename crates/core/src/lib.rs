@@ -84,7 +84,7 @@ pub use operations::{
         ChosenChanges, HunkChoice, Moved, Only, Recovered, Recovery, RestoreOutcome, RestorePlan, RestoreRequest,
         TakenBack, Way,
     },
-    retention::{ClockDoubt, Loss, NotApplied, PrunePlan, Pruned, Verdict},
+    retention::{ClockDoubt, Deleted, Loss, NotApplied, PrunePlan, Pruned, Verdict},
     revert::{OnConflict, RevertOutcome, RevertPlan, RevertRequest, RevertTarget},
     save::{SaveRequest, Saved, StillCaptured},
     show::{ListFilter, Shown},

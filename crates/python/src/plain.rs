@@ -410,6 +410,8 @@ pub(crate) struct PlainRestored {
     stays: Vec<PlainConflict>,
     not_restored: Vec<PlainSkipped>,
     git: Option<PlainMoved>,
+    undeleted: Vec<String>,
+    deleted: Vec<String>,
 }
 
 /// The position of the user's repository after a restore that moved it.
@@ -438,6 +440,8 @@ impl PlainRestored {
             stays: Vec::new(),
             not_restored: Vec::new(),
             git: None,
+            undeleted: Vec::new(),
+            deleted: Vec::new(),
         }
     }
 
@@ -453,6 +457,8 @@ impl PlainRestored {
             stays: all(&plan.stays()),
             not_restored: Vec::new(),
             git: plan.git().map(PlainMoved::from),
+            undeleted: Vec::new(),
+            deleted: Vec::new(),
         }
     }
 
@@ -474,6 +480,8 @@ impl From<&RestoreOutcome> for PlainRestored {
             stays: all(&done.stays),
             not_restored: Vec::new(),
             git: done.git.as_ref().map(PlainMoved::from),
+            undeleted: done.undeleted.iter().map(ToString::to_string).collect(),
+            deleted: done.deleted.iter().map(ToString::to_string).collect(),
         }
     }
 }

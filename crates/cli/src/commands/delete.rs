@@ -2,7 +2,10 @@
 
 use std::{process::ExitCode, time::Duration};
 
-use backtrail::{CheckpointId, Error, Kind, Workspace, settings::parse_duration};
+use backtrail::{
+    CheckpointId, Deleted, Error, Kind, Workspace,
+    settings::{duration_text, parse_duration},
+};
 use clap::Args;
 
 use crate::{
@@ -15,12 +18,13 @@ use crate::{
 
 /// Delete checkpoints
 ///
-/// This can't be undone: look first with --dry-run. The files of the workspace do not change. With --older-than, on a
-/// terminal, you are asked first. The space is reclaimed by `backtrail prune`, or automatically later.
+/// They go to a bin, where `backtrail undo` gets them back for a day, or as long as [retention] deleted says. For all
+/// other commands they are gone at once. `backtrail prune` empties the bin and reclaims the space. The files of the
+/// workspace do not change. With --older-than or --now, on a terminal, you are asked first.
 #[derive(Debug, Args)]
 pub(crate) struct DeleteArgs {
     /// The checkpoints
-    #[arg(value_name = "ID", value_parser = text(), required_unless_present = "older_than")]
+    #[arg(value_name = "ID", value_parser = text(), required_unless_present_any = ["older_than", "now"])]
     ids: Vec<String>,
     /// Delete all that are older, such as 7d; except pinned and feature ones, and the one that the workspace stands on
     #[arg(long, value_name = "AGE", value_parser = parse_duration, conflicts_with = "ids")]
@@ -28,6 +32,9 @@ pub(crate) struct DeleteArgs {
     /// With --older-than: only checkpoints of this kind
     #[arg(long, value_parser = kind(), requires = "older_than", conflicts_with = "ids")]
     kind: Option<Kind>,
+    /// Delete for good, without the bin; with no ID, empty the bin
+    #[arg(long)]
+    now: bool,
     /// Show what would be deleted, but delete nothing
     #[arg(long)]
     dry_run: bool,
@@ -42,20 +49,27 @@ pub(crate) struct DeleteArgs {
 pub(crate) fn run(args: &DeleteArgs, invocation: &Invocation) -> Result<ExitCode, Failure> {
     let workspace =
         if args.dry_run { invocation.workspace()? } else { invocation.workspace_to_write(Protection::Waived)? };
-    let mut deleted = wanted(args, &workspace, invocation)?;
+    let binned = workspace.deleted()?;
+    let mut deleted = wanted(args, &workspace, &binned, invocation)?;
     // Read before the deletion, because they are printed after it.
-    let checkpoints = deleted.iter().map(|id| workspace.get(id)).collect::<Result<Vec<_>, _>>()?;
+    let checkpoint = |id: &CheckpointId| match binned.iter().find(|binned| binned.checkpoint.id == *id) {
+        Some(binned) => Ok(binned.checkpoint.clone()),
+        None => workspace.get(id),
+    };
+    let checkpoints = deleted.iter().map(checkpoint).collect::<Result<Vec<_>, _>>()?;
     if let Some(feature) = checkpoints.iter().find(|checkpoint| checkpoint.kind == Kind::Feature && !args.force) {
         return Err(Error::FeatureCheckpoint { id: feature.id }.into());
     }
     let output = &invocation.output;
+    let is_final = args.now || workspace.settings().retention.deleted.is_zero();
     if args.older_than.is_some() {
         warn_of_age(&workspace, &deleted, invocation)?;
     }
-    let is_asked = args.older_than.is_some() && !args.dry_run && !args.yes && !deleted.is_empty();
-    if is_asked && can_be_asked(invocation) {
+    let is_much = args.older_than.is_some() || args.now;
+    if is_much && !args.dry_run && !args.yes && !deleted.is_empty() && can_be_asked(invocation) {
         output.text(&format!("{}\n", deleted_text(&checkpoints, "going to delete", &invocation.now, output.paint)))?;
-        let question = format!("delete {} for good? (y/n) ", plural(checkpoints.len(), "checkpoint"));
+        let for_good = if is_final { " for good" } else { "" };
+        let question = format!("delete {}{for_good}? (y/n) ", plural(checkpoints.len(), "checkpoint"));
         if !is_yes(ask(&question, invocation)?.as_deref()) {
             output.done("nothing was deleted")?;
             output.note("list all of them with --dry-run");
@@ -63,7 +77,11 @@ pub(crate) fn run(args: &DeleteArgs, invocation: &Invocation) -> Result<ExitCode
         }
     }
     if !args.dry_run && !deleted.is_empty() {
-        deleted = workspace.delete(&deleted, args.force, invocation.now.timestamp())?;
+        let now = invocation.now.timestamp();
+        deleted = match args.now {
+            true => workspace.delete_for_good(&deleted, args.force, now)?,
+            false => workspace.delete(&deleted, args.force, now)?,
+        };
     }
     if output.is_json() {
         output.json(&DeletedJson::new(&deleted))?;
@@ -76,20 +94,39 @@ pub(crate) fn run(args: &DeleteArgs, invocation: &Invocation) -> Result<ExitCode
     } else {
         output.done(&text)?
     }
-    match (args.dry_run, deleted.is_empty()) {
-        (_, true) => {}
-        (true, false) => output.note("nothing was deleted; without --dry-run they are deleted, which can't be undone"),
-        (false, false) => {
-            if args.older_than.is_some() {
-                output.note("this can't be undone; --dry-run shows in advance what would be deleted");
-            }
-            output.note("reclaim the space now with: backtrail prune");
-        }
+    if !deleted.is_empty() {
+        tell_the_way_back(args.dry_run, is_final, &deleted, &workspace, invocation)?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// Warns about contents that are lost for good, and about ages that may be wrong.
+/// Tells the user how to get the deleted checkpoints back, if that is possible.
+fn tell_the_way_back(
+    is_plan: bool,
+    is_final: bool,
+    deleted: &[CheckpointId],
+    workspace: &Workspace,
+    invocation: &Invocation,
+) -> Result<(), Failure> {
+    let output = &invocation.output;
+    if is_plan {
+        let finally = if is_final { ", which can't be undone" } else { "" };
+        output.note(&format!("nothing was deleted; without --dry-run they are deleted{finally}"));
+        return Ok(());
+    }
+    // On a full disk, they are deleted for good.
+    let is_kept = !is_final && workspace.deleted()?.iter().any(|kept| deleted.contains(&kept.checkpoint.id));
+    if is_kept {
+        let time = duration_text(workspace.settings().retention.deleted);
+        output.note(&format!("take it back with: backtrail undo (within {time})"));
+        output.note("reclaim the space now, for good, with: backtrail prune");
+    } else {
+        output.note("reclaim the space now with: backtrail prune");
+    }
+    Ok(())
+}
+
+/// Warns about contents that no other checkpoint has, and about ages that may be wrong.
 fn warn_of_age(workspace: &Workspace, going: &[CheckpointId], invocation: &Invocation) -> Result<(), Failure> {
     if going.is_empty() {
         return Ok(());
@@ -102,13 +139,26 @@ fn warn_of_age(workspace: &Workspace, going: &[CheckpointId], invocation: &Invoc
     Ok(())
 }
 
-fn wanted(args: &DeleteArgs, workspace: &Workspace, invocation: &Invocation) -> Result<Vec<CheckpointId>, Failure> {
+fn wanted(
+    args: &DeleteArgs,
+    workspace: &Workspace,
+    binned: &[Deleted],
+    invocation: &Invocation,
+) -> Result<Vec<CheckpointId>, Failure> {
     if let Some(age) = args.older_than {
         return Ok(workspace.older_than(age, args.kind, args.force, invocation.now.timestamp())?);
     }
+    let binned: Vec<CheckpointId> = binned.iter().map(|binned| binned.checkpoint.id).collect();
+    if args.ids.is_empty() {
+        return Ok(binned);
+    }
     let mut ids: Vec<CheckpointId> = Vec::new();
     for word in &args.ids {
-        let id = invocation.checkpoint(workspace, word)?;
+        let in_bin = args.now.then(|| binned.iter().find(|id| word.len() >= 8 && id.to_string().starts_with(word)));
+        let id = match in_bin.flatten() {
+            Some(id) => *id,
+            None => invocation.checkpoint(workspace, word)?,
+        };
         if !ids.contains(&id) {
             ids.push(id);
         }

@@ -9,7 +9,7 @@ use crate::{
     cli::{kind, text},
     failure::{Failure, hint_for_list},
     invocation::{Invocation, NOTHING_SAVED},
-    output::{Timeline, plural, shell_path, shell_words, turns},
+    output::{BinJson, Timeline, bin_text, plural, shell_path, shell_words, turns},
 };
 
 /// List the checkpoints, newest first
@@ -45,10 +45,16 @@ pub(crate) struct ListArgs {
     /// Also show the safety checkpoints that restores took
     #[arg(long)]
     all: bool,
+    /// List the deleted checkpoints that `backtrail undo` can still bring back, instead
+    #[arg(long, exclusive = true)]
+    deleted: bool,
 }
 
 pub(crate) fn run(args: &ListArgs, invocation: &Invocation) -> Result<ExitCode, Failure> {
     let workspace = invocation.workspace()?;
+    if args.deleted {
+        return list_deleted(&workspace, invocation);
+    }
     let filter = filter(args, &workspace, invocation)?;
     let output = &invocation.output;
     if output.is_json() {
@@ -58,6 +64,21 @@ pub(crate) fn run(args: &ListArgs, invocation: &Invocation) -> Result<ExitCode, 
     } else {
         show_timeline(&workspace, &filter, invocation)?;
         tell_hidden(args, &workspace, filter, invocation)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn list_deleted(workspace: &Workspace, invocation: &Invocation) -> Result<ExitCode, Failure> {
+    let deleted = workspace.deleted()?;
+    let output = &invocation.output;
+    let stay = workspace.settings().retention.deleted;
+    if output.is_json() {
+        output.json(&BinJson::new(&deleted, stay))?;
+    } else if deleted.is_empty() {
+        output.note("no deleted checkpoint can be brought back");
+    } else {
+        output.text(&bin_text(&deleted, stay, &invocation.now, output.paint))?;
+        output.note("the last deletion is taken back with: backtrail undo");
     }
     Ok(ExitCode::SUCCESS)
 }

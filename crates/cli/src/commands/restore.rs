@@ -317,11 +317,11 @@ impl<'f> Written<'f> {
     }
 }
 
-/// Returns the title of the restore that is taken back. A deleted checkpoint has only its id.
-pub(crate) fn named(workspace: &Workspace, taken_back: TakenBack) -> Restore {
-    let TakenBack { target, time, is_revert, is_adoption } = taken_back;
+/// Returns the title of the operation that is taken back. A deleted checkpoint has only its id.
+pub(crate) fn named(workspace: &Workspace, taken_back: &TakenBack) -> Restore {
+    let TakenBack { target, time, is_revert, is_adoption, ref deleted, .. } = *taken_back;
     let target = workspace.get(&target).map_or_else(|_| target.short(), |checkpoint| title(&checkpoint));
-    Restore { target, time, is_revert, is_adoption }
+    Restore { target, time, is_revert, is_adoption, deleted: deleted.len() }
 }
 
 /// Reports the result of a restore, undo or redo.
@@ -347,12 +347,12 @@ pub(crate) fn tell_with(
     if output.is_json() {
         output.json(&WithConversation::new(RestoreJson::from(done).without(lacking), fork))?;
     } else {
-        let taken_back = done.taken_back.map(|taken_back| named(workspace, taken_back).said(&invocation.now));
+        let taken_back = done.taken_back.as_ref().map(|taken_back| named(workspace, taken_back).said(&invocation.now));
         output.done(&restored_text(done, lacking, direction, &done.checkpoint, taken_back, output.paint))?;
         if let Some(fork) = fork {
             output.text(&conversation_text(fork))?;
         }
-        if !done.changes.is_empty() {
+        if !done.changes.is_empty() || !done.undeleted.is_empty() || !done.deleted.is_empty() {
             output.note(way_back(direction));
         }
     }

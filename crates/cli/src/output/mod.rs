@@ -66,7 +66,7 @@ pub(crate) use {
     visible::{columns, cut, first_line, pad, visible, visible_path},
     wording::{bytes, plural, set_bytes, shell_path, shell_words, title, title_words, when},
     workspaces::{
-        AdoptedJson, DeletedJson, ExcludedJson, ForgottenJson, PinnedJson, PruneJson, WorkspacesJson, deleted_text,
-        kept_text, loss_lines, verdicts_text, workspaces_text,
+        AdoptedJson, BinJson, DeletedJson, ExcludedJson, ForgottenJson, PinnedJson, PruneJson, WorkspacesJson,
+        bin_text, deleted_text, kept_text, loss_lines, verdicts_text, workspaces_text,
     },
 };

@@ -20,9 +20,9 @@ const MAX_NAMED: usize = 20;
 /// The number of changes that are named if there are more than [`MAX_NAMED`].
 const FIRST_NAMED: usize = 10;
 
-/// The restore that an undo takes back, or whose undo a redo takes back, as text for the user.
+/// The restore or deletion that an undo takes back, or whose undo a redo takes back, as text for the user.
 pub(crate) struct Restore {
-    /// The title of the restored checkpoint: `3f9c2a1b "before the agent"`.
+    /// The title of the restored or deleted checkpoint: `3f9c2a1b "before the agent"`.
     pub(crate) target: String,
     /// The time of the restore, if it is known.
     pub(crate) time: Option<Timestamp>,
@@ -30,12 +30,16 @@ pub(crate) struct Restore {
     pub(crate) is_revert: bool,
     /// Set if it brought in the changes of a fork: `target` is the checkpoint that the workspace stood on.
     pub(crate) is_adoption: bool,
+    /// The number of checkpoints that it deleted, if it was a deletion: `target` is the first of them.
+    pub(crate) deleted: usize,
 }
 
 impl Restore {
     pub(crate) fn said(&self, now: &Zoned) -> String {
         let when = self.time.map(|time| format!(" ({})", when(time, now))).unwrap_or_default();
         let what = match (self.is_revert, self.is_adoption) {
+            _ if self.deleted > 1 => return format!("the deletion of {} checkpoints{when}", self.deleted),
+            _ if self.deleted == 1 => "the deletion of",
             (true, _) => "the revert of",
             (_, true) => "the adoption of a fork on",
             _ => "the restore to",
@@ -50,6 +54,10 @@ impl Restore {
             _ => "taking back",
         };
         let said = format!("{doing} {}", self.said(now));
+        if self.deleted > 0 {
+            let come = if direction == Direction::Redo { "delete" } else { "bring back" };
+            return format!("{said} would {come} {}\n", plural(self.deleted, "checkpoint"));
+        }
         if plan.changes.is_empty() && plan.conflicts.is_empty() {
             return format!("{said} would change no file\n{}", staying(plan));
         }
@@ -121,6 +129,9 @@ pub(crate) fn restored_text(
     if let (true, Some(git)) = (done.changes.is_empty(), &done.git) {
         return format!("no file had to change; git is on {}", standing(git));
     }
+    if let Some(said) = deletion_text(done, &said) {
+        return said;
+    }
     if done.changes.is_empty() {
         return match direction {
             Direction::Forward if !done.conflicts.is_empty() => {
@@ -150,6 +161,18 @@ pub(crate) fn restored_text(
         text.push_str(&format!("\n{}", removes_nothing(target, "was")));
     }
     text
+}
+
+/// Returns a sentence about the undo or redo of a deletion. Returns `None` if something else was taken back.
+fn deletion_text(done: &RestoreOutcome, said: &str) -> Option<String> {
+    if !done.undeleted.is_empty() {
+        return Some(format!("took back {said}: {} back", are(done.undeleted.len())));
+    }
+    (!done.deleted.is_empty()).then(|| format!("took back the undo of {said}: {} deleted", are(done.deleted.len())))
+}
+
+fn are(checkpoints: usize) -> String {
+    format!("{} {}", plural(checkpoints, "checkpoint"), if checkpoints == 1 { "is" } else { "are" })
 }
 
 /// Returns the changes, or the first of them if there are many, without a newline at the end.
@@ -250,6 +273,8 @@ mod tests {
             unsaved: 0,
             git: None,
             taken_back: None,
+            undeleted: Vec::new(),
+            deleted: Vec::new(),
             merged: Vec::new(),
             moved: Vec::new(),
         };

@@ -1,12 +1,12 @@
 //! Output about deleting, pruning, pinning, excluding, forgetting and adopting, for users and programs.
 
-use std::path::Path;
+use std::{path::Path, time::Duration};
 
 use backtrail::{
-    Checkpoint, CheckpointId, Loss, NotApplied, PrunePlan, Pruned, Verdict, WorkspaceEntry, WorkspacePath,
+    Checkpoint, CheckpointId, Deleted, Loss, NotApplied, PrunePlan, Pruned, Verdict, WorkspaceEntry, WorkspacePath,
     json::{CheckpointJson, timestamp},
 };
-use jiff::Zoned;
+use jiff::{Timestamp, Zoned};
 use serde::Serialize;
 
 use super::{
@@ -31,6 +31,52 @@ impl DeletedJson {
     pub(crate) fn new(deleted: &[CheckpointId]) -> Self {
         Self { deleted: texts(deleted.iter()) }
     }
+}
+
+/// The JSON answer of `list --deleted`.
+#[derive(Serialize)]
+pub(crate) struct BinJson {
+    checkpoints: Vec<BinnedJson>,
+}
+
+#[derive(Serialize)]
+struct BinnedJson {
+    #[serde(flatten)]
+    checkpoint: CheckpointJson,
+    deleted: Option<String>,
+    kept_until: Option<String>,
+}
+
+impl BinJson {
+    pub(crate) fn new(deleted: &[Deleted], stay: Duration) -> Self {
+        let binned = |deleted: &Deleted| BinnedJson {
+            checkpoint: CheckpointJson::from(&deleted.checkpoint),
+            deleted: deleted.time.map(timestamp),
+            kept_until: kept_until(deleted, stay).map(timestamp),
+        };
+        Self { checkpoints: deleted.iter().map(binned).collect() }
+    }
+}
+
+/// Returns the time from which on a save removes a checkpoint from the bin.
+fn kept_until(deleted: &Deleted, stay: Duration) -> Option<Timestamp> {
+    deleted.time?.checked_add(stay).ok()
+}
+
+/// Returns a line for each checkpoint in the bin.
+pub(crate) fn bin_text(deleted: &[Deleted], stay: Duration, now: &Zoned, paint: Paint) -> String {
+    let line = |deleted: &Deleted| {
+        let at = deleted.time.map(|time| format!(", deleted {}", when(time, now))).unwrap_or_default();
+        let until = kept_until(deleted, stay).map(|until| format!(", kept until {}", moment(until, now)));
+        let rest = paint.faint(format!("{at}{}", until.unwrap_or_default()));
+        format!("{}{rest}\n", painted_title(&deleted.checkpoint, paint))
+    };
+    deleted.iter().map(line).collect()
+}
+
+/// Formats a moment that is still to come.
+fn moment(time: Timestamp, now: &Zoned) -> String {
+    time.to_zoned(now.time_zone().clone()).strftime("%-d %b %H:%M").to_string()
 }
 
 /// The JSON answer of `prune`.

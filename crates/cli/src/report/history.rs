@@ -112,6 +112,9 @@ impl From<TimedEvent> for EventReported {
             Event::CheckpointDeleted { checkpoint } => {
                 Self { checkpoint: Some(checkpoint), ..named("checkpoint_deleted") }
             }
+            Event::CheckpointsUndeleted { checkpoints } => {
+                Self { count: Some(checkpoints.len()), ..named("checkpoints_undeleted") }
+            }
             Event::CheckpointsPruned { checkpoints } => {
                 Self { count: Some(checkpoints.len()), ..named("checkpoints_pruned") }
             }

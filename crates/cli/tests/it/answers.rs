@@ -455,6 +455,8 @@ fn schemas_declare_and_require_every_key() {
         "skipped",
         "stays",
         "not_restored",
+        "undeleted",
+        "deleted",
     ];
     fn walk(schema: &Value, place: &str) {
         match schema {

@@ -28,7 +28,8 @@ fn a_checkpoint_is_deleted_by_its_address() {
         str![[r#"
 deleted [ID] "number 0"
 --- stderr
-reclaim the space now with: backtrail prune
+take it back with: backtrail undo (within 1d)
+reclaim the space now, for good, with: backtrail prune
 --- exit 0
 
 "#]]
@@ -82,7 +83,7 @@ would delete 2 checkpoints
   [ID] "number 0"
   [ID] "number 2"
 --- stderr
-nothing was deleted; without --dry-run they are deleted, which can't be undone
+nothing was deleted; without --dry-run they are deleted
 --- exit 0
 
 "#]]
@@ -142,4 +143,37 @@ fn deleting_by_age_names_the_contents_that_are_lost() {
         assert!(run.code == 0 && run.stderr.contains(&line), "{}", run.shown());
     }
     assert!(place.run(["show", &safety, "--json"]).error().0 == 3);
+}
+
+#[test]
+fn a_deleted_checkpoint_is_listed_in_the_bin_and_undo_brings_it_back() {
+    let (place, ids) = place_with(&["manual", "manual", "manual"]);
+    place.ok(["delete", &ids[1]]);
+    assert_eq!(place.run(["show", &ids[1], "--json"]).error().0, 3);
+    let bin = place.json(["list", "--deleted"])["checkpoints"].clone();
+    assert_eq!((bin.as_array().unwrap().len(), bin[0]["id"].as_str()), (1, Some(ids[1].as_str())));
+    assert!(bin[0]["kept_until"].as_str().unwrap() > bin[0]["deleted"].as_str().unwrap());
+    let shown = place.ok(["list", "--deleted"]);
+    assert!(shown.contains("\"number 1\", deleted just now, kept until "), "{shown}");
+    let planned = place.json(["undo", "--dry-run"]);
+    assert_eq!((&planned["applied"], &planned["undeleted"]), (&false.into(), &serde_json::json!([ids[1]])));
+
+    let undone = place.json(["undo"]);
+    assert_eq!((&undone["applied"], &undone["changes"]), (&true.into(), &serde_json::json!([])));
+    assert_eq!(undone["undeleted"], serde_json::json!([ids[1]]));
+    assert_eq!(listed(&place).len(), 3);
+    assert_eq!(place.json(["redo"])["deleted"], serde_json::json!([ids[1]]));
+    let undone = place.ok(["undo"]);
+    assert!(undone.contains("took back the deletion of") && undone.contains("1 checkpoint is back"), "{undone}");
+}
+
+#[test]
+fn delete_now_goes_around_the_bin_and_empties_it() {
+    let (place, ids) = place_with(&["manual", "manual", "manual", "manual"]);
+    place.ok(["delete", &ids[0], &ids[1]]);
+    assert_eq!(place.json(["delete", "--now", &ids[2]])["deleted"], serde_json::json!([ids[2]]));
+    assert_eq!(place.json(["list", "--deleted"])["checkpoints"].as_array().unwrap().len(), 2);
+    assert_eq!(place.json(["delete", "--now", &ids[1][..8]])["deleted"], serde_json::json!([ids[1]]));
+    assert_eq!(place.json(["delete", "--now"])["deleted"], serde_json::json!([ids[0]]));
+    assert_eq!(place.json(["undo"])["applied"], false);
 }

@@ -137,7 +137,7 @@ fn run_with_input(place: &Place, columns: u16, text: &str, words: &[&str]) -> St
     run_until_end(command, screen).0
 }
 
-/// Regression: old checkpoints were deleted without a question, although a deletion can't be undone.
+/// Regression: old checkpoints were deleted without a question, although a deletion could not be undone.
 #[test]
 fn deleting_old_checkpoints_needs_confirmation_on_a_terminal() {
     let place = Place::saved();
@@ -148,7 +148,7 @@ fn deleting_old_checkpoints_needs_confirmation_on_a_terminal() {
     let words = ["delete", "--older-than", "0s"];
     let shown = run_with_input(&place, 100, "n\n", &words);
     assert!(shown.contains("going to delete 25 checkpoints: 25 manual; taken "), "{shown}");
-    assert!(shown.contains("for good? (y/n)") && shown.contains("nothing was deleted"), "{shown}");
+    assert!(shown.contains("delete 25 checkpoints? (y/n)") && shown.contains("nothing was deleted"), "{shown}");
     assert!(shown.contains("--dry-run"), "{shown}");
     assert_eq!(count(), 26);
     assert!(
@@ -158,7 +158,7 @@ fn deleting_old_checkpoints_needs_confirmation_on_a_terminal() {
     assert!(!run_with_input(&place, 100, "", &["delete", "--older-than", "0s", "--dry-run"]).contains("(y/n)"));
     assert_eq!(count(), 26);
     let shown = run_with_input(&place, 100, "y\n", &words);
-    assert!(shown.contains("deleted 25 checkpoints") && shown.contains("this can't be undone"), "{shown}");
+    assert!(shown.contains("deleted 25 checkpoints") && shown.contains("take it back with: backtrail undo"), "{shown}");
     assert_eq!(count(), 1);
     place.ok(["save", "--allow-empty", "one more"]);
     assert!(!run_with_input(&place, 100, "", &["delete", "--older-than", "0s", "--yes"]).contains("(y/n)"));

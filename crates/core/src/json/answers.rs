@@ -15,6 +15,7 @@ use crate::{
         status::Status,
         step::Stepped,
     },
+    store::Direction,
 };
 
 /// The JSON answer of `save`.
@@ -187,6 +188,16 @@ pub struct RestoreJson {
     /// The position that the user's repository has after the restore, or would have; null if the restore is not to move
     /// it.
     pub git: Option<MovedJson>,
+    /// The deleted checkpoints that `undo` brought back, or would bring back; absent if there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub undeleted: Vec<String>,
+    /// The checkpoints that `redo` deleted again, or would delete; absent if there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub deleted: Vec<String>,
+}
+
+fn texts(ids: &[CheckpointId]) -> Vec<String> {
+    ids.iter().map(CheckpointId::to_string).collect()
 }
 
 /// The position of the user's repository after a restore.
@@ -217,6 +228,16 @@ impl RestoreJson {
             stays: Vec::new(),
             not_restored: Vec::new(),
             git: None,
+            undeleted: Vec::new(),
+            deleted: Vec::new(),
+        }
+    }
+
+    /// Adds the checkpoints that the plan of an undo would bring back, or that of a redo would delete again.
+    pub fn concerning(self, deleted: &[CheckpointId], direction: Direction) -> Self {
+        match direction {
+            Direction::Redo => Self { deleted: texts(deleted), ..self },
+            _ => Self { undeleted: texts(deleted), ..self },
         }
     }
 }
@@ -241,6 +262,8 @@ impl From<&RestoreOutcome> for RestoreJson {
             stays: done.stays.iter().map(ConflictJson::from).collect(),
             not_restored: Vec::new(),
             git: done.git.as_ref().map(MovedJson::from),
+            undeleted: texts(&done.undeleted),
+            deleted: texts(&done.deleted),
         }
     }
 }
@@ -256,6 +279,8 @@ impl From<&RestorePlan> for RestoreJson {
             stays: plan.stays().iter().map(ConflictJson::from).collect(),
             not_restored: Vec::new(),
             git: plan.git().map(MovedJson::from),
+            undeleted: Vec::new(),
+            deleted: Vec::new(),
         }
     }
 }

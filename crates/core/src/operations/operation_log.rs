@@ -40,14 +40,15 @@ impl Workspace {
     pub fn operation_log(&self) -> Result<OperationLog> {
         let Some(store) = self.store()? else { return Ok(OperationLog::default()) };
         let timeline = store.timeline()?;
-        let operations = timeline.operations.entries.iter().map(|operation| logged(operation, &timeline)).collect();
+        let operations =
+            timeline.operations.entries.iter().flat_map(|operation| logged(operation, &timeline)).collect();
         Ok(OperationLog { operations, has_damage: timeline.operations.has_damage })
     }
 }
 
-fn logged(operation: &Operation, timeline: &Timeline) -> LoggedOperation {
+fn logged(operation: &Operation, timeline: &Timeline) -> Vec<LoggedOperation> {
     match operation {
-        Operation::Restored(done) => LoggedOperation {
+        Operation::Restored(done) => vec![LoggedOperation {
             name: match done.direction {
                 Direction::Forward => "restore",
                 Direction::Undo => "undo",
@@ -58,14 +59,20 @@ fn logged(operation: &Operation, timeline: &Timeline) -> LoggedOperation {
             safety: done.safety,
             paths: done.scope.paths().map(<[_]>::len),
             time: done.time(timeline),
-        },
-        Operation::Deleted { id, sequence, .. } => LoggedOperation {
-            name: "delete",
-            sequence: *sequence,
-            checkpoint: *id,
-            safety: None,
-            paths: None,
-            time: None,
-        },
+        }],
+        Operation::Deleted { id, sequence, .. } => vec![of_bin("delete", *sequence, *id, None)],
+        Operation::Binned(binned) => {
+            let time = Timestamp::from_millisecond(binned.time).ok();
+            binned.ids().map(|id| of_bin("delete", binned.sequence, id, time)).collect()
+        }
+        Operation::Unbinned(unbinned) => {
+            let time = Timestamp::from_millisecond(unbinned.time).ok();
+            unbinned.ids.iter().map(|id| of_bin("undelete", unbinned.sequence, *id, time)).collect()
+        }
+        Operation::Emptied { .. } => Vec::new(),
     }
+}
+
+fn of_bin(name: &'static str, sequence: u64, checkpoint: CheckpointId, time: Option<Timestamp>) -> LoggedOperation {
+    LoggedOperation { name, sequence, checkpoint, safety: None, paths: None, time }
 }

@@ -92,8 +92,8 @@ impl Workspace {
 fn came_by_restore(timeline: &Timeline) -> bool {
     let stacks = timeline.operations.stacks();
     // A restore of some paths leaves the workspace at the same checkpoint.
-    let has_led = |done: &&&Restored| done.scope == Scope::Whole || done.before != done.after;
-    let Some(last) = stacks.undo.iter().rev().find(has_led) else { return false };
+    let has_led = |done: &&Restored| done.scope == Scope::Whole || done.before != done.after;
+    let Some(last) = stacks.undoable_restores().rev().find(has_led) else { return false };
     let is_newest = timeline.newest().is_none_or(|newest| newest.sequence < last.sequence);
     is_newest && timeline.current().is_some_and(|current| last.after == Some(current.id))
 }

@@ -75,6 +75,8 @@ pub struct RetentionSettings {
     pub step: u64,
     /// The number of most recent safety checkpoints to keep.
     pub safety: u64,
+    /// The time that checkpoints stay in the bin after they were deleted on request.
+    pub deleted: Duration,
     /// The minimum time to keep safety checkpoints with contents that no other checkpoint holds.
     pub unsaved: Duration,
     /// Checkpoints older than this are removed.
@@ -170,6 +172,7 @@ impl Default for Settings {
                 turn: 200,
                 step: 100,
                 safety: 20,
+                deleted: Duration::from_secs(86_400),
                 unsaved: Duration::from_secs(7 * 86_400),
                 max_age: None,
                 max_bytes: None,

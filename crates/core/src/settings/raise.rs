@@ -62,6 +62,12 @@ fn lower_times_and_sizes(table: &mut RetentionTable, settings: &Settings) -> Vec
         value: duration_text(unsaved.0),
         in_force: duration_text(limits.unsaved),
     });
+    // The user decides how long deleted contents stay readable.
+    let deleted = table.deleted.take().map(|deleted| WithoutEffect {
+        key: "[retention] deleted",
+        value: duration_text(deleted.0),
+        in_force: duration_text(limits.deleted),
+    });
     // These two settings only ever remove checkpoints, so a workspace can't set them.
     let max_age = table.max_age.take().map(|age| WithoutEffect {
         key: "[retention] max_age",
@@ -73,7 +79,7 @@ fn lower_times_and_sizes(table: &mut RetentionTable, settings: &Settings) -> Vec
         value: bytes.0.to_string(),
         in_force: limits.max_bytes.map_or_else(|| "none".to_owned(), |bytes| bytes.to_string()),
     });
-    unsaved.into_iter().chain(max_age).chain(max_bytes).collect()
+    unsaved.into_iter().chain(deleted).chain(max_age).chain(max_bytes).collect()
 }
 
 /// Formats a duration as settings files do, in the largest unit that leaves no remainder.

@@ -9,9 +9,13 @@ use crate::{
 };
 
 /// Features that this version can read and write.
-const KNOWN: [&str; 1] = ["base"];
+const KNOWN: [&str; 2] = ["base", "bin"];
 
 const FORMAT: &str = "backtrail store 1\nread: base\nwrite: base\n";
+
+/// The format of a store whose bin was used. A program that does not know the bin would remove what is in it, and leave
+/// refs that lead nowhere.
+const FORMAT_WITH_BIN: &str = "backtrail store 1\nread: base\nwrite: base bin\n";
 
 /// Git's configuration of the store. Plain git must be able to work with the store, and must leave it alone otherwise.
 const CONFIG: &str = "\
@@ -85,7 +89,8 @@ impl Format {
 /// Creates an empty store. The caller holds the lock. The format file is written last: there is no store until it
 /// exists.
 pub(super) fn create(layout: &Layout, identity: &IdentityFile) -> Result<()> {
-    for directory in [layout.packs(), layout.objects().join("info"), layout.checkpoint_refs(), layout.pinned_refs()] {
+    let of_refs = [layout.checkpoint_refs(), layout.pinned_refs(), layout.deleted_refs()];
+    for directory in of_refs.into_iter().chain([layout.packs(), layout.objects().join("info")]) {
         private::make_directories(&directory).or_fail("create", &directory)?;
     }
     identity.write(layout)?;
@@ -102,6 +107,15 @@ pub(super) fn create(layout: &Layout, identity: &IdentityFile) -> Result<()> {
     }
 }
 
+/// Notes that the store has a bin, durably. Called before the first checkpoint is put there.
+pub(super) fn require_bin(layout: &Layout) -> Result<()> {
+    let path = layout.format();
+    if private::read(&path).or_fail("read", &path)?.is_some_and(|bytes| bytes == FORMAT_WITH_BIN.as_bytes()) {
+        return Ok(());
+    }
+    private::replace(&path, FORMAT_WITH_BIN.as_bytes(), Durability::Synced).or_fail("write", path)
+}
+
 /// Returns whether this directory looks like a store: it has a format file or a checkpoint.
 pub(crate) fn is_store(layout: &Layout) -> bool {
     private::exists(&layout.format()) || refs::has_checkpoint(layout).unwrap_or(false)
@@ -109,12 +123,14 @@ pub(crate) fn is_store(layout: &Layout) -> bool {
 
 /// Recreates missing directories and a lost format file, and repairs the files that plain git needs if they are broken.
 pub(super) fn mend(layout: &Layout) -> Result<()> {
-    for directory in [layout.packs(), layout.checkpoint_refs(), layout.pinned_refs()] {
+    for directory in [layout.packs(), layout.checkpoint_refs(), layout.pinned_refs(), layout.deleted_refs()] {
         private::make_directories(&directory).or_fail("create", &directory)?;
     }
     if !private::exists(&layout.format()) {
         let path = layout.format();
-        private::replace(&path, FORMAT.as_bytes(), Durability::Synced).or_fail("write", path)?;
+        let has_bin = refs::has_deleted(layout).or_fail("read the refs of", layout.root())?;
+        let text = if has_bin { FORMAT_WITH_BIN } else { FORMAT };
+        private::replace(&path, text.as_bytes(), Durability::Synced).or_fail("write", path)?;
     }
     // The engine reads none of the files below.
     let mend = |path: PathBuf, text: &str, is_sound: &dyn Fn(&[u8]) -> bool| -> Result<()> {

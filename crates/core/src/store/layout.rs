@@ -33,6 +33,8 @@ impl Layout {
         checkpoint_refs = "refs/checkpoints";
         /// One ref per pinned checkpoint.
         pinned_refs = "refs/pinned";
+        /// One ref per checkpoint in the bin.
+        deleted_refs = "refs/deleted";
         /// Refs that were packed.
         packed_refs = "packed-refs";
         /// Git's own configuration of this repository.

@@ -4,6 +4,7 @@
 //! what a crash at each point leaves behind.
 
 mod attachments;
+mod bin;
 mod checksummed_lines;
 mod compress;
 mod confirmed_excludes;
@@ -47,7 +48,7 @@ pub(crate) use layout::Layout;
 pub(crate) use objects::{HashOnly, ObjectReader, content_id};
 pub use open_stores::OpenStores;
 pub use operations::Direction;
-pub(crate) use operations::{Operation, Operations, Restored};
+pub(crate) use operations::{Binned, Done, Fate, Operation, Operations, Restored};
 pub(crate) use packs::PackWriter;
 pub(crate) use packs::PackedSizes;
 pub(crate) use record::{Record, RecordedGit, RecordedPaths};

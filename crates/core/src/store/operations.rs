@@ -31,6 +31,102 @@ pub(crate) enum Operation {
         /// The checkpoint that it followed.
         parent: Option<CheckpointId>,
     },
+    /// Checkpoints were moved to the bin.
+    Binned(Binned),
+    /// Checkpoints were taken out of the bin again.
+    Unbinned(Unbinned),
+    /// Checkpoints were removed from the bin for good.
+    Emptied {
+        /// Their ids.
+        ids: Vec<CheckpointId>,
+    },
+}
+
+/// A deletion whose checkpoints went to the bin. All of them are deleted once this entry is durable.
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+pub(crate) struct Binned {
+    /// Its sequence number in the timeline.
+    pub(crate) sequence: u64,
+    /// The checkpoints.
+    pub(crate) checkpoints: Vec<BinnedCheckpoint>,
+    /// The time, in milliseconds since 1970.
+    pub(crate) time: i64,
+    /// A new deletion, or a redo of one.
+    pub(crate) direction: Direction,
+}
+
+/// A checkpoint in the bin.
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+pub(crate) struct BinnedCheckpoint {
+    pub(crate) id: CheckpointId,
+    pub(crate) sequence: u64,
+    /// The checkpoint that it followed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) parent: Option<CheckpointId>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) pinned: bool,
+}
+
+impl Binned {
+    /// Returns the ids of the checkpoints.
+    pub(crate) fn ids(&self) -> impl Iterator<Item = CheckpointId> {
+        self.checkpoints.iter().map(|checkpoint| checkpoint.id)
+    }
+}
+
+/// An undo of a deletion. All of the checkpoints exist again once this entry is durable.
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+pub(crate) struct Unbinned {
+    /// Its sequence number in the timeline.
+    pub(crate) sequence: u64,
+    /// The checkpoints.
+    pub(crate) ids: Vec<CheckpointId>,
+    /// The time, in milliseconds since 1970.
+    pub(crate) time: i64,
+}
+
+/// What the log says last about a checkpoint that was deleted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fate {
+    /// It was deleted for good.
+    Deleted,
+    /// It was moved to the bin, at this time in milliseconds since 1970.
+    Binned(i64),
+    /// It was taken out of the bin again.
+    Back,
+}
+
+/// An operation that undo or redo takes back.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Done<'a> {
+    Restored(&'a Restored),
+    Binned(&'a Binned),
+}
+
+impl<'a> Done<'a> {
+    /// Returns the restore. Returns `None` for a deletion.
+    pub(crate) fn restored(self) -> Option<&'a Restored> {
+        match self {
+            Self::Restored(restored) => Some(restored),
+            Self::Binned(_) => None,
+        }
+    }
+
+    /// Returns its sequence number.
+    pub(crate) fn sequence(self) -> u64 {
+        match self {
+            Self::Restored(restored) => restored.sequence,
+            Self::Binned(binned) => binned.sequence,
+        }
+    }
+
+    /// Returns whether what is needed to take this back, or to do it again, still exists.
+    pub(crate) fn is_reachable(self, timeline: &Timeline) -> bool {
+        match self {
+            Self::Restored(restored) => restored.is_reachable(timeline),
+            Self::Binned(binned) => binned.ids().any(|id| timeline.is_binned(&id) || timeline.get(&id).is_some()),
+        }
+    }
 }
 
 /// A restore that was done.
@@ -87,8 +183,52 @@ impl Restored {
 /// The stacks of `undo` and `redo`, replayed from the log.
 #[derive(Debug, Default)]
 pub(crate) struct Stacks<'a> {
-    pub(crate) undo: Vec<&'a Restored>,
-    pub(crate) redo: Vec<&'a Restored>,
+    pub(crate) undo: Vec<Done<'a>>,
+    pub(crate) redo: Vec<Done<'a>>,
+}
+
+impl<'a> Stacks<'a> {
+    /// Returns the restores that can be taken back, the next one last.
+    pub(crate) fn undoable_restores(&self) -> impl DoubleEndedIterator<Item = &'a Restored> {
+        self.undo.iter().filter_map(|done| done.restored())
+    }
+
+    fn add(&mut self, done: Done<'a>, direction: Direction) {
+        match direction {
+            Direction::Forward => {
+                self.undo.push(done);
+                self.redo.clear();
+            }
+            Direction::Undo => {
+                self.undo.pop();
+                self.redo.push(done);
+            }
+            Direction::Redo => {
+                self.redo.pop();
+                self.undo.push(done);
+            }
+        }
+    }
+
+    /// Takes the deletion of these checkpoints from the stack of undo to that of redo.
+    fn unbin(&mut self, ids: &[CheckpointId]) {
+        if let Some(Done::Binned(binned)) = self.undo.last().copied()
+            && binned.ids().any(|id| ids.contains(&id))
+        {
+            self.undo.pop();
+            self.redo.push(Done::Binned(binned));
+        }
+    }
+
+    /// Removes deletions of which no checkpoint is left.
+    fn drop_gone(&mut self, fates: &HashMap<CheckpointId, Fate>) {
+        let is_left = |done: &Done<'_>| match done {
+            Done::Restored(_) => true,
+            Done::Binned(binned) => binned.ids().any(|id| fates.get(&id) != Some(&Fate::Deleted)),
+        };
+        self.undo.retain(is_left);
+        self.redo.retain(is_left);
+    }
 }
 
 /// The kind of a restore: a new one, an undo or a redo.
@@ -123,28 +263,29 @@ impl Operations {
     pub(crate) fn restores(&self) -> impl DoubleEndedIterator<Item = &Restored> {
         self.entries.iter().filter_map(|operation| match operation {
             Operation::Restored(restored) => Some(restored),
-            Operation::Deleted { .. } => None,
+            _ => None,
         })
+    }
+
+    /// Returns the last fate of every checkpoint that was deleted at any time.
+    pub(crate) fn fates(&self) -> HashMap<CheckpointId, Fate> {
+        let mut fates = HashMap::new();
+        self.entries.iter().for_each(|operation| operation.note_fates(&mut fates));
+        fates
     }
 
     /// Returns the restores that can be taken back and the undos that can be taken back, the next one last in both.
     /// Retention may have deleted checkpoints that they need.
     pub(crate) fn stacks(&self) -> Stacks<'_> {
         let mut stacks = Stacks::default();
-        for done in self.restores() {
-            match done.direction {
-                Direction::Forward => {
-                    stacks.undo.push(done);
-                    stacks.redo.clear();
-                }
-                Direction::Undo => {
-                    stacks.undo.pop();
-                    stacks.redo.push(done);
-                }
-                Direction::Redo => {
-                    stacks.redo.pop();
-                    stacks.undo.push(done);
-                }
+        let mut fates = HashMap::new();
+        for operation in &self.entries {
+            operation.note_fates(&mut fates);
+            match operation {
+                Operation::Restored(done) => stacks.add(Done::Restored(done), done.direction),
+                Operation::Binned(binned) => stacks.add(Done::Binned(binned), binned.direction),
+                Operation::Unbinned(unbinned) => stacks.unbin(&unbinned.ids),
+                Operation::Deleted { .. } | Operation::Emptied { .. } => stacks.drop_gone(&fates),
             }
         }
         stacks
@@ -155,21 +296,21 @@ impl Operations {
     pub(crate) fn parent_of_deleted(&self, id: &CheckpointId) -> Option<Option<CheckpointId>> {
         self.entries.iter().rev().find_map(|operation| match operation {
             Operation::Deleted { id: deleted, parent, .. } if deleted == id => Some(*parent),
+            Operation::Binned(binned) => {
+                binned.checkpoints.iter().find(|binned| binned.id == *id).map(|binned| binned.parent)
+            }
             _ => None,
         })
     }
 
-    /// Returns the ids that were never deleted. The result is empty if the log is damaged, because then it can't tell.
-    pub(super) fn never_deleted(&self, mut ids: HashSet<CheckpointId>) -> Vec<CheckpointId> {
+    /// Returns the ids that are not deleted. The result is empty if the log is damaged, because then it can't tell.
+    pub(super) fn not_deleted(&self, ids: HashSet<CheckpointId>) -> Vec<CheckpointId> {
         if self.has_damage {
             return Vec::new();
         }
-        for operation in &self.entries {
-            if let Operation::Deleted { id, .. } = operation {
-                ids.remove(id);
-            }
-        }
-        let mut ids: Vec<CheckpointId> = ids.into_iter().collect();
+        let fates = self.fates();
+        let is_there = |id: &CheckpointId| matches!(fates.get(id), None | Some(Fate::Back));
+        let mut ids: Vec<CheckpointId> = ids.into_iter().filter(is_there).collect();
         ids.sort();
         ids
     }
@@ -181,11 +322,40 @@ impl Operations {
 
     /// Returns the highest sequence number in the log.
     pub(crate) fn last_sequence(&self) -> u64 {
-        let numbers = self.entries.iter().map(|operation| match operation {
-            Operation::Restored(restored) => restored.sequence,
-            Operation::Deleted { sequence, .. } => *sequence,
-        });
-        numbers.max().unwrap_or(0)
+        let of_operations = self.entries.iter().filter_map(Operation::sequence);
+        let of_deleted = self.entries.iter().flat_map(Operation::traces).map(|(_, sequence, _)| sequence);
+        of_operations.chain(of_deleted).max().unwrap_or(0)
+    }
+}
+
+impl Operation {
+    fn note_fates(&self, fates: &mut HashMap<CheckpointId, Fate>) {
+        match self {
+            Self::Restored(_) => {}
+            Self::Deleted { id, .. } => drop(fates.insert(*id, Fate::Deleted)),
+            Self::Binned(binned) => fates.extend(binned.ids().map(|id| (id, Fate::Binned(binned.time)))),
+            Self::Unbinned(unbinned) => fates.extend(unbinned.ids.iter().map(|id| (*id, Fate::Back))),
+            Self::Emptied { ids } => fates.extend(ids.iter().map(|id| (*id, Fate::Deleted))),
+        }
+    }
+
+    /// Returns its own sequence number, if it has one.
+    fn sequence(&self) -> Option<u64> {
+        match self {
+            Self::Restored(restored) => Some(restored.sequence),
+            Self::Binned(binned) => Some(binned.sequence),
+            Self::Unbinned(unbinned) => Some(unbinned.sequence),
+            Self::Deleted { .. } | Self::Emptied { .. } => None,
+        }
+    }
+
+    /// Returns the traces of the deleted checkpoints: id, sequence number, and the checkpoint that each followed.
+    fn traces(&self) -> Vec<(CheckpointId, u64, Option<CheckpointId>)> {
+        match self {
+            Self::Deleted { id, sequence, parent } => vec![(*id, *sequence, *parent)],
+            Self::Binned(binned) => binned.checkpoints.iter().map(|one| (one.id, one.sequence, one.parent)).collect(),
+            _ => Vec::new(),
+        }
     }
 }
 
@@ -207,59 +377,75 @@ pub(super) fn shortened(timeline: &Timeline) -> Option<Vec<Operation>> {
     if log.has_damage {
         return None;
     }
-    let deleted: HashMap<CheckpointId, Option<CheckpointId>> = log
-        .entries
-        .iter()
-        .filter_map(|operation| match operation {
-            Operation::Deleted { id, parent, .. } => Some((*id, *parent)),
-            Operation::Restored(_) => None,
-        })
-        .collect();
+    let traces = log.entries.iter().flat_map(Operation::traces);
+    let deleted: HashMap<CheckpointId, Option<CheckpointId>> = traces.map(|(id, _, parent)| (id, parent)).collect();
+    let is_kept = |id: &CheckpointId| timeline.get(id).is_some() || timeline.is_binned(id);
     let nearest_living = |from: Option<CheckpointId>| {
         let mut present = from;
         // At most as many steps as there are deletions: a damaged log could contain a cycle.
         for _ in 0..=deleted.len() {
             match present {
-                Some(id) if timeline.get(&id).is_none() => present = deleted.get(&id).copied().flatten(),
+                Some(id) if !is_kept(&id) => present = deleted.get(&id).copied().flatten(),
                 _ => break,
             }
         }
-        present.filter(|id| timeline.get(id).is_some())
+        present.filter(is_kept)
     };
-    let first_needed = first_needed_restore(timeline);
+    let first_needed = first_needed(timeline);
     let last_sequence = log.last_sequence();
     let restores: Vec<&Restored> = log.restores().filter(|done| done.sequence >= first_needed).collect();
     let living = timeline.entries().iter().filter_map(|entry| entry.parent);
+    let still_binned = log.entries.iter().filter(|entry| entry.is_needed_from(first_needed));
+    let still_binned: Vec<_> = still_binned.flat_map(Operation::traces).collect();
+    let binned = still_binned.iter().flat_map(|(id, _, parent)| [Some(*id), *parent]).flatten();
     let named = restores.iter().flat_map(|done| [done.before, done.after, Some(done.target), done.safety]);
-    let referred: HashSet<CheckpointId> = living.chain(named.flatten()).collect();
-    let shortened: Vec<Operation> = log
-        .entries
-        .iter()
-        .filter_map(|operation| match operation {
-            Operation::Restored(done) => (done.sequence >= first_needed).then(|| operation.clone()),
-            Operation::Deleted { id, sequence, parent } => {
-                // The entry with the highest sequence number stays, so that the number is not given twice.
-                let is_needed = referred.contains(id) || *sequence == last_sequence;
-                is_needed.then(|| {
-                    let parent = nearest_living(*parent);
-                    Operation::Deleted { id: *id, sequence: *sequence, parent }
-                })
-            }
-        })
-        .collect();
+    let referred: HashSet<CheckpointId> = living.chain(named.flatten()).chain(binned).collect();
+    let trace = |(id, sequence, parent): (CheckpointId, u64, Option<CheckpointId>)| {
+        // The entry with the highest sequence number stays, so that the number is not given twice.
+        let is_needed = referred.contains(&id) || sequence == last_sequence;
+        is_needed.then(|| Operation::Deleted { id, sequence, parent: nearest_living(parent) })
+    };
+    let shorten = |operation: &Operation| match operation {
+        operation if operation.is_needed_from(first_needed) => vec![operation.clone()],
+        Operation::Emptied { ids } => {
+            let is_binned = |id: &CheckpointId| still_binned.iter().any(|(binned, ..)| binned == id);
+            let ids: Vec<CheckpointId> = ids.iter().copied().filter(is_binned).collect();
+            if ids.is_empty() { Vec::new() } else { vec![Operation::Emptied { ids }] }
+        }
+        // One of its checkpoints may have been taken out of the bin again.
+        operation => {
+            let traces = operation.traces().into_iter().filter(|(id, ..)| timeline.get(id).is_none());
+            traces.filter_map(trace).collect()
+        }
+    };
+    let shortened: Vec<Operation> = log.entries.iter().flat_map(shorten).collect();
     (log.entries.len() > 2 * shortened.len() + MANY_SPARE).then_some(shortened)
 }
 
-/// Returns the sequence number of the oldest restore that undo or redo can still reach. The last restore always counts:
-/// it says which checkpoint the workspace stands on.
-fn first_needed_restore(timeline: &Timeline) -> u64 {
-    let stacks = timeline.operations.stacks();
+impl Operation {
+    /// Returns whether the stacks or the bin need the entry, if they need what was done from this sequence number on.
+    fn is_needed_from(&self, first: u64) -> bool {
+        self.sequence().is_some_and(|sequence| sequence >= first)
+    }
+}
+
+/// Returns the sequence number of the oldest operation that undo or redo can still reach, or that moved a checkpoint to
+/// the bin that is still there. The last restore always counts: it says which checkpoint the workspace stands on.
+fn first_needed(timeline: &Timeline) -> u64 {
+    let log = &timeline.operations;
+    let stacks = log.stacks();
     let walkable = [&stacks.undo, &stacks.redo].into_iter().flat_map(|stack| {
         let from_top = stack.iter().rev().take(MAX_TAKEABLE);
-        from_top.take_while(|done| done.is_reachable(timeline)).map(|done| done.sequence)
+        from_top.take_while(|done| done.is_reachable(timeline)).map(|done| done.sequence())
     });
-    let last = timeline.operations.restores().next_back().map(|done| done.sequence);
-    walkable.chain(last).min().unwrap_or(u64::MAX)
+    let last = log.restores().next_back().map(|done| done.sequence);
+    let in_bin = log.entries.iter().filter_map(|operation| match operation {
+        Operation::Binned(binned) if binned.ids().any(|id| timeline.is_binned(&id)) => Some(binned.sequence),
+        _ => None,
+    });
+    // The operation with the highest sequence number stays, so that the number is not given twice.
+    let newest = log.entries.iter().filter_map(Operation::sequence).max();
+    walkable.chain(last).chain(in_bin).chain(newest).min().unwrap_or(u64::MAX)
 }
 
 /// Returns whether two logs of the same checkpoints give the same answers.
@@ -268,7 +454,7 @@ pub(super) fn mean_the_same(one: &Timeline, other: &Timeline) -> bool {
         let stacks = timeline.operations.stacks();
         [stacks.undo, stacks.redo].map(|stack| {
             let from_top = stack.into_iter().rev().take(MAX_TAKEABLE);
-            from_top.take_while(|done| done.is_reachable(timeline)).cloned().collect::<Vec<_>>()
+            from_top.take_while(|done| done.is_reachable(timeline)).map(|done| format!("{done:?}")).collect::<Vec<_>>()
         })
     };
     let parents = |timeline: &Timeline| {
@@ -280,6 +466,7 @@ pub(super) fn mean_the_same(one: &Timeline, other: &Timeline) -> bool {
         && one.current().map(|entry| entry.id) == other.current().map(|entry| entry.id)
         && walkable(one) == walkable(other)
         && parents(one) == parents(other)
+        && one.binned == other.binned
 }
 
 /// Replaces the log with a shorter one, in one step.

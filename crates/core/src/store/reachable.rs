@@ -23,7 +23,8 @@ pub(super) struct Needed {
     pub(super) name: Vec<u8>,
 }
 
-/// Returns every object that these checkpoints need, those of the newest checkpoint first. Fails if a commit or a tree
+/// Returns every object that these checkpoints need, those of the newest checkpoint first, and those of checkpoints in
+/// the bin last. Fails if a commit or a tree
 /// can't be read.
 pub(super) fn reachable(store: &Store, timeline: &Timeline) -> Result<Vec<Needed>, ObjectProblem> {
     if let Some(id) = timeline.unreadable.first() {
@@ -32,6 +33,9 @@ pub(super) fn reachable(store: &Store, timeline: &Timeline) -> Result<Vec<Needed
     let mut walk = ReachableWalk::new(store);
     for entry in timeline.entries().iter().rev() {
         walk.commit(object_id(entry.id.as_bytes()), b"commit")?;
+    }
+    for id in &timeline.binned {
+        walk.commit(object_id(id.as_bytes()), b"commit")?;
     }
     Ok(walk.found)
 }

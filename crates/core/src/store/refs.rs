@@ -17,12 +17,15 @@ use crate::{
 
 const CHECKPOINTS: &str = "refs/checkpoints/";
 const PINNED: &str = "refs/pinned/";
+const DELETED: &str = "refs/deleted/";
 
 /// All refs of a store at one moment.
 #[derive(Debug, Default)]
 pub(crate) struct Refs {
     pub(crate) checkpoints: HashSet<CheckpointId>,
     pub(crate) pinned: HashSet<CheckpointId>,
+    /// The checkpoints in the bin.
+    pub(crate) deleted: HashSet<CheckpointId>,
     /// The number of loose refs.
     pub(crate) loose: usize,
 }
@@ -34,34 +37,44 @@ impl Refs {
         // Loose refs first: a ref that is packed in between is then found in `packed-refs`, which is read later.
         refs.loose += read_loose(&layout.checkpoint_refs(), &mut refs.checkpoints)?;
         refs.loose += read_loose(&layout.pinned_refs(), &mut refs.pinned)?;
+        refs.loose += read_loose(&layout.deleted_refs(), &mut refs.deleted)?;
         for (name, id) in read_packed(layout)? {
-            if name.strip_prefix(CHECKPOINTS) == Some(id.as_str())
-                && let Ok(id) = id.parse()
-            {
-                refs.checkpoints.insert(id);
-            } else if name.strip_prefix(PINNED) == Some(id.as_str())
-                && let Ok(id) = id.parse()
-            {
-                refs.pinned.insert(id);
+            let kinds =
+                [(CHECKPOINTS, &mut refs.checkpoints), (PINNED, &mut refs.pinned), (DELETED, &mut refs.deleted)];
+            for (prefix, ids) in kinds {
+                if name.strip_prefix(prefix) == Some(id.as_str())
+                    && let Ok(id) = id.parse()
+                {
+                    ids.insert(id);
+                }
             }
         }
         Ok(refs)
     }
 }
 
-/// Returns whether there is any checkpoint.
+/// Returns whether there is any checkpoint, in the bin or not.
 pub(super) fn has_checkpoint(layout: &Layout) -> io::Result<bool> {
+    let refs = Refs::read(layout)?;
+    Ok(!refs.checkpoints.is_empty() || !refs.deleted.is_empty())
+}
+
+/// Returns whether there is any checkpoint in the bin.
+pub(super) fn has_deleted(layout: &Layout) -> io::Result<bool> {
     let mut found = HashSet::new();
-    read_loose(&layout.checkpoint_refs(), &mut found)?;
-    Ok(!found.is_empty() || read_packed(layout)?.keys().any(|name| name.starts_with(CHECKPOINTS)))
+    read_loose(&layout.deleted_refs(), &mut found)?;
+    Ok(!found.is_empty() || read_packed(layout)?.keys().any(|name| name.starts_with(DELETED)))
 }
 
 /// Removes the refs of all checkpoints. Called when the whole store is removed.
 pub(super) fn remove_all(layout: &Layout) -> io::Result<()> {
-    let mut loose = HashSet::new();
     private::remove(&layout.packed_refs())?;
-    read_loose(&layout.checkpoint_refs(), &mut loose)?;
-    loose.iter().try_for_each(|id| private::remove(&layout.checkpoint_refs().join(id.to_string())))
+    for directory in [layout.checkpoint_refs(), layout.deleted_refs()] {
+        let mut loose = HashSet::new();
+        read_loose(&directory, &mut loose)?;
+        loose.iter().try_for_each(|id| private::remove(&directory.join(id.to_string())))?;
+    }
+    Ok(())
 }
 
 fn read_loose(directory: &Path, ids: &mut HashSet<CheckpointId>) -> io::Result<usize> {
@@ -102,10 +115,20 @@ pub(super) fn pin(layout: &Layout, id: &CheckpointId) -> io::Result<()> {
     write_loose(&layout.pinned_refs(), id)
 }
 
-/// Removes the refs of checkpoints with their pins, or only the pins.
+/// Puts a checkpoint into the bin.
+pub(super) fn put_into_bin(layout: &Layout, id: &CheckpointId) -> io::Result<()> {
+    write_loose(&layout.deleted_refs(), id)
+}
+
+/// Removes the refs of checkpoints with their pins, or only the pins, or those in the bin.
 pub(super) fn remove(layout: &Layout, ids: &[CheckpointId], which: Removed) -> io::Result<()> {
-    let places = [(CHECKPOINTS, layout.checkpoint_refs()), (PINNED, layout.pinned_refs())];
-    let places = &places[usize::from(which == Removed::Pins)..];
+    let checkpoints = (CHECKPOINTS, layout.checkpoint_refs());
+    let pins = (PINNED, layout.pinned_refs());
+    let places = &match which {
+        Removed::Checkpoints => vec![checkpoints, pins],
+        Removed::Pins => vec![pins],
+        Removed::Bin => vec![(DELETED, layout.deleted_refs())],
+    };
     let mut packed = read_packed(layout)?;
     let before = packed.len();
     for id in ids {
@@ -137,6 +160,8 @@ pub(super) enum Removed {
     Checkpoints,
     /// Only the pins.
     Pins,
+    /// The refs of checkpoints in the bin.
+    Bin,
 }
 
 fn write_packed(layout: &Layout, refs: &BTreeMap<String, String>) -> io::Result<()> {
@@ -150,7 +175,7 @@ fn write_packed(layout: &Layout, refs: &BTreeMap<String, String>) -> io::Result<
 /// Returns the ids of loose refs whose files do not hold that id.
 pub(super) fn damaged_loose(layout: &Layout) -> io::Result<Vec<CheckpointId>> {
     let mut damaged = Vec::new();
-    for directory in [layout.checkpoint_refs(), layout.pinned_refs()] {
+    for directory in [layout.checkpoint_refs(), layout.pinned_refs(), layout.deleted_refs()] {
         for name in private::names(&directory)? {
             let Some(id) = name.to_str().and_then(|name| name.parse::<CheckpointId>().ok()) else { continue };
             let held = private::read(&directory.join(&name))?;
@@ -166,7 +191,9 @@ pub(super) fn damaged_loose(layout: &Layout) -> io::Result<Vec<CheckpointId>> {
 pub(super) fn pack(layout: &Layout) -> io::Result<()> {
     let mut all = read_packed(layout)?;
     let mut loose = Vec::new();
-    for (directory, prefix) in [(layout.checkpoint_refs(), CHECKPOINTS), (layout.pinned_refs(), PINNED)] {
+    let kinds =
+        [(layout.checkpoint_refs(), CHECKPOINTS), (layout.pinned_refs(), PINNED), (layout.deleted_refs(), DELETED)];
+    for (directory, prefix) in kinds {
         let mut ids = HashSet::new();
         read_loose(&directory, &mut ids)?;
         for id in ids {

@@ -212,6 +212,14 @@ impl Store {
         Ok(record.into_checkpoint(entry.id, entry.pinned, changed, dirty))
     }
 
+    /// Returns a checkpoint in the bin, without the lists of paths that are too long for the record.
+    pub(crate) fn deleted_checkpoint(&self, id: &CheckpointId) -> Result<Checkpoint> {
+        let (_, record) = self.snapshot_and_record(id)?;
+        let changed = record.changed.here().to_vec();
+        let dirty = record.git.as_ref().map(|git| git.dirty_files.here().to_vec()).unwrap_or_default();
+        Ok(record.into_checkpoint(*id, false, changed, dirty))
+    }
+
     fn record(&self, entry: &super::TimelineEntry) -> Result<Arc<Record>> {
         entry.record().ok_or_else(|| {
             let id = object_id(entry.id.as_bytes());
@@ -419,9 +427,8 @@ pub(super) fn once_opened_up<T>(root: &Path, act: impl Fn() -> Result<T>) -> Res
 
 /// Removes temporary files that dead processes left. The lock is held, so no running process has a temporary file here.
 fn sweep(layout: &Layout) -> io::Result<()> {
-    let places =
-        [layout.packs(), layout.checkpoint_refs(), layout.pinned_refs(), layout.own(), layout.root().to_owned()];
-    for directory in places {
+    let of_refs = [layout.checkpoint_refs(), layout.pinned_refs(), layout.deleted_refs()];
+    for directory in of_refs.into_iter().chain([layout.packs(), layout.own(), layout.root().to_owned()]) {
         for name in private::names(&directory)? {
             if name.to_string_lossy().starts_with(private::TEMPORARY_PREFIX) {
                 private::remove(&directory.join(name))?;

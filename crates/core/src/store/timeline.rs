@@ -12,6 +12,7 @@ use std::{
 use super::{
     Layout, Operations, Record,
     checksummed_lines::{self, Lines},
+    operations::Fate,
     refs::Refs,
 };
 use crate::{
@@ -93,8 +94,45 @@ pub(crate) struct Timeline {
     pub(super) lost: Vec<CheckpointId>,
     /// Pins of deleted checkpoints: the process that deleted them was killed before it removed the pins.
     pub(super) stray_pins: Vec<CheckpointId>,
+    /// The checkpoints in the bin, in the order of their ids.
+    pub(crate) binned: Vec<CheckpointId>,
+    /// Refs that an interrupted process left: of checkpoints that are in the bin, and of the bin.
+    pub(super) stray_refs: StrayRefs,
     /// Set if the file is out of date or damaged and has to be rewritten.
     pub(super) is_stale: bool,
+}
+
+/// Refs that an interrupted process left behind.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct StrayRefs {
+    /// Checkpoints that are in the bin and still have their ref.
+    pub(super) checkpoints: Vec<CheckpointId>,
+    /// Checkpoints that have a ref in the bin and are not in the bin.
+    pub(super) deleted: Vec<CheckpointId>,
+}
+
+impl StrayRefs {
+    /// Takes the checkpoints out of the refs that the log knows as deleted, and out of the bin those that are not.
+    ///
+    /// The log decides, so that a deletion and its undo concern all of their checkpoints at once. A ref is hidden only
+    /// if the bin has the checkpoint: a damaged log never hides one.
+    fn split_from(refs: &mut Refs, fates: &HashMap<CheckpointId, Fate>) -> Self {
+        let is_binned = |id: &CheckpointId| matches!(fates.get(id), Some(Fate::Binned(_)));
+        let mut checkpoints: Vec<CheckpointId> =
+            refs.deleted.iter().copied().filter(|id| is_binned(id) && refs.checkpoints.contains(id)).collect();
+        refs.checkpoints.retain(|id| !checkpoints.contains(id));
+        let is_gone = |id: &CheckpointId| fates.get(id) == Some(&Fate::Deleted);
+        let mut deleted: Vec<CheckpointId> =
+            refs.deleted.iter().copied().filter(|id| refs.checkpoints.contains(id) || is_gone(id)).collect();
+        refs.deleted.retain(|id| !deleted.contains(id));
+        checkpoints.sort();
+        deleted.sort();
+        Self { checkpoints, deleted }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.checkpoints.is_empty() && self.deleted.is_empty()
+    }
 }
 
 impl Timeline {
@@ -102,7 +140,10 @@ impl Timeline {
         layout: &Layout,
         read_record: &dyn Fn(&CheckpointId) -> io::Result<Option<Record>>,
     ) -> io::Result<Self> {
-        let refs = Refs::read(layout)?;
+        let mut refs = Refs::read(layout)?;
+        let operations = Operations::read(layout)?;
+        let fates = operations.fates();
+        let stray_refs = StrayRefs::split_from(&mut refs, &fates);
         let bytes = private::read(&layout.timeline())?.unwrap_or_default();
         let mut found: HashMap<CheckpointId, TimelineEntry> = HashMap::with_capacity(refs.checkpoints.len());
         let mut surplus = 0;
@@ -131,13 +172,18 @@ impl Timeline {
         for entry in &mut entries {
             entry.pinned = refs.pinned.contains(&entry.id);
         }
-        let operations = Operations::read(layout)?;
         unreadable.sort();
+        let mut binned: Vec<CheckpointId> = refs.deleted.iter().copied().collect();
+        binned.sort();
         let pins_alone: Vec<CheckpointId> = refs.pinned.difference(&refs.checkpoints).copied().collect();
-        let is_deleted = |id: &CheckpointId| operations.parent_of_deleted(id).is_some();
+        let is_deleted = |id: &CheckpointId| matches!(fates.get(id), Some(Fate::Deleted | Fate::Binned(_)));
+        let is_in_no_bin = |id: &CheckpointId| !refs.deleted.contains(id) || fates.get(id) == Some(&Fate::Back);
+        let perhaps_lost = without_ref.into_iter().chain(pins_alone.iter().copied()).filter(is_in_no_bin);
         let mut timeline = Self {
             stray_pins: pins_alone.iter().copied().filter(is_deleted).collect(),
-            lost: operations.never_deleted(without_ref.into_iter().chain(pins_alone).collect()),
+            lost: operations.not_deleted(perhaps_lost.collect()),
+            binned,
+            stray_refs,
             positions: HashMap::with_capacity(entries.len()),
             loose_refs: refs.loose,
             entries,
@@ -170,6 +216,7 @@ impl Timeline {
         self.entries.iter().map(entry).eq(other.entries.iter().map(entry))
             && self.operations.entries == other.operations.entries
             && self.loose_refs == other.loose_refs
+            && self.binned == other.binned
     }
 
     /// Returns the checkpoints, oldest first.
@@ -184,6 +231,11 @@ impl Timeline {
 
     pub(crate) fn get(&self, id: &CheckpointId) -> Option<&TimelineEntry> {
         self.positions.get(id).map(|position| &self.entries[*position])
+    }
+
+    /// Returns whether a checkpoint is in the bin.
+    pub(crate) fn is_binned(&self, id: &CheckpointId) -> bool {
+        self.binned.binary_search(id).is_ok()
     }
 
     /// Returns the sequence number for the next checkpoint or operation.

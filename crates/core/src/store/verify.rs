@@ -40,6 +40,11 @@ pub(crate) fn verify(store: &Store) -> io::Result<Findings> {
             found.damaged.push((id.to_string(), problem.to_string()));
         }
     }
+    for id in &timeline.binned {
+        if let Err(problem) = check.checkpoint(store, object_id(id.as_bytes())) {
+            found.damaged.push((id.to_string(), format!("{problem}; it is deleted, and `prune` removes it")));
+        }
+    }
     // A writer may have published some of them after the refs were read and before the timeline file was read.
     let refs_by_now = if timeline.lost.is_empty() { refs::Refs::default() } else { refs::Refs::read(store.layout())? };
     for id in timeline.lost.iter().filter(|id| !refs_by_now.checkpoints.contains(id)) {

@@ -192,7 +192,7 @@ impl Writer {
     }
 
     /// Takes the cached timeline. Called before any change: if the change fails, the timeline is read from disk again.
-    fn forget_timeline(&self) -> Option<Arc<Timeline>> {
+    pub(super) fn forget_timeline(&self) -> Option<Arc<Timeline>> {
         self.timeline.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
@@ -355,13 +355,18 @@ impl Writer {
         Ok(())
     }
 
-    /// Puts lost refs back, and removes the pins of deleted checkpoints.
+    /// Puts lost refs back, and removes refs that an interrupted process left.
     pub(crate) fn mend_refs(&self) -> Result<()> {
         let timeline = self.timeline()?;
-        if timeline.lost.is_empty() && timeline.stray_pins.is_empty() {
+        if timeline.lost.is_empty() && timeline.stray_pins.is_empty() && timeline.stray_refs.is_empty() {
             return Ok(());
         }
         self.forget_timeline();
+        let strays = &timeline.stray_refs;
+        refs::remove(self.store.layout(), &strays.checkpoints, Removed::Checkpoints)
+            .or_fail("remove from", self.store.layout().checkpoint_refs())?;
+        refs::remove(self.store.layout(), &strays.deleted, Removed::Bin)
+            .or_fail("remove from", self.store.layout().deleted_refs())?;
         for id in timeline.lost.iter().filter(|id| super::verify::is_whole(self.store(), id)) {
             refs::publish(self.store.layout(), id).or_fail("publish in", self.store.layout().checkpoint_refs())?;
         }
@@ -415,7 +420,7 @@ impl Writer {
 
     /// Runs `act`. If the disk is full, removes the stat cache to free its space, and retries. The next scan recreates
     /// the cache, and without the few bytes that a deletion writes, no space could ever be freed.
-    fn with_room<T>(&self, act: impl Fn() -> io::Result<T>) -> io::Result<T> {
+    pub(super) fn with_room<T>(&self, act: impl Fn() -> io::Result<T>) -> io::Result<T> {
         match act() {
             Err(error) if is_no_space(&error) => {
                 private::remove(&self.store.layout().stat_cache())?;

@@ -6,6 +6,7 @@
 mod addresses;
 mod adopt;
 mod attachments;
+mod bin;
 mod blame;
 mod capture;
 mod concurrency;

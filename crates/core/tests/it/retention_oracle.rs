@@ -236,7 +236,7 @@ impl Oracle {
     fn delete(&mut self, deleted: &mut BTreeSet<String>) -> String {
         let (id, now) = (self.pick_checkpoint(), self.now());
         if self.seen.len() > 3 {
-            self.open().delete(&[id], true, now).unwrap();
+            self.open().delete_for_good(&[id], true, now).unwrap();
             deleted.insert(id.to_string());
         }
         format!("delete {id}")

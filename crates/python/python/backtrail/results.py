@@ -538,6 +538,10 @@ class Restored:
     not_restored: list[Skipped] = field(default_factory=list)
     """Paths on disk that the checkpoint could not capture, although an earlier one held them. They are left as they
     are. Always empty after `Workspace.undo` and `Workspace.redo`."""
+    undeleted: list[str] = field(default_factory=list)
+    """The deleted checkpoints that `Workspace.undo` brought back. It then changed no file."""
+    deleted: list[str] = field(default_factory=list)
+    """The checkpoints that `Workspace.redo` deleted again."""
 
     def to_dict(self) -> dict[str, Any]:
         answer: dict[str, Any] = {
@@ -552,6 +556,10 @@ class Restored:
             answer["stays"] = [conflict.to_dict() for conflict in self.stays]
         if self.not_restored:
             answer["not_restored"] = [skipped.to_dict() for skipped in self.not_restored]
+        if self.undeleted:
+            answer["undeleted"] = self.undeleted
+        if self.deleted:
+            answer["deleted"] = self.deleted
         return answer
 
     @staticmethod
@@ -567,6 +575,8 @@ class Restored:
             conversation,
             [Conflict(**conflict) for conflict in plain["stays"]],
             _skipped(plain["not_restored"]),
+            plain["undeleted"],
+            plain["deleted"],
         )
 
 
@@ -712,6 +722,7 @@ EventName = Literal[
     "checkpoint_created",
     "checkpoint_restored",
     "checkpoint_deleted",
+    "checkpoints_undeleted",
     "checkpoints_pruned",
     "recovered",
     "error",

@@ -439,9 +439,9 @@ class Workspace:
         return self.restore(turns[steps - 1])
 
     def undo(self) -> Restored:
-        """Takes back the last restore. Repeated calls take back earlier ones.
+        """Takes back the last restore or deletion. Repeated calls take back earlier ones.
 
-        ``applied`` is false if there is no restore to take back. ``conversation`` belongs to the checkpoint that the
+        ``applied`` is false if there is nothing to take back. ``undeleted`` has the checkpoints that came back. ``conversation`` belongs to the checkpoint that the
         workspace stands on afterwards.
         """
         return self._run(self._taken_back, self._native.undo)

@@ -31,7 +31,7 @@ pub use plan::{Only, RestorePlan};
 pub use recover::{Recovered, Recovery, Way};
 
 use crate::{
-    error::{Error, Result},
+    error::{Error, ErrorCode, Result},
     events::Event,
     model::{Change, Checkpoint, CheckpointId, Conflict, ContentSink, GitState, Scope, WorkspacePath},
     scan::Scan,
@@ -77,17 +77,21 @@ impl RestoreRequest {
     }
 }
 
-/// The restore that an undo or a redo takes back.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The restore or the deletion that an undo or a redo takes back.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TakenBack {
-    /// The checkpoint that it restored.
+    /// The checkpoint that it restored, or the first one that it deleted.
     pub target: CheckpointId,
-    /// The time of that restore. `None` if it is not known any more.
+    /// The time of that operation. `None` if it is not known any more.
     pub time: Option<Timestamp>,
     /// Set if it was a revert, and `target` is the newest checkpoint that it took back.
     pub is_revert: bool,
     /// Set if it brought in the changes of a fork, and `target` is the checkpoint that the workspace stood on.
     pub is_adoption: bool,
+    /// The checkpoints that it deleted. Empty for a restore.
+    pub deleted: Vec<CheckpointId>,
+    /// The number of checkpoints that were saved since.
+    pub saves_since: usize,
 }
 
 /// The outcome of a restore.
@@ -113,8 +117,12 @@ pub struct RestoreOutcome {
     pub unsaved: usize,
     /// The position of the user repository after a restore that was to move it. `None` if it was left alone.
     pub git: Option<GitState>,
-    /// The restore that was taken back, if this is an undo or a redo.
+    /// The operation that was taken back, if this is an undo or a redo.
     pub taken_back: Option<TakenBack>,
+    /// The checkpoints that came back, if this is the undo of a deletion.
+    pub undeleted: Vec<CheckpointId>,
+    /// The checkpoints that were deleted, if this is the redo of a deletion.
+    pub deleted: Vec<CheckpointId>,
     /// The changed paths whose lines were merged.
     pub merged: Vec<WorkspacePath>,
     /// Files that were changed at the paths to which they were moved.
@@ -131,6 +139,27 @@ pub struct Moved {
 }
 
 impl RestoreOutcome {
+    /// Returns the outcome of an operation that had no file to change. `plan` is the hash of its plan.
+    pub(crate) fn of_no_file(checkpoint: Checkpoint, plan: String) -> Self {
+        Self {
+            target: checkpoint.id,
+            checkpoint,
+            plan,
+            changes: Vec::new(),
+            applied: true,
+            safety: None,
+            conflicts: Vec::new(),
+            stays: Vec::new(),
+            unsaved: 0,
+            git: None,
+            taken_back: None,
+            undeleted: Vec::new(),
+            deleted: Vec::new(),
+            merged: Vec::new(),
+            moved: Vec::new(),
+        }
+    }
+
     /// Records the ids and the counts on the span of its operation.
     pub(crate) fn note(&self, span: &Span) {
         Outcome::on(span).id("target", Some(&self.target)).id("safety", self.safety.as_ref());
@@ -298,6 +327,13 @@ impl Workspace {
                 self.clear_stage(writer, &writer.leftover_areas()?)?;
                 self.restore_once(writer, intent, now)
             }
+            Err(error) if error.code() == ErrorCode::NoSpace => {
+                let is_untouched = matches!(writer.store().journal()?, FoundJournal::Nothing);
+                if !is_untouched || !self.make_room(writer)? {
+                    return Err(error);
+                }
+                self.restore_once(writer, intent, now)
+            }
             done => done,
         }?;
         self.retire_excludes(writer)?;
@@ -340,20 +376,13 @@ impl Workspace {
             })])?;
             writer.tidy()?;
         }
+        let target = writer.store().summary(timeline.require(&intent.request.target)?)?;
         Ok(RestoreOutcome {
-            target: intent.request.target,
-            checkpoint: writer.store().summary(timeline.require(&intent.request.target)?)?,
             stays: plan.left_to_git,
-            plan: plan.hash,
-            changes: Vec::new(),
-            applied: true,
-            safety: None,
             conflicts: plan.conflicts.into_iter().chain(plan.unmet).collect(),
-            unsaved: 0,
-            git: None,
-            taken_back: None,
             merged: plan.merged,
             moved: plan.moved,
+            ..RestoreOutcome::of_no_file(target, plan.hash)
         })
     }
 

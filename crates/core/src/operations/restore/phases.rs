@@ -204,20 +204,17 @@ impl Applied<'_> {
         workspace.finish_journal(writer, &journal, &stage, &mut conflicts, now)?;
         workspace.emit(writer, intent.event(safety.checkpoint.id()), now)?;
         writer.tidy()?;
+        let checkpoint = writer.store().summary(timeline.require(&target)?)?;
         Ok(RestoreOutcome {
-            target,
-            checkpoint: writer.store().summary(timeline.require(&target)?)?,
             stays: plan.left_to_git,
-            plan: plan.hash,
             changes: plan.changes,
-            applied: true,
             safety: safety_id,
             conflicts,
             unsaved: safety.unsaved,
             git: plan.git.and_then(|_| workspace.git_state_after()),
-            taken_back: None,
             merged: plan.merged,
             moved: plan.moved,
+            ..RestoreOutcome::of_no_file(checkpoint, plan.hash)
         })
     }
 }

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     error::{Error, Result},
-    model::{Change, Conflict, ContentId, GitState, Scope, Side, WorkspacePath},
+    model::{Change, CheckpointId, Conflict, ContentId, GitState, Scope, Side, WorkspacePath},
     operations::diff::{LineSource, count_lines},
     scan::Scan,
     spans::{Outcome, phase},
@@ -94,6 +94,27 @@ impl RestorePlan {
     /// Records the counts on the span of its operation.
     pub(crate) fn note(&self, span: &Span) {
         Outcome::on(span).count("changes", self.changes.len()).count("conflicts", self.conflicts.len());
+    }
+
+    /// Returns the plan of an operation that concerns these checkpoints and no file.
+    pub(crate) fn of_no_file(ids: &[CheckpointId]) -> Self {
+        let mut hasher = xxhash_rust::xxh3::Xxh3::new();
+        ids.iter().for_each(|id| hasher.update(id.as_bytes()));
+        Self {
+            hash: format!("{:032x}", hasher.digest128()),
+            changes: Vec::new(),
+            conflicts: Vec::new(),
+            unmet: Vec::new(),
+            left_to_git: Vec::new(),
+            steps: Vec::new(),
+            git: None,
+            recorded_scope: Scope::Paths(Vec::new()),
+            recorded_named: None,
+            exact: None,
+            contents: HashMap::new(),
+            merged: Vec::new(),
+            moved: Vec::new(),
+        }
     }
 
     /// Compares the present files with those that the target holds.

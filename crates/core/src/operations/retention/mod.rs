@@ -24,7 +24,7 @@ use crate::{
     events::Event,
     model::{Checkpoint, CheckpointId, Kind},
     spans::{Outcome, operation, phase, read_span, write_span},
-    store::{LimitNote, Operation, RetentionNotes, Store, Timeline, TimelineEntry, Writer},
+    store::{Direction, Fate, LimitNote, Operation, RetentionNotes, Store, Timeline, TimelineEntry, Writer},
     workspace::Workspace,
 };
 
@@ -57,6 +57,24 @@ pub struct Pruned {
     pub bytes_after: u64,
     /// Limits that were not applied, and why.
     pub not_applied: Vec<NotApplied>,
+}
+
+/// A checkpoint in the bin.
+#[derive(Debug, Clone)]
+pub struct Deleted {
+    /// The checkpoint. Lists of more than a hundred changed or dirty paths are omitted.
+    pub checkpoint: Checkpoint,
+    /// The time of its deletion. `None` if it is not known any more.
+    pub time: Option<Timestamp>,
+}
+
+/// The place of deleted checkpoints.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Destination {
+    /// They can be brought back for a while.
+    Bin,
+    /// They are gone.
+    Nowhere,
 }
 
 /// A limit that is set and was not applied.
@@ -112,21 +130,49 @@ impl fmt::Display for NotApplied {
 }
 
 impl Workspace {
-    /// Deletes checkpoints. Feature checkpoints are deleted only by force. Returns the deleted checkpoints, in the
-    /// order given.
+    /// Deletes checkpoints. They go to the bin, and [`Workspace::undo`] brings them back as long as they are there.
+    /// Feature checkpoints are deleted only by force. Returns the deleted checkpoints, in the order given.
     pub fn delete(&self, ids: &[CheckpointId], force: bool, now: Timestamp) -> Result<Vec<CheckpointId>> {
-        let delete = || self.report_failure(self.delete_now(ids, force, now), now);
+        let has_bin = !self.settings().retention.deleted.is_zero();
+        self.delete_to(if has_bin { Destination::Bin } else { Destination::Nowhere }, ids, force, now)
+    }
+
+    /// Deletes checkpoints for good, as [`Workspace::delete`] does if there is no bin. Those that are in the bin may be
+    /// among them.
+    pub fn delete_for_good(&self, ids: &[CheckpointId], force: bool, now: Timestamp) -> Result<Vec<CheckpointId>> {
+        self.delete_to(Destination::Nowhere, ids, force, now)
+    }
+
+    fn delete_to(
+        &self,
+        to: Destination,
+        ids: &[CheckpointId],
+        force: bool,
+        now: Timestamp,
+    ) -> Result<Vec<CheckpointId>> {
+        let delete = || self.report_failure(self.delete_now(to, ids, force, now), now);
         let span = write_span!(self.store_directory(), "delete", deleted);
         let deleted = operation(&span, delete)?;
         Outcome::on(&span).count("deleted", deleted.len());
         Ok(deleted)
     }
 
-    fn delete_now(&self, ids: &[CheckpointId], force: bool, now: Timestamp) -> Result<Vec<CheckpointId>> {
+    fn delete_now(
+        &self,
+        to: Destination,
+        ids: &[CheckpointId],
+        force: bool,
+        now: Timestamp,
+    ) -> Result<Vec<CheckpointId>> {
         let (writer, _) = self.writer(now)?;
         let timeline = writer.timeline()?;
         let mut wanted: Vec<&TimelineEntry> = Vec::new();
+        let mut from_bin: Vec<CheckpointId> = Vec::new();
         for id in ids {
+            if to == Destination::Nowhere && timeline.is_binned(id) {
+                from_bin.push(*id);
+                continue;
+            }
             let unknown = || Error::UnknownCheckpoint { word: id.to_string(), nearest: None };
             let entry = timeline.get(id).ok_or_else(unknown)?;
             if entry.kind == Kind::Feature && !force {
@@ -136,12 +182,72 @@ impl Workspace {
                 wanted.push(entry);
             }
         }
-        let deleted = self.forget_checkpoints(&writer, &wanted)?;
+        writer.empty_bin(&from_bin)?;
+        let deleted = match to {
+            Destination::Bin => self.move_to_bin(&writer, &wanted, now)?,
+            Destination::Nowhere => self.forget_checkpoints(&writer, &wanted)?,
+        };
         look_at_limit_again(&writer);
         for id in &deleted {
             self.emit(&writer, Event::CheckpointDeleted { checkpoint: *id }, now)?;
         }
-        Ok(deleted)
+        Ok(from_bin.into_iter().chain(deleted).collect())
+    }
+
+    /// Moves checkpoints to the bin. On a full disk, they are deleted for good, with what the bin has: that frees space.
+    fn move_to_bin(&self, writer: &Writer, going: &[&TimelineEntry], now: Timestamp) -> Result<Vec<CheckpointId>> {
+        if going.is_empty() {
+            return Ok(Vec::new());
+        }
+        match writer.bin(going, Direction::Forward, now) {
+            Ok(()) => Ok(going.iter().map(|entry| entry.id).collect()),
+            Err(error) if error.code() == ErrorCode::NoSpace => {
+                let binned = writer.timeline()?.binned.clone();
+                writer.empty_bin(&binned)?;
+                self.forget_checkpoints(writer, going)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Empties the bin on a full disk, and reclaims its space. Returns whether there was anything in it.
+    pub(crate) fn make_room(&self, writer: &Writer) -> Result<bool> {
+        let binned = writer.timeline()?.binned.clone();
+        if binned.is_empty() {
+            return Ok(false);
+        }
+        writer.empty_bin(&binned)?;
+        writer.compact()?;
+        Ok(true)
+    }
+
+    /// Removes the checkpoints from the bin that were deleted long enough ago.
+    fn expire_bin(&self, writer: &Writer, when: &When) -> Result<()> {
+        let timeline = writer.timeline()?;
+        if timeline.binned.is_empty() || when.doubt.is_some() {
+            return Ok(());
+        }
+        let fates = timeline.operations.fates();
+        let oldest = when.now.as_millisecond() - self.settings().retention.deleted.as_millis() as i64;
+        let is_old = |id: &&CheckpointId| matches!(fates.get(id), Some(Fate::Binned(time)) if *time <= oldest);
+        writer.empty_bin(&timeline.binned.iter().filter(is_old).copied().collect::<Vec<_>>())
+    }
+
+    /// Returns the checkpoints in the bin, the last deleted first.
+    pub fn deleted(&self) -> Result<Vec<Deleted>> {
+        let Some(store) = self.store()? else { return Ok(Vec::new()) };
+        let timeline = store.timeline()?;
+        let fates = timeline.operations.fates();
+        let mut found = Vec::new();
+        for id in &timeline.binned {
+            let time = match fates.get(id) {
+                Some(Fate::Binned(time)) => Timestamp::from_millisecond(*time).ok(),
+                _ => None,
+            };
+            found.push(Deleted { checkpoint: store.deleted_checkpoint(id)?, time });
+        }
+        found.sort_by_key(|deleted| std::cmp::Reverse((deleted.time, deleted.checkpoint.sequence)));
+        Ok(found)
     }
 
     /// Returns the checkpoints that are older than `age`. Feature checkpoints are included only by force. The
@@ -268,6 +374,7 @@ impl Workspace {
         let when = self.when(&notes, &timeline, now);
         let mut verdicts = plan::plan(&timeline, self.settings(), &when);
         unsaved::spare_by_contents(writer.store(), &timeline, &mut verdicts, &self.settings().retention, &when);
+        writer.empty_bin(&timeline.binned)?;
         let mut deleted = self.forget_rejected(&writer, &timeline, &verdicts)?;
         let mut lack = lack_of_room(writer.compact())?;
         lack = lack.or(lack_of_room(writer.condense())?);
@@ -311,6 +418,7 @@ impl Workspace {
         let when = self.when(&notes, &timeline, now);
         let mut verdicts = plan::plan(&timeline, self.settings(), &when);
         unsaved::spare_by_neighbours(writer.store(), &timeline, &mut verdicts, limits, &when, &mut notes.unsaved);
+        self.expire_bin(writer, &when)?;
         let mut deleted = self.forget_rejected(writer, &timeline, &verdicts)?;
         let mut not_applied = self.suspended(&when);
         if let Some(max) = limits.max_bytes
@@ -421,6 +529,7 @@ impl Workspace {
     /// Like [`Self::shrink`], but after a save, which has no time to condense: the space is reclaimed as far as that is
     /// quick.
     fn shrink_roughly(&self, writer: &Writer, when: &When, max: u64) -> Result<(Vec<CheckpointId>, Option<LimitNote>)> {
+        writer.empty_bin(&writer.timeline()?.binned)?;
         writer.compact()?;
         if writer.store().bytes()? <= max {
             return Ok((Vec::new(), None));

@@ -17,7 +17,7 @@ pub(crate) struct TakenBackChanges<'t> {
 impl<'t> TakenBackChanges<'t> {
     pub(crate) fn of(timeline: &'t Timeline) -> Self {
         let mut reverted = HashSet::new();
-        for done in timeline.operations.stacks().undo {
+        for done in timeline.operations.stacks().undoable_restores() {
             if !done.partial {
                 reverted.extend(done.reverted.iter().copied());
             }

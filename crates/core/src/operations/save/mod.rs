@@ -16,7 +16,7 @@ pub use dropped::StillCaptured;
 use crate::{
     address::validate_name,
     clock::Clock,
-    error::{Error, Result, While},
+    error::{Error, ErrorCode, Result, While},
     events::Event,
     model::{Checkpoint, Context, Dropped, Kind, Origin, Skipped, WorkspacePath},
     operations::{
@@ -145,6 +145,13 @@ impl Workspace {
             Err(Error::StoreDamaged { .. }) if !writer.store().is_distrusted() => {
                 writer.store().distrust();
                 self.save_once(writer, request, unchanged, now)
+            }
+            Err(error) if error.code() == ErrorCode::NoSpace => {
+                if self.make_room(writer)? {
+                    self.save_once(writer, request, unchanged, now)
+                } else {
+                    Err(error)
+                }
             }
             done => done,
         }

@@ -1,6 +1,7 @@
 //! Operations that are killed or fail at every step that changes something: the tree is the old one or the new one, no
 //! byte is lost, and the next command works.
 
+mod bin;
 mod fork;
 mod git;
 mod meddling;
@@ -116,7 +117,15 @@ fn child() {
                 workspace.fork(&crate::forks::request(&ws, "fork"), now).map(drop)
             }
             ["step"] => workspace.step(&StepRequest::default(), now).map(drop),
-            ["delete", name] => workspace.delete(&[by_name(name)?.id], false, now).map(drop),
+            ["delete", names @ ..] => {
+                let ids = names.iter().map(|name| Ok(by_name(name)?.id)).collect::<Result<Vec<_>, String>>()?;
+                workspace.delete(&ids, false, now).map(drop)
+            }
+            ["empty-bin"] => {
+                let binned = workspace.deleted().map_err(|error| error.to_string())?;
+                let ids: Vec<_> = binned.iter().map(|deleted| deleted.checkpoint.id).collect();
+                workspace.delete_for_good(&ids, false, now).map(drop)
+            }
             ["prune"] => workspace.prune(now).map(drop),
             ["undo"] => workspace.undo(now).map(drop),
             ["redo"] => workspace.redo(now).map(drop),
@@ -600,7 +609,7 @@ fn shortening_the_log_survives_a_kill_at_every_point() {
         restored(ws);
         let request = SaveRequest { allow_empty: true, ..SaveRequest::default() };
         let ids: Vec<_> = (0..120).map(|_| ws.save_with(&request).checkpoint.id).collect();
-        ws.open().delete(&ids, false, ws.now()).unwrap();
+        ws.open().delete_for_good(&ids, false, ws.now()).unwrap();
         ws.write("after the deletion", "edit\n");
         assert!(count_operations(ws) > 120);
     };

@@ -206,7 +206,7 @@ fn child() {
                 let times: usize = times.parse().unwrap();
                 (0..times).try_for_each(|_| workspace.save(&request, ws.now()).map(drop))
             }
-            ["delete", word] => workspace.delete(&[id(word)?], true, ws.now()).map(drop),
+            ["delete", word] => workspace.delete_for_good(&[id(word)?], true, ws.now()).map(drop),
             ["prune"] => workspace.prune(ws.now()).map(drop),
             ["pin", word] => workspace.pin(&id(word)?, ws.now()).map(drop),
             ["state", word] => {

@@ -368,12 +368,12 @@ impl Run {
         match what {
             CheckpointOp::Delete(back) => {
                 let Some(known) = self.timeline.nth_back(*back).cloned() else { return Ok(()) };
-                let mut deleted = self.workspace.delete(&[known.id], false, now);
+                let mut deleted = self.workspace.delete_for_good(&[known.id], false, now);
                 if known.kind == Kind::Feature {
                     let code = deleted.map_err(|error| error.code());
                     prop_assert!(matches!(code, Err(ErrorCode::FeatureCheckpoint)), "a feature: {code:?}");
                     self.check_timeline("a delete without force")?;
-                    deleted = self.workspace.delete(&[known.id], true, now);
+                    deleted = self.workspace.delete_for_good(&[known.id], true, now);
                 }
                 prop_assert_eq!(deleted.map_err(|error| failed("delete", error))?, [known.id]);
                 self.timeline.forget(&BTreeSet::from([known.id]));
