@@ -12,7 +12,7 @@ use backtrail::{
     BootClock, CheckpointId, Error, ErrorCode, Event, Location, OpenStores, Options, OptionsOf, RULE_OF_SINCE, Range,
     Scope, Settings, Start, Workspace, WorkspacePath, locate, parse_since, problem_of_since, settings::parse_duration,
 };
-use backtrail_server::{Opener, Purpose};
+use backtrail_server::{Opener, OptionsAt, Purpose, Served};
 use jiff::Timestamp;
 
 use crate::{
@@ -183,13 +183,16 @@ impl Invocation {
         Ok(workspace)
     }
 
-    /// Returns a function that opens the workspace repeatedly, for a command that keeps running. It always opens the
-    /// same workspace, with the settings of that moment.
-    pub(crate) fn opener(&self) -> Result<Opener, Failure> {
+    /// Returns the workspace for a command that keeps running. It is opened repeatedly: always the same one, with the
+    /// settings of that moment.
+    pub(crate) fn served(&self) -> Result<Served, Failure> {
         let (location, settings) = self.locate()?;
         self.tell_of_former(&location);
+        let (this, user) = (self.clone(), settings.clone());
+        let options_at: OptionsAt = Arc::new(move |root| this.options_at(&user, root));
+        let stores = self.environment.stores(&settings).ok();
         let this = self.clone();
-        Ok(Arc::new(move |purpose| {
+        let open: Opener = Arc::new(move |purpose| {
             let mistakes = if purpose == Purpose::Save { Mistakes::Refused } else { Mistakes::Told };
             let workspace = this.open(location.clone(), settings.clone(), mistakes)?;
             // Reading all of a protected directory takes long, and the user does not mean it as a workspace before it
@@ -203,7 +206,8 @@ impl Invocation {
                 workspace.refuse_protected(&this.environment.protected_places())?;
             }
             Ok(workspace)
-        }))
+        });
+        Ok(Served { open, options_at, stores })
     }
 
     fn open(&self, location: Location, settings: Settings, mistakes: Mistakes) -> Result<Workspace, Error> {

@@ -6,8 +6,8 @@ use std::{
 };
 
 use backtrail::{
-    CheckpointId, Precious, RULE_OF_SINCE, Scope, Workspace, WorkspacePath, parse_since, problem_of_since,
-    settings::ScanSettings,
+    CheckpointId, Options, Precious, RULE_OF_SINCE, RevertTarget, Scope, Workspace, WorkspacePath, parse_since,
+    problem_of_since, settings::ScanSettings,
 };
 use jiff::{Timestamp, Zoned};
 
@@ -29,6 +29,26 @@ pub enum Purpose {
 /// Opens the workspace with the current settings.
 pub type Opener = Arc<dyn Fn(Purpose) -> backtrail::Result<Workspace> + Send + Sync>;
 
+/// Returns the options to open the workspace at a directory with.
+pub type OptionsAt = Arc<dyn Fn(&Path) -> Options + Send + Sync>;
+
+/// The workspace to serve, and the facts that its forks need.
+#[derive(Clone)]
+pub struct Served {
+    /// Opens the workspace.
+    pub open: Opener,
+    /// Returns the options of a fork.
+    pub options_at: OptionsAt,
+    /// The directory that holds the stores. `None` if the process has none.
+    pub stores: Option<PathBuf>,
+}
+
+impl std::fmt::Debug for Served {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Served").field("stores", &self.stores).finish_non_exhaustive()
+    }
+}
+
 /// The maximum length of a checkpoint's address.
 const MAX_WORD_BYTES: usize = 512;
 /// The maximum length of a path, as on Linux.
@@ -38,25 +58,44 @@ const MAX_PATHS: usize = 1_000;
 
 /// The workspace that is served.
 pub(crate) struct Access {
-    open: Opener,
+    served: Served,
     root: PathBuf,
     /// The scan settings from the start of the server. Paths that were precious then stay precious.
     scan_at_start: ScanSettings,
 }
 
 impl Access {
-    pub(crate) fn new(open: Opener) -> backtrail::Result<Self> {
-        let workspace = open(Purpose::Look)?;
+    pub(crate) fn new(served: Served) -> backtrail::Result<Self> {
+        let workspace = (served.open)(Purpose::Look)?;
         let (root, scan_at_start) = (workspace.root().to_owned(), workspace.settings().scan.clone());
-        Ok(Self { open, root, scan_at_start })
+        Ok(Self { served, root, scan_at_start })
     }
 
     pub(crate) fn open(&self, purpose: Purpose) -> Result<Workspace, Failure> {
-        let workspace = (self.open)(purpose)?;
+        let workspace = (self.served.open)(purpose)?;
         if workspace.root() != self.root {
             return Err(Failure::internal("the workspace is not the one that the server was started with"));
         }
         Ok(workspace)
+    }
+
+    /// Returns the root of the workspace.
+    pub(crate) fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Returns the options of the workspace at a directory.
+    pub(crate) fn options_at(&self, root: &Path) -> Options {
+        (self.served.options_at)(root)
+    }
+
+    /// Returns the directory that holds the stores.
+    pub(crate) fn stores(&self) -> Result<PathBuf, Failure> {
+        let missing = || {
+            Failure::usage("there is no directory for the stores of forks")
+                .with_hint("ask the user to start the server with HOME or BACKTRAIL_HOME set")
+        };
+        self.served.stores.clone().ok_or_else(missing)
     }
 
     /// Returns the paths whose contents must not be shown.
@@ -69,6 +108,27 @@ impl Access {
 pub(crate) fn checkpoint(workspace: &Workspace, word: &str, now: &Zoned) -> Result<CheckpointId, Failure> {
     limited("checkpoint", word, MAX_WORD_BYTES)?;
     Ok(workspace.resolve(word, now)?)
+}
+
+/// The words that name what a revert takes back. Exactly one of them is given.
+pub(crate) struct RevertWords {
+    pub(crate) what: Option<String>,
+    pub(crate) turn: Option<u64>,
+    pub(crate) session: Option<String>,
+}
+
+impl RevertWords {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.what.is_none() && self.turn.is_none() && self.session.is_none()
+    }
+
+    pub(crate) fn target(&self, workspace: &Workspace, now: &Zoned) -> Result<RevertTarget, Failure> {
+        let Self { what, turn, session } = self;
+        for (name, word) in [("what", what), ("session", session)] {
+            limited(name, word.as_deref().unwrap_or_default(), MAX_WORD_BYTES)?;
+        }
+        Ok(workspace.revert_target(what.as_deref(), *turn, session.as_deref(), now)?)
+    }
 }
 
 /// Converts a path from an agent: relative to the workspace, or absolute inside it.

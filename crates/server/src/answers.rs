@@ -91,7 +91,7 @@ impl ShownChange {
         let hidden = precious.contains(&change.path);
         let mut change = ChangeJson::from(change);
         if hidden {
-            (change.insertions, change.deletions, change.binary) = (0, 0, false);
+            (change.insertions, change.deletions, change.binary, change.hunks) = (0, 0, false, None);
         }
         Self { change, hidden }
     }
@@ -108,6 +108,22 @@ pub(crate) fn changes(changes: &[Change], most: usize, precious: &Precious, note
     shown
 }
 
+/// Limits the hunks of the changes to `max_bytes` of lines together. Later hunks are left out.
+pub(crate) fn limit_hunks(changes: &mut [ShownChange], max_bytes: usize, notes: &mut Notes) {
+    let (mut total, mut left_out) = (0, 0);
+    for hunks in changes.iter_mut().filter_map(|change| change.change.hunks.as_mut()) {
+        let before = hunks.len();
+        hunks.retain(|hunk| {
+            total += hunk.lines.iter().map(|line| line.len() + 1).sum::<usize>();
+            total <= max_bytes
+        });
+        left_out += before - hunks.len();
+    }
+    if left_out > 0 {
+        notes.add(format!("hunks: {left_out} more; raise max_bytes or limit the paths"));
+    }
+}
+
 /// Returns the first paths that are not in a checkpoint. `name` is the name of the list in the answer.
 pub(crate) fn skipped(name: &str, skipped: &[Skipped], notes: &mut Notes) -> Vec<SkippedJson> {
     let mut told: Vec<_> = skipped.iter().map(SkippedJson::from).collect();
@@ -116,8 +132,19 @@ pub(crate) fn skipped(name: &str, skipped: &[Skipped], notes: &mut Notes) -> Vec
 }
 
 /// Returns the first paths that a restore leaves unchanged. `name` is the name of the list in the answer.
-pub(crate) fn conflicts(name: &str, conflicts: &[Conflict], notes: &mut Notes) -> Vec<ConflictJson> {
-    let mut told: Vec<_> = conflicts.iter().map(ConflictJson::from).collect();
+///
+/// For a precious path it does not contain the lines, or the id of the contents.
+pub(crate) fn conflicts(
+    name: &str,
+    conflicts: &[Conflict],
+    precious: &Precious,
+    notes: &mut Notes,
+) -> Vec<ConflictJson> {
+    let shown = |conflict: &Conflict| match precious.contains(&conflict.path) {
+        true => ConflictJson { kept: None, lines: Vec::new(), ..ConflictJson::from(conflict) },
+        false => ConflictJson::from(conflict),
+    };
+    let mut told: Vec<_> = conflicts.iter().map(shown).collect();
     notes.cut_list(name, &mut told, MAX_REASONS, |conflict| conflict.path.len());
     told
 }

@@ -70,8 +70,11 @@ fn hint_at(error: &Error) -> Option<String> {
         Error::PathOutsideWorkspace { .. } | Error::InvalidPath(_) => "this server serves only one workspace",
         Error::ProtectedDirectory { .. } => "ask the user to start the server in a directory inside it",
         Error::InvalidName { .. } => backtrail::RULE_OF_NAMES,
-        Error::PlanChanged => "make a new plan with restore_plan",
-        Error::Conflict { .. } => "move it away, or plan again with skip_conflicts",
+        Error::PlanChanged => "make a new plan, with restore_plan, revert_plan or adopt",
+        Error::HunkChanged { .. } => "list the present hunks with hunks",
+        Error::NotAFork { .. } => "give the path that fork answered with",
+        Error::ParentDeleted { .. } => "take back a range instead: FROM..TO",
+        Error::Conflict { .. } => "plan again with skip_conflicts, or for a revert with markers, or move the file away",
         Error::Unfinished { .. } => "the next call that writes continues it",
         Error::NotAStore { .. } => {
             "ask the user to start the server with --store DIR: a store, or a directory that is new or empty"

@@ -21,8 +21,9 @@ use crate::{
 
 const INSTRUCTIONS: &str = "Backtrail keeps checkpoints of this workspace, so that files can be restored, including \
 files that a shell command deleted. Call checkpoint_save before risky changes. To go back: find the checkpoint with \
-checkpoint_list or file_history, preview the restore with restore_plan, then pass its plan to restore_apply. undo \
-takes a restore back. No tool deletes a checkpoint.";
+checkpoint_list or file_history, preview the restore with restore_plan, then pass its plan to restore_apply. To take \
+back one prompt or one checkpoint and keep later work: revert_plan, then revert. undo takes a restore, revert or \
+adoption back. No tool deletes a checkpoint.";
 
 /// Serves one workspace to one or more clients.
 #[derive(Clone)]

@@ -19,7 +19,7 @@ mod serve_tests;
 mod tools;
 mod watch;
 
-pub use access::{Opener, Purpose};
+pub use access::{Opener, OptionsAt, Purpose, Served};
 pub use http::{Token, TokenError, parse_address};
 pub use serve::{End, serve_http, serve_stdio};
 pub use tools::TOOL_NAMES;

@@ -12,7 +12,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    access::{Access, Opener},
+    access::{Access, Served},
     handler::Handler,
     http::{Token, bind},
     plans::Plans,
@@ -35,8 +35,8 @@ pub enum End {
 }
 
 /// Serves on stdin and stdout until stdin ends.
-pub fn serve_stdio(open: Opener) -> Result<End> {
-    let handler = handler(open)?;
+pub fn serve_stdio(served: Served) -> Result<End> {
+    let handler = handler(served)?;
     run(async move |ends: CancellationToken| {
         let (reader, writer) = stdio_pipes();
         let transport = AsyncRwTransport::new_server(reader, writer).with_max_line_length(MAX_LINE_BYTES);
@@ -57,8 +57,8 @@ pub fn serve_stdio(open: Opener) -> Result<End> {
 }
 
 /// Serves over HTTP at a loopback address to clients that have the token. Calls `ready` with the actual address.
-pub fn serve_http(open: Opener, address: SocketAddr, token: Token, ready: impl FnOnce(SocketAddr)) -> Result<End> {
-    let handler = handler(open)?;
+pub fn serve_http(served: Served, address: SocketAddr, token: Token, ready: impl FnOnce(SocketAddr)) -> Result<End> {
+    let handler = handler(served)?;
     run(async move |ends: CancellationToken| {
         let bound = bind(address).await;
         let listening =
@@ -70,8 +70,8 @@ pub fn serve_http(open: Opener, address: SocketAddr, token: Token, ready: impl F
     })
 }
 
-fn handler(open: Opener) -> Result<Handler> {
-    Ok(Handler::new(Shared { access: Access::new(open)?, plans: Plans::default() }))
+fn handler(served: Served) -> Result<Handler> {
+    Ok(Handler::new(Shared { access: Access::new(served)?, plans: Plans::default() }))
 }
 
 /// Runs a server until it is done or a signal arrives.

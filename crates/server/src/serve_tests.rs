@@ -16,7 +16,7 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, ReadHal
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    access::{Access, Opener, Purpose},
+    access::{Access, Opener, Purpose, Served},
     handler::Handler,
     plans::Plans,
     tools::Shared,
@@ -108,7 +108,8 @@ fn gated(ws: &TestWorkspace) -> (Handler, Gate) {
         let location = backtrail::locate(&backtrail::Start::At(root.clone()), &stores, None)?;
         Ok(backtrail::Workspace::new(location, backtrail::Options::default()))
     });
-    let shared = Shared { access: Access::new(open).unwrap(), plans: Plans::default() };
+    let served = Served { open, options_at: Arc::new(|_| backtrail::Options::default()), stores: Some(ws.stores()) };
+    let shared = Shared { access: Access::new(served).unwrap(), plans: Plans::default() };
     (Handler::new(shared), Gate { opened, go_on })
 }
 

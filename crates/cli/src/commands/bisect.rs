@@ -59,8 +59,8 @@ pub(crate) fn run(args: &BisectArgs, invocation: &Invocation) -> Result<ExitCode
     let tests = Tests { args, invocation, workspace: &workspace, signals: &signals };
     let outcome = if args.in_place { tests.in_place(&mut bisection)? } else { tests.in_scratch(&mut bisection)? };
     match outcome {
-        Outcome::Finished => tell(&workspace, &bisection, invocation),
-        Outcome::NotStarted(sentence) => {
+        BisectOutcome::Finished => tell(&workspace, &bisection, invocation),
+        BisectOutcome::NotStarted(sentence) => {
             invocation.output.error(&sentence);
             Ok(ExitCode::from(NOT_STARTED))
         }
@@ -75,7 +75,7 @@ const UNTESTABLE: u8 = 125;
 const HIGHEST_BAD: u8 = 127;
 
 /// The result of all tests.
-enum Outcome {
+enum BisectOutcome {
     Finished,
     /// The command could not be started. Contains the sentence that says so.
     NotStarted(String),
@@ -91,7 +91,7 @@ struct Tests<'a> {
 
 impl Tests<'_> {
     /// Tests in a scratch directory. The workspace is only read.
-    fn in_scratch(&self, bisection: &mut Bisection) -> Result<Outcome, Failure> {
+    fn in_scratch(&self, bisection: &mut Bisection) -> Result<BisectOutcome, Failure> {
         let place = scratch_directory()?;
         let mut scratch = Scratch::new(self.workspace, place.path(), &links(&self.args.link))?;
         let directory = scratch.directory().to_owned();
@@ -99,7 +99,7 @@ impl Tests<'_> {
     }
 
     /// Tests in the workspace. The files on disk come back at the end, also after an error.
-    fn in_place(&self, bisection: &mut Bisection) -> Result<Outcome, Failure> {
+    fn in_place(&self, bisection: &mut Bisection) -> Result<BisectOutcome, Failure> {
         let message = format!("before bisect: {}", self.command_text());
         let way_back = WayBack::take(self.workspace, self.invocation, message, Repeat::No)?;
         let on_disk = way_back.checkpoint;
@@ -123,13 +123,13 @@ impl Tests<'_> {
         bisection: &mut Bisection,
         root: &Path,
         write: &mut dyn FnMut(Candidate) -> Result<(), Failure>,
-    ) -> Result<Outcome, Failure> {
+    ) -> Result<BisectOutcome, Failure> {
         while let Some(candidate) = bisection.next_candidate() {
             write(candidate)?;
             let began = Instant::now();
             let ended = child::run(&mut self.command(root), Limit::after(None), self.signals);
             if let Ended::NotStarted(_) = &ended {
-                return Ok(Outcome::NotStarted(format!("{} {}", self.program(), ended.describe())));
+                return Ok(BisectOutcome::NotStarted(format!("{} {}", self.program(), ended.describe())));
             }
             let result = self.result(&ended)?;
             bisection.record(result, Some(ended.exit_code()), began.elapsed().as_secs_f64());
@@ -137,7 +137,7 @@ impl Tests<'_> {
         }
         match bisection.untestable_end() {
             Some((is_first, candidate)) => Err(self.untestable(is_first, candidate)),
-            None => Ok(Outcome::Finished),
+            None => Ok(BisectOutcome::Finished),
         }
     }
 

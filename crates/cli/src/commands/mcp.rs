@@ -28,13 +28,13 @@ pub(crate) struct McpArgs {
 }
 
 pub(crate) fn run(args: &McpArgs, invocation: &Invocation) -> Result<ExitCode, Failure> {
-    let open = invocation.opener()?;
+    let served = invocation.served()?;
     let end = match args.http {
-        None => serve_stdio(open)?,
+        None => serve_stdio(served)?,
         Some(address) => {
             let (token, is_new) = token(args, invocation)?;
             let secret = is_new.then(|| token.reveal().to_owned());
-            serve_http(open, address, token, |address| tell_ready(address, secret.as_deref(), invocation))?
+            serve_http(served, address, token, |address| tell_ready(address, secret.as_deref(), invocation))?
         }
     };
     Ok(match end {

@@ -13,7 +13,7 @@ use serde::Serialize;
 
 pub(crate) use self::{
     history::{EventReported, HookReported, OperationReported},
-    system::{Program, System},
+    system::{ProgramVersion, System},
 };
 use crate::{
     file_system::FileSystem,
@@ -28,7 +28,7 @@ const MAX_LINES: usize = 50;
 /// The report.
 #[derive(Debug, Serialize)]
 pub(crate) struct Report {
-    pub(crate) program: Program,
+    pub(crate) program: ProgramVersion,
     pub(crate) system: System,
     /// The environment variables that are set and that the program reads, without their values.
     pub(crate) variables: Vec<&'static str>,
@@ -94,7 +94,7 @@ impl Report {
     fn without_workspace(invocation: &Invocation) -> Self {
         let environment = invocation.environment();
         Self {
-            program: Program::this(),
+            program: ProgramVersion::this(),
             system: System::this(environment),
             variables: environment.set_variables().to_vec(),
             problem: None,

@@ -14,7 +14,7 @@ use crate::{
 
 /// This program.
 #[derive(Debug, Serialize)]
-pub(crate) struct Program {
+pub(crate) struct ProgramVersion {
     pub(crate) version: &'static str,
     /// `release` or `debug`.
     pub(crate) build: &'static str,
@@ -22,7 +22,7 @@ pub(crate) struct Program {
     pub(crate) started_as: &'static str,
 }
 
-impl Program {
+impl ProgramVersion {
     pub(crate) fn this() -> Self {
         Self {
             version: env!("CARGO_PKG_VERSION"),

@@ -15,6 +15,7 @@ pub struct ForksJson {
 
 /// One fork.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Fork"))]
 pub struct ForkJson {
     /// Its directory.
     pub path: String,

@@ -9,6 +9,7 @@ use std::{
 };
 
 use bstr::BString;
+use itertools::{EitherOrBoth, Itertools};
 
 use crate::{
     disk::FileType,
@@ -103,28 +104,19 @@ fn compare(
     held: &HeldDirectory<'_>,
     found: &mut BTreeSet<WorkspacePath>,
 ) -> Result<()> {
-    let (mut old, mut new) = (before.iter().peekable(), after.iter().peekable());
-    loop {
-        let order = match (old.peek(), new.peek()) {
-            (None, None) => return Ok(()),
-            (Some(_), None) => std::cmp::Ordering::Less,
-            (None, Some(_)) => std::cmp::Ordering::Greater,
-            (Some(old), Some(new)) => old.name.cmp(&new.name),
-        };
-        let was = if order.is_le() { old.next() } else { None };
-        let is = if order.is_ge() { new.next() } else { None };
-        match (was, is) {
+    for pair in before.iter().merge_join_by(after, |was, is| was.name.cmp(&is.name)) {
+        match pair {
             // Also if the checkpoint holds it: the restore did not bring it back.
-            (Some(was), None) => _ = found.insert(directory.join(&was.name)),
-            (None, Some(is)) => {
+            EitherOrBoth::Left(was) => _ = found.insert(directory.join(&was.name)),
+            EitherOrBoth::Right(is) => {
                 if !held.contains(&is.name)? {
                     found.insert(directory.join(&is.name));
                 }
             }
-            (Some(was), Some(is)) => compare_one(was, is, &directory.join(&was.name), held, found)?,
-            (None, None) => return Ok(()),
+            EitherOrBoth::Both(was, is) => compare_one(was, is, &directory.join(&was.name), held, found)?,
         }
     }
+    Ok(())
 }
 
 fn compare_one(

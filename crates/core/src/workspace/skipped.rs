@@ -90,7 +90,7 @@ fn said(source: &RuleSource) -> String {
 }
 
 /// Tells which paths a checkpoint skipped.
-pub(crate) struct LeftOut<'s> {
+pub(crate) struct SkippedByCheckpoint<'s> {
     store: &'s Store,
     reader: ObjectReader,
     snapshot: Snapshot,
@@ -106,7 +106,7 @@ pub(crate) struct LeftOut<'s> {
     rules: HashMap<WorkspacePath, IgnoreRules>,
 }
 
-impl<'s> LeftOut<'s> {
+impl<'s> SkippedByCheckpoint<'s> {
     pub(crate) fn of(store: &'s Store, id: &CheckpointId) -> Result<Self> {
         let reader = store.reader();
         let state = store.state(id)?;

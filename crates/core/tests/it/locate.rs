@@ -523,7 +523,10 @@ fn a_store_of_an_older_version_continues_and_stores_the_new_identity() {
 #[test]
 fn an_empty_directory_behind_another_mount_does_not_continue_the_history() {
     let (ws, _, store) = deleted_and_recreated();
-    edit_identity(&store, |known| known["mount"]["inode"] = 1.into());
+    edit_identity(&store, |known| {
+        let inode = known["mount"]["inode"].as_u64().unwrap();
+        known["mount"]["inode"] = (inode + 1).into();
+    });
     assert_eq!(checkpoint_names(&ws, &ws.root()), [""; 0]);
     let listed = backtrail::workspaces(&ws.stores()).unwrap();
     assert!(!listed[0].exists && !listed[0].is_gone);

@@ -2,9 +2,12 @@
 
 mod blame;
 mod diff;
+mod fork;
 mod history;
+mod hunks;
 mod list;
 mod restore;
+mod revert;
 mod save;
 mod show;
 mod status;
@@ -81,6 +84,11 @@ pub const TOOL_NAMES: &[&str] = &[
     "blame",
     "restore_plan",
     "restore_apply",
+    "hunks",
+    "revert_plan",
+    "revert",
+    "fork",
+    "adopt",
     "undo",
 ];
 
@@ -96,6 +104,11 @@ pub(crate) fn all() -> Vec<Arc<Offered>> {
         offer(Effect::Reads, "blame", "Origin of each line", blame::ABOUT, blame::run),
         offer(Effect::Reads, "restore_plan", "Plan a restore", restore::ABOUT_PLAN, restore::plan),
         offer(Effect::Replaces, "restore_apply", "Apply a restore plan", restore::ABOUT_APPLY, restore::apply),
+        offer(Effect::Reads, "hunks", "Hunks of a restore or revert", hunks::ABOUT, hunks::run),
+        offer(Effect::Reads, "revert_plan", "Plan a revert", revert::ABOUT_PLAN, revert::plan),
+        offer(Effect::Replaces, "revert", "Apply a revert plan", revert::ABOUT_APPLY, revert::apply),
+        offer(Effect::Adds, "fork", "Make a second workspace", fork::ABOUT_FORK, fork::fork),
+        offer(Effect::Replaces, "adopt", "Bring back the work of a fork", fork::ABOUT_ADOPT, fork::adopt),
         offer(Effect::Replaces, "undo", "Take back the last restore", undo::ABOUT, undo::run),
     ]
 }
@@ -154,6 +167,9 @@ mod tests {
         assert_eq!(hints("restore_plan"), (true, false));
         assert_eq!(hints("checkpoint_save"), (false, false));
         assert_eq!(hints("restore_apply"), (false, true));
+        assert_eq!((hints("revert_plan"), hints("hunks")), ((true, false), (true, false)));
+        assert_eq!((hints("revert"), hints("adopt")), ((false, true), (false, true)));
+        assert_eq!(hints("fork"), (false, false));
         assert_eq!(hints("undo"), (false, true));
     }
 

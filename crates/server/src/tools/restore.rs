@@ -1,7 +1,8 @@
 //! `restore_plan`, which only reads, and `restore_apply`, which makes exactly the changes of a plan.
 
 use backtrail::{
-    Change, Conflict, ErrorCode, Only, Precious, RestoreOutcome, RestorePlan, RestoreRequest, Skipped, Workspace,
+    Change, CheckpointId, ChosenChanges, Conflict, HunkChoice, Only, Precious, RestoreOutcome, RestorePlan,
+    RestoreRequest, Skipped, Workspace,
     json::{ConflictJson, MovedJson, SkippedJson},
 };
 use schemars::JsonSchema;
@@ -12,7 +13,7 @@ use super::{
     show::{MAX_CHANGES, USUAL_CHANGES},
 };
 use crate::{
-    access::{self, Purpose, limited},
+    access::{self, Purpose},
     answers::{self, Notes, ShownChange},
     failure::Failure,
     running::Call,
@@ -26,7 +27,8 @@ pub(super) const ABOUT_APPLY: &str = "Do what restore_plan showed, if the files 
 checkpoint is taken first, so nothing is lost, and `undo` takes the restore back. Needs the `plan` of \
 restore_plan's answer. Ask the user before you take back work that is not yours.";
 
-const MAX_PLAN_BYTES: usize = 200;
+/// The maximum number of hunks in one plan.
+const MAX_HUNKS: usize = 1_000;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -42,6 +44,8 @@ pub(super) struct PlanArgs {
     exact: Option<bool>,
     /// Skip paths with conflicts instead of refusing the whole restore.
     skip_conflicts: Option<bool>,
+    /// Only these hunks: ids from the answer of the tool hunks, for the same checkpoint.
+    hunks: Option<Vec<String>>,
     /// The maximum number of changes to list, from 1 to 1000; 200 by default.
     limit: Option<u64>,
 }
@@ -61,12 +65,13 @@ pub(super) struct ApplyArgs {
     plan: String,
 }
 
-/// The answer of `restore_plan`, `restore_apply` and `undo`.
+/// The answer of `restore_plan`, `restore_apply` and `undo`, and a part of the answers of `revert` and `adopt`.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct RestoreAnswer {
     /// The hash of the plan; null if there was nothing to take back.
     plan: Option<String>,
-    /// The checkpoint that is restored; null if there was nothing to take back.
+    /// The checkpoint that is restored, or the newest one whose changes a revert takes back; null for an adoption, and if
+    /// there was nothing to take back.
     checkpoint: Option<String>,
     /// The changes that the restore made to the workspace, or would make.
     changes: Vec<ShownChange>,
@@ -87,7 +92,7 @@ pub(super) struct RestoreAnswer {
     /// restore moves it.
     git: Option<MovedJson>,
     /// Notes on truncated parts of this answer; empty if nothing was truncated.
-    truncated: Vec<String>,
+    pub(super) truncated: Vec<String>,
 }
 
 pub(super) fn plan(shared: &Shared, call: &Call, args: PlanArgs) -> Result<RestoreAnswer, Failure> {
@@ -103,31 +108,18 @@ pub(super) fn plan(shared: &Shared, call: &Call, args: PlanArgs) -> Result<Resto
         },
         exact: args.exact.unwrap_or(false),
         skip_conflicts: args.skip_conflicts.unwrap_or(false),
+        hunks: hunk_choice(args.hunks)?,
         ..RestoreRequest::whole(target)
     };
     let plan = workspace.plan_restore(&request)?;
     let lacking = lacking(&workspace, &request)?;
-    shared.plans.remember(&plan.hash, request);
-    let stays = plan.stays();
-    let RestorePlan { hash, changes, conflicts, .. } = plan;
-    let facts = Facts {
-        changes: &changes,
-        conflicts: &conflicts,
-        stays: &stays,
-        lacking: &lacking,
-        limit,
-        precious: &precious,
-    };
-    Ok(RestoreAnswer { plan: Some(hash), checkpoint: Some(target.to_string()), ..RestoreAnswer::of(&facts) })
+    shared.plans.remember_restore(&plan.hash, request);
+    let answer = RestoreAnswer::planned(&plan, &lacking, limit, &precious);
+    Ok(answer.about(Some(target)))
 }
 
 pub(super) fn apply(shared: &Shared, call: &Call, args: ApplyArgs) -> Result<RestoreAnswer, Failure> {
-    limited("plan", &args.plan, MAX_PLAN_BYTES)?;
-    let unknown = || {
-        let message = format!("this server has no recent plan {:?}", args.plan);
-        Failure::new(ErrorCode::PlanChanged, message).with_hint("call restore_plan first, and pass its plan")
-    };
-    let request = shared.plans.find(&args.plan).ok_or_else(unknown)?;
+    let request = shared.plans.restore(&args.plan)?;
     let (workspace, precious) = shared.open(Purpose::Restore, call)?;
     let lacking = lacking(&workspace, &request)?;
     let done = workspace.restore(&request, call.now.timestamp())?;
@@ -139,6 +131,18 @@ fn lacking(workspace: &Workspace, request: &RestoreRequest) -> Result<Vec<Skippe
     let dropped = workspace.unprotected_at(&request.target)?.into_iter();
     let dropped = dropped.filter(|dropped| request.scope.contains(&dropped.path));
     Ok(dropped.map(|dropped| Skipped { path: dropped.path, reason: dropped.reason }).collect())
+}
+
+/// Returns the hunks that a plan is limited to.
+pub(super) fn hunk_choice(ids: Option<Vec<String>>) -> Result<HunkChoice, Failure> {
+    match ids {
+        None => Ok(HunkChoice::All),
+        Some(hunks) if hunks.is_empty() || hunks.len() > MAX_HUNKS => {
+            let message = format!("hunks has {} ids, but must have 1 to {MAX_HUNKS}", hunks.len());
+            Err(Failure::usage(message).with_hint("leave out hunks for all changes"))
+        }
+        Some(hunks) => Ok(HunkChoice::Only(ChosenChanges { hunks, paths: Vec::new() })),
+    }
 }
 
 /// The contents of an answer.
@@ -162,12 +166,19 @@ impl RestoreAnswer {
             changes_total: facts.changes.len() as u64,
             applied: false,
             safety: None,
-            conflicts: answers::conflicts("conflicts", facts.conflicts, &mut notes),
-            stays: answers::conflicts("stays", facts.stays, &mut notes),
+            conflicts: answers::conflicts("conflicts", facts.conflicts, facts.precious, &mut notes),
+            stays: answers::conflicts("stays", facts.stays, facts.precious, &mut notes),
             not_restored: answers::skipped("not_restored", facts.lacking, &mut notes),
             git: None,
             truncated: notes.into_inner(),
         }
+    }
+
+    /// Returns the answer for a plan, without its checkpoint.
+    pub(super) fn planned(plan: &RestorePlan, lacking: &[Skipped], limit: usize, precious: &Precious) -> Self {
+        let RestorePlan { hash, changes, conflicts, .. } = plan;
+        let facts = Facts { changes, conflicts, stays: &plan.stays(), lacking, limit, precious };
+        Self { plan: Some(hash.clone()), ..Self::of(&facts) }
     }
 
     /// Returns the answer for a restore that was carried out.
@@ -182,6 +193,11 @@ impl RestoreAnswer {
             git: done.git.as_ref().map(MovedJson::from),
             ..Self::of(&facts)
         }
+    }
+
+    /// Replaces the checkpoint that the answer is about.
+    pub(super) fn about(self, checkpoint: Option<CheckpointId>) -> Self {
+        Self { checkpoint: checkpoint.map(|id| id.to_string()), ..self }
     }
 
     /// Returns the answer for an undo without a restore to take back.

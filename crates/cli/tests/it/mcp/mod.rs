@@ -6,6 +6,7 @@ mod hostile;
 mod http;
 mod logging;
 mod precious;
+mod precision;
 mod protocol;
 mod schema;
 mod tools;

@@ -63,6 +63,27 @@ fn contents_of_precious_files_are_in_no_answer() {
     }
     let blame = client.ok("blame", json!({ "path": ".env" }));
     assert_eq!((&blame["hidden"], &blame["ranges"], &blame["ranges_total"]), (&json!(true), &json!([]), &json!(0)));
+    for arguments in [json!({}), json!({ "restore": first }), json!({ "revert": second })] {
+        let hunks = client.ok("hunks", arguments);
+        assert!(hunks["changes"].as_array().unwrap().iter().any(|change| change["hidden"] == true), "{hunks}");
+        for change in hunks["changes"].as_array().unwrap() {
+            let is_precious = change["path"] != "a.txt" && change["path"] != "backtrail.toml";
+            assert_eq!(change["hidden"], is_precious, "{change}");
+            assert!(!is_precious || change["hunks"].is_null(), "{change}");
+        }
+    }
+    let plan = client.ok("revert_plan", json!({ "what": second }));
+    let conflicts = plan["conflicts"].as_array().unwrap();
+    let of_env = conflicts.iter().find(|conflict| conflict["path"] == ".env").unwrap();
+    assert!(of_env["lines"].is_null() && of_env["kept"].is_null(), "{plan}");
+    let plan = client.ok("revert_plan", json!({ "what": second, "markers": true, "paths": [".env"] }));
+    client.ok("revert", json!({ "plan": plan["plan"] }));
+    client.ok("undo", json!({}));
+    let made = client.ok("fork", json!({ "name": "try" }));
+    std::fs::write(place.path("ws-try/.env"), format!("TOKEN={}\n", SECRETS[1])).unwrap();
+    let plan = client.ok("adopt", json!({ "directory": made["forks"][0]["path"] }));
+    assert_shows_path(&client.ok("adopt", json!({ "plan": plan["plan"] })));
+    client.ok("undo", json!({}));
     let history = client.ok("file_history", json!({ "path": ".env" }));
     assert_eq!(history["hidden"], true);
     for version in history["versions"].as_array().unwrap() {

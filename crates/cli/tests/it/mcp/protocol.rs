@@ -21,7 +21,7 @@ fn both_protocol_versions_are_served() {
         assert!(result["instructions"].as_str().unwrap().contains("checkpoint_save"));
         client.notify("notifications/initialized", json!({}));
         let listed = client.ask("tools/list", json!({}));
-        assert_eq!(listed["result"]["tools"].as_array().unwrap().len(), 10);
+        assert_eq!(listed["result"]["tools"].as_array().unwrap().len(), 15);
         assert!(listed["result"].get("resultType").is_none(), "the older version has no such field");
     }
     let mut client = Client::spawn(&place, Era::Inline, &["mcp"]);
@@ -31,7 +31,7 @@ fn both_protocol_versions_are_served() {
         assert!(versions.contains(&json!(version)), "{discovered}");
     }
     let listed = client.ask("tools/list", json!({}));
-    assert_eq!(listed["result"]["tools"].as_array().unwrap().len(), 10);
+    assert_eq!(listed["result"]["tools"].as_array().unwrap().len(), 15);
     assert_eq!(listed["result"]["resultType"], "complete");
     let answer = client.call("checkpoint_list", json!({}));
     assert_eq!(answer["result"]["structuredContent"]["checkpoints"].as_array().unwrap().len(), 1, "{answer}");

@@ -34,7 +34,9 @@ fn check(root: &Value, schema: &Value, value: &Value, place: &str, problems: &mu
             "enum" if wanted.as_array().unwrap().contains(value) => {}
             "minimum" if value.as_f64().is_none_or(|number| number >= wanted.as_f64().unwrap()) => {}
             "maximum" if value.as_f64().is_none_or(|number| number <= wanted.as_f64().unwrap()) => {}
-            "const" | "enum" | "minimum" | "maximum" => {
+            "minItems" if value.as_array().is_none_or(|list| list.len() as u64 >= wanted.as_u64().unwrap()) => {}
+            "maxItems" if value.as_array().is_none_or(|list| list.len() as u64 <= wanted.as_u64().unwrap()) => {}
+            "const" | "enum" | "minItems" | "maxItems" | "minimum" | "maximum" => {
                 problems.push(format!("{place}: {value} is not within {keyword} {wanted}"));
             }
             "anyOf" | "oneOf" => {

@@ -24,12 +24,12 @@ use crate::{
 pub struct Scratch {
     directory: PathBuf,
     links: Vec<WorkspacePath>,
-    written: HashMap<WorkspacePath, Written>,
+    written: HashMap<WorkspacePath, ScratchEntry>,
 }
 
 /// A path that was written, and how it was right afterwards.
 #[derive(Debug)]
-struct Written {
+struct ScratchEntry {
     side: Side,
     stamp: Stamp,
 }
@@ -101,7 +101,7 @@ impl Scratch {
         let there = parent.try_stamp_at(path.name()).or_fail("read", &full)?;
         if let Some(there) = &there {
             let is_directory = matches!(side, Side::Directory { .. }) && FileType::of(there) == FileType::Directory;
-            let is_as_written = |known: &Written| known.side == side && known.stamp == *there;
+            let is_as_written = |known: &ScratchEntry| known.side == side && known.stamp == *there;
             if is_directory || self.written.get(path).is_some_and(is_as_written) {
                 return Ok(());
             }
@@ -109,7 +109,7 @@ impl Scratch {
         }
         self.create(&parent, path, side, source)?;
         let stamp = parent.stamp_at(path.name()).or_fail("read", &full)?;
-        self.written.insert(path.clone(), Written { side, stamp });
+        self.written.insert(path.clone(), ScratchEntry { side, stamp });
         Ok(())
     }
 

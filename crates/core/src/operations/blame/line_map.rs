@@ -3,7 +3,7 @@
 use imara_diff::{Algorithm, Diff, InternedInput, sources::byte_lines};
 
 /// Lines whose origin is not known yet, in their order.
-pub(super) struct Pending(Vec<PendingLine>);
+pub(super) struct PendingLines(Vec<PendingLine>);
 
 #[derive(Clone, Copy)]
 struct PendingLine {
@@ -13,7 +13,7 @@ struct PendingLine {
     wanted: u32,
 }
 
-impl Pending {
+impl PendingLines {
     /// Returns the lines of the version that was asked about.
     pub(super) fn new(lines: std::ops::Range<u32>) -> Self {
         Self(lines.map(|line| PendingLine { here: line, wanted: line }).collect())
@@ -59,7 +59,7 @@ mod tests {
 
     #[test]
     fn lines_are_followed_over_insertions_and_deletions() {
-        let mut pending = Pending::new(0..6);
+        let mut pending = PendingLines::new(0..6);
         assert_eq!(pending.move_to(b"a\nb\nc\nd\n", b"0\na\nc\nx\nd\ne\n"), [0, 3, 5]);
         assert_eq!(pending.move_to(b"c\nd\n", b"a\nb\nc\nd\n"), [1]);
         assert_eq!(pending.take_all(), [2, 4]);
@@ -68,7 +68,7 @@ mod tests {
 
     #[test]
     fn a_missing_final_newline_is_a_difference() {
-        let mut pending = Pending::new(0..2);
+        let mut pending = PendingLines::new(0..2);
         assert_eq!(pending.move_to(b"a\nb", b"a\nb\n"), [1]);
         assert_eq!(pending.move_to(b"", b"a\nb"), [0]);
     }

@@ -13,8 +13,8 @@ use std::{
 };
 
 use self::{
-    line_map::Pending,
-    walk::{Origins, Step, Walk},
+    line_map::PendingLines,
+    walk::{BlameStep, BlameWalk, Origins},
 };
 use crate::{
     disk::{Dir, FileType},
@@ -88,11 +88,10 @@ impl Workspace {
         let wanted = wanted_lines(path, &content, lines)?;
         let mut ranges = Vec::new();
         if !wanted.is_empty() {
-            let pending = Pending::new(wanted.clone());
+            let pending = PendingLines::new(wanted.clone());
             let origins = match &store {
-                Some(store) => {
-                    Walk::new(self, store)?.origins(Step { path: path.clone(), at, content: &content }, pending)?
-                }
+                Some(store) => BlameWalk::new(self, store)?
+                    .origins(BlameStep { path: path.clone(), at, content: &content }, pending)?,
                 None => Vec::new(),
             };
             ranges = ranges_of(wanted, &origins);

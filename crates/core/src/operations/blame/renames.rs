@@ -16,7 +16,7 @@ const MAX_CANDIDATES: usize = 1_000;
 
 /// A file that a change deleted, and that may be the former version of a new file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Former {
+pub(super) struct FormerPath {
     pub(super) path: WorkspacePath,
     pub(super) content: ContentId,
 }
@@ -30,16 +30,16 @@ pub(super) fn former_of(
     path: &WorkspacePath,
     newer: &[u8],
     newer_id: Option<ContentId>,
-) -> Result<Option<Former>> {
-    let deleted: Vec<Former> = changes.iter().filter_map(deleted_file).collect();
-    let same_name = |former: &Former| former.path.name() == path.name();
+) -> Result<Option<FormerPath>> {
+    let deleted: Vec<FormerPath> = changes.iter().filter_map(deleted_file).collect();
+    let same_name = |former: &FormerPath| former.path.name() == path.name();
     let mut same = deleted.iter().filter(|former| Some(former.content) == newer_id);
     if let Some(first) = same.next() {
         let named = std::iter::once(first).chain(same).find(|former| same_name(former));
         return Ok(Some(named.unwrap_or(first).clone()));
     }
     let lines = LineBytes::of(newer);
-    let mut best: Option<(u64, bool, Former)> = None;
+    let mut best: Option<(u64, bool, FormerPath)> = None;
     for former in deleted.into_iter().take(MAX_CANDIDATES) {
         let size = store.content_size(reader, &former.content)?;
         let larger = size.max(newer.len() as u64);
@@ -58,10 +58,10 @@ pub(super) fn former_of(
     Ok(best.map(|(_, _, former)| former))
 }
 
-fn deleted_file(change: &Change) -> Option<Former> {
+fn deleted_file(change: &Change) -> Option<FormerPath> {
     match (change.status, change.old) {
         (ChangeStatus::Deleted, Some(Side::File { content, .. })) => {
-            Some(Former { path: change.path.clone(), content })
+            Some(FormerPath { path: change.path.clone(), content })
         }
         _ => None,
     }

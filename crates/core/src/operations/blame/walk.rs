@@ -1,6 +1,6 @@
 //! Walks from a version of a file to the versions before it.
 
-use super::{LineOrigin, line_map::Pending, renames::former_of};
+use super::{LineOrigin, line_map::PendingLines, renames::former_of};
 use crate::{
     error::Result,
     model::{Change, CheckpointId, ContentId, Kind, Scope, WorkspacePath},
@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// The version of a file at which a walk starts.
-pub(super) struct Step<'c> {
+pub(super) struct BlameStep<'c> {
     pub(super) path: WorkspacePath,
     /// The checkpoint. `None` for the file on disk.
     pub(super) at: Option<CheckpointId>,
@@ -19,7 +19,7 @@ pub(super) struct Step<'c> {
 }
 
 /// A version of the file in a checkpoint.
-struct Version {
+struct FileVersion {
     path: WorkspacePath,
     content: ContentId,
     /// The bytes. They are read when they are needed, because most checkpoints did not change the file.
@@ -27,7 +27,7 @@ struct Version {
 }
 
 /// A walk along the parents.
-pub(super) struct Walk<'w> {
+pub(super) struct BlameWalk<'w> {
     workspace: &'w Workspace,
     store: &'w Store,
     reader: ObjectReader,
@@ -38,14 +38,14 @@ pub(super) struct Walk<'w> {
 /// The origins of lines, each with its lines.
 pub(super) type Origins = Vec<(LineOrigin, Vec<u32>)>;
 
-impl<'w> Walk<'w> {
+impl<'w> BlameWalk<'w> {
     pub(super) fn new(workspace: &'w Workspace, store: &'w Store) -> Result<Self> {
         let (reader, timeline) = (store.reader(), store.timeline()?);
         Ok(Self { workspace, store, reader, timeline, found: Vec::new() })
     }
 
     /// Returns the origins of the pending lines. Lines that only the disk has are not in the result.
-    pub(super) fn origins(mut self, start: Step<'_>, mut pending: Pending) -> Result<Origins> {
+    pub(super) fn origins(mut self, start: BlameStep<'_>, mut pending: PendingLines) -> Result<Origins> {
         let timeline = std::mem::take(&mut self.timeline);
         let first = match &start.at {
             Some(id) => {
@@ -88,7 +88,12 @@ impl<'w> Walk<'w> {
 
     /// Moves from the file on disk to the checkpoint that the workspace stands on. Lines that only the disk has are
     /// dropped. Returns `None` if the checkpoint does not hold the file, under any path.
-    fn leave_disk(&self, entry: &TimelineEntry, start: &Step<'_>, pending: &mut Pending) -> Result<Option<Version>> {
+    fn leave_disk(
+        &self,
+        entry: &TimelineEntry,
+        start: &BlameStep<'_>,
+        pending: &mut PendingLines,
+    ) -> Result<Option<FileVersion>> {
         let found = match self.version(entry, &start.path)? {
             Some(version) => Some(version),
             None => {
@@ -105,7 +110,12 @@ impl<'w> Walk<'w> {
 
     /// Returns the version that a checkpoint's parent has, under the same path or under the one that the checkpoint
     /// moved it from.
-    fn before(&self, entry: &TimelineEntry, parent: &TimelineEntry, version: &mut Version) -> Result<Option<Version>> {
+    fn before(
+        &self,
+        entry: &TimelineEntry,
+        parent: &TimelineEntry,
+        version: &mut FileVersion,
+    ) -> Result<Option<FileVersion>> {
         if let Some(older) = self.version(parent, &version.path)? {
             return Ok(Some(older));
         }
@@ -122,18 +132,18 @@ impl<'w> Walk<'w> {
         path: &WorkspacePath,
         bytes: &[u8],
         content: Option<ContentId>,
-    ) -> Result<Option<Version>> {
+    ) -> Result<Option<FileVersion>> {
         let former = former_of(self.store, &self.reader, changes, path, bytes, content)?;
-        Ok(former.map(|former| Version { path: former.path, content: former.content, bytes: None }))
+        Ok(former.map(|former| FileVersion { path: former.path, content: former.content, bytes: None }))
     }
 
     /// Moves to an older version with other content. Returns the path of the newer one, and the lines that it
     /// introduced.
     fn compare(
         &self,
-        version: &mut Version,
-        mut older: Version,
-        pending: &mut Pending,
+        version: &mut FileVersion,
+        mut older: FileVersion,
+        pending: &mut PendingLines,
     ) -> Result<(WorkspacePath, Vec<u32>)> {
         let newer = self.read(version)?;
         let before = self.read(&mut older)?;
@@ -142,14 +152,14 @@ impl<'w> Walk<'w> {
     }
 
     /// Returns the version at a checkpoint. Returns `None` if no file is at this path.
-    fn version(&self, entry: &TimelineEntry, path: &WorkspacePath) -> Result<Option<Version>> {
+    fn version(&self, entry: &TimelineEntry, path: &WorkspacePath) -> Result<Option<FileVersion>> {
         Ok(match self.store.find(self.store.snapshot(&entry.id)?, path)? {
-            Some(StoredNode::File { content, .. }) => Some(Version { path: path.clone(), content, bytes: None }),
+            Some(StoredNode::File { content, .. }) => Some(FileVersion { path: path.clone(), content, bytes: None }),
             _ => None,
         })
     }
 
-    fn read<'v>(&self, version: &'v mut Version) -> Result<&'v [u8]> {
+    fn read<'v>(&self, version: &'v mut FileVersion) -> Result<&'v [u8]> {
         match &mut version.bytes {
             Some(bytes) => Ok(bytes),
             empty => Ok(empty.insert(self.bytes_of(&version.content)?)),

@@ -1,8 +1,7 @@
 //! Compares two trees, stored or scanned. Descends only where they differ.
 
-use std::collections::VecDeque;
-
 use bstr::{BStr, ByteSlice};
+use itertools::Itertools;
 
 use crate::{
     error::Result,
@@ -38,7 +37,7 @@ pub(crate) fn compare(store: Option<&Store>, old: Tree<'_>, new: Tree<'_>) -> Re
 
 /// Compares two trees within a scope. The rest is not even read.
 pub(crate) fn compare_within(scope: &Scope, store: Option<&Store>, old: Tree<'_>, new: Tree<'_>) -> Result<Comparison> {
-    let mut walk = Walk { scope, store, reader: store.map(Store::reader), found: Comparison::default() };
+    let mut walk = TreeWalk { scope, store, reader: store.map(Store::reader), found: Comparison::default() };
     walk.directories(&WorkspacePath::root(), old, new)?;
     walk.found.changes.sort_by(|a, b| a.path.cmp(&b.path));
     Ok(walk.found)
@@ -52,14 +51,14 @@ enum Item<'a> {
     LeftOut,
 }
 
-struct Walk<'s> {
+struct TreeWalk<'s> {
     scope: &'s Scope,
     store: Option<&'s Store>,
     reader: Option<ObjectReader>,
     found: Comparison,
 }
 
-impl Walk<'_> {
+impl TreeWalk<'_> {
     fn directories(&mut self, path: &WorkspacePath, old: Tree<'_>, new: Tree<'_>) -> Result<()> {
         if is_same(&old, &new) {
             return Ok(());
@@ -70,23 +69,16 @@ impl Walk<'_> {
     fn differing_directories(&mut self, path: &WorkspacePath, old: Tree<'_>, new: Tree<'_>) -> Result<()> {
         let old_entries = self.stored_entries(&old)?;
         let new_entries = self.stored_entries(&new)?;
-        let mut old = items(&old, &old_entries);
-        let mut new = items(&new, &new_entries);
-        loop {
-            let order = match (old.front(), new.front()) {
-                (None, None) => return Ok(()),
-                (Some(_), None) => std::cmp::Ordering::Less,
-                (None, Some(_)) => std::cmp::Ordering::Greater,
-                (Some((a, _)), Some((b, _))) => a.cmp(b),
-            };
-            let from = if order.is_le() { old.pop_front() } else { None };
-            let to = if order.is_ge() { new.pop_front() } else { None };
-            let Some(name) = from.or(to).map(|(name, _)| name) else { return Ok(()) };
+        let (old, new) = (items(&old, &old_entries), items(&new, &new_entries));
+        for pair in old.into_iter().merge_join_by(new, |(old, _), (new, _)| old.cmp(new)) {
+            let name = pair.as_ref().map_any(|(old, _)| *old, |(new, _)| *new).reduce(|name, _| name);
+            let (from, to) = pair.left_and_right();
             let (from, to) = (from.map(|(_, item)| item), to.map(|(_, item)| item));
             if !is_same_item(from.as_ref(), to.as_ref()) {
                 self.names(&path.join(name), from, to)?;
             }
         }
+        Ok(())
     }
 
     fn stored_entries(&self, tree: &Tree<'_>) -> Result<Vec<StoredEntry>> {
@@ -208,9 +200,9 @@ fn is_same_item(old: Option<&Item<'_>>, new: Option<&Item<'_>>) -> bool {
     }
 }
 
-fn items<'a>(tree: &Tree<'a>, stored: &'a [StoredEntry]) -> VecDeque<(&'a BStr, Item<'a>)> {
+fn items<'a>(tree: &Tree<'a>, stored: &'a [StoredEntry]) -> Vec<(&'a BStr, Item<'a>)> {
     match tree {
-        Tree::Empty => VecDeque::new(),
+        Tree::Empty => Vec::new(),
         Tree::Stored(_) => stored.iter().map(|entry| (entry.name.as_bstr(), stored_item(&entry.node))).collect(),
         Tree::Scanned(directory, defaults) => {
             let entries = directory.entries().iter();

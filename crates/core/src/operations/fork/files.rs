@@ -14,7 +14,7 @@ use crate::{
 
 /// The outcome of writing the files.
 #[derive(Default)]
-pub(super) struct Written {
+pub(super) struct ForkedFiles {
     /// The number of files and symlinks of the fork point.
     pub(super) files: u64,
     /// The links to skipped directories of the workspace.
@@ -35,11 +35,11 @@ pub(super) struct Files<'a> {
     pub(super) inherited: Vec<ForkLink>,
     /// Directories of the program, by device and inode.
     pub(super) own: Vec<(u64, u64)>,
-    pub(super) written: Written,
+    pub(super) written: ForkedFiles,
 }
 
 /// A directory of the workspace, opened, and as the scan read it.
-pub(super) struct Origin<'a> {
+pub(super) struct OriginDirectory<'a> {
     pub(super) at: Dir,
     pub(super) scanned: &'a Directory,
 }
@@ -57,15 +57,15 @@ impl<'a> Files<'a> {
             left_out,
             inherited,
             own: original.own_directories(),
-            written: Written::default(),
+            written: ForkedFiles::default(),
         })
     }
 
     /// Writes everything.
-    pub(super) fn write(mut self) -> Result<Written> {
+    pub(super) fn write(mut self) -> Result<ForkedFiles> {
         let root = self.original.root();
         let at = Dir::open_resolved(root).or_fail("open", root)?;
-        let origin = Origin { at, scanned: &self.point.scan.root };
+        let origin = OriginDirectory { at, scanned: &self.point.scan.root };
         let (begun, snapshot) = (self.begun, self.point.snapshot);
         self.directory(&begun.target, Some(origin), &WorkspacePath::root(), &snapshot)?;
         Ok(self.written)
@@ -79,7 +79,7 @@ impl<'a> Files<'a> {
     fn directory(
         &mut self,
         to: &Dir,
-        origin: Option<Origin<'a>>,
+        origin: Option<OriginDirectory<'a>>,
         path: &WorkspacePath,
         snapshot: &Snapshot,
     ) -> Result<()> {
@@ -96,7 +96,7 @@ impl<'a> Files<'a> {
     fn entry(
         &mut self,
         to: &Dir,
-        origin: Option<&Origin<'a>>,
+        origin: Option<&OriginDirectory<'a>>,
         path: &WorkspacePath,
         entry: &StoredEntry,
     ) -> Result<()> {
@@ -133,7 +133,13 @@ impl<'a> Files<'a> {
 
     /// Gives the file the bytes of the same file in the workspace. Returns `false`, with an empty file, if that file
     /// has other bytes or may have changed since the scan.
-    fn share(&self, origin: &Origin<'_>, name: &[u8], content: &ContentId, to: &std::fs::File) -> io::Result<bool> {
+    fn share(
+        &self,
+        origin: &OriginDirectory<'_>,
+        name: &[u8],
+        content: &ContentId,
+        to: &std::fs::File,
+    ) -> io::Result<bool> {
         let known: FileEntry = match origin.scanned.get(name) {
             Some(Node::File(file)) if file.content == *content && self.point.scan.is_settled(&file.stamp) => *file,
             _ => return Ok(false),
@@ -165,7 +171,7 @@ impl<'a> Files<'a> {
     }
 }
 
-impl<'a> Origin<'a> {
+impl<'a> OriginDirectory<'a> {
     /// Returns the directory of this name. Returns `None` if the scan found none, or if it can't be opened any more.
     pub(super) fn below(&self, name: &[u8]) -> Option<Self> {
         match self.scanned.get(name) {

@@ -4,7 +4,7 @@ use std::{io, path::Path};
 
 use super::{
     LeftOut,
-    files::{Files, Origin},
+    files::{Files, OriginDirectory},
 };
 use crate::{
     disk::{self, Dir, FileType, set_mode},
@@ -18,7 +18,7 @@ use crate::{
 impl<'a> Files<'a> {
     /// Links or copies the skipped paths of one directory. Directories that hold nothing but skipped paths are made as
     /// well, if something is linked or copied into them.
-    pub(super) fn left_out_in(&mut self, to: &Dir, origin: &Origin<'a>, path: &WorkspacePath) -> Result<()> {
+    pub(super) fn left_out_in(&mut self, to: &Dir, origin: &OriginDirectory<'a>, path: &WorkspacePath) -> Result<()> {
         for entry in origin.scanned.entries() {
             let here = path.join(&entry.name);
             let full = self.full(&here);
@@ -52,7 +52,7 @@ impl<'a> Files<'a> {
         directory.entries().iter().any(|entry| self.is_wanted(entry, &path.join(&entry.name)))
     }
 
-    fn left_out_at(&mut self, to: &Dir, origin: &Origin<'a>, name: &[u8], path: WorkspacePath) -> Result<()> {
+    fn left_out_at(&mut self, to: &Dir, origin: &OriginDirectory<'a>, name: &[u8], path: WorkspacePath) -> Result<()> {
         let full = self.full(&path);
         let inherited = self.inherited.iter().find(|link| link.path == path).cloned();
         if let Some(target) = inherited.and_then(|link| link.target.to_path()) {

@@ -6,7 +6,7 @@ use std::{
     path::Path,
 };
 
-use super::path::Contents;
+use super::path::ContentSource;
 use crate::{
     disk::Dir,
     error::{Result, While},
@@ -18,14 +18,14 @@ use crate::{
 
 /// The entry at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Entry {
+pub(super) enum OnDiskEntry {
     Nothing,
     Side(Side),
     /// It is on disk, and not captured.
     Skipped(Reason),
 }
 
-impl Entry {
+impl OnDiskEntry {
     /// Returns the captured entry, if there is one.
     pub(super) fn side(self) -> Option<Side> {
         match self {
@@ -50,26 +50,26 @@ impl<'a> Overlay<'a> {
         Self { root, store, scan, changed: BTreeMap::new(), contents: HashMap::new() }
     }
 
-    pub(super) fn at(&self, path: &WorkspacePath) -> Entry {
+    pub(super) fn at(&self, path: &WorkspacePath) -> OnDiskEntry {
         match self.changed.get(path) {
-            Some(side) => side.map_or(Entry::Nothing, Entry::Side),
+            Some(side) => side.map_or(OnDiskEntry::Nothing, OnDiskEntry::Side),
             None => self.on_disk(path),
         }
     }
 
-    fn on_disk(&self, path: &WorkspacePath) -> Entry {
+    fn on_disk(&self, path: &WorkspacePath) -> OnDiskEntry {
         match self.scan.root.find(path) {
             // A directory whose entries were all skipped is on disk, too.
-            Some(Node::Directory(directory)) => Entry::Side(Side::Directory { mode: directory.mode() }),
-            Some(Node::Skipped(reason, _)) => Entry::Skipped(*reason),
-            Some(node) => node.side().map_or(Entry::Nothing, Entry::Side),
-            None => self.scan.root.skipped_at(path).map_or(Entry::Nothing, Entry::Skipped),
+            Some(Node::Directory(directory)) => OnDiskEntry::Side(Side::Directory { mode: directory.mode() }),
+            Some(Node::Skipped(reason, _)) => OnDiskEntry::Skipped(*reason),
+            Some(node) => node.side().map_or(OnDiskEntry::Nothing, OnDiskEntry::Side),
+            None => self.scan.root.skipped_at(path).map_or(OnDiskEntry::Nothing, OnDiskEntry::Skipped),
         }
     }
 
     /// Sets the side of a path. A path that is as on disk again is not changed.
     pub(super) fn set(&mut self, path: WorkspacePath, side: Option<Side>) {
-        if self.on_disk(&path) == side.map_or(Entry::Nothing, Entry::Side) {
+        if self.on_disk(&path) == side.map_or(OnDiskEntry::Nothing, OnDiskEntry::Side) {
             self.changed.remove(&path);
         } else {
             self.changed.insert(path, side);
@@ -116,7 +116,7 @@ pub(super) struct ReadContents<'o> {
     reader: &'o ObjectReader,
 }
 
-impl Contents for ReadContents<'_> {
+impl ContentSource for ReadContents<'_> {
     fn stored(&self, content: &ContentId) -> Result<Option<Vec<u8>>> {
         let store = self.overlay.store;
         if store.content_size(self.reader, content)? > MAX_TEXT_BYTES {

@@ -35,13 +35,13 @@ pub(super) enum MergedPath {
 }
 
 /// Reads the three contents of a path: base, now, other. Returns `None` for contents that are too large to merge.
-pub(super) trait Contents {
+pub(super) trait ContentSource {
     fn stored(&self, content: &ContentId) -> Result<Option<Vec<u8>>>;
     fn present(&self, content: &ContentId) -> Result<Option<Vec<u8>>>;
 }
 
 /// Merges a path that the change modified, created or deleted.
-pub(super) fn merge_path(sides: Sides, contents: &dyn Contents, labels: &Labels) -> Result<MergedPath> {
+pub(super) fn merge_path(sides: Sides, contents: &dyn ContentSource, labels: &Labels) -> Result<MergedPath> {
     let Sides { base, now, other } = sides;
     if now == other {
         return Ok(MergedPath::Stays);
@@ -103,7 +103,7 @@ pub(super) fn merge_modes(base: Mode, now: Mode, other: Mode) -> Option<Mode> {
 fn merge_contents(
     [base, now, other]: [ContentId; 3],
     mode: Mode,
-    contents: &dyn Contents,
+    contents: &dyn ContentSource,
     labels: &Labels,
 ) -> Result<MergedPath> {
     let texts = (contents.stored(&base)?, contents.present(&now)?, contents.stored(&other)?);

@@ -21,18 +21,18 @@ const MAX_COMPARED: usize = 1_000;
 
 /// A file on disk to which another one may have been moved.
 #[derive(Debug, Clone)]
-struct Candidate {
+struct RenameCandidate {
     path: WorkspacePath,
     content: ContentId,
     bytes: u64,
 }
 
 /// Returns the files on disk that a snapshot does not hold.
-fn candidates(scan: &Scan, store: &Store, since: Snapshot) -> Result<Vec<Candidate>> {
+fn candidates(scan: &Scan, store: &Store, since: Snapshot) -> Result<Vec<RenameCandidate>> {
     let mut found = Vec::new();
     scan.root.walk(&mut |path, node| {
         if let Node::File(file) = node {
-            found.push(Candidate { path: path.clone(), content: file.content, bytes: file.stamp.size });
+            found.push(RenameCandidate { path: path.clone(), content: file.content, bytes: file.stamp.size });
         }
     });
     let mut new = Vec::new();
@@ -77,13 +77,13 @@ fn moved_to(
     root: &Path,
     path: &WorkspacePath,
     base: &Side,
-    candidates: &[Candidate],
+    candidates: &[RenameCandidate],
     store: &Store,
     reader: &ObjectReader,
 ) -> Result<Option<WorkspacePath>> {
     let Side::File { content, .. } = base else { return Ok(None) };
-    let has_same_name = |candidate: &&Candidate| candidate.path.name() == path.name();
-    let exact: Vec<&Candidate> = candidates.iter().filter(|candidate| candidate.content == *content).collect();
+    let has_same_name = |candidate: &&RenameCandidate| candidate.path.name() == path.name();
+    let exact: Vec<&RenameCandidate> = candidates.iter().filter(|candidate| candidate.content == *content).collect();
     if let Some(found) = exact.iter().copied().find(has_same_name).or(exact.first().copied()) {
         return Ok(Some(found.path.clone()));
     }
@@ -95,8 +95,8 @@ fn moved_to(
     if is_binary(&before) {
         return Ok(None);
     }
-    let is_near = |candidate: &&Candidate| candidate.bytes <= size * 2 && size <= candidate.bytes * 2;
-    let mut best: Option<(u64, bool, &Candidate)> = None;
+    let is_near = |candidate: &&RenameCandidate| candidate.bytes <= size * 2 && size <= candidate.bytes * 2;
+    let mut best: Option<(u64, bool, &RenameCandidate)> = None;
     for candidate in candidates.iter().filter(is_near).take(MAX_COMPARED) {
         let Some(now) = read_disk(root, &candidate.path, &candidate.content)? else { continue };
         let (kept, larger) = (kept_bytes(&before, &now), before.len().max(now.len()) as u64);

@@ -9,7 +9,7 @@ use super::{
     Moves, Purpose, Stretch,
     clash::Clash,
     lines::moved_ranges,
-    overlay::{Entry, Overlay, read_disk},
+    overlay::{OnDiskEntry, Overlay, read_disk},
     path::{MergedPath, Sides, merge_modes, merge_path},
 };
 use crate::{
@@ -128,14 +128,15 @@ impl<'a> Pass<'a> {
 
     /// Merges a file or symlink that the change modified or created.
     fn leaf(&mut self, change: &Change, stretch: &Stretch) -> Result<()> {
-        let moved = self.merger.moves.get(&change.path).filter(|_| self.overlay.at(&change.path) == Entry::Nothing);
+        let moved =
+            self.merger.moves.get(&change.path).filter(|_| self.overlay.at(&change.path) == OnDiskEntry::Nothing);
         if moved.is_some() && change.new.is_none() {
             self.conflict(change, &change.path, Clash::Moved.text(stretch.purpose), Vec::new());
             return Ok(());
         }
         let place = moved.unwrap_or(&change.path).clone();
         let now = match self.overlay.at(&place) {
-            Entry::Skipped(reason) => {
+            OnDiskEntry::Skipped(reason) => {
                 self.conflict(change, &place, in_the_way(reason), Vec::new());
                 return Ok(());
             }
@@ -236,12 +237,12 @@ impl<'a> Pass<'a> {
             return Ok(());
         }
         match now {
-            Entry::Nothing => {}
-            Entry::Side(_) => {
+            OnDiskEntry::Nothing => {}
+            OnDiskEntry::Side(_) => {
                 self.conflict(change, &change.path, Clash::Occupied.text(stretch.purpose), Vec::new());
                 return Ok(());
             }
-            Entry::Skipped(reason) => {
+            OnDiskEntry::Skipped(reason) => {
                 self.conflict(change, &change.path, in_the_way(reason), Vec::new());
                 return Ok(());
             }
@@ -249,13 +250,13 @@ impl<'a> Pass<'a> {
         let mut missing = Vec::new();
         for above in change.path.ancestors().filter(|above| !above.is_root()) {
             match self.overlay.at(&above) {
-                Entry::Side(Side::Directory { .. }) => {}
-                Entry::Nothing => missing.push(above),
-                Entry::Side(_) => {
+                OnDiskEntry::Side(Side::Directory { .. }) => {}
+                OnDiskEntry::Nothing => missing.push(above),
+                OnDiskEntry::Side(_) => {
                     self.conflict(change, &above, "a directory has to be there, and something else is", Vec::new());
                     return Ok(());
                 }
-                Entry::Skipped(reason) => {
+                OnDiskEntry::Skipped(reason) => {
                     self.conflict(change, &above, in_the_way(reason), Vec::new());
                     return Ok(());
                 }

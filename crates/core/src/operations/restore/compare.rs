@@ -1,7 +1,7 @@
 //! Compares the present files with those of the target, name by name. Finds the steps that lead from one to the other,
 //! and the conflicts.
 
-use bstr::{BStr, ByteSlice};
+use itertools::Itertools;
 
 use super::{ExactPaths, permissions::Permitted};
 use crate::{
@@ -9,9 +9,9 @@ use crate::{
     error::{Error, Result, While},
     model::{Change, CheckpointId, Conflict, Directory, Mode, Node, Reason, Scope, Side, WorkspacePath},
     scan::Scan,
-    store::{ObjectReader, Snapshot, Step, Store, StoredEntry, StoredNode},
+    store::{ObjectReader, Snapshot, Step, Store, StoredNode},
     threads,
-    workspace::skipped::LeftOut,
+    workspace::skipped::SkippedByCheckpoint,
 };
 
 /// The maximum length of a name. Longer names can't be created, and a restore must not find that out half-way.
@@ -37,7 +37,7 @@ pub(super) struct RestoreComparison<'a> {
     pub(super) named: Option<&'a Scope>,
     /// The exact paths that the operation being taken back changed. No other path is touched.
     pub(super) exact: Option<&'a ExactPaths>,
-    pub(super) left_out: LeftOut<'a>,
+    pub(super) left_out: SkippedByCheckpoint<'a>,
     /// The snapshots from which the operation being taken back brought files.
     pub(super) made: Vec<Snapshot>,
     pub(super) may_remove: bool,
@@ -134,8 +134,10 @@ impl RestoreComparison<'_> {
             return Ok(Stays::Something);
         }
         let entries = self.store.list(&self.reader, wanted)?;
-        for (name, present, wanted) in side_by_side(present, &entries) {
-            self.name(&path.join(name), present, wanted)?;
+        for pair in present.entries().iter().merge_join_by(&entries, |present, wanted| present.name.cmp(&wanted.name)) {
+            let name = pair.as_ref().map_any(|present| &present.name, |wanted| &wanted.name).reduce(|name, _| name);
+            let (present, wanted) = pair.left_and_right();
+            self.name(&path.join(name), present.map(|entry| &entry.node), wanted.map(|entry| &entry.node))?;
         }
         Ok(Stays::Something)
     }
@@ -465,28 +467,4 @@ pub(super) fn is_ours(store: &Store) -> Result<bool> {
     let root = store.layout().root();
     let owner = Dir::open(root).and_then(|directory| directory.owner()).or_fail("read", root)?;
     Ok(owner.is_current_user())
-}
-
-/// Merges the names of both, in order.
-fn side_by_side<'a>(
-    present: &'a Directory,
-    wanted: &'a [StoredEntry],
-) -> Vec<(&'a BStr, Option<&'a Node>, Option<&'a StoredNode>)> {
-    let mut out = Vec::with_capacity(present.entries().len().max(wanted.len()));
-    let mut left = present.entries().iter().peekable();
-    let mut right = wanted.iter().peekable();
-    loop {
-        let order = match (left.peek(), right.peek()) {
-            (None, None) => return out,
-            (Some(_), None) => std::cmp::Ordering::Less,
-            (None, Some(_)) => std::cmp::Ordering::Greater,
-            (Some(a), Some(b)) => a.name.cmp(&b.name),
-        };
-        let old = if order.is_le() { left.next() } else { None };
-        let new = if order.is_ge() { right.next() } else { None };
-        let name = old.map(|entry| entry.name.as_bstr()).or(new.map(|entry| entry.name.as_bstr()));
-        if let Some(name) = name {
-            out.push((name, old.map(|entry| &entry.node), new.map(|entry| &entry.node)));
-        }
-    }
 }

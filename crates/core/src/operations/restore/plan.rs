@@ -17,7 +17,7 @@ use crate::{
     spans::{Outcome, phase},
     store::{Direction, Step, Store, Timeline, TimelineEntry},
     user_git::GitMove,
-    workspace::{Workspace, skipped::LeftOut},
+    workspace::{Workspace, skipped::SkippedByCheckpoint},
 };
 
 /// The entries that a restore concerns.
@@ -147,7 +147,7 @@ impl RestorePlan {
             spared: Scope::of_paths(spared),
             named: intent.named.as_ref(),
             exact: intent.exact.as_ref(),
-            left_out: LeftOut::of(store, &request.target)?,
+            left_out: SkippedByCheckpoint::of(store, &request.target)?,
             made,
             may_remove: record.complete || request.exact,
             is_store_ours: is_ours(store)?,

@@ -23,7 +23,7 @@ use crate::{
         restore::{HunkChoice, Intent, MergeGoal, Only, RestoreOutcome, RestorePlan, RestoreRequest},
     },
     store::{Store, Timeline},
-    workspace::{Workspace, skipped::LeftOut},
+    workspace::{Workspace, skipped::SkippedByCheckpoint},
 };
 
 /// The treatment of conflicts in a revert.
@@ -140,7 +140,7 @@ fn intent_of(store: &Store, timeline: &Timeline, request: &RevertRequest) -> Res
 fn stretch(store: &Store, span: &Span, scope: &Scope, shared: &mut Vec<WorkspacePath>) -> Result<Stretch> {
     let checkpoints = Checkpoints::of(store);
     let (before, after) = (checkpoints.get(&span.before)?, checkpoints.get(&span.after)?);
-    let mut left_out = LeftOut::of(store, &span.before)?;
+    let mut left_out = SkippedByCheckpoint::of(store, &span.before)?;
     let mut changes = Vec::new();
     for change in checkpoints.changes_between(Some(&before), &after, scope)? {
         // A path that was merely not captured before was not created by the change.

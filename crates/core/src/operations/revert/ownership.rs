@@ -56,12 +56,12 @@ pub(super) enum Ownership {
 }
 
 /// A checkpoint that was taken while calls of several sessions were running.
-pub(super) struct Claim {
+pub(super) struct SharedCheckpoint {
     record: Arc<Record>,
     wanted: Wanted,
 }
 
-impl Claim {
+impl SharedCheckpoint {
     /// Returns `None` if no call of another session was running: then the whole checkpoint is one session's work.
     pub(super) fn of(entry: &TimelineEntry, wanted: &Wanted) -> Option<Self> {
         let record = entry.record().filter(|record| !record.beside.is_empty())?;
@@ -100,13 +100,13 @@ mod tests {
         WorkspacePath::new(text).unwrap()
     }
 
-    fn claim(author: Author, wanted: &str) -> Claim {
+    fn claim(author: Author, wanted: &str) -> SharedCheckpoint {
         let mut record = Record::new(1, Kind::Step, Timestamp::UNIX_EPOCH, String::new());
         record.origin = Origin { session: Some("one".into()), author: Some(author), ..Origin::default() };
         record.named = vec![path("a"), path("both")];
         let paths = vec![path("b"), path("both")];
         record.beside = vec![CallBeside { session: Some("two".into()), turn: None, paths }];
-        Claim { record: Arc::new(record), wanted: Wanted::session(wanted) }
+        SharedCheckpoint { record: Arc::new(record), wanted: Wanted::session(wanted) }
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::ownership::{Claim, Ownership, Wanted};
+use super::ownership::{Ownership, SharedCheckpoint, Wanted};
 use crate::{
     error::{Error, Result},
     model::{CheckpointId, Kind, WorkspacePath},
@@ -42,7 +42,7 @@ pub(super) struct Span {
     /// The last one.
     pub(super) after: CheckpointId,
     /// Tells whose change a path is, if calls of other sessions were running.
-    pub(super) claim: Option<Claim>,
+    pub(super) claim: Option<SharedCheckpoint>,
 }
 
 impl Span {
@@ -106,7 +106,7 @@ impl Selection {
     ) -> Result<Self> {
         let mut spans: Vec<Span> = Vec::new();
         for entry in &entries {
-            let claim = wanted.and_then(|wanted| Claim::of(entry, wanted));
+            let claim = wanted.and_then(|wanted| SharedCheckpoint::of(entry, wanted));
             match spans.last_mut() {
                 Some(span) if entry.parent == Some(span.after) && claim.is_none() && span.claim.is_none() => {
                     span.after = entry.id;
