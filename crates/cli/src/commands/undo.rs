@@ -108,8 +108,7 @@ fn nothing(workspace: &Workspace, direction: Direction, invocation: &Invocation)
     if output.is_json() {
         output.json(&RestoreJson::nothing())?;
     } else {
-        let what =
-            if direction == Direction::Redo { "no undo to take back" } else { "no restore to take back" };
+        let what = if direction == Direction::Redo { "no undo to take back" } else { "no restore to take back" };
         output.done(what)?;
     }
     output.note(match workspace.current()? {

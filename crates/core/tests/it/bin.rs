@@ -199,3 +199,21 @@ fn events_tell_of_deletions_and_of_their_undo() {
     assert_eq!(first.event, Event::CheckpointDeleted { checkpoint: ids[0] });
     assert_eq!(second.event, Event::CheckpointsUndeleted { checkpoints: vec![ids[0]] });
 }
+
+#[test]
+fn compacting_keeps_what_is_in_the_bin() {
+    let (ws, _) = with_checkpoints(1);
+    ws.write("only here", "deleted, and not gone\n");
+    let id = ws.save().id;
+    ws.remove("only here");
+    save(&ws, 1);
+    ws.open().delete(&[id], false, ws.now()).unwrap();
+    let packs = ws.packs();
+    for number in 2..80 {
+        save(&ws, number);
+    }
+    assert!(packs.iter().any(|pack| !pack.exists()), "the packs were not merged");
+    ws.open().undo(ws.now()).unwrap().unwrap();
+    ws.open().restore(&RestoreRequest::whole(id), ws.now()).unwrap();
+    assert_eq!(ws.read("only here"), Some(b"deleted, and not gone\n".to_vec()));
+}
