@@ -75,6 +75,7 @@ pub use operations::{
     adopt_store::Adopted,
     bisect::{Bisection, Candidate, Culprit, Links, Scratch, TestResult, Tested},
     blame::{Blame, BlameRange, LineOrigin},
+    captured_later::CapturedLater,
     cat::StoredName,
     diff::{Diff, PatchLimits},
     fork::{AdoptRequest, Fork, ForkChanges, ForkRequest, Forked, LeftOut},

@@ -140,7 +140,7 @@ fn needs(agent: Agent) -> &'static str {
         Agent::Qwen => "restart running sessions to use the hooks",
         Agent::Cursor => "restart Cursor; its settings show the hooks",
         Agent::Copilot => "restart running sessions to use the hooks",
-        Agent::Cline => "turn on hooks in Cline's settings (hooks-enabled)",
+        Agent::Cline => "in the editor, turn on hooks in Cline's settings; the command line needs nothing",
         Agent::Opencode => "restart opencode: plugins are loaded when it starts",
     }
 }

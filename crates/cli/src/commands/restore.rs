@@ -18,8 +18,8 @@ use crate::{
     hunk_picker,
     invocation::Invocation,
     output::{
-        Restore, WithConversation, conversation_text, lacking_warnings, plan_text, restored_text, restored_warnings,
-        shell_path, title, way_back,
+        Restore, WithConversation, also_notes, conversation_text, lacking_warnings, plan_text, restored_text,
+        restored_warnings, shell_path, title, way_back,
     },
     picker,
     question::can_be_asked,
@@ -144,6 +144,7 @@ pub(crate) fn run(args: &RestoreArgs, invocation: &Invocation) -> Result<ExitCod
         git: args.git,
         plan: args.plan.clone(),
         hunks,
+        also: Vec::new(),
     };
     let is_pointless = !workspace.concerns_something(&request)?;
     let fork = args.conversation.then(|| conversation(&workspace, &target, invocation)).transpose()?;
@@ -239,6 +240,7 @@ pub(crate) fn preview(
         }
         output.note(&format!("apply exactly this plan with: --plan {}", plan.hash));
     }
+    also_notes(&plan.also).iter().for_each(|note| output.note(note));
     lacking_warnings(&lacking).iter().for_each(|warning| output.warn(warning));
     Ok(ExitCode::SUCCESS)
 }
@@ -279,7 +281,7 @@ impl<'f> Written<'f> {
     fn write(fork: &'f Fork, invocation: &'f Invocation) -> Result<Self, Failure> {
         let written = Self { fork, invocation };
         let Some(copy) = fork.copy() else { return Ok(written) };
-        let is_new = copy.path.symlink_metadata().is_err();
+        let is_new = copy.files().all(|(path, _)| path.symlink_metadata().is_err());
         copy.write().map_err(|failure| {
             if is_new {
                 written.remove();
@@ -304,15 +306,15 @@ impl<'f> Written<'f> {
     }
 
     fn remove(&self) {
-        let Some(copy) = self.fork.copy() else { return };
-        match std::fs::remove_file(&copy.path) {
-            // If there is no file, it was never created: its directory is missing, or is not a directory.
-            Err(error) if copy.path.symlink_metadata().is_ok() => {
-                self.invocation
-                    .output
-                    .warn(&format!("the conversation can't be removed from {}: {error}", copy.path.display()));
+        for (path, _) in self.fork.copy().iter().flat_map(|copy| copy.files()) {
+            match std::fs::remove_file(path) {
+                // If there is no file, it was never created: its directory is missing, or is not a directory.
+                Err(error) if path.symlink_metadata().is_ok() => {
+                    let warning = format!("the conversation can't be removed from {}: {error}", path.display());
+                    self.invocation.output.warn(&warning);
+                }
+                _ => {}
             }
-            _ => {}
         }
     }
 }
@@ -352,6 +354,7 @@ pub(crate) fn tell_with(
         if let Some(fork) = fork {
             output.text(&conversation_text(fork))?;
         }
+        also_notes(&done.also).iter().for_each(|note| output.note(note));
         if !done.changes.is_empty() || !done.undeleted.is_empty() || !done.deleted.is_empty() {
             output.note(way_back(direction));
         }

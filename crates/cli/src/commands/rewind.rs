@@ -2,8 +2,9 @@
 
 use std::process::ExitCode;
 
-use backtrail::{Checkpoint, CheckpointId, Direction, Error, OthersWork, RestoreRequest, Workspace};
+use backtrail::{Checkpoint, CheckpointId, Direction, Error, Kind, OthersWork, RestoreRequest, Workspace};
 use clap::Args;
+use jiff::{Timestamp, tz::TimeZone};
 
 use crate::{
     commands::restore::{conversation, lacking, preview, restore_with, tell_with},
@@ -47,12 +48,13 @@ pub(crate) fn run(args: &RewindArgs, invocation: &Invocation) -> Result<ExitCode
     if let Some(late) = &late {
         note_late(late, invocation);
     }
+    let also = if args.turn { workspace.captured_later(&target)? } else { Vec::new() };
+    let request = RestoreRequest { also, ..RestoreRequest::whole(target) };
     let fork = args.conversation.then(|| conversation(&workspace, &target, invocation)).transpose()?;
     if args.dry_run {
-        return preview(&workspace, &RestoreRequest::whole(target), fork.as_ref(), invocation);
+        return preview(&workspace, &request, fork.as_ref(), invocation);
     }
     let stood = workspace.resolve("@", &invocation.now).ok();
-    let request = RestoreRequest::whole(target);
     let lacking = lacking(&workspace, &request)?;
     let done = restore_with(&workspace, &request, fork.as_ref(), invocation)?;
     if let (Some(safety), true) = (done.safety, done.unsaved > 0) {
@@ -109,12 +111,23 @@ fn note_way_further(workspace: &Workspace, steps: u64, stayed: bool, invocation:
     }
 }
 
+/// Returns whether the workspace stands on the checkpoint of a prompt. An error only makes the hint less precise.
+fn is_at_a_prompt(workspace: &Workspace) -> bool {
+    // "@" does not depend on the time.
+    let anytime = Timestamp::UNIX_EPOCH.to_zoned(TimeZone::UTC);
+    let current = workspace.resolve("@", &anytime).and_then(|id| workspace.get(&id));
+    current.is_ok_and(|current| current.kind == Kind::Turn)
+}
+
 /// Returns the checkpoint of the N-th last prompt.
 pub(crate) fn turn(workspace: &Workspace, steps: u64) -> Result<Checkpoint, Failure> {
     let mut turns = workspace.turns_behind()?;
     let position = usize::try_from(steps).unwrap_or(usize::MAX).saturating_sub(1);
     let unknown = || Error::UnknownCheckpoint { word: format!("--turn {steps}"), nearest: None };
     let hint = match turns.len() {
+        0 if is_at_a_prompt(workspace) => {
+            "the workspace is already at the first prompt; to go forward again: backtrail undo".to_owned()
+        }
         0 => "no prompt has a checkpoint; an agent's hooks take them, see: backtrail install --list".to_owned(),
         count => format!("only {} before this checkpoint; list with: backtrail list --turns", plural(count, "prompt")),
     };

@@ -12,6 +12,7 @@ use super::{
     event::{HookEvent, Moment},
     restore_notice::Told,
     session::{Novelty, SessionState},
+    transcripts,
     worker::{Done, Worker, cut},
 };
 use crate::{failure::Failure, invocation::Invocation};
@@ -33,6 +34,8 @@ pub(super) struct ClaimedEvent {
     pub(super) may_be_duplicate: bool,
     pub(super) turn: u64,
     pub(super) prompt: Option<String>,
+    /// Set if this is a prompt that no person typed.
+    pub(super) is_own_prompt: bool,
     /// The position up to which the agent was informed about restores.
     pub(super) told: Told,
 }
@@ -132,12 +135,20 @@ impl Worker<'_> {
         }
         state.root = root.to_owned();
         state.is_over = event.moment == Moment::SessionEnd;
-        state.transcript = event.transcript.clone().or(state.transcript.take());
+        state.transcript = transcripts::of_event(event, self.environment).or(state.transcript.take());
         state.process = self.agent_process.or(state.process);
+        let is_own_prompt = state.is_own_prompt(event);
+        let names_fresh_prompt = state.is_prompt_fresh && state.prompt.as_deref() == Some("");
+        state.is_prompt_fresh = matches!(event.moment, Moment::Prompt(_));
+        if is_own_prompt || !matches!(event.moment, Moment::Prompt(_)) {
+            state.note_prompt(event);
+            let (turn, prompt) = state.prompt_of(event);
+            return Claim::Taken(self.claimed(state, root, key, novelty, (turn, prompt), is_own_prompt));
+        }
         let mut turn = state.turn;
         if let Moment::Prompt(text) = &event.moment {
             state.prompt = Some(cut(text));
-            if state.unsaved_prompt != Some(key) {
+            if state.unsaved_prompt != Some(key) && !names_fresh_prompt {
                 turn += 1;
             }
             if novelty == Novelty::New {
@@ -145,16 +156,31 @@ impl Worker<'_> {
                 state.unsaved_prompt = Some(key);
             }
         }
-        Claim::Taken(ClaimedEvent {
+        state.note_prompt(event);
+        let prompt = state.prompt.clone();
+        Claim::Taken(self.claimed(state, root, key, novelty, (turn, prompt), false))
+    }
+
+    fn claimed(
+        &self,
+        state: &mut SessionState,
+        root: &Path,
+        key: u64,
+        novelty: Novelty,
+        (turn, prompt): (u64, Option<String>),
+        is_own_prompt: bool,
+    ) -> ClaimedEvent {
+        ClaimedEvent {
             root: root.to_owned(),
             inner: None,
             session: state.session.clone(),
             key,
             may_be_duplicate: novelty == Novelty::PossiblyKnown,
             turn,
-            prompt: state.prompt.clone(),
+            prompt,
+            is_own_prompt,
             told: Told { event: state.told_event, time: *state.told.get_or_insert(self.arrived) },
-        })
+        }
     }
 
     /// Returns the workspace that an event belongs to.
@@ -221,7 +247,7 @@ impl Worker<'_> {
                 if has_arrived {
                     state.told_event = done.news.last.or(state.told_event);
                 }
-                if has_arrived && matches!(event.moment, Moment::Prompt(_)) {
+                if has_arrived && done.news.last.is_some() && matches!(event.moment, Moment::Prompt(_)) {
                     state.told = Some(self.arrived);
                 }
                 state

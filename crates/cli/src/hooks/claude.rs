@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::{
     Agent,
     event::{HookEvent, Moment, Payload, PayloadProblem, ToolCall},
+    own_prompts::PromptFacts,
     tools,
 };
 
@@ -18,6 +19,7 @@ pub(crate) fn read(agent: Agent, payload: &Payload<'_>) -> Result<Option<HookEve
         parent: None,
         subagent: payload.text("agent_id"),
         identity: identity(&moment, payload),
+        prompt: PromptFacts::of(payload, &moment),
         moment,
         directory: payload.path("cwd"),
         transcript: payload.path("transcript_path"),

@@ -4,6 +4,7 @@
 //! change.
 
 use std::{
+    fs,
     io::{self, Write},
     path::{Path, PathBuf},
 };
@@ -37,6 +38,8 @@ pub(crate) enum Continuation {
     ReadOnly,
     /// In a new conversation: this one was still empty.
     New,
+    /// Not at all: conversations of this agent are not stored.
+    Unsupported,
 }
 
 impl Fork {
@@ -44,7 +47,7 @@ impl Fork {
     pub(crate) fn copy(&self) -> Option<&ForkedFile> {
         match &self.continuation {
             Continuation::Copy(copy) => Some(copy),
-            Continuation::ReadOnly | Continuation::New => None,
+            Continuation::ReadOnly | Continuation::New | Continuation::Unsupported => None,
         }
     }
 }
@@ -56,6 +59,8 @@ pub(crate) struct ForkedFile {
     pub(crate) session: String,
     pub(crate) path: PathBuf,
     bytes: Vec<u8>,
+    /// Further files that the agent needs.
+    beside: Vec<(PathBuf, Vec<u8>)>,
 }
 
 /// Prepares the copy of the conversation that belongs to a checkpoint.
@@ -72,7 +77,8 @@ pub(crate) fn plan(workspace: &Workspace, id: &CheckpointId, sessions: &Sessions
     let transcript = turn.metadata.get("transcript").and_then(Value::as_str).map(PathBuf::from);
     let (true, Some(transcript)) = (has_conversation, transcript) else {
         let command = start(agent).to_owned();
-        return Ok(Fork { agent, before, is_live, continuation: Continuation::New, command });
+        let continuation = if is_stored(agent) { Continuation::New } else { Continuation::Unsupported };
+        return Ok(Fork { agent, before, is_live, continuation, command });
     };
     let bytes = workspace.attachment(&turn.id, CONVERSATION)?;
     let (command, continuation) = match fork(agent, session, &transcript, &bytes) {
@@ -106,16 +112,29 @@ fn turn_of(workspace: &Workspace, id: &CheckpointId) -> Result<Checkpoint, Failu
 }
 
 impl ForkedFile {
-    /// Writes the copy. Fails if the file exists already.
-    pub(crate) fn write(&self) -> Result<(), Failure> {
-        let write = || -> io::Result<()> {
-            app_files::make_directories(self.path.parent().unwrap_or(Path::new("/")))?;
-            let mut file = app_files::create_new(&self.path, 0o600)?;
-            file.write_all(&self.bytes)?;
-            file.sync_all()
-        };
-        write().map_err(|source| Error::Io { action: "write", path: self.path.clone(), source }.into())
+    /// Returns the files to write. The conversation itself is the last one.
+    pub(crate) fn files(&self) -> impl Iterator<Item = (&Path, &[u8])> {
+        let beside = self.beside.iter().map(|(path, bytes)| (path.as_path(), bytes.as_slice()));
+        beside.chain([(self.path.as_path(), self.bytes.as_slice())])
     }
+
+    /// Writes the copy. Fails if a file of it exists already.
+    pub(crate) fn write(&self) -> Result<(), Failure> {
+        self.files().try_for_each(|(path, bytes)| {
+            let write = || -> io::Result<()> {
+                app_files::make_directories(path.parent().unwrap_or(Path::new("/")))?;
+                let mut file = app_files::create_new(path, 0o600)?;
+                file.write_all(bytes)?;
+                file.sync_all()
+            };
+            write().map_err(|source| Error::Io { action: "write", path: path.to_owned(), source }.into())
+        })
+    }
+}
+
+/// Returns whether the conversations of this agent are stored with its prompts.
+fn is_stored(agent: Agent) -> bool {
+    !matches!(agent, Agent::Cline | Agent::Opencode)
 }
 
 /// Returns the command that starts an agent.
@@ -134,6 +153,7 @@ fn start(agent: Agent) -> &'static str {
 
 fn resume(agent: Agent, session: &str) -> String {
     match agent {
+        Agent::Copilot => format!("copilot --resume={session}"),
         Agent::Codex => format!("codex resume {session}"),
         _ => format!("{} --resume {session}", start(agent)),
     }
@@ -145,19 +165,38 @@ fn fork(agent: Agent, session: &str, transcript: &Path, bytes: &[u8]) -> Option<
         Agent::Claude | Agent::Qwen => (Uuid::new_v4(), without_last_lines(bytes, is_queued)),
         Agent::Codex => (Uuid::now_v7(), without_unfinished_turn(bytes)),
         Agent::Gemini => (Uuid::new_v4(), bytes.to_vec()),
+        Agent::Copilot => (Uuid::new_v4(), without_pending_prompt(bytes)),
         _ => return None,
     };
     let new = new.to_string();
+    let path = if agent == Agent::Copilot {
+        // The directory has the name of the session.
+        transcript.parent()?.with_file_name(&new).join(transcript.file_name()?)
+    } else {
+        renamed(transcript, session, &new)?
+    };
+    let bytes = replace(&bytes, session.as_bytes(), new.as_bytes());
+    let beside =
+        if agent == Agent::Copilot { vec![workspace_of_copilot(transcript, session, &path, &new)] } else { Vec::new() };
+    Some(ForkedFile { session: new, path, bytes, beside })
+}
+
+/// Returns the path with the new session in its name. Returns `None` if the name does not contain the session.
+fn renamed(transcript: &Path, session: &str, new: &str) -> Option<PathBuf> {
     let name = transcript.file_name()?.to_str()?;
     // Gemini CLI uses only the start of the id in the file name.
     let short = |session: &str| session.chars().take(8).collect::<String>();
     let named =
-        if name.contains(session) { name.replace(session, &new) } else { name.replace(&short(session), &short(&new)) };
-    if named == name {
-        return None;
-    }
-    let bytes = replace(&bytes, session.as_bytes(), new.as_bytes());
-    Some(ForkedFile { session: new, path: transcript.with_file_name(named), bytes })
+        if name.contains(session) { name.replace(session, new) } else { name.replace(&short(session), &short(new)) };
+    (named != name).then(|| transcript.with_file_name(named))
+}
+
+/// Returns the file that describes a session of Copilot. Without it, Copilot does not list the session.
+fn workspace_of_copilot(transcript: &Path, session: &str, copy: &Path, new: &str) -> (PathBuf, Vec<u8>) {
+    const NAME: &str = "workspace.yaml";
+    let original =
+        fs::read(transcript.with_file_name(NAME)).unwrap_or_else(|_| format!("id: {session}\n").into_bytes());
+    (copy.with_file_name(NAME), replace(&original, session.as_bytes(), new.as_bytes()))
 }
 
 fn replace(bytes: &[u8], old: &[u8], new: &[u8]) -> Vec<u8> {
@@ -204,6 +243,18 @@ fn without_unfinished_turn(bytes: &[u8]) -> Vec<u8> {
         (Some(started), done) if done.is_none_or(|done| done < started) => lines[..started].concat(),
         _ => bytes.to_vec(),
     }
+}
+
+/// Removes the end of the file from the hook of a prompt that is not in the conversation yet. Copilot records the call
+/// of the hook.
+fn without_pending_prompt(bytes: &[u8]) -> Vec<u8> {
+    let lines = lines(bytes);
+    let is = |line: &[u8], kind: &str| parsed(line)["type"] == kind;
+    let is_prompt_hook =
+        |line: &[u8]| is(line, "hook.start") && parsed(line)["data"]["hookType"] == "userPromptSubmitted";
+    let message = lines.iter().rposition(|line| is(line, "user.message")).map_or(0, |message| message + 1);
+    let hook = lines[message..].iter().position(|line| is_prompt_hook(line));
+    lines[..hook.map_or(lines.len(), |hook| message + hook)].concat()
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::{
     Agent, claude,
     event::{HookEvent, Moment, Payload, PayloadProblem, ToolCall},
+    own_prompts::PromptFacts,
 };
 
 /// Parses a payload in either format.
@@ -37,6 +38,7 @@ pub(crate) fn read(payload: &Payload<'_>) -> Result<Option<HookEvent>, PayloadPr
         subagent: None,
         identity: time.map(|time| format!("{time} {}", payload.value("toolArgs"))),
         moment,
+        prompt: PromptFacts::default(),
         directory: payload.path("cwd"),
         transcript: payload.path("transcriptPath"),
     }))

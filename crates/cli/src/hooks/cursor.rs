@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::{
     Agent,
     event::{HookEvent, Moment, Payload, PayloadProblem, ToolCall},
+    own_prompts::PromptFacts,
 };
 
 /// Parses a payload in this format.
@@ -34,6 +35,7 @@ pub(crate) fn read(payload: &Payload<'_>) -> Result<Option<HookEvent>, PayloadPr
         subagent: payload.text("subagent_id"),
         identity: identity(&moment, payload),
         moment,
+        prompt: PromptFacts::default(),
         directory: directory(payload),
         transcript: payload.path("transcript_path"),
     }))

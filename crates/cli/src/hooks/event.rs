@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde_json::{Map, Value};
 
-use super::{Agent, surrogates::without_lone_surrogates};
+use super::{Agent, own_prompts::PromptFacts, surrogates::without_lone_surrogates};
 
 /// An action that an agent is about to take, or has taken.
 #[derive(Debug, Clone, PartialEq)]
@@ -23,6 +23,8 @@ pub(crate) struct HookEvent {
     pub(crate) directory: Option<PathBuf>,
     /// The file in which the agent stores the conversation.
     pub(crate) transcript: Option<PathBuf>,
+    /// The facts that tell prompts apart.
+    pub(crate) prompt: PromptFacts,
     /// A text that identifies this event. `None` if the payload holds none.
     pub(crate) identity: Option<String>,
 }

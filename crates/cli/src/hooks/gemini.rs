@@ -3,6 +3,7 @@
 use super::{
     Agent,
     event::{HookEvent, Moment, Payload, PayloadProblem},
+    own_prompts::PromptFacts,
 };
 
 /// Parses a payload in this format.
@@ -27,6 +28,7 @@ pub(crate) fn read(payload: &Payload<'_>) -> Result<Option<HookEvent>, PayloadPr
         subagent: None,
         identity: payload.text("timestamp").map(|time| format!("{time} {told}")),
         moment,
+        prompt: PromptFacts::default(),
         directory: payload.path("cwd"),
         transcript: payload.path("transcript_path"),
     }))

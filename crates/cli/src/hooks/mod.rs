@@ -19,6 +19,7 @@ pub(crate) mod fuzzing;
 mod gemini;
 mod late_checkpoint;
 mod log;
+mod own_prompts;
 mod panic_guard;
 mod queue;
 mod restore_notice;
@@ -27,6 +28,7 @@ mod session;
 mod shell_commands;
 mod surrogates;
 mod tools;
+mod transcripts;
 mod worker;
 
 pub(crate) use {

@@ -44,34 +44,66 @@ pub(super) struct RestoreNotice {
 
 /// Returns the message about restores and dropped paths that the agent was not informed about.
 pub(super) fn since(workspace: &Workspace, agent: Agent, moment: &Moment, told: &Told) -> RestoreNotice {
-    let event = match agent {
-        Agent::Claude | Agent::Codex | Agent::Qwen => "UserPromptSubmit",
-        Agent::Gemini => "BeforeAgent",
-        Agent::Cline => "",
-        Agent::Cursor | Agent::Copilot | Agent::Opencode => return RestoreNotice::default(),
-    };
-    let is_prompt = matches!(moment, Moment::Prompt(_));
-    if !is_prompt && told.event.is_some() {
+    let Some(channel) = Channel::of(agent) else { return RestoreNotice::default() };
+    let is_heard = channel.is_heard_at(moment);
+    if !is_heard && told.event.is_some() {
         return RestoreNotice::default();
     }
     let Ok(events) = workspace.events() else { return RestoreNotice::default() };
     let last = Some(events.last().map_or(EventMark::START, |line| EventMark::of(line)));
     let unheard = Unheard::of(&events, told);
-    if !is_prompt {
+    if !is_heard {
         // A new session knows everything that happened before it. Anything newer is sent with its first prompt.
         let has_news =
             !unheard.restores.is_empty() || !unheard.reverts.is_empty() || !unheard.dropped(workspace).is_empty();
         return RestoreNotice { text: None, last: last.filter(|_| !has_news) };
     }
     let is_to_be_told = workspace.settings().checkpoints.tell_agent;
-    let text = is_to_be_told.then(|| unheard.text(workspace)).flatten().map(|text| {
-        let answer: Value = match agent {
-            Agent::Cline => json!({ "cancel": false, "contextModification": text }),
-            _ => json!({ "hookSpecificOutput": { "hookEventName": event, "additionalContext": text } }),
-        };
-        format!("{answer}\n")
-    });
-    RestoreNotice { text, last }
+    let text = is_to_be_told.then(|| unheard.text(workspace)).flatten();
+    RestoreNotice { text: text.map(|text| format!("{}\n", channel.answer(&text))), last }
+}
+
+/// The way in which the output of an agent's hook reaches the model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Channel {
+    /// The format of Claude Code, with the name of the event.
+    Claude(&'static str),
+    Copilot,
+    Cline,
+}
+
+impl Channel {
+    /// Returns `None` if the agent has no channel.
+    fn of(agent: Agent) -> Option<Self> {
+        match agent {
+            Agent::Claude | Agent::Codex | Agent::Qwen => Some(Self::Claude("UserPromptSubmit")),
+            Agent::Gemini => Some(Self::Claude("BeforeAgent")),
+            Agent::Copilot => Some(Self::Copilot),
+            Agent::Cline => Some(Self::Cline),
+            Agent::Cursor | Agent::Opencode => None,
+        }
+    }
+
+    /// Returns whether the agent reads the output of the hook of this event.
+    fn is_heard_at(self, moment: &Moment) -> bool {
+        match (self, moment) {
+            // Cline's command line starts the hook of its prompts in the background, and does not read its output.
+            (Self::Cline, Moment::Prompt(text)) => !text.is_empty(),
+            (Self::Cline, Moment::BeforeTool(_)) | (_, Moment::Prompt(_)) => true,
+            _ => false,
+        }
+    }
+
+    fn answer(self, text: &str) -> Value {
+        match self {
+            Self::Claude(event) => {
+                json!({ "hookSpecificOutput": { "hookEventName": event, "additionalContext": text } })
+            }
+            Self::Copilot => json!({ "additionalContext": text }),
+            // The editor extension reads one key, the command line the other.
+            Self::Cline => json!({ "cancel": false, "contextModification": text, "context": text }),
+        }
+    }
 }
 
 /// Events since the last message to the agent, oldest first.

@@ -14,7 +14,7 @@ use jiff::{SignedDuration, Timestamp};
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 
-use super::{event::HookEvent, queue::InQueue, restore_notice::EventMark};
+use super::{event::HookEvent, own_prompts::KnownPrompt, queue::InQueue, restore_notice::EventMark};
 
 /// The maximum number of events that are remembered.
 const MAX_SEEN: usize = 256;
@@ -65,6 +65,15 @@ pub(crate) struct SessionState {
     /// The key of the last prompt while it has no checkpoint. If the prompt arrives again, it is the same one.
     #[serde(default)]
     pub(super) unsaved_prompt: Option<u64>,
+    /// Set if nothing has happened since the last prompt.
+    #[serde(default)]
+    pub(super) is_prompt_fresh: bool,
+    /// The last prompts whose ids are known.
+    #[serde(default)]
+    pub(super) prompts: Vec<KnownPrompt>,
+    /// Background tasks, with the prompts that started them.
+    #[serde(default)]
+    pub(super) tasks: Vec<KnownPrompt>,
     /// The keys of events that were handled.
     pub(super) seen: Vec<u64>,
 }
@@ -96,6 +105,9 @@ impl SessionState {
             problem: None,
             queue: Vec::new(),
             unsaved_prompt: None,
+            is_prompt_fresh: false,
+            prompts: Vec::new(),
+            tasks: Vec::new(),
             seen: Vec::new(),
         }
     }

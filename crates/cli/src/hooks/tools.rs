@@ -132,6 +132,9 @@ pub(crate) fn named_files(call: &ToolCall) -> Vec<PathBuf> {
             found.extend(patched_files(text));
         }
     }
+    for line in several_lines(&call.input) {
+        found.extend(files_in_line(&line));
+    }
     for key in ["command", "cmd", "script"] {
         match call.input.get(key) {
             Some(Value::String(line)) => found.extend(files_in_line(line)),
@@ -155,6 +158,20 @@ pub(crate) fn named_files(call: &ToolCall) -> Vec<PathBuf> {
     found.dedup();
     found.truncate(MAX_PATHS);
     found
+}
+
+/// Returns the shell commands of a call that runs several. Cline writes their list as an array, or as a text that holds
+/// one.
+fn several_lines(input: &Value) -> Vec<String> {
+    let lines = |list: &[Value]| list.iter().filter_map(Value::as_str).map(str::to_owned).collect();
+    match input.get("commands") {
+        Some(Value::Array(list)) => lines(list),
+        Some(Value::String(text)) => match serde_json::from_str(text) {
+            Ok(Value::Array(list)) => lines(&list),
+            _ => vec![text.clone()],
+        },
+        _ => Vec::new(),
+    }
 }
 
 fn texts(input: &Value) -> Vec<&str> {
@@ -278,6 +295,9 @@ mod tests {
         assert_eq!(command("FOO=1 mv a b"), ["a", "b"]);
         assert_eq!(command("cat private/notes"), [""; 0]);
         assert_eq!(named("shell", json!({ "command": ["bash", "-lc", "rm x"] })), ["x"]);
+        // Regression: the commands of Cline were not read, so that ignored files were lost.
+        assert_eq!(named("run_commands", json!({ "commands": ["ls", "rm x", "rm y"] })), ["x", "y"]);
+        assert_eq!(named("run_commands", json!({ "commands": "[\"cd a && rm x\",\"rm y\"]" })), ["x", "y"]);
         // Regression: a name with a space was split.
         assert_eq!(command("rm 'my file.secret' \"b c\" d\\ e"), ["b c", "d e", "my file.secret"]);
         assert_eq!(command("echo x > 'out put' 2>&1; { rm a; }"), ["a", "out put"]);

@@ -19,7 +19,7 @@ use super::{
     late_checkpoint,
     restore_notice::{self, RestoreNotice},
     session::{ProcessMark, Sessions},
-    tools,
+    tools, transcripts,
 };
 use crate::{
     cli::{ColorWhen, GlobalOptions},
@@ -190,10 +190,12 @@ impl Worker<'_> {
                 (request.origin.turn, request.origin.prompt) = (None, None);
                 Some(workspace.save(&request, clock)?)
             }
+            Moment::Prompt(_) if assignment.is_own_prompt => self.step_done(event, assignment, workspace, clock)?,
             Moment::Prompt(text) => {
-                let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or("an empty prompt");
+                let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or("a prompt without text");
                 let request = self.request(event, assignment, Kind::Turn, cut_at(first, 200));
-                let conversation = conversation(event).unwrap_or_else(|problem| {
+                let transcript = transcripts::of_event(event, self.environment);
+                let conversation = conversation(transcript.as_deref()).unwrap_or_else(|problem| {
                     (self.problem)(&problem);
                     None
                 });
@@ -208,28 +210,39 @@ impl Worker<'_> {
             }
             Moment::BeforeTool(_) | Moment::AfterTool(_) | Moment::SubagentStart => None,
             Moment::SubagentEnd | Moment::TurnEnd | Moment::SessionEnd => {
-                let request = StepRequest {
-                    metadata: metadata(event),
-                    origin: Origin {
-                        session: Some(assignment.session.clone()),
-                        agent: Some(event.agent.name().to_owned()),
-                        turn: Some(assignment.turn).filter(|turn| *turn > 0),
-                        prompt: assignment.prompt.clone(),
-                        author: Some(Author::Agent),
-                        ..Origin::default()
-                    },
-                    ..StepRequest::default()
-                };
-                workspace.step_done(&request, clock)?
+                self.step_done(event, assignment, workspace, clock)?
             }
         })
+    }
+
+    /// Takes a checkpoint of the work since the last one. It is the agent's.
+    fn step_done(
+        &self,
+        event: &HookEvent,
+        assignment: &ClaimedEvent,
+        workspace: &Workspace,
+        clock: fn() -> Timestamp,
+    ) -> Result<Option<Saved>, Failure> {
+        let request = StepRequest {
+            metadata: self.metadata(event),
+            origin: Origin {
+                session: Some(assignment.session.clone()),
+                agent: Some(event.agent.name().to_owned()),
+                turn: Some(assignment.turn).filter(|turn| *turn > 0),
+                prompt: assignment.prompt.clone(),
+                author: Some(Author::Agent),
+                ..Origin::default()
+            },
+            ..StepRequest::default()
+        };
+        Ok(workspace.step_done(&request, clock)?)
     }
 
     fn request(&self, event: &HookEvent, assignment: &ClaimedEvent, kind: Kind, message: String) -> SaveRequest {
         SaveRequest {
             message: Some(message),
             kind: Some(kind),
-            metadata: metadata(event),
+            metadata: self.metadata(event),
             metadata_once_read: Some(late_checkpoint::words),
             allow_empty: !assignment.may_be_duplicate,
             if_changed: assignment.may_be_duplicate,
@@ -245,6 +258,27 @@ impl Worker<'_> {
         }
     }
 
+    fn metadata(&self, event: &HookEvent) -> Map<String, Value> {
+        let mut metadata = Map::new();
+        metadata.insert("event".into(), event.moment.word().into());
+        let mut put = |key: &str, value: Option<String>| {
+            if let Some(value) = value {
+                metadata.insert(key.into(), value.into());
+            }
+        };
+        if let Moment::BeforeTool(call) | Moment::AfterTool(call) = &event.moment {
+            put("tool_use_id", call.id.clone());
+        }
+        put("subagent", event.subagent.clone());
+        if matches!(event.moment, Moment::Prompt(_) | Moment::SessionStart { .. }) {
+            put(
+                "transcript",
+                transcripts::of_event(event, self.environment).map(|path| path.to_string_lossy().into_owned()),
+            );
+        }
+        metadata
+    }
+
     fn step(
         &self,
         event: &HookEvent,
@@ -254,7 +288,7 @@ impl Worker<'_> {
     ) -> StepRequest {
         StepRequest {
             message: None,
-            metadata: metadata(event),
+            metadata: self.metadata(event),
             may_be_duplicate: assignment.may_be_duplicate,
             call: call.id.clone(),
             metadata_once_read: late_checkpoint::may_be_late(&event.moment).then_some(late_checkpoint::words),
@@ -291,28 +325,10 @@ fn touched(event: &HookEvent, call: &ToolCall, workspace: &Workspace, inner: Opt
     inside.filter(|path| !path.is_root() && !is_inner(path)).collect()
 }
 
-fn metadata(event: &HookEvent) -> Map<String, Value> {
-    let mut metadata = Map::new();
-    metadata.insert("event".into(), event.moment.word().into());
-    let mut put = |key: &str, value: Option<String>| {
-        if let Some(value) = value {
-            metadata.insert(key.into(), value.into());
-        }
-    };
-    if let Moment::BeforeTool(call) | Moment::AfterTool(call) = &event.moment {
-        put("tool_use_id", call.id.clone());
-    }
-    put("subagent", event.subagent.clone());
-    if matches!(event.moment, Moment::Prompt(_) | Moment::SessionStart { .. }) {
-        put("transcript", event.transcript.as_ref().map(|path| path.to_string_lossy().into_owned()));
-    }
-    metadata
-}
-
 /// Returns the conversation so far, in whole lines. Returns `None` if there is none yet, and an error message if it
 /// can't be stored.
-fn conversation(event: &HookEvent) -> Result<Option<(String, Vec<u8>)>, String> {
-    let Some(path) = &event.transcript else { return Ok(None) };
+fn conversation(transcript: Option<&Path>) -> Result<Option<(String, Vec<u8>)>, String> {
+    let Some(path) = transcript else { return Ok(None) };
     let not_kept = |why: String| format!("the conversation is not saved: {} {why}", path.display());
     let mut bytes = match read_transcript(path) {
         // Agents name the file before they write the first line.

@@ -21,6 +21,7 @@ struct ConversationJson<'a> {
     file: Option<String>,
     command: &'a str,
     is_live: bool,
+    is_supported: bool,
 }
 
 impl<'a, A> WithConversation<'a, A> {
@@ -31,6 +32,7 @@ impl<'a, A> WithConversation<'a, A> {
             file: fork.copy().map(|copy| copy.path.to_string_lossy().into_owned()),
             command: &fork.command,
             is_live: fork.is_live,
+            is_supported: fork.continuation != Continuation::Unsupported,
         });
         Self { answer, conversation }
     }
@@ -53,6 +55,9 @@ pub(crate) fn conversation_text(fork: &Fork) -> String {
         ),
         Continuation::ReadOnly => {
             format!("{title} can't continue from a file; read the conversation with: {}\n", fork.command)
+        }
+        Continuation::Unsupported => {
+            format!("the conversation is not restored: this is not supported for {title}\n")
         }
         Continuation::New => {
             format!("the conversation was empty before \"{prompt}\"; start a new one with: {}\n", fork.command)

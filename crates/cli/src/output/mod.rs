@@ -48,7 +48,7 @@ pub(crate) use {
     pipeline::{PipelineJson, pipeline_plan_text},
     report::report_text,
     restored::{
-        ExportJson, RecoverJson, Restore, conflict_warnings, lacking_warnings, plan_text, restored_text,
+        ExportJson, RecoverJson, Restore, also_notes, conflict_warnings, lacking_warnings, plan_text, restored_text,
         restored_warnings, way_back,
     },
     reverted::{conflict_line, revert_plan_text, reverted_text, reverted_warnings},

@@ -1,8 +1,8 @@
 //! Output of restores, for users and programs.
 
 use backtrail::{
-    Change, ChangeStatus, Checkpoint, Conflict, Direction, Dropped, GitState, RestoreOutcome, RestorePlan,
-    json::ConflictJson,
+    CapturedLater, Change, ChangeStatus, Checkpoint, Conflict, Direction, Dropped, GitState, RestoreOutcome,
+    RestorePlan, json::ConflictJson,
 };
 use jiff::{Timestamp, Zoned};
 use serde::Serialize;
@@ -208,6 +208,20 @@ pub(crate) fn restored_warnings(done: &RestoreOutcome) -> Vec<String> {
     conflict_warnings(&done.conflicts).into_iter().chain(stays).collect()
 }
 
+/// Returns notes about files that come from later checkpoints than the restored one.
+pub(crate) fn also_notes(also: &[CapturedLater]) -> Vec<String> {
+    let line = |also: &CapturedLater| {
+        let (path, step) = (visible(also.path.as_bytes()), also.checkpoint.short());
+        let doubt = if also.is_certain { "" } else { "; an earlier call for that prompt may have created it" };
+        format!(
+            "{path} comes from step {step}, taken before a tool changed it: the prompt's checkpoint skipped it{doubt}"
+        )
+    };
+    let more = also.len().saturating_sub(FIRST_NAMED);
+    let rest = (more > 0).then(|| format!("and {more} more files come from steps (list all with --json)"));
+    also.iter().take(FIRST_NAMED).map(line).chain(rest).collect()
+}
+
 /// Returns warnings about the paths that a restore can't bring back, because the checkpoint could not capture them.
 pub(crate) fn lacking_warnings(lacking: &[Dropped]) -> Vec<String> {
     let line = |dropped: &Dropped| {
@@ -277,6 +291,7 @@ mod tests {
             deleted: Vec::new(),
             merged: Vec::new(),
             moved: Vec::new(),
+            also: Vec::new(),
         };
         restored_text(&done, &[], Direction::Forward, &target, None, Paint::plain())
     }

@@ -59,4 +59,5 @@ mod try_run;
 mod usage;
 mod verify;
 mod which_workspace;
+mod whole_prompts;
 mod workspaces;

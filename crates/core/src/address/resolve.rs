@@ -138,7 +138,7 @@ impl<'t> Search<'t> {
         if word.len() < SHORTEST_PREFIX {
             return Ok(None);
         }
-        let mut fitting = self.timeline.entries().iter().filter(|entry| entry.id.to_string().starts_with(word));
+        let mut fitting = self.timeline.starting_with(word).into_iter();
         match (fitting.next(), fitting.next()) {
             (Some(first), Some(second)) => {
                 let candidates = [first, second].into_iter().chain(fitting).map(|entry| entry.id).collect();

@@ -14,7 +14,9 @@ pub(crate) mod lock;
 mod ownership;
 pub(crate) mod private;
 mod read;
+pub mod read_counts;
 mod share;
+mod store_file;
 
 pub(crate) use boot::time_since_boot;
 pub(crate) use dir::{Dir, FileType, Listed, Openness, Rename, set_mode};
@@ -27,6 +29,7 @@ pub(crate) use read::{
     stamp_following,
 };
 pub(crate) use share::{clone_or_copy, link_store_file};
+pub(crate) use store_file::StoreFile;
 
 use crate::model::Stamp;
 

@@ -11,6 +11,7 @@ use std::{
 use super::{
     crash_points,
     ownership::{self, Giving},
+    read_counts,
 };
 
 /// The prefix of temporary file names. While the lock is held, a file with this prefix was left behind by a dead
@@ -113,7 +114,10 @@ pub(super) fn settle_in(file: &File, directory: Option<&Path>) -> io::Result<()>
 /// Returns the bytes of a file. Returns `None` if it does not exist.
 pub(crate) fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
     match std::fs::read(path) {
-        Ok(bytes) => Ok(Some(bytes)),
+        Ok(bytes) => {
+            read_counts::note(path, bytes.len());
+            Ok(Some(bytes))
+        }
         Err(error) if is_absence(&error) => Ok(None),
         Err(error) => Err(error),
     }
@@ -198,7 +202,7 @@ pub(crate) fn is_readable_by_owner(path: &Path) -> io::Result<bool> {
     }
 }
 
-fn is_absence(error: &io::Error) -> bool {
+pub(super) fn is_absence(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 

@@ -6,6 +6,7 @@ use super::{ChangeJson, CheckpointJson, SkippedJson};
 use crate::{
     model::{Change, ChangeStatus, Checkpoint, CheckpointId, Conflict, Dropped, GitState, Skipped, WorkspacePath},
     operations::{
+        captured_later::CapturedLater,
         diff::Diff,
         history::Version,
         restore::{Moved, RestoreOutcome, RestorePlan},
@@ -185,6 +186,9 @@ pub struct RestoreJson {
     /// Paths on disk that the checkpoint could not capture, and that are left unchanged; absent if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub not_restored: Vec<SkippedJson>,
+    /// Changed files that the checkpoint does not hold and that come from later ones; absent if there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub also: Vec<CapturedLaterJson>,
     /// The position that the user's repository has after the restore, or would have; null if the restore is not to move
     /// it.
     pub git: Option<MovedJson>,
@@ -198,6 +202,25 @@ pub struct RestoreJson {
 
 fn texts(ids: &[CheckpointId]) -> Vec<String> {
     ids.iter().map(CheckpointId::to_string).collect()
+}
+
+/// `CapturedLater`: a file that a rule skips, and that a step captured before a tool changed it.
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "CapturedLater"))]
+pub struct CapturedLaterJson {
+    /// The path.
+    pub path: String,
+    /// The checkpoint that it comes from.
+    pub checkpoint: String,
+    /// True if no earlier tool call can have created the file; false if that is not known.
+    pub certain: bool,
+}
+
+impl From<&CapturedLater> for CapturedLaterJson {
+    fn from(also: &CapturedLater) -> Self {
+        let path = also.path.to_text().into_owned();
+        Self { path, checkpoint: also.checkpoint.to_string(), certain: also.is_certain }
+    }
 }
 
 /// The position of the user's repository after a restore.
@@ -227,6 +250,7 @@ impl RestoreJson {
             conflicts: Vec::new(),
             stays: Vec::new(),
             not_restored: Vec::new(),
+            also: Vec::new(),
             git: None,
             undeleted: Vec::new(),
             deleted: Vec::new(),
@@ -261,6 +285,7 @@ impl From<&RestoreOutcome> for RestoreJson {
             conflicts: done.conflicts.iter().map(ConflictJson::from).collect(),
             stays: done.stays.iter().map(ConflictJson::from).collect(),
             not_restored: Vec::new(),
+            also: done.also.iter().map(CapturedLaterJson::from).collect(),
             git: done.git.as_ref().map(MovedJson::from),
             undeleted: texts(&done.undeleted),
             deleted: texts(&done.deleted),
@@ -278,6 +303,7 @@ impl From<&RestorePlan> for RestoreJson {
             conflicts: plan.conflicts.iter().map(ConflictJson::from).collect(),
             stays: plan.stays().iter().map(ConflictJson::from).collect(),
             not_restored: Vec::new(),
+            also: plan.also.iter().map(CapturedLaterJson::from).collect(),
             git: plan.git().map(MovedJson::from),
             undeleted: Vec::new(),
             deleted: Vec::new(),

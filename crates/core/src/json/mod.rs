@@ -11,8 +11,8 @@ mod fork;
 mod text;
 
 pub use answers::{
-    AdoptJson, ConflictJson, DiffJson, HistoryJson, MovedFileJson, MovedJson, RestoreJson, RevertJson, SavedJson,
-    ShownJson, StatusJson, SteppedJson, TimelineJson, VersionJson,
+    AdoptJson, CapturedLaterJson, ConflictJson, DiffJson, HistoryJson, MovedFileJson, MovedJson, RestoreJson,
+    RevertJson, SavedJson, ShownJson, StatusJson, SteppedJson, TimelineJson, VersionJson,
 };
 pub use bisect::{BisectJson, TestedJson};
 pub use blame::{BlameJson, BlameRangeJson};

@@ -3,6 +3,7 @@
 pub(crate) mod adopt_store;
 pub(crate) mod bisect;
 pub(crate) mod blame;
+pub(crate) mod captured_later;
 pub(crate) mod cat;
 pub(crate) mod diff;
 pub(crate) mod exclude;

@@ -165,12 +165,14 @@ fn note_saved(span: &Span, saved: Option<&Saved>) {
     }
 }
 
-/// Returns the highest step number among a session's checkpoints. The count continues from there if its file is lost.
+/// Returns the number of the last step of a session that has a checkpoint: numbers only grow. The count continues from
+/// there if its file is lost.
 fn last_step(timeline: &Timeline, session: Option<&str>) -> u64 {
-    let steps = timeline.entries().iter().filter(|entry| entry.kind == Kind::Step);
+    let count = timeline.count_of(Kind::Step).count as usize;
+    let steps = timeline.entries().iter().rev().filter(|entry| entry.kind == Kind::Step).take(count);
     let records = steps.filter_map(|entry| entry.record());
-    let of_session = records.filter(|record| record.origin.session.as_deref() == session);
-    of_session.filter_map(|record| record.origin.step).max().unwrap_or(0)
+    let mut of_session = records.filter(|record| record.origin.session.as_deref() == session);
+    of_session.find_map(|record| record.origin.step).unwrap_or(0)
 }
 
 /// Returns whether a rule skips this path, or a directory above it.

@@ -198,7 +198,10 @@ impl Takeable {
         let is_revert = done.direction == Direction::Forward && !done.reverted.is_empty();
         // A revert brings files from before the changes that it takes back.
         let parents = done.reverted.iter().filter_map(|id| timeline.get(id)?.parent);
-        let made_by = if is_revert { parents.collect() } else { vec![done.target] };
+        let made_by = match is_revert {
+            true => parents.collect(),
+            false => std::iter::once(done.target).chain(done.also_from.iter().copied()).collect(),
+        };
         let (scope, named, exact) = (done.scope.clone(), done.named.clone(), done.exact.clone());
         let (safety, target, before, reverted) = (done.safety, done.target, done.before, done.reverted.clone());
         let (named, adopted, partial) = (named.filter(|_| exact.is_none()), done.adopted.clone(), done.partial);

@@ -2,7 +2,8 @@
 //!
 //! Most attachments grow: a conversation gets a few lines with every step. A large attachment is stored as a tree of
 //! pieces, in order. If an earlier checkpoint already has the first part, its pieces are reused and only the rest is
-//! written.
+//! written. If the first part differs, as in a file that its program writes anew each time, the bytes themselves decide
+//! where the pieces end, so that all pieces without a change are reused.
 
 use std::io;
 
@@ -10,6 +11,7 @@ use gix_hash::ObjectId;
 use gix_object::tree::EntryKind;
 
 use super::{
+    content_cuts,
     objects::{ObjectKind, ObjectProblem, ObjectReader, hash_object},
     packs::pack::PackWriter,
     snapshot::{TreeLine, put_tree},
@@ -18,7 +20,7 @@ use super::{
 /// The largest attachment that is stored as one blob.
 const WHOLE_BYTES: usize = 64 << 10;
 /// The largest piece of an attachment.
-const PIECE_BYTES: usize = 1 << 20;
+pub(super) const PIECE_BYTES: usize = 1 << 20;
 /// The number of pieces of one size class at the end of an attachment at which they are joined. Each byte is rewritten
 /// only a few times this way, and there are never many pieces.
 const RUN: usize = 16;
@@ -37,7 +39,11 @@ pub(crate) struct NewAttachment {
 
 /// The parts of a stored attachment, in order, with their lengths.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Pieces(Vec<(usize, ObjectId)>);
+pub(crate) struct Pieces {
+    parts: Vec<(usize, ObjectId)>,
+    /// Set if the attachment is one of the same session: then the new one is a later version of it.
+    of_session: bool,
+}
 
 pub(super) fn write(attachments: &[NewAttachment], sink: &PackWriter) -> io::Result<ObjectId> {
     let names: Vec<String> = attachments.iter().map(|attachment| encode_name(&attachment.name)).collect();
@@ -56,7 +62,7 @@ pub(super) fn write(attachments: &[NewAttachment], sink: &PackWriter) -> io::Res
 
 fn put_pieces(bytes: &[u8], earlier: &Pieces, sink: &PackWriter) -> io::Result<ObjectId> {
     let known = earlier.beginning_of(bytes)?;
-    let lengths = split(known, bytes.len());
+    let lengths = lengths_of_pieces(bytes, earlier, known);
     let kept = lengths.iter().zip(known).take_while(|(length, (known, _))| *length == known).count();
     let mut ids: Vec<ObjectId> = known[..kept].iter().map(|(_, id)| *id).collect();
     let mut at = lengths[..kept].iter().sum();
@@ -71,19 +77,39 @@ fn put_pieces(bytes: &[u8], earlier: &Pieces, sink: &PackWriter) -> io::Result<O
     )
 }
 
+/// Returns the lengths of the pieces of an attachment that starts with the `known` pieces of an earlier one.
+fn lengths_of_pieces(bytes: &[u8], earlier: &Pieces, known: &[(usize, ObjectId)]) -> Vec<usize> {
+    let known_lengths = || known.iter().map(|(length, _)| *length);
+    let is_written_anew = earlier.of_session && known_lengths().sum::<usize>() < bytes.len() / 2;
+    // A single piece tells nothing about how the earlier attachment was cut.
+    let may_be_cut_by_content = is_written_anew || known.len() > 2;
+    let cuts = if may_be_cut_by_content { content_cuts::lengths(bytes) } else { Vec::new() };
+    let was_cut_by_content = || cuts.iter().copied().zip(known_lengths()).take_while(|(cut, known)| cut == known);
+    if is_written_anew || known.len() > 2 && was_cut_by_content().count() + 1 >= known.len() {
+        cuts
+    } else {
+        split(known, bytes.len())
+    }
+}
+
 impl Pieces {
+    /// Marks the pieces as those of an attachment of the same session.
+    pub(crate) fn of_session(self) -> Self {
+        Self { of_session: true, ..self }
+    }
+
     /// Returns the longest run of leading pieces that `bytes` starts with.
     fn beginning_of(&self, bytes: &[u8]) -> io::Result<&[(usize, ObjectId)]> {
         let mut at = 0;
-        for (count, (length, id)) in self.0.iter().enumerate() {
+        for (count, (length, id)) in self.parts.iter().enumerate() {
             let held = bytes.get(at..at + length);
             if !matches!(held.map(|held| hash_object(ObjectKind::Blob, held)).transpose()?, Some(found) if found == *id)
             {
-                return Ok(&self.0[..count]);
+                return Ok(&self.parts[..count]);
             }
             at += length;
         }
-        Ok(&self.0)
+        Ok(&self.parts)
     }
 
     pub(super) fn read(reader: &ObjectReader, entry: StoredAttachment) -> Result<Self, ObjectProblem> {
@@ -95,7 +121,7 @@ impl Pieces {
             let length = usize::try_from(reader.size(&id)?);
             Ok((length.map_err(|_| ObjectProblem::Damaged(id, "a piece is too large".into()))?, id))
         });
-        Ok(Self(sized.collect::<Result<_, ObjectProblem>>()?))
+        Ok(Self { parts: sized.collect::<Result<_, ObjectProblem>>()?, of_session: false })
     }
 }
 

@@ -30,7 +30,25 @@ impl<'a> Lines<'a> {
     }
 }
 
-fn open(line: &[u8]) -> Option<&str> {
+/// Returns each line with its offset, or `None` for one whose checksum does not match.
+pub(super) fn positioned(bytes: &[u8]) -> impl Iterator<Item = (usize, Option<&str>)> {
+    let mut start = 0;
+    let lines = bytes.split_str(b"\n").map(move |line| {
+        let offset = start;
+        start += line.len() + 1;
+        (offset, line)
+    });
+    lines.filter(|(_, line)| !line.is_empty()).map(|(offset, line)| (offset, open(line)))
+}
+
+/// Returns the length of the line that [`seal`] makes of a text.
+pub(super) fn sealed_length(text: &str) -> usize {
+    text.len() + 10
+}
+
+/// Returns the text of a line, with or without its newline. Returns `None` if its checksum does not match.
+pub(super) fn open(line: &[u8]) -> Option<&str> {
+    let line = line.strip_suffix(b"\n").unwrap_or(line);
     let (checksum, text) = line.split_at_checked(8)?;
     let text = text.strip_prefix(b" ")?;
     let expected = u32::from_str_radix(std::str::from_utf8(checksum).ok()?, 16).ok()?;

@@ -136,6 +136,9 @@ pub(crate) struct Journal {
     /// The same as in the log of operations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) adopted: Option<ExactText>,
+    /// The same as in the log of operations.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) also_from: Vec<CheckpointId>,
     pub(crate) before: Option<CheckpointId>,
     pub(crate) after: Option<CheckpointId>,
     pub(crate) direction: Direction,

@@ -53,6 +53,8 @@ impl Layout {
         stat_cache = "backtrail/stat-cache";
         /// The index over the records of the checkpoints.
         timeline = "backtrail/timeline";
+        /// The index of the timeline.
+        timeline_index = "backtrail/timeline-index";
         /// The log of restores and deletions.
         operations = "backtrail/ops";
         /// The note that a restore is under way.
@@ -69,6 +71,8 @@ impl Layout {
         confirmed_excludes = "backtrail/excludes";
         /// The notes that retention keeps between commands.
         retention_notes = "backtrail/retention";
+        /// The note of what was tidied last.
+        tidy_notes = "backtrail/tidied";
         /// The workspace and the checkpoint that a fork was made of.
         origin = "backtrail/origin";
         /// The forks that were made of the workspace.

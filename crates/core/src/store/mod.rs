@@ -8,6 +8,7 @@ mod bin;
 mod checksummed_lines;
 mod compress;
 mod confirmed_excludes;
+mod content_cuts;
 mod contents;
 mod fork_notes;
 mod fork_origin;
@@ -32,7 +33,9 @@ mod state;
 mod step_counter;
 #[expect(clippy::module_inception, reason = "the store is the noun of this folder, and this file holds it")]
 mod store;
+mod tidy_notes;
 mod timeline;
+mod timeline_index;
 mod verify;
 mod writer;
 

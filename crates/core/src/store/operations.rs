@@ -157,6 +157,9 @@ pub(crate) struct Restored {
     /// The fork whose changes were brought in, if this is an adoption, or an undo or redo of one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) adopted: Option<ExactText>,
+    /// The later checkpoints from which files came that the target lacks.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) also_from: Vec<CheckpointId>,
     /// The checkpoint that the workspace stood on before.
     pub(crate) before: Option<CheckpointId>,
     /// The checkpoint that the workspace stands on afterwards.

@@ -3,11 +3,7 @@
 //! A ref's name ends in the id that it holds, so a set of ids describes all refs. Loose refs are separate files. From
 //! time to time they are packed into `packed-refs`, as git does.
 
-use std::{
-    collections::{BTreeMap, HashSet},
-    io,
-    path::Path,
-};
+use std::{collections::HashSet, io, path::Path};
 
 use super::Layout;
 use crate::{
@@ -28,27 +24,43 @@ pub(crate) struct Refs {
     pub(crate) deleted: HashSet<CheckpointId>,
     /// The number of loose refs.
     pub(crate) loose: usize,
+    /// The checkpoints with a loose ref.
+    pub(super) loose_checkpoints: HashSet<CheckpointId>,
+    /// Set if plain git packed refs of the bin.
+    pub(super) has_packed_bin: bool,
+    /// The checkpoints with a loose pin.
+    pub(super) loose_pins: HashSet<CheckpointId>,
 }
 
 impl Refs {
     /// Reads the refs. A ref that does not name its own id is skipped.
     pub(super) fn read(layout: &Layout) -> io::Result<Self> {
-        let mut refs = Self::default();
         // Loose refs first: a ref that is packed in between is then found in `packed-refs`, which is read later.
-        refs.loose += read_loose(&layout.checkpoint_refs(), &mut refs.checkpoints)?;
-        refs.loose += read_loose(&layout.pinned_refs(), &mut refs.pinned)?;
-        refs.loose += read_loose(&layout.deleted_refs(), &mut refs.deleted)?;
-        for (name, id) in read_packed(layout)? {
+        let mut refs = Self::read_loose(layout)?;
+        for (name, id) in PackedRefs::read(layout)?.iter() {
             let kinds =
                 [(CHECKPOINTS, &mut refs.checkpoints), (PINNED, &mut refs.pinned), (DELETED, &mut refs.deleted)];
             for (prefix, ids) in kinds {
-                if name.strip_prefix(prefix) == Some(id.as_str())
+                if name.strip_prefix(prefix) == Some(id)
                     && let Ok(id) = id.parse()
                 {
                     ids.insert(id);
+                    refs.has_packed_bin |= prefix == DELETED;
                 }
             }
         }
+        Ok(refs)
+    }
+
+    /// Reads the loose refs only.
+    pub(super) fn read_loose(layout: &Layout) -> io::Result<Self> {
+        let mut refs = Self::default();
+        refs.loose += read_loose(&layout.checkpoint_refs(), &mut refs.checkpoints)?;
+        refs.loose += read_loose(&layout.pinned_refs(), &mut refs.pinned)?;
+        // These are never packed: they do not stay for long.
+        read_loose(&layout.deleted_refs(), &mut refs.deleted)?;
+        refs.loose_checkpoints = refs.checkpoints.clone();
+        refs.loose_pins = refs.pinned.clone();
         Ok(refs)
     }
 }
@@ -63,7 +75,7 @@ pub(super) fn has_checkpoint(layout: &Layout) -> io::Result<bool> {
 pub(super) fn has_deleted(layout: &Layout) -> io::Result<bool> {
     let mut found = HashSet::new();
     read_loose(&layout.deleted_refs(), &mut found)?;
-    Ok(!found.is_empty() || read_packed(layout)?.keys().any(|name| name.starts_with(DELETED)))
+    Ok(!found.is_empty() || PackedRefs::read(layout)?.iter().any(|(name, _)| name.starts_with(DELETED)))
 }
 
 /// Removes the refs of all checkpoints. Called when the whole store is removed.
@@ -89,11 +101,23 @@ fn read_loose(directory: &Path, ids: &mut HashSet<CheckpointId>) -> io::Result<u
     Ok(count)
 }
 
-fn read_packed(layout: &Layout) -> io::Result<BTreeMap<String, String>> {
-    let bytes = private::read(&layout.packed_refs())?.unwrap_or_default();
-    let text = String::from_utf8_lossy(&bytes);
-    let lines = text.lines().filter(|line| !line.starts_with(['#', '^']));
-    Ok(lines.filter_map(|line| line.split_once(' ')).map(|(id, name)| (name.to_owned(), id.to_owned())).collect())
+/// The refs of `packed-refs`.
+struct PackedRefs {
+    text: String,
+}
+
+impl PackedRefs {
+    fn read(layout: &Layout) -> io::Result<Self> {
+        let bytes = private::read(&layout.packed_refs())?.unwrap_or_default();
+        let text = String::from_utf8(bytes).unwrap_or_else(|bytes| String::from_utf8_lossy(bytes.as_bytes()).into());
+        Ok(Self { text })
+    }
+
+    /// Returns the name and the id of each ref.
+    fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        let lines = self.text.lines().filter(|line| !line.starts_with(['#', '^']));
+        lines.filter_map(|line| line.split_once(' ')).map(|(id, name)| (name, id))
+    }
 }
 
 /// Returns whether this checkpoint has a loose ref. If not, it may still have a packed one.
@@ -129,17 +153,13 @@ pub(super) fn remove(layout: &Layout, ids: &[CheckpointId], which: Removed) -> i
         Removed::Pins => vec![pins],
         Removed::Bin => vec![(DELETED, layout.deleted_refs())],
     };
-    let mut packed = read_packed(layout)?;
-    let before = packed.len();
-    for id in ids {
-        for (prefix, _) in places {
-            packed.remove(&format!("{prefix}{id}"));
-        }
-    }
+    let gone: HashSet<String> =
+        ids.iter().flat_map(|id| places.iter().map(move |(prefix, _)| format!("{prefix}{id}"))).collect();
+    let packed = PackedRefs::read(layout)?;
     // Packed refs first: a loose ref that is left would still count, but a packed ref behind a removed loose one would
     // come back.
-    if packed.len() != before {
-        write_packed(layout, &packed)?;
+    if packed.iter().any(|(name, _)| gone.contains(name)) {
+        write_packed(layout, packed.iter().filter(|(name, _)| !gone.contains(*name)).collect())?;
     }
     for (_, directory) in places {
         for id in ids {
@@ -164,11 +184,19 @@ pub(super) enum Removed {
     Bin,
 }
 
-fn write_packed(layout: &Layout, refs: &BTreeMap<String, String>) -> io::Result<()> {
+fn write_packed(layout: &Layout, mut refs: Vec<(&str, &str)>) -> io::Result<()> {
+    // The order is nearly always right already.
+    refs.sort();
+    refs.dedup();
     let mut text = String::from("# pack-refs with: peeled fully-peeled sorted \n");
     for (name, id) in refs {
-        text.push_str(&format!("{id} {name}\n"));
+        text.push_str(id);
+        text.push(' ');
+        text.push_str(name);
+        text.push('\n');
     }
+    // The index of the timeline belongs to the file that is replaced here.
+    private::remove(&layout.timeline_index())?;
     private::replace(&layout.packed_refs(), text.as_bytes(), Durability::Synced)
 }
 
@@ -189,18 +217,15 @@ pub(super) fn damaged_loose(layout: &Layout) -> io::Result<Vec<CheckpointId>> {
 
 /// Packs all refs into `packed-refs`, then removes the loose ones.
 pub(super) fn pack(layout: &Layout) -> io::Result<()> {
-    let mut all = read_packed(layout)?;
+    let packed = PackedRefs::read(layout)?;
     let mut loose = Vec::new();
-    let kinds =
-        [(layout.checkpoint_refs(), CHECKPOINTS), (layout.pinned_refs(), PINNED), (layout.deleted_refs(), DELETED)];
-    for (directory, prefix) in kinds {
+    for (directory, prefix) in [(layout.checkpoint_refs(), CHECKPOINTS), (layout.pinned_refs(), PINNED)] {
         let mut ids = HashSet::new();
         read_loose(&directory, &mut ids)?;
-        for id in ids {
-            all.insert(format!("{prefix}{id}"), id.to_string());
-            loose.push(directory.join(id.to_string()));
-        }
+        let named = ids.into_iter().map(|id| (format!("{prefix}{id}"), id.to_string()));
+        loose.extend(named.map(|(name, id)| (name, directory.join(&id), id)));
     }
-    write_packed(layout, &all)?;
-    loose.iter().try_for_each(|path| private::remove(path))
+    let new = loose.iter().map(|(name, _, id)| (name.as_str(), id.as_str()));
+    write_packed(layout, packed.iter().chain(new).collect())?;
+    loose.iter().try_for_each(|(_, path, _)| private::remove(path))
 }

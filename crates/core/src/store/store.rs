@@ -104,13 +104,34 @@ impl Store {
 
     /// Returns all checkpoints that have refs now.
     pub(crate) fn timeline(&self) -> Result<Timeline> {
-        let read_record = |id: &CheckpointId| match self.read_checkpoint_commit(id) {
+        let of_index = || {
+            let (of_record, whole) = (self.clone(), self.clone());
+            let read_record = move |id: &CheckpointId| of_record.read_checkpoint_commit(id).ok().map(|read| read.2);
+            let read_whole = move || whole.whole_timeline().map(Timeline::into_entries).unwrap_or_default();
+            (Arc::new(read_record) as _, Arc::new(read_whole) as _)
+        };
+        let load = || {
+            Timeline::load(&self.layout, &|id| self.read_record(id), of_index())
+                .or_fail("read the timeline of", self.layout.root())
+        };
+        once_opened_up(self.layout.root(), load)
+    }
+
+    /// Like [`Self::timeline`], but reads every ref and does not rely on the index.
+    pub(crate) fn whole_timeline(&self) -> Result<Timeline> {
+        let load = || {
+            Timeline::load_whole(&self.layout, &|id| self.read_record(id))
+                .or_fail("read the timeline of", self.layout.root())
+        };
+        once_opened_up(self.layout.root(), load)
+    }
+
+    fn read_record(&self, id: &CheckpointId) -> io::Result<Option<Record>> {
+        match self.read_checkpoint_commit(id) {
             Ok((_, _, record)) => Ok(Some(record)),
             Err(ObjectProblem::Refused(_)) => Err(rustix::io::Errno::ACCESS.into()),
             Err(_) => Ok(None),
-        };
-        let load = || Timeline::load(&self.layout, &read_record).or_fail("read the timeline of", self.layout.root());
-        once_opened_up(self.layout.root(), load)
+        }
     }
 
     /// Returns whether this checkpoint has a loose ref, without reading the timeline. `false` is inconclusive: check

@@ -32,7 +32,7 @@ pub(crate) struct Findings {
 /// Checks everything.
 pub(crate) fn verify(store: &Store) -> io::Result<Findings> {
     let mut found = Findings::default();
-    let timeline = store.timeline().map_err(|error| io::Error::other(error.to_string()))?;
+    let timeline = store.whole_timeline().map_err(|error| io::Error::other(error.to_string()))?;
     found.checkpoints = timeline.entries().len() + timeline.unreadable.len();
     let mut check = Check::of(store);
     for id in timeline.entries().iter().map(|entry| &entry.id).chain(&timeline.unreadable) {

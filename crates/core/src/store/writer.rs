@@ -24,7 +24,8 @@ use super::{
     snapshot::{self, Hands, Snapshot},
     step_counter::{self, RunningCall},
     store::encode_commit,
-    timeline,
+    tidy_notes::TidyNotes,
+    timeline::{self, Packed},
 };
 use crate::{
     disk::{
@@ -315,34 +316,61 @@ impl Writer {
         // deleted.
         self.mend_refs()?;
         let timeline = self.timeline()?;
-        if timeline.is_stale || timeline.operations.is_long() || timeline.loose_refs > MANY_REFS {
+        if timeline.is_stale() {
             self.forget_timeline();
-        }
-        if timeline.is_stale {
             timeline::rewrite(self.store.layout(), &timeline, Durability::Unsynced)
                 .or_fail("write", self.store.layout().timeline())?;
         }
         if timeline.operations.is_long() {
-            self.shorten_log()?;
+            self.shorten_log(&timeline)?;
         }
-        if timeline.loose_refs > MANY_REFS {
-            refs::pack(self.store.layout()).or_fail("pack the refs of", self.store.layout().root())?;
-        }
+        self.pack_refs()?;
         if merge::are_many(self.store.layout()).or_fail("read", self.store.layout().packs())? {
             // Objects that no checkpoint needs should not be copied.
-            self.compact()?;
+            if TidyNotes::read(self.store.layout()).is_compacting_worth_it(&*self.timeline()?) {
+                self.compact()?;
+            }
             merge::merge_packs(self.store.layout()).or_fail("merge the packs of", self.store.layout().packs())?;
         }
         Ok(())
     }
 
+    /// Packs the refs if many are loose, and writes the index of the timeline if there is none for the packed refs.
+    fn pack_refs(&self) -> Result<()> {
+        let layout = self.store.layout();
+        let timeline = self.timeline()?;
+        let packed = if timeline.loose_refs > MANY_REFS { Packed::All } else { Packed::AsRead };
+        if packed == Packed::AsRead && !timeline.lacks_index() {
+            return Ok(());
+        }
+        self.forget_timeline();
+        if packed == Packed::All {
+            refs::pack(layout).or_fail("pack the refs of", layout.root())?;
+        }
+        timeline::write_index(layout, &timeline, packed).or_fail("write", layout.timeline_index())
+    }
+
+    /// Writes these notes for the next command. A failure only costs that command time: it does the work once more.
+    fn keep_tidy_notes(&self, notes: &TidyNotes) {
+        drop(notes.write(self.store.layout()));
+    }
+
     /// Removes restores and deletions that nothing refers to any more from the log.
-    fn shorten_log(&self) -> Result<()> {
+    fn shorten_log(&self, timeline: &Timeline) -> Result<()> {
+        let layout = self.store.layout();
+        let (notes, length) = (TidyNotes::read(layout), timeline.operations.entries.len());
+        if !notes.is_shortening_worth_it(length) {
+            return Ok(());
+        }
+        self.forget_timeline();
         let timeline = self.store.timeline()?;
         if !timeline.lost.is_empty() || !timeline.unreadable.is_empty() {
             return Ok(());
         }
-        let Some(shortened) = operations::shortened(&timeline) else { return Ok(()) };
+        let shortened = operations::shortened(&timeline);
+        let needed_log = shortened.as_ref().map_or(length, Vec::len) as u64;
+        self.keep_tidy_notes(&TidyNotes { needed_log, ..notes });
+        let Some(shortened) = shortened else { return Ok(()) };
         // First, and durably: a line of the timeline whose deletion is no longer in the log would look like a lost
         // checkpoint.
         timeline::rewrite(self.store.layout(), &timeline, Durability::Synced)
@@ -385,7 +413,14 @@ impl Writer {
         // A checkpoint that lost its ref needs its objects. The pin of a deleted checkpoint would lead nowhere without
         // them.
         self.mend_refs()?;
-        collect::compact(&self.store).or_fail("compact", self.store.layout().root())
+        let layout = self.store.layout();
+        collect::compact(&self.store).or_fail("compact", layout.root())?;
+        let notes = TidyNotes::read(layout);
+        let compacted = notes.compacted(&*self.timeline()?);
+        if compacted != notes {
+            self.keep_tidy_notes(&compacted);
+        }
+        Ok(())
     }
 
     /// Repacks the store to be as small as possible.

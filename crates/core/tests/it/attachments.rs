@@ -99,3 +99,27 @@ fn a_truncated_edited_or_replaced_attachment_is_read_back_exactly() {
     }
     ws.assert_store_is_sound();
 }
+
+/// Some agents write the whole conversation anew with each prompt, and something at its start differs each time.
+#[test]
+fn a_conversation_that_is_written_anew_costs_what_is_new() {
+    let ws = TestWorkspace::new();
+    ws.write("file", "1\n");
+    let mut random = Random::new(10);
+    let mut messages = Vec::new();
+    let mut saved = Vec::new();
+    let mut sum = 0;
+    for prompt in 0..60 {
+        messages.extend(random.bytes(20_000));
+        let bytes = [format!("{{\"updated\": {prompt}}}\n").into_bytes(), messages.clone()].concat();
+        sum += bytes.len() as u64;
+        saved.push((attach(&ws, "s", &bytes).id, bytes));
+    }
+    let stored = store_bytes(&ws);
+    let new = messages.len() as u64;
+    assert!(stored < 8 * new && stored < sum / 4, "{new} new bytes, {sum} together, cost {stored} bytes");
+    for (id, bytes) in saved {
+        assert!(ws.open().attachment(&id, "conversation").unwrap() == bytes);
+    }
+    ws.assert_store_is_sound();
+}

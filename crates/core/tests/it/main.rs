@@ -54,6 +54,7 @@ mod steps;
 mod stop;
 mod store;
 mod symlinks;
+mod timeline_index;
 mod turns;
 mod umask;
 mod unreadable;

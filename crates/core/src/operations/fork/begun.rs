@@ -78,6 +78,7 @@ impl Begun {
                 reverted: Vec::new(),
                 partial: false,
                 adopted: None,
+                also_from: Vec::new(),
                 before: None,
                 after: Some(*point),
                 direction: Direction::Forward,

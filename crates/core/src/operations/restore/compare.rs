@@ -40,6 +40,8 @@ pub(super) struct RestoreComparison<'a> {
     pub(super) left_out: SkippedByCheckpoint<'a>,
     /// The snapshots from which the operation being taken back brought files.
     pub(super) made: Vec<Snapshot>,
+    /// Paths that come from later checkpoints. The directories above them stay.
+    pub(super) also: &'a Scope,
     pub(super) may_remove: bool,
     /// Set if the store belongs to the current user. In another user's store, set-user-ID and set-group-ID bits are
     /// about that user.
@@ -296,7 +298,8 @@ impl RestoreComparison<'_> {
             }
             Node::Directory(directory) => {
                 let before = self.steps.len();
-                let mut stays = Stays::Nothing;
+                let leads_to_another = self.also.touches(path);
+                let mut stays = if leads_to_another { Stays::Something } else { Stays::Nothing };
                 for entry in directory.entries() {
                     if self.vanishes(&path.join(&entry.name), &entry.node)? == Stays::Something {
                         stays = Stays::Something;

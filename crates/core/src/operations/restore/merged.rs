@@ -124,6 +124,7 @@ impl<'a> MergedSteps<'a> {
             exact: Some(exact),
             steps,
             contents,
+            also: Vec::new(),
         })
     }
 

@@ -4,6 +4,7 @@
 //! it, close it. If the process is killed at any point, the next command that writes finishes the restore. The crash
 //! table is in `docs/store-format.md`.
 
+mod also;
 mod apply;
 mod check;
 mod compare;
@@ -34,6 +35,7 @@ use crate::{
     error::{Error, ErrorCode, Result},
     events::Event,
     model::{Change, Checkpoint, CheckpointId, Conflict, ContentSink, GitState, Scope, WorkspacePath},
+    operations::captured_later::CapturedLater,
     scan::Scan,
     spans::{Outcome, operation, read_span, write_span},
     store::{Direction, ExactText, FoundJournal, HashOnly, Operation, Restored, Snapshot, Store, Timeline, Writer},
@@ -59,6 +61,8 @@ pub struct RestoreRequest {
     pub plan: Option<String>,
     /// All changes, or only some hunks.
     pub hunks: HunkChoice,
+    /// Files that the target lacks, and that come back from later checkpoints together with the whole tree.
+    pub also: Vec<CapturedLater>,
 }
 
 impl RestoreRequest {
@@ -73,6 +77,7 @@ impl RestoreRequest {
             git: false,
             plan: None,
             hunks: HunkChoice::All,
+            also: Vec::new(),
         }
     }
 }
@@ -127,6 +132,8 @@ pub struct RestoreOutcome {
     pub merged: Vec<WorkspacePath>,
     /// Files that were changed at the paths to which they were moved.
     pub moved: Vec<Moved>,
+    /// The changed paths that came from later checkpoints than the target.
+    pub also: Vec<CapturedLater>,
 }
 
 /// A file that was moved since the change that is taken back.
@@ -157,6 +164,7 @@ impl RestoreOutcome {
             deleted: Vec::new(),
             merged: Vec::new(),
             moved: Vec::new(),
+            also: Vec::new(),
         }
     }
 
@@ -370,6 +378,7 @@ impl Workspace {
                 reverted: intent.reverted.clone(),
                 partial: intent.partial,
                 adopted: intent.adopted.clone(),
+                also_from: Vec::new(),
                 before,
                 after,
                 direction: intent.direction,
@@ -382,6 +391,7 @@ impl Workspace {
             conflicts: plan.conflicts.into_iter().chain(plan.unmet).collect(),
             merged: plan.merged,
             moved: plan.moved,
+            also: plan.also,
             ..RestoreOutcome::of_no_file(target, plan.hash)
         })
     }
@@ -397,7 +407,8 @@ impl Workspace {
     ) -> Result<Scan> {
         let target = timeline.require(&intent.request.target)?;
         let mut held = vec![store.snapshot(&target.id)?];
-        for made in intent.made_by.iter().filter(|id| timeline.get(id).is_some()) {
+        let also = intent.request.also.iter().map(|also| &also.checkpoint);
+        for made in intent.made_by.iter().chain(also).filter(|id| timeline.get(id).is_some()) {
             held.push(store.snapshot(made)?);
         }
         let scope = plan::effective_scope(self, timeline, &intent.request);

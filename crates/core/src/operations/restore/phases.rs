@@ -6,7 +6,9 @@
 use jiff::Timestamp;
 
 use super::{
-    Intent, RestoreOutcome, RestorePlan, git,
+    Intent, RestoreOutcome, RestorePlan,
+    also::sources_of,
+    git,
     retry_policy::Attempt,
     safety::{Present, Safety},
     stage::Stage,
@@ -137,6 +139,7 @@ impl<'a> Protected<'a> {
             reverted: intent.reverted.clone(),
             partial: intent.partial || !plan.conflicts.is_empty(),
             adopted: intent.adopted.clone(),
+            also_from: sources_of(&plan.also),
             before,
             after: intent.lands_on(&plan, before),
             direction: intent.direction,
@@ -214,6 +217,7 @@ impl Applied<'_> {
             git: plan.git.and_then(|_| workspace.git_state_after()),
             merged: plan.merged,
             moved: plan.moved,
+            also: plan.also,
             ..RestoreOutcome::of_no_file(checkpoint, plan.hash)
         })
     }

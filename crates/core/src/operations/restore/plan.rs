@@ -12,7 +12,10 @@ use super::{
 use crate::{
     error::{Error, Result},
     model::{Change, CheckpointId, Conflict, ContentId, GitState, Scope, Side, WorkspacePath},
-    operations::diff::{LineSource, count_lines},
+    operations::{
+        captured_later::CapturedLater,
+        diff::{LineSource, count_lines},
+    },
     scan::Scan,
     spans::{Outcome, phase},
     store::{Direction, Step, Store, Timeline, TimelineEntry},
@@ -62,6 +65,8 @@ pub struct RestorePlan {
     pub merged: Vec<WorkspacePath>,
     /// Files that are changed at the paths to which they were moved.
     pub moved: Vec<Moved>,
+    /// The changed paths that come from later checkpoints than the target.
+    pub also: Vec<CapturedLater>,
 }
 
 /// Returns the part of the workspace that a request concerns: the paths that it names, within the scope of the target.
@@ -114,6 +119,7 @@ impl RestorePlan {
             contents: HashMap::new(),
             merged: Vec::new(),
             moved: Vec::new(),
+            also: Vec::new(),
         }
     }
 
@@ -137,6 +143,8 @@ impl RestorePlan {
             spared = workspace.settings().state.paths();
             spared.extend(record.state_files.iter().cloned());
         }
+        let also = Scope::of_paths(request.also.iter().map(|also| also.path.clone()).collect());
+        spared.extend(also.paths().unwrap_or_default().iter().cloned());
         let made = intent.made_by.iter().filter(|id| timeline.get(id).is_some());
         let made = made.map(|id| store.snapshot(id)).collect::<Result<_>>()?;
         let mut comparison = RestoreComparison {
@@ -149,6 +157,7 @@ impl RestorePlan {
             exact: intent.exact.as_ref(),
             left_out: SkippedByCheckpoint::of(store, &request.target)?,
             made,
+            also: &also,
             may_remove: record.complete || request.exact,
             is_store_ours: is_ours(store)?,
             permitted: Permitted::of(workspace),
@@ -165,6 +174,7 @@ impl RestorePlan {
         }
         let git = workspace.plan_git(store, target, intent, &mut comparison.unmet)?;
         comparison.root(&snapshot)?;
+        comparison.add_files_of(&request.also, workspace, timeline)?;
         let RestoreComparison {
             mut steps, mut changes, mut conflicts, widened, replaced, unmet, mut left_to_git, ..
         } = comparison;
@@ -185,6 +195,8 @@ impl RestorePlan {
             }
         };
         let hash = hash_of(workspace, intent, &scope, &steps, git.as_ref(), &conflicts);
+        let is_changed = |also: &&CapturedLater| changes.binary_search_by(|change| change.path.cmp(&also.path)).is_ok();
+        let also = request.also.iter().filter(is_changed).cloned().collect();
         let exact = intent.exact.as_ref().map(ExactPaths::to_vec);
         Ok(Self {
             hash,
@@ -200,6 +212,7 @@ impl RestorePlan {
             contents: HashMap::new(),
             merged: Vec::new(),
             moved: Vec::new(),
+            also,
         })
     }
 

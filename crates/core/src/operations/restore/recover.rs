@@ -225,6 +225,7 @@ impl Workspace {
                 reverted: journal.reverted.clone(),
                 partial: journal.partial,
                 adopted: journal.adopted.clone(),
+                also_from: journal.also_from.clone(),
                 before: journal.before,
                 after: journal.after,
                 direction: journal.direction,

@@ -64,10 +64,10 @@ pub(super) fn doubt(
     noted: Option<&ClockNote>,
     boot: Option<&BootTime>,
 ) -> Option<ClockDoubt> {
-    let newest = timeline.entries().iter().max_by_key(|entry| entry.time)?;
-    if newest.time > now.as_millisecond() {
-        let time = Timestamp::from_millisecond(newest.time).unwrap_or(Timestamp::MAX);
-        return Some(ClockDoubt::Behind { checkpoint: newest.id, time });
+    let (latest, checkpoint) = timeline.latest()?;
+    if latest > now.as_millisecond() {
+        let time = Timestamp::from_millisecond(latest).unwrap_or(Timestamp::MAX);
+        return Some(ClockDoubt::Behind { checkpoint, time });
     }
     let ahead = ahead_of_note(now, noted, boot)?;
     let by = Duration::from_millis(ahead.unsigned_abs());

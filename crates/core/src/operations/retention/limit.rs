@@ -56,7 +56,7 @@ pub(super) fn fit(
 pub(super) fn unexplained_bytes(store: &Store, timeline: &Timeline) -> Result<u64> {
     let mut sizes = PackedSizes::of(store)?;
     let mut explained = 0;
-    for entry in timeline.entries() {
+    for entry in timeline.entries().iter() {
         explained = sizes.add(&entry.id)?;
     }
     Ok(store.bytes()?.saturating_sub(explained))

@@ -222,13 +222,13 @@ impl Workspace {
     }
 
     /// Removes the checkpoints from the bin that were deleted long enough ago.
-    fn expire_bin(&self, writer: &Writer, when: &When) -> Result<()> {
+    fn expire_bin(&self, writer: &Writer, is_doubtful: bool, now: Timestamp) -> Result<()> {
         let timeline = writer.timeline()?;
-        if timeline.binned.is_empty() || when.doubt.is_some() {
+        if timeline.binned.is_empty() || is_doubtful {
             return Ok(());
         }
         let fates = timeline.operations.fates();
-        let oldest = when.now.as_millisecond() - self.settings().retention.deleted.as_millis() as i64;
+        let oldest = now.as_millisecond() - self.settings().retention.deleted.as_millis() as i64;
         let is_old = |id: &&CheckpointId| matches!(fates.get(id), Some(Fate::Binned(time)) if *time <= oldest);
         writer.empty_bin(&timeline.binned.iter().filter(is_old).copied().collect::<Vec<_>>())
     }
@@ -321,7 +321,7 @@ impl Workspace {
         let mut verdicts = plan::plan(&timeline, self.settings(), &when);
         unsaved::spare_by_contents(&store, &timeline, &mut verdicts, limits, &when);
         let bytes = store.bytes()?;
-        let mut not_applied = self.suspended(&when);
+        let mut not_applied = self.suspended(when.doubt.as_ref());
         not_applied.extend(self.plan_limit(&store, &timeline, &when, &mut verdicts, bytes)?);
         let losses = unsaved::losses(&store, &verdicts);
         Ok(PrunePlan { verdicts, bytes, losses, not_applied })
@@ -392,7 +392,7 @@ impl Workspace {
         self.note_clock(&mut notes, now);
         notes.limit = limit;
         keep_notes(&writer, &before, &notes);
-        let mut not_applied = self.suspended(&when);
+        let mut not_applied = self.suspended(when.doubt.as_ref());
         not_applied.extend(limit.map(NotApplied::from));
         let kept = writer.timeline()?.entries().len();
         let bytes_after = writer.store().bytes()?;
@@ -415,16 +415,23 @@ impl Workspace {
             self.correct_time(&mut notes, newest.id, now);
             notes.times.retain(|id, _| timeline.get(id).is_some());
         }
-        let when = self.when(&notes, &timeline, now);
-        let mut verdicts = plan::plan(&timeline, self.settings(), &when);
-        unsaved::spare_by_neighbours(writer.store(), &timeline, &mut verdicts, limits, &when, &mut notes.unsaved);
-        self.expire_bin(writer, &when)?;
-        let mut deleted = self.forget_rejected(writer, &timeline, &verdicts)?;
-        let mut not_applied = self.suspended(&when);
+        let doubt = clock::doubt(&timeline, now, notes.clock.as_ref(), self.boot_time().as_ref());
+        let mut not_applied = self.suspended(doubt.as_ref());
+        self.expire_bin(writer, doubt.is_some(), now)?;
+        let mut deleted = if plan::keeps_all(&timeline, self.settings(), now, doubt.as_ref()) {
+            notes.unsaved.clear();
+            Vec::new()
+        } else {
+            let when = When::new(&timeline, now, doubt, &notes.times);
+            let mut verdicts = plan::plan(&timeline, self.settings(), &when);
+            unsaved::spare_by_neighbours(writer.store(), &timeline, &mut verdicts, limits, &when, &mut notes.unsaved);
+            self.forget_rejected(writer, &timeline, &verdicts)?
+        };
         if let Some(max) = limits.max_bytes
             && writer.store().bytes()? > max
         {
             if notes.limit.is_none_or(|limit| !limit.is_good_for(max, now)) {
+                let when = self.when(&notes, &timeline, now);
                 let (removed, limit) = self.shrink_roughly(writer, &when, max)?;
                 deleted.extend(removed);
                 notes.limit = limit;
@@ -465,9 +472,9 @@ impl Workspace {
     }
 
     /// Returns `max_age`, if it is set and the clock is in doubt.
-    fn suspended(&self, when: &When) -> Vec<NotApplied> {
-        let doubt = when.doubt.iter().filter(|_| self.settings().retention.max_age.is_some());
-        doubt.cloned().map(NotApplied::MaxAge).collect()
+    fn suspended(&self, doubt: Option<&ClockDoubt>) -> Vec<NotApplied> {
+        let doubt = doubt.filter(|_| self.settings().retention.max_age.is_some());
+        doubt.cloned().map(NotApplied::MaxAge).into_iter().collect()
     }
 
     fn forget_rejected(&self, writer: &Writer, timeline: &Timeline, verdicts: &[Verdict]) -> Result<Vec<CheckpointId>> {

@@ -66,8 +66,7 @@ impl When {
     /// Returns the moment before which checkpoints are older than `max_age`, in milliseconds since 1970. Returns `None`
     /// if there is no such limit, or if the clock is in doubt.
     fn oldest(&self, limits: &RetentionSettings) -> Option<i64> {
-        let age = limits.max_age.filter(|_| self.doubt.is_none())?;
-        Some(self.now.as_millisecond() - age.as_millis() as i64)
+        oldest(self.now, self.doubt.as_ref(), limits)
     }
 
     /// Returns whether the contents of this checkpoint are protected: it is a safety checkpoint, and not older than
@@ -79,11 +78,48 @@ impl When {
     }
 }
 
+fn oldest(now: Timestamp, doubt: Option<&ClockDoubt>, limits: &RetentionSettings) -> Option<i64> {
+    let age = limits.max_age.filter(|_| doubt.is_none())?;
+    Some(now.as_millisecond() - age.as_millis() as i64)
+}
+
+/// Returns how many checkpoints of a kind are kept. Returns `None` if all of them are.
+fn limit_of(kind: Kind, limits: &RetentionSettings) -> Option<u64> {
+    match kind {
+        Kind::Manual | Kind::Feature => None,
+        Kind::Automatic => Some(limits.automatic),
+        Kind::Session => Some(limits.session),
+        Kind::Turn => Some(limits.turn),
+        Kind::Step => Some(limits.step),
+        Kind::Safety => Some(limits.safety),
+    }
+}
+
+/// Returns whether checkpoints of this kind count towards `max_checkpoints`.
+fn counts_together(kind: Kind) -> bool {
+    matches!(kind, Kind::Step | Kind::Automatic | Kind::Session | Kind::Safety)
+}
+
+/// Returns whether the policy keeps every checkpoint, as far as their numbers and the lowest times of each kind tell.
+/// `false` is inconclusive: [`plan`] decides. So a save examines checkpoints one by one only if one may have to go.
+pub(super) fn keeps_all(timeline: &Timeline, settings: &Settings, now: Timestamp, doubt: Option<&ClockDoubt>) -> bool {
+    let limits = &settings.retention;
+    let oldest = oldest(now, doubt, limits);
+    let mut together = 0;
+    let is_within = |kind: Kind| {
+        let Some(limit) = limit_of(kind, limits) else { return true };
+        let found = timeline.count_of(kind);
+        together += if counts_together(kind) { found.count } else { 0 };
+        found.count <= limit && oldest.is_none_or(|oldest| found.oldest >= oldest)
+    };
+    Kind::ALL.into_iter().all(is_within) && together <= settings.checkpoints.max_checkpoints
+}
+
 /// Returns the checkpoints that retention never deletes, with the reasons.
 pub(super) fn protected(timeline: &Timeline) -> HashMap<CheckpointId, &'static str> {
     let mut found = HashMap::new();
     let latest_safety = timeline.entries().iter().rev().find(|entry| entry.kind == Kind::Safety);
-    for entry in timeline.entries() {
+    for entry in timeline.entries().iter() {
         let reason = match entry.kind {
             Kind::Manual => Some("manual checkpoints are kept until they are deleted"),
             Kind::Feature => Some("feature checkpoints are kept forever"),
@@ -116,19 +152,11 @@ pub(super) fn plan(timeline: &Timeline, settings: &Settings, when: &When) -> Vec
     let mut together = 0;
     let mut verdicts = Vec::with_capacity(timeline.entries().len());
     for entry in timeline.entries().iter().rev() {
-        let limit = match entry.kind {
-            Kind::Manual | Kind::Feature => None,
-            Kind::Automatic => Some(limits.automatic),
-            Kind::Session => Some(limits.session),
-            Kind::Turn => Some(limits.turn),
-            Kind::Step => Some(limits.step),
-            Kind::Safety => Some(limits.safety),
-        };
+        let limit = limit_of(entry.kind, limits);
         let count = of_kind.entry(entry.kind).or_default();
         *count += 1;
         let is_over_kind = limit.is_some_and(|limit| *count > limit);
-        let counts_together = matches!(entry.kind, Kind::Step | Kind::Automatic | Kind::Session | Kind::Safety);
-        let is_over_sum = counts_together && !is_over_kind && {
+        let is_over_sum = counts_together(entry.kind) && !is_over_kind && {
             together += 1;
             together > settings.checkpoints.max_checkpoints
         };

@@ -126,6 +126,7 @@ fn intent_of(store: &Store, timeline: &Timeline, request: &RevertRequest) -> Res
         scope: request.scope.clone(),
         only: Only::All,
         exact: true,
+        also: Vec::new(),
         skip_conflicts: request.on_conflict == OnConflict::Skip,
         git: false,
         plan: request.plan.clone(),

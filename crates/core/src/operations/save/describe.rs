@@ -117,13 +117,14 @@ fn earlier_attachment(store: &Store, timeline: &Timeline, name: &str, session: O
     let has_it = |entry: &&TimelineEntry| {
         entry.record().is_some_and(|record| record.attachments.iter().any(|held| held.name == name))
     };
-    let holders: Vec<&TimelineEntry> = timeline.entries().iter().rev().take(ATTACHMENT_REACH).filter(has_it).collect();
-    let is_of_session =
-        |entry: &&&TimelineEntry| entry.record().is_some_and(|r| r.origin.session.as_deref() == session);
-    let Some(entry) = holders.iter().find(is_of_session).or(holders.first()) else { return Pieces::default() };
+    let holders = || timeline.entries().iter().rev().take(ATTACHMENT_REACH).filter(has_it);
+    let is_of_session = |entry: &&TimelineEntry| entry.record().is_some_and(|r| r.origin.session.as_deref() == session);
+    let of_session = holders().find(is_of_session);
+    let Some(entry) = of_session.or_else(|| holders().next()) else { return Pieces::default() };
     let pieces = store.state(&entry.id).ok().and_then(|state| state.attachment_pieces(&store.reader(), name).ok());
     // If the attachment can't be read, everything is written again, which only costs space.
-    pieces.unwrap_or_default()
+    let pieces = pieces.unwrap_or_default();
+    if of_session.is_some() { pieces.of_session() } else { pieces }
 }
 
 /// Returns the message of a checkpoint for which the caller gave none.

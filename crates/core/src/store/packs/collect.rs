@@ -17,7 +17,7 @@ const FOREIGN_TEMPORARY_SECONDS: u64 = 3_600;
 /// Removes objects that no checkpoint needs. Removes none if a commit or tree that is needed can't be read.
 pub(in crate::store) fn compact(store: &Store) -> io::Result<()> {
     sweep_foreign_leftovers(store)?;
-    let Ok(timeline) = store.timeline() else { return Ok(()) };
+    let Ok(timeline) = store.whole_timeline() else { return Ok(()) };
     let Ok(needed) = reachable(store, &timeline) else { return Ok(()) };
     let needed: HashSet<ObjectId> = needed.into_iter().map(|object| object.id).collect();
     // Removals that write nothing come first: on a full disk they free the space that the rewrites need.

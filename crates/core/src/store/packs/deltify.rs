@@ -31,7 +31,7 @@ const SHARE: usize = 256;
 /// Writes all objects that checkpoints need into one pack. Does nothing if one of them can't be read.
 pub(in crate::store) fn condense(store: &Store) -> io::Result<()> {
     let old = merge::own_packs(store.layout())?;
-    let Ok(timeline) = store.timeline() else { return Ok(()) };
+    let Ok(timeline) = store.whole_timeline() else { return Ok(()) };
     let Ok(mut needed) = reachable(store, &timeline) else { return Ok(()) };
     // A pack that the user asked git to keep stays, so its objects need no second copy.
     let kept = merge::kept_objects(store.layout())?;

@@ -33,8 +33,12 @@ pub(in crate::store) struct KnownObjects {
 struct KnownPack {
     index: gix_pack::index::File,
     data: OnceLock<Option<gix_pack::data::File>>,
+    /// The offsets of all entries in order. Sorting them takes as long as the pack is large.
     offsets: OnceLock<Vec<u64>>,
 }
+
+/// Entries with contents up to this size are decompressed to find their end, which is quicker than sorting offsets.
+const SMALL_BYTES: u64 = 64 << 10;
 
 impl KnownPack {
     fn of(index: gix_pack::index::File) -> Self {
@@ -47,9 +51,7 @@ impl KnownPack {
         let open = || gix_pack::data::File::at(self.index.path().with_extension("pack"), gix_hash::Kind::Sha1).ok();
         let Some(data) = self.data.get_or_init(open) else { return false };
         let start = self.index.pack_offset_at_index(position);
-        let offsets = self.offsets.get_or_init(|| self.index.sorted_offsets());
-        let next = offsets.partition_point(|offset| *offset <= start);
-        let end = offsets.get(next).copied().unwrap_or(data.pack_end() as u64);
+        let Some(end) = self.end_of(data, start) else { return false };
         let crc32 = match end.checked_sub(start) {
             None | Some(0) => None,
             Some(length) if length > STREAM_BYTES => crc32_of(data.path(), start..end).ok(),
@@ -57,6 +59,30 @@ impl KnownPack {
         };
         crc32.is_some() && crc32 == self.index.crc32_at_index(position)
     }
+}
+
+impl KnownPack {
+    /// Returns the end of the entry at this offset. Returns `None` if the entry is damaged.
+    fn end_of(&self, data: &gix_pack::data::File, start: u64) -> Option<u64> {
+        let entry = data.entry(start).ok()?;
+        if entry.decompressed_size <= SMALL_BYTES {
+            let compressed = data.entry_slice(entry.data_offset..data.pack_end() as u64)?;
+            let length = compressed_length(compressed, entry.decompressed_size as usize)?;
+            return Some(entry.data_offset + length);
+        }
+        let offsets = self.offsets.get_or_init(|| self.index.sorted_offsets());
+        let next = offsets.partition_point(|offset| *offset <= start);
+        Some(offsets.get(next).copied().unwrap_or(data.pack_end() as u64))
+    }
+}
+
+/// Returns the length of the compressed data at the start of these bytes. Returns `None` if it is not `size` bytes
+/// compressed.
+fn compressed_length(compressed: &[u8], size: usize) -> Option<u64> {
+    let mut out = vec![0; size + 1];
+    let mut inflate = flate2::Decompress::new(true);
+    let done = inflate.decompress(compressed, &mut out, flate2::FlushDecompress::Finish).ok()?;
+    (done == flate2::Status::StreamEnd && inflate.total_out() == size as u64).then(|| inflate.total_in())
 }
 
 /// Returns the checksum of a part of a pack, without holding the part in memory.

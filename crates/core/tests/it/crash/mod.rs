@@ -637,6 +637,47 @@ fn shortening_the_log_survives_a_kill_at_every_point() {
     assert_eq!(before.differences(&ws.manifest()), Vec::<String>::new());
 }
 
+/// With many loose refs, a save packs them and writes the index of the timeline. A second time, an old index is there.
+#[test]
+fn packing_refs_survives_a_kill_at_every_point() {
+    let memory = Path::new("/dev/shm");
+    let make = || if memory.is_dir() { TestWorkspace::with_stores_below(memory) } else { TestWorkspace::new() };
+    for (saves, faults) in [(101, &[Fault::Kill, Fault::Error(EIO)][..]), (202, &[Fault::Kill])] {
+        let with_loose_refs = |ws: &TestWorkspace| {
+            make_every_kind_of_change(ws);
+            let request = SaveRequest { allow_empty: true, ..SaveRequest::default() };
+            let present = ws.open().list(&ListFilter::default()).unwrap().len();
+            (present..saves - 1).for_each(|_| drop(ws.save_with(&request)));
+            ws.write("after that", "edit\n");
+        };
+        let ws = make();
+        with_loose_refs(&ws);
+        let points = DRIVER.points(&ws.base(), "save");
+        let packing = points.iter().rposition(|name| name == "append to store file").unwrap();
+        assert!(ws.store().join("backtrail/timeline-index").exists(), "{points:?}");
+        // Packing comes last. Other tests sweep the points before it. Of the many refs that are removed, the first and
+        // the last are tried.
+        let is_edge =
+            |point: &usize| points[point - 1] != points[point - 2] || points.get(*point) != points.get(point - 1);
+        for point in (packing + 2..=points.len()).filter(is_edge) {
+            for fault in faults.iter().copied() {
+                let ws = make();
+                with_loose_refs(&ws);
+                let before = ws.open().list(&ListFilter::default()).unwrap();
+                DRIVER.run(&ws.base(), "save", point, fault);
+                let what = format!("{saves}, {fault:?} at point {point} ({})", points[point - 1]);
+                let found = ws.open().list(&ListFilter::default()).unwrap();
+                assert_eq!(found[found.len() - before.len()..], before, "{what}");
+                ws.write("and later", "edit\n");
+                ws.save();
+                let found = ws.open().list(&ListFilter::default()).unwrap();
+                assert_eq!(found[found.len() - before.len()..], before, "{what}, after a save");
+                assert!(ws.open().verify().unwrap().damaged.is_empty(), "{what}");
+            }
+        }
+    }
+}
+
 /// Returns the number of lines in the log of operations.
 fn count_operations(ws: &TestWorkspace) -> usize {
     std::fs::read_to_string(ws.store().join("backtrail/ops")).unwrap().lines().count()
