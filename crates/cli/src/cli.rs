@@ -13,7 +13,7 @@ use clap::{
 use crate::commands::{
     adopt, bisect, blame, cat, completions, delete, demo, diff, doctor, events, exclude, export, fork, git, history,
     hook, init, install, list, man, mcp, pin, pipeline, prune, recover, restore, revert, rewind, save, show, status,
-    step, try_run, undo, verify, workspaces,
+    step, try_run, undo, verify, watch, workspaces,
 };
 use crate::logging::LogLevel;
 
@@ -123,6 +123,7 @@ pub(crate) enum Command {
     Unpin(pin::UnpinArgs),
     Exclude(exclude::ExcludeArgs),
     Verify(verify::VerifyArgs),
+    Watch(watch::WatchArgs),
     Doctor(doctor::DoctorArgs),
     Events(events::EventsArgs),
     Workspaces(workspaces::WorkspacesArgs),
@@ -165,6 +166,7 @@ impl Command {
             Self::Exclude(_) => "exclude",
             Self::Workspaces(_) => "workspaces",
             Self::ForgetWorkspace(_) => "forget-workspace",
+            Self::Watch(_) => "watch",
             Self::Install(_) => "install",
             Self::Uninstall(_) => "uninstall",
             Self::Mcp(_) => "mcp",

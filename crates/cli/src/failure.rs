@@ -9,7 +9,7 @@ use std::{
     process::ExitCode,
 };
 
-use backtrail::{Error, ErrorCode};
+use backtrail::{Error, ErrorCode, WorkspacePath};
 use clap::{
     CommandFactory,
     error::{ContextKind, ContextValue, ErrorKind},
@@ -17,6 +17,7 @@ use clap::{
 
 use crate::{
     cli::{Cli, ColorWhen},
+    familiar_words::{instead_of_command, instead_of_option},
     output::{Output, OutputError, shell_path, shell_words},
     pipeline::PipelineProblem,
 };
@@ -99,6 +100,15 @@ impl Failure {
         }
     }
 
+    /// Returns the path that does not exist, if that is the reason.
+    pub(crate) fn unknown_path(&self) -> Option<&WorkspacePath> {
+        match self {
+            Self::Operation(Error::UnknownPath { path, .. })
+            | Self::Hinted { error: Error::UnknownPath { path, .. }, .. } => Some(path),
+            _ => None,
+        }
+    }
+
     /// Returns the message, one sentence.
     pub fn message(&self) -> String {
         match self {
@@ -164,7 +174,7 @@ fn usage_failure(error: &clap::Error, words: &[OsString]) -> Failure {
     let message = text.split("\n\n").next().unwrap_or_default().trim_start_matches("error: ");
     let command = command_asked_for(words);
     let meant = || meant_to_list(error).filter(|_| command == "backtrail list");
-    let hint = meant().or_else(|| tip(error)).unwrap_or_else(|| match error.kind() {
+    let hint = familiar(error, &command).or_else(meant).or_else(|| tip(error)).unwrap_or_else(|| match error.kind() {
         ErrorKind::InvalidSubcommand => "see the commands with: backtrail --help".to_owned(),
         _ => usage(error).unwrap_or_else(|| format!("see: {command} --help")),
     });
@@ -176,6 +186,22 @@ fn usage(error: &clap::Error) -> Option<String> {
         Some(ContextValue::StyledStr(usage)) => Some(usage.to_string().trim().replacen("Usage", "usage", 1)),
         _ => None,
     }
+}
+
+/// Returns what to write instead of a command or an option that the user knows from another tool.
+fn familiar(error: &clap::Error, command: &str) -> Option<String> {
+    let word = |kind| match error.get(kind) {
+        Some(ContextValue::String(word)) => Some(word.as_str()),
+        _ => None,
+    };
+    let hint = match error.kind() {
+        ErrorKind::InvalidSubcommand => instead_of_command(word(ContextKind::InvalidSubcommand)?),
+        ErrorKind::UnknownArgument => {
+            instead_of_option(command.trim_start_matches("backtrail "), word(ContextKind::InvalidArg)?)
+        }
+        _ => None,
+    };
+    hint.map(str::to_owned)
 }
 
 /// Returns clap's first suggestion.

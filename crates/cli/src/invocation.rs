@@ -2,6 +2,7 @@
 
 use std::{
     ffi::OsStr,
+    os::unix::ffi::OsStrExt,
     path::{Path, PathBuf},
     process::ExitCode,
     sync::Arc,
@@ -10,7 +11,8 @@ use std::{
 
 use backtrail::{
     BootClock, CheckpointId, Error, ErrorCode, Event, Location, OpenStores, Options, OptionsOf, RULE_OF_SINCE, Range,
-    Scope, Settings, Start, Workspace, WorkspacePath, locate, parse_since, problem_of_since, settings::parse_duration,
+    Scope, Settings, Start, Workspace, WorkspacePath, locate, parse_end, parse_since, problem_of_since,
+    settings::parse_duration,
 };
 use backtrail_server::{Opener, OptionsAt, Purpose, Served};
 use jiff::Timestamp;
@@ -21,7 +23,7 @@ use crate::{
     commands,
     failure::{self, Failure},
     logging,
-    output::{Output, conflict_warnings, shell_path},
+    output::{Output, conflict_warnings, shell_path, shell_words},
     process_pins::abandoned_bisect,
     settings::Environment,
 };
@@ -149,7 +151,9 @@ impl Invocation {
 
     /// Returns the workspace for restoring files. A damaged settings file must not prevent that.
     pub(crate) fn workspace_to_restore(&self) -> Result<Workspace, Failure> {
-        self.workspace_for_writing(Protection::Waived, Mistakes::Told)
+        let mut workspace = self.workspace_for_writing(Protection::Waived, Mistakes::Told)?;
+        workspace.scan_fully();
+        Ok(workspace)
     }
 
     /// Returns the workspace for an automatic checkpoint. A damaged settings file must not end the protection of a
@@ -166,6 +170,9 @@ impl Invocation {
     fn workspace_for_writing(&self, protection: Protection, mistakes: Mistakes) -> Result<Workspace, Failure> {
         let (location, settings) = self.locate()?;
         let mut workspace = self.open(location.clone(), settings, mistakes)?;
+        if protection == Protection::Waived && workspace.make_root_again()? {
+            self.output.note(&format!("{} was deleted, and is created again", location.root.display()));
+        }
         if protection != Protection::Waived {
             workspace.refuse_protected(&self.environment.protected_places()).map_err(|error| match protection {
                 Protection::KeptUnlessForced => Failure::from(error).with_hint(INSIST),
@@ -229,6 +236,8 @@ impl Invocation {
             patience: self.patience(),
             open_stores: Some(Arc::new(OpenStores::new(user.stores.cache_size))),
             boot_clock: BootClock::of_system(),
+            watcher: self.environment.watcher_use(),
+            change_source: None,
         }
     }
 
@@ -390,8 +399,9 @@ impl Invocation {
         if parse_duration(word).is_ok() {
             return Some(format!("for a duration, write: ago:{word}"));
         }
-        let is_time = word.contains(':') || word.contains('-');
-        (is_time && parse_since(word, &self.now).is_some()).then(|| format!("for a time, write: at:{word}"))
+        let is_time = word.contains([':', '-', ' ']);
+        let quoted = shell_words([format!("at:{word}")]);
+        (is_time && parse_since(word, &self.now).is_some()).then(|| format!("for a time, write: {quoted}"))
     }
 
     /// Like [`Self::checkpoint`], for a word that may be a path by mistake. Then the hint suggests the command `meant`,
@@ -437,18 +447,53 @@ impl Invocation {
         Ok(Scope::of_paths(paths))
     }
 
-    /// Adds a hint to a failure whose cause may be a pattern instead of a path, or a symlink in the path.
-    pub(crate) fn explain_path(&self, failure: Failure, named: &Path) -> Failure {
-        let is_pattern = || named.as_os_str().as_encoded_bytes().iter().any(|byte| b"*?[".contains(byte));
-        if failure.code() == ErrorCode::UnknownPath && is_pattern() {
-            let hint = "paths are taken literally, not as patterns: remove the quotes, or give the directory";
-            return failure.with_hint(hint);
+    /// Like [`Self::path`], but refuses a path that exists neither on disk nor in any checkpoint.
+    pub(crate) fn known_path(&self, workspace: &Workspace, named: &Path) -> Result<WorkspacePath, Failure> {
+        let path = self.path(workspace, named)?;
+        let is_on_disk = self.file(named).is_ok_and(|file| file.symlink_metadata().is_ok());
+        if !is_on_disk {
+            let known = workspace.refuse_unknown_path(&path);
+            known.map_err(|error| self.explain_path(workspace, error.into(), named))?;
         }
-        let is_behind_link = || named.is_relative() && named.ancestors().skip(1).any(|above| self.is_link(above));
-        if failure.code() == ErrorCode::UnknownPath && is_behind_link() {
+        Ok(path)
+    }
+
+    /// Like [`Self::scope`], but refuses a path that exists neither on disk nor in any checkpoint.
+    pub(crate) fn known_scope(&self, workspace: &Workspace, named: &[PathBuf]) -> Result<Scope, Failure> {
+        named.iter().try_for_each(|named| self.known_path(workspace, named).map(drop))?;
+        self.scope(workspace, named)
+    }
+
+    /// Adds a hint to a failure whose cause may be a pattern instead of a path, a symlink in the path, or a mistake in
+    /// its spelling.
+    pub(crate) fn explain_path(&self, workspace: &Workspace, failure: Failure, named: &Path) -> Failure {
+        let unknown = failure.unknown_path().cloned();
+        let Some(unknown) = unknown.filter(|path| self.path(workspace, named).is_ok_and(|named| named == *path)) else {
+            return failure;
+        };
+        if named.as_os_str().as_encoded_bytes().iter().any(|byte| b"*?[".contains(byte)) {
+            let pattern = shell_path(named);
+            let way =
+                format!("to select by a pattern: backtrail list --glob {pattern}, or backtrail diff --glob {pattern}");
+            return failure.with_hint(format!("paths are taken literally, not as patterns; {way}"));
+        }
+        if named.is_relative() && named.ancestors().skip(1).any(|above| self.is_link(above)) {
             return failure.with_hint("symbolic links are not followed: give the path without them");
         }
-        failure
+        // Only the hint depends on this: without a suggestion, the usual hint is given.
+        let nearest = workspace.nearest_path(&unknown).ok().flatten();
+        match nearest.and_then(|nearest| self.as_named(workspace, &nearest)) {
+            Some(nearest) => failure.with_hint(format!("did you mean {}?", shell_path(&nearest))),
+            None => failure,
+        }
+    }
+
+    /// Returns a path inside the workspace as the user would write it from the current directory. Returns `None` if it
+    /// is not below that.
+    fn as_named(&self, workspace: &Workspace, path: &WorkspacePath) -> Option<PathBuf> {
+        let absolute = workspace.root().join(OsStr::from_bytes(path.as_bytes()));
+        let here = self.environment.current_directory().ok()?;
+        Some(absolute.strip_prefix(here).map_or_else(|_| absolute.clone(), Path::to_owned))
     }
 
     fn is_link(&self, named: &Path) -> bool {
@@ -459,6 +504,11 @@ impl Invocation {
     /// Parses a duration before now, or a time.
     pub(crate) fn moment(&self, text: &str) -> Result<Timestamp, Failure> {
         parse_since(text, &self.now).ok_or_else(|| Failure::usage(problem_of_since(text), Some(RULE_OF_SINCE)))
+    }
+
+    /// Parses a duration before now, or the last moment that a time covers.
+    pub(crate) fn moment_at_end(&self, text: &str) -> Result<Timestamp, Failure> {
+        parse_end(text, &self.now).ok_or_else(|| Failure::usage(problem_of_since(text), Some(RULE_OF_SINCE)))
     }
 
     /// Returns the absolute path of a file that the user named, inside the workspace or not.

@@ -10,6 +10,7 @@ mod clock;
 mod commands;
 mod completion;
 mod failure;
+mod familiar_words;
 mod file_system;
 #[cfg(any(test, feature = "fuzzing"))]
 #[doc(hidden)]

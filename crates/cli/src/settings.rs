@@ -8,7 +8,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use backtrail::{Error, GitEnvironment, Settings};
+use backtrail::{Error, GitEnvironment, Settings, WatcherUse};
 
 use crate::{failure::Failure, install::Places, logging::LogLevel};
 
@@ -19,6 +19,7 @@ const VARIABLES: &[&str] = &[
     "BACKTRAIL_LOG",
     "BACKTRAIL_MCP_TOKEN",
     "BACKTRAIL_PAGER",
+    "BACKTRAIL_WATCH",
     "CLAUDE_CONFIG_DIR",
     "CODEX_HOME",
     "COPILOT_HOME",
@@ -44,6 +45,7 @@ pub struct Environment {
     agents: AgentDirectories,
     mcp_token: Option<OsString>,
     log: Option<OsString>,
+    watch: Option<OsString>,
     set_variables: Vec<&'static str>,
 }
 
@@ -76,6 +78,7 @@ impl Environment {
             agents: AgentDirectories::default(),
             mcp_token: None,
             log: None,
+            watch: None,
             set_variables: Vec::new(),
         }
     }
@@ -118,6 +121,7 @@ impl Environment {
             },
             mcp_token: filled("BACKTRAIL_MCP_TOKEN"),
             log: filled("BACKTRAIL_LOG"),
+            watch: filled("BACKTRAIL_WATCH"),
             set_variables: VARIABLES.iter().copied().filter(|name| filled(name).is_some()).collect(),
             current_directory,
             home,
@@ -247,6 +251,14 @@ impl Environment {
         let of_home = ["", "Desktop", "Documents", "Downloads"];
         let home = self.home.iter().flat_map(|home| of_home.map(|name| home.join(name)));
         system.into_iter().chain(home).collect()
+    }
+
+    /// Returns the part that a watcher plays in operations. `off` is the only value with a meaning.
+    pub fn watcher_use(&self) -> WatcherUse {
+        match &self.watch {
+            Some(word) if word == "off" => WatcherUse::Off,
+            _ => WatcherUse::Trusted,
+        }
     }
 
     /// Returns the token that clients of the MCP server must send.

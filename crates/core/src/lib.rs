@@ -54,12 +54,13 @@ mod store;
 mod text;
 mod threads;
 mod user_git;
+mod watcher;
 mod workspace;
 
 pub use address::{
     Address, InvalidAddress, RULE_OF_NAMES,
     range::Range,
-    time::{RULE_OF_SINCE, parse_since, problem_of_since},
+    time::{RULE_OF_SINCE, parse_end, parse_since, problem_of_since},
     validate_name,
 };
 pub use app_files as own_files;
@@ -67,9 +68,9 @@ pub use clock::{BootClock, BootTime, Clock};
 pub use error::{Error, ErrorCode, Result};
 pub use events::{Event, Progress, TimedEvent};
 pub use model::{
-    Attachment, Author, Change, ChangeStatus, Checkpoint, CheckpointId, Conflict, ContentId, Context, Dropped,
-    FeatureState, GitState, Hunk, InvalidId, InvalidPath, Kind, Mode, Origin, Reason, Scope, Side, Skipped,
-    UnknownAuthor, UnknownKind, WorkspacePath,
+    Attachment, Author, Change, ChangeAnswer, ChangeSource, ChangeStatus, ChangedDirectories, Checkpoint, CheckpointId,
+    Conflict, ContentId, Context, Dropped, FeatureState, GitState, Hunk, InvalidId, InvalidPath, Kind, Mode, Origin,
+    Reason, Scope, Side, Skipped, UnknownAuthor, UnknownKind, WatchToken, WorkTotals, WorkspacePath,
 };
 pub use operations::{
     adopt_store::Adopted,
@@ -93,14 +94,16 @@ pub use operations::{
     step::{StepRequest, Stepped},
     turns::OthersWork,
     verify::{Damage, Verification},
+    watch::{WatchRequest, Watched},
     workspaces::{WorkspaceEntry, forget, workspaces},
 };
-pub use scan::Survey;
+pub use scan::{PathGlob, Survey};
 pub use settings::Settings;
 pub use store::{Direction, OpenStores};
 pub use user_git::{GitEnvironment, GitPosition};
+pub use watcher::{AutoOutcome, AutoSaver, WatchEnd, WatcherReport};
 pub use workspace::{
-    Options, Workspace,
+    Options, WatcherUse, Workspace,
     bindings::Former,
     locate::{Location, OptionsOf, Start, locate},
     precious::Precious,

@@ -23,8 +23,10 @@ const ATTEMPT: Duration = Duration::from_millis(200);
 pub(crate) enum Access {
     /// Access to the store only. The workspace itself need not exist.
     Store,
-    /// Reads files or restores them. A settings file with a mistake is ignored, with a warning.
+    /// Reads files. A settings file with a mistake is ignored, with a warning.
     Files,
+    /// Restores files, and creates the directory of the workspace again if it was deleted. Otherwise like `Files`.
+    Restore,
     /// Captures files. A settings file with a mistake and a protected directory are errors.
     Save,
 }
@@ -73,7 +75,8 @@ impl Opener {
         let user = self.environment.user_settings()?;
         let of_workspace = match access {
             Access::Store => None,
-            Access::Files | Access::Save => Some(self.with_workspace_file(&user, access, watch)?),
+            Access::Restore if !self.location.root.exists() => None,
+            Access::Files | Access::Restore | Access::Save => Some(self.with_workspace_file(&user, access, watch)?),
         };
         let prepared = self.prepared(user)?;
         let settings = match of_workspace {
@@ -86,9 +89,14 @@ impl Opener {
             patience: ATTEMPT.min(self.wait),
             open_stores: open_stores(&settings),
             boot_clock: BootClock::of_system(),
+            watcher: self.environment.watcher_use(),
+            change_source: None,
             settings,
         };
         let mut workspace = Workspace::new(self.location.clone(), options);
+        if access == Access::Restore && !workspace.make_root_again()? {
+            self.refuse_missing_root()?;
+        }
         if access == Access::Save && !self.force {
             workspace.refuse_protected(&self.environment.protected_places())?;
         }
@@ -133,13 +141,16 @@ impl Opener {
         Ok(settings)
     }
 
+    fn refuse_missing_root(&self) -> Result<()> {
+        let path = &self.location.root;
+        std::fs::metadata(path).map(drop).map_err(|source| Error::NoWorkspace { path: path.clone(), source })
+    }
+
     fn with_workspace_file(&self, user: &Settings, access: Access, watch: &Watch) -> Result<Settings, Failure> {
         let root = &self.location.root;
-        if let Err(source) = std::fs::metadata(root) {
-            return Err(Error::NoWorkspace { path: root.clone(), source }.into());
-        }
+        self.refuse_missing_root()?;
         match user.clone().with_workspace(root) {
-            Err(error @ Error::Settings { .. }) if access == Access::Files => {
+            Err(error @ Error::Settings { .. }) if access != Access::Save => {
                 watch.note_problem(format!("{error}; the file is ignored until that is corrected"));
                 Ok(user.clone())
             }

@@ -5,9 +5,9 @@
 use std::{ffi::OsString, os::unix::ffi::OsStringExt, path::Path};
 
 use backtrail::{
-    Author, Bisection, Blame, BlameRange, Candidate, Change, Checkpoint, Conflict, Diff, Dropped, GitState, NotApplied,
-    Pruned, RestoreOutcome, RestorePlan, Saved, Shown, Skipped, Status, Stepped, TestResult, Tested, Verdict,
-    Verification, Version, WorkspaceEntry, WorkspacePath,
+    Author, Bisection, Blame, BlameRange, Candidate, Change, Checkpoint, CheckpointId, Conflict, Diff, Dropped,
+    GitState, NotApplied, Pruned, RestoreOutcome, RestorePlan, Saved, Shown, Skipped, Status, Stepped, TestResult,
+    Tested, Verdict, Verification, Version, WorkTotals, WorkspaceEntry, WorkspacePath,
 };
 use pyo3::IntoPyObject;
 
@@ -40,6 +40,7 @@ pub(crate) struct PlainCheckpoint {
     milliseconds: i64,
     parent: Option<String>,
     files_changed: Vec<OsString>,
+    changed_count: u64,
     insertions: u64,
     deletions: u64,
     step: Option<u64>,
@@ -48,6 +49,7 @@ pub(crate) struct PlainCheckpoint {
     turn: Option<u64>,
     prompt: Option<String>,
     tool: Option<String>,
+    command: Option<String>,
     author: Option<&'static str>,
     git: Option<PlainGitState>,
     feature_state: Option<PlainFeatureState>,
@@ -59,6 +61,21 @@ pub(crate) struct PlainCheckpoint {
     dropped: u64,
     scope: Option<Vec<OsString>>,
     reverted: bool,
+    work_totals: Option<PlainWorkTotals>,
+}
+
+#[derive(IntoPyObject)]
+struct PlainWorkTotals {
+    files: u64,
+    insertions: u64,
+    deletions: u64,
+}
+
+impl From<WorkTotals> for PlainWorkTotals {
+    fn from(totals: WorkTotals) -> Self {
+        let WorkTotals { files, insertions, deletions } = totals;
+        Self { files, insertions, deletions }
+    }
 }
 
 #[derive(IntoPyObject)]
@@ -66,6 +83,7 @@ struct PlainGitState {
     commit: Option<String>,
     branch: Option<String>,
     dirty_files: Vec<OsString>,
+    dirty_count: u64,
 }
 
 #[derive(IntoPyObject)]
@@ -98,6 +116,7 @@ impl From<&Checkpoint> for PlainCheckpoint {
             milliseconds: checkpoint.time.as_millisecond(),
             parent: checkpoint.parent.map(|parent| parent.to_string()),
             files_changed: paths(&checkpoint.files_changed),
+            changed_count: checkpoint.changed,
             insertions: checkpoint.insertions,
             deletions: checkpoint.deletions,
             step: checkpoint.origin.step,
@@ -106,11 +125,13 @@ impl From<&Checkpoint> for PlainCheckpoint {
             turn: checkpoint.origin.turn,
             prompt: checkpoint.origin.prompt.clone(),
             tool: checkpoint.origin.tool.clone(),
+            command: checkpoint.origin.command.clone(),
             author: checkpoint.origin.author.map(Author::as_str),
             git: checkpoint.git.as_ref().map(|git| PlainGitState {
                 commit: git.commit.clone(),
                 branch: git.branch.clone(),
                 dirty_files: paths(&git.dirty_files),
+                dirty_count: git.dirty_count,
             }),
             feature_state: checkpoint
                 .feature_state
@@ -131,6 +152,7 @@ impl From<&Checkpoint> for PlainCheckpoint {
             dropped: checkpoint.dropped,
             scope: checkpoint.scope.paths().map(paths),
             reverted: checkpoint.reverted,
+            work_totals: checkpoint.work.map(PlainWorkTotals::from),
         }
     }
 }
@@ -217,11 +239,18 @@ impl From<&Stepped> for PlainStepped {
 pub(crate) struct PlainShown {
     checkpoint: PlainCheckpoint,
     changes: Vec<PlainChange>,
+    work: Option<Vec<PlainChange>>,
+    turn_changes: Option<Vec<PlainChange>>,
 }
 
 impl From<&Shown> for PlainShown {
     fn from(shown: &Shown) -> Self {
-        Self { checkpoint: PlainCheckpoint::from(&shown.checkpoint), changes: all(&shown.changes) }
+        Self {
+            checkpoint: PlainCheckpoint::from(&shown.checkpoint),
+            changes: all(&shown.changes),
+            work: shown.work.as_deref().map(all),
+            turn_changes: shown.turn_changes.as_deref().map(all),
+        }
     }
 }
 
@@ -406,6 +435,7 @@ pub(crate) struct PlainRestored {
     changes: Vec<PlainChange>,
     applied: bool,
     safety: Option<String>,
+    stands_on: Option<String>,
     conflicts: Vec<PlainConflict>,
     stays: Vec<PlainConflict>,
     not_restored: Vec<PlainSkipped>,
@@ -429,13 +459,14 @@ impl From<&GitState> for PlainMoved {
 
 impl PlainRestored {
     /// Returns the answer if there was nothing to take back.
-    pub(crate) fn nothing() -> Self {
+    pub(crate) fn nothing(current: Option<CheckpointId>) -> Self {
         Self {
             target: None,
             plan: None,
             changes: Vec::new(),
             applied: false,
             safety: None,
+            stands_on: current.map(|id| id.to_string()),
             conflicts: Vec::new(),
             stays: Vec::new(),
             not_restored: Vec::new(),
@@ -453,6 +484,7 @@ impl PlainRestored {
             changes: all(&plan.changes),
             applied: false,
             safety: None,
+            stands_on: plan.stands_on.map(|id| id.to_string()),
             conflicts: all(&plan.conflicts),
             stays: all(&plan.stays()),
             not_restored: Vec::new(),
@@ -476,6 +508,7 @@ impl From<&RestoreOutcome> for PlainRestored {
             changes: all(&done.changes),
             applied: done.applied,
             safety: done.safety.map(|safety| safety.to_string()),
+            stands_on: done.stands_on.map(|id| id.to_string()),
             conflicts: all(&done.conflicts),
             stays: all(&done.stays),
             not_restored: Vec::new(),

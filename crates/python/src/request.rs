@@ -44,6 +44,7 @@ impl SaveWords {
                 turn: wanted(words, "turn")?,
                 prompt: wanted(words, "prompt")?,
                 tool: wanted(words, "tool")?,
+                command: wanted(words, "command")?,
                 author: author(words)?,
             },
             ..SaveRequest::default()
@@ -76,6 +77,7 @@ impl StepWords {
                 turn: wanted(words, "turn")?,
                 prompt: wanted(words, "prompt")?,
                 tool: wanted(words, "tool")?,
+                command: wanted(words, "command")?,
                 author: author(words)?,
                 step: None,
             },

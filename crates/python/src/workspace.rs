@@ -322,7 +322,7 @@ impl NativeWorkspace {
             let done = workspace.restore(&request, Timestamp::now())?;
             Ok(PlainRestored::from(&done).without(&lacking))
         };
-        self.operate(py, Access::Files, call, restore)
+        self.operate(py, Access::Restore, call, restore)
     }
 
     fn survey(&self, py: Python<'_>, call: &Call) -> PyResult<NativeSurvey> {
@@ -344,13 +344,15 @@ impl NativeWorkspace {
     }
 
     fn undo(&self, py: Python<'_>, call: &Call) -> PyResult<PlainRestored> {
-        let done = self.operate(py, Access::Files, call, |workspace| workspace.undo(Timestamp::now()))?;
-        Ok(done.as_ref().map_or_else(PlainRestored::nothing, PlainRestored::from))
+        let undo = |workspace: &Workspace| Ok((workspace.undo(Timestamp::now())?, workspace.current()?));
+        let (done, current) = self.operate(py, Access::Restore, call, undo)?;
+        Ok(done.as_ref().map_or_else(|| PlainRestored::nothing(current), PlainRestored::from))
     }
 
     fn redo(&self, py: Python<'_>, call: &Call) -> PyResult<PlainRestored> {
-        let done = self.operate(py, Access::Files, call, |workspace| workspace.redo(Timestamp::now()))?;
-        Ok(done.as_ref().map_or_else(PlainRestored::nothing, PlainRestored::from))
+        let redo = |workspace: &Workspace| Ok((workspace.redo(Timestamp::now())?, workspace.current()?));
+        let (done, current) = self.operate(py, Access::Restore, call, redo)?;
+        Ok(done.as_ref().map_or_else(|| PlainRestored::nothing(current), PlainRestored::from))
     }
 
     fn delete(&self, py: Python<'_>, words: Vec<String>, force: bool, call: &Call) -> PyResult<Vec<String>> {

@@ -22,18 +22,23 @@ import backtrail
 
 ELSEWHERE = {
     "backtrail.__main__": "runs in a process of its own",
-    "backtrail.compat._fabricatio_mixin": "is imported under its name in backtrail.compat.fabricatio",
 }
 """Modules that are not watched, with the reason."""
 
 
+FRAMEWORKS = ("agents", "google", "langchain", "langgraph", "pydantic_ai", "smolagents", "strands")
+"""Packages that the integrations need. `test_frameworks.py` tests them where these are installed."""
+
+
 def modules() -> Iterator[ModuleType]:
     for found in pkgutil.walk_packages(backtrail.__path__, "backtrail."):
-        if found.name not in ELSEWHERE and found.name != "backtrail._native":
+        is_private = found.name.rpartition(".")[2].startswith("_")
+        is_tested_there = found.name.startswith("backtrail.integrations.") and not found.name.endswith(".turns")
+        if found.name not in ELSEWHERE and not is_private and not is_tested_there:
             try:
                 yield importlib.import_module(found.name)
             except ImportError as missing:
-                if not (missing.name or "").startswith(("langgraph", "langchain")):
+                if not (missing.name or "").startswith(FRAMEWORKS):
                     raise
 
 

@@ -46,7 +46,6 @@ REFUSED: list[tuple[str, type[Exception], str, Callable[[Workspace], object]]] =
     ("metadata nested too deeply", TypeError, "metadata", lambda w: w.save(metadata={"a": deep(100_000)})),
     ("a conversation nested too deeply", TypeError, "conversation", lambda w: w.save(conversation=deep(100_000))),
     ("a conversation of objects", TypeError, "conversation", lambda w: w.save(conversation=[object()])),
-    ("a conversation of bytes", TypeError, "conversation", lambda w: w.save(conversation=[b"x"])),
     ("attachments in a list", TypeError, "mapping", lambda w: w.save(attachments=[b"x"])),  # type: ignore[arg-type]
     ("a number as an attachment", TypeError, "'x'", lambda w: w.save(attachments={"x": 5})),  # type: ignore[dict-item]
     ("a negative step", UsageError, "step: ", lambda w: w.save(step=-1)),

@@ -306,10 +306,11 @@ def test_a_process_killed_during_a_restore(workspace: Workspace, project: Projec
 def test_a_failed_rollback_keeps_the_checkpoint_pinned(project: Project) -> None:
     workspace = Workspace(project.path, wait=0.1)
     project.write("a", "1")
-    with contextlib.ExitStack() as stack, pytest.raises(BusyError), workspace.guard() as guard:
+    with contextlib.ExitStack() as stack, pytest.raises(ValueError) as raised, workspace.guard() as guard:
         project.write("a", "2")
         stack.enter_context(holding(workspace.store))
         raise ValueError
+    assert isinstance(guard.failure, BusyError) and "could not be rolled back" in getattr(raised.value, "__notes__")[0]
     assert workspace.get(guard.checkpoint).pinned and project.read("a") == "2"
     workspace.restore(guard.checkpoint)
     assert project.read("a") == "1"

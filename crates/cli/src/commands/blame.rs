@@ -61,7 +61,7 @@ fn explain(
     invocation: &Invocation,
 ) -> Failure {
     let is_missing = args.checkpoint.is_none() && matches!(error, Error::UnknownPath { .. });
-    let failure = invocation.explain_path(error.into(), &args.path);
+    let failure = invocation.explain_path(workspace, error.into(), &args.path);
     // Only the hint depends on this.
     let is_saved = || matches!(workspace.current(), Ok(Some(id)) if workspace.holds(&id, path).unwrap_or(false));
     if is_missing && is_saved() {

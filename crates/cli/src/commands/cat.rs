@@ -26,9 +26,12 @@ pub(crate) fn run(args: &CatArgs, invocation: &Invocation) -> Result<ExitCode, F
     if let Some(name) = &args.attachment {
         invocation.output.bytes(&workspace.attachment(&id, name)?)?;
     }
-    if let Some(path) = &args.path {
-        let path = invocation.path(&workspace, path)?;
-        workspace.cat(&id, &path, &mut |bytes| invocation.output.pass_on(bytes))?.map_err(OutputError::from)?;
+    if let Some(named) = &args.path {
+        let path = invocation.path(&workspace, named)?;
+        let printed = workspace.cat(&id, &path, &mut |bytes| invocation.output.pass_on(bytes));
+        printed
+            .map_err(|error| invocation.explain_path(&workspace, error.into(), named))?
+            .map_err(OutputError::from)?;
     }
     Ok(ExitCode::SUCCESS)
 }

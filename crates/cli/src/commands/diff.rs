@@ -1,8 +1,8 @@
 //! `diff`: shows the differences between two checkpoints, or between one and the files on disk.
 
-use std::{path::PathBuf, process::ExitCode};
+use std::{ffi::OsString, os::unix::ffi::OsStrExt, path::PathBuf, process::ExitCode};
 
-use backtrail::{CheckpointId, Diff, PatchLimits, Workspace, json::DiffJson};
+use backtrail::{CheckpointId, Diff, PatchLimits, PathGlob, Scope, Workspace, json::DiffJson};
 use clap::Args;
 
 use crate::{
@@ -29,6 +29,9 @@ pub(crate) struct DiffArgs {
     /// Only these files and directories
     #[arg(last = true, value_name = "PATH")]
     paths: Vec<PathBuf>,
+    /// Only paths that this pattern matches, such as "*.md"; can be given several times
+    #[arg(long, value_name = "PATTERN")]
+    glob: Vec<OsString>,
     /// Show the number of changed lines instead of the lines
     #[arg(long, conflicts_with = "name_status")]
     stat: bool,
@@ -48,14 +51,23 @@ const MAX_SHOWN_BYTES: usize = 10 << 20;
 /// The maximum size of one file's part in it.
 const MAX_SHOWN_FILE_BYTES: usize = 1 << 20;
 
+/// The limits of a patch that is shown to the user.
+pub(super) const SHOWN_LIMITS: PatchLimits<'static> = PatchLimits {
+    hide: None,
+    max_bytes: Some(MAX_SHOWN_BYTES),
+    max_file_bytes: Some(MAX_SHOWN_FILE_BYTES),
+    hunks: false,
+};
+
 /// The last line of a truncated patch. It looks like the start of a hunk without lines, so that `git apply` rejects the
 /// patch.
-const REST_LEFT_OUT: &str = "@@ -1 +1 @@ the rest is not shown\n";
+pub(super) const REST_LEFT_OUT: &str = "@@ -1 +1 @@ the rest is not shown\n";
 
 pub(crate) fn run(args: &DiffArgs, invocation: &Invocation) -> Result<ExitCode, Failure> {
     let workspace = invocation.workspace_to_scan()?;
     let (from, to) = sides(args, &workspace, invocation)?;
-    let scope = invocation.scope(&workspace, &args.paths)?;
+    let scope = invocation.known_scope(&workspace, &args.paths)?;
+    let scope = selected(&workspace, (from, to), scope, &args.glob)?;
     let progress = invocation.output.progress(&workspace, "comparing");
     let diff = workspace.diff_within(from, to, &scope, &limits(args, invocation));
     drop(progress);
@@ -91,20 +103,31 @@ fn sides(
     Ok((Some(from), to.transpose()?))
 }
 
+/// Returns the part of a scope that the patterns match: the changed paths among those.
+fn selected(
+    workspace: &Workspace,
+    (from, to): (Option<CheckpointId>, Option<CheckpointId>),
+    scope: Scope,
+    patterns: &[OsString],
+) -> Result<Scope, Failure> {
+    if patterns.is_empty() {
+        return Ok(scope);
+    }
+    let globs: Vec<PathGlob> = patterns.iter().map(|pattern| PathGlob::new(pattern.as_bytes())).collect();
+    let changes = workspace.diff_within(from, to, &scope, &PatchLimits::NO_PATCH)?.changes;
+    let paths = changes.into_iter().map(|change| change.path);
+    Ok(Scope::Paths(paths.filter(|path| globs.iter().any(|glob| glob.matches(path))).collect()))
+}
+
 /// Returns the limits of the patch. Programs get all of it, users a part that they can read.
 fn limits(args: &DiffArgs, invocation: &Invocation) -> PatchLimits<'static> {
     if args.stat || args.name_status {
-        // The JSON answer always contains the patch.
-        return if invocation.output.is_json() { PatchLimits::default() } else { PatchLimits::NO_PATCH };
+        return PatchLimits::NO_PATCH;
     }
     if args.full || invocation.output.is_json() {
         return PatchLimits { hunks: args.hunks, ..PatchLimits::default() };
     }
-    PatchLimits {
-        max_bytes: Some(MAX_SHOWN_BYTES),
-        max_file_bytes: Some(MAX_SHOWN_FILE_BYTES),
-        ..PatchLimits::default()
-    }
+    SHOWN_LIMITS
 }
 
 /// Returns a warning that names the part that is not shown, and how to see it. Returns `None` if everything is shown.
@@ -124,7 +147,9 @@ fn cut_warning(diff: &Diff, args: &DiffArgs) -> Option<String> {
 fn show(diff: Diff, args: &DiffArgs, invocation: &Invocation) -> Result<(), Failure> {
     let output = &invocation.output;
     if output.is_json() {
-        return Ok(output.json(&DiffJson::from(diff))?);
+        let answer = DiffJson::from(diff);
+        let is_sum = args.stat || args.name_status;
+        return Ok(output.json(&if is_sum { answer.without_patch() } else { answer })?);
     }
     if diff.changes.is_empty() {
         let within = if diff.uncaptured.is_empty() { "" } else { " in files that can be saved" };

@@ -1,14 +1,14 @@
 //! `history`: shows every version of one path.
 
-use std::{path::PathBuf, process::ExitCode};
+use std::{collections::HashMap, path::PathBuf, process::ExitCode};
 
-use backtrail::{ChangeStatus, Checkpoint, OnDisk, Version, json::HistoryJson};
+use backtrail::{ChangeStatus, Checkpoint, CheckpointId, ListFilter, OnDisk, Version, Workspace, json::HistoryJson};
 use clap::Args;
 
 use crate::{
     failure::Failure,
     invocation::{Invocation, NOTHING_SAVED},
-    output::{HistoryTable, plural, shell_path},
+    output::{HistoryTable, Remarks, plural, shell_path},
 };
 
 /// Show every version of a file, newest first
@@ -29,7 +29,7 @@ pub(crate) fn run(args: &HistoryArgs, invocation: &Invocation) -> Result<ExitCod
     let workspace = invocation.workspace()?;
     let path = invocation.path(&workspace, &args.path)?;
     let all = workspace.history_with_safety(&path).map_err(|error| {
-        let failure = invocation.explain_path(error.into(), &args.path);
+        let failure = invocation.explain_path(&workspace, error.into(), &args.path);
         // Before the first checkpoint, the path is not the cause.
         if matches!(workspace.current(), Ok(None)) { failure.with_hint(NOTHING_SAVED) } else { failure }
     })?;
@@ -41,31 +41,43 @@ pub(crate) fn run(args: &HistoryArgs, invocation: &Invocation) -> Result<ExitCod
         output.json(&HistoryJson::new(&path, &versions))?;
         return Ok(ExitCode::SUCCESS);
     }
-    let checkpoints =
-        versions.iter().map(|version| workspace.get(&version.checkpoint)).collect::<Result<Vec<_>, _>>()?;
+    let checkpoints = checkpoints_of(&versions, &workspace)?;
     let on_disk = workspace.path_on_disk(&path, &all)?;
     let same = match &on_disk {
         OnDisk::As(ids) => ids.first().map(|id| workspace.get(id)).transpose()?,
         _ => None,
     };
     let table = HistoryTable { now: &invocation.now, width: output.width(), paint: output.paint };
-    output.text(&table.on_disk(&on_disk, same.as_ref()))?;
-    output.text(&table.draw(&versions, &checkpoints))?;
+    let text = table.on_disk(&on_disk, same.as_ref()) + &table.draw(&versions, &checkpoints);
+    let mut remarks = Remarks::default();
     let named = shell_path(&args.path);
     if !is_saved {
-        output.note("only safety checkpoints have it: a restore set it aside before it was saved");
+        remarks.notes.push("only safety checkpoints have it: a restore set it aside before it was saved".to_owned());
     }
     if let Some((which, version)) = worth_bringing_back(&versions, &on_disk, same.as_ref()) {
         let which = if is_saved { which } else { "it" };
         let id = version.checkpoint.short();
-        output.note(&format!("restore {which} with: backtrail restore {id} {named}"));
+        remarks.notes.push(format!("restore {which} with: backtrail restore {id} {named}"));
     }
     let hidden = all.len() - versions.len();
     if hidden > 0 {
         let more = plural(hidden, "more version");
-        output.note(&format!("{more} in safety checkpoints; show with: backtrail history --all {named}"));
+        remarks.notes.push(format!("{more} in safety checkpoints; show with: backtrail history --all {named}"));
     }
+    output.paged_if_long(&text, &remarks)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Returns the checkpoints of the versions. Reads the timeline once: a path can have thousands of versions.
+fn checkpoints_of(versions: &[Version], workspace: &Workspace) -> Result<Vec<Checkpoint>, Failure> {
+    let listed = workspace.list(&ListFilter { brief: true, ..ListFilter::default() })?;
+    let mut by_id: HashMap<CheckpointId, Checkpoint> =
+        listed.into_iter().map(|checkpoint| (checkpoint.id, checkpoint)).collect();
+    let known = |version: &Version| match by_id.remove(&version.checkpoint) {
+        Some(checkpoint) => Ok(checkpoint),
+        None => workspace.get(&version.checkpoint).map_err(Failure::from),
+    };
+    versions.iter().map(known).collect()
 }
 
 /// Returns the version that the user probably wants back: the newest one before the version on disk, or the newest of

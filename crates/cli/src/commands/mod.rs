@@ -36,6 +36,7 @@ pub(crate) mod step;
 pub(crate) mod try_run;
 pub(crate) mod undo;
 pub(crate) mod verify;
+pub(crate) mod watch;
 pub(crate) mod workspaces;
 
 use std::process::ExitCode;
@@ -75,6 +76,7 @@ pub(crate) fn run(command: Option<Command>, invocation: &Invocation) -> Result<E
         Some(Command::Unpin(args)) => pin::unpin(&args, invocation),
         Some(Command::Exclude(args)) => exclude::run(&args, invocation),
         Some(Command::Verify(args)) => verify::run(&args, invocation),
+        Some(Command::Watch(args)) => watch::run(&args, invocation),
         Some(Command::Doctor(args)) => doctor::run(&args, invocation),
         Some(Command::Events(args)) => events::run(&args, invocation),
         Some(Command::Workspaces(args)) => workspaces::run(&args, invocation),

@@ -49,11 +49,12 @@ pub(crate) struct PipelineArgs {
 }
 
 pub(crate) fn run(args: &PipelineArgs, invocation: &Invocation) -> Result<ExitCode, Failure> {
-    let workspace = if args.dry_run {
+    let mut workspace = if args.dry_run {
         invocation.workspace()?
     } else {
         invocation.workspace_to_write(Protection::unless(args.force))?
     };
+    workspace.scan_fully();
     let pipeline = read(args, workspace.root(), invocation)?;
     let output = &invocation.output;
     pipeline.warnings.iter().for_each(|warning| output.warn(warning));

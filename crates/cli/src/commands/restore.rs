@@ -198,7 +198,7 @@ pub(crate) fn conversation(
 /// Converts an error into a failure. Adds a hint if a path can't be restored.
 fn explain(error: Error, workspace: &Workspace, named: &[PathBuf], invocation: &Invocation) -> Failure {
     let Error::LeftOutPath { path, reason, .. } = &error else {
-        return named.iter().fold(error.into(), |failure, named| invocation.explain_path(failure, named));
+        return named.iter().fold(error.into(), |failure, named| invocation.explain_path(workspace, failure, named));
     };
     let is_it = |named: &&PathBuf| invocation.path(workspace, named).is_ok_and(|found| found == *path);
     let word = named.iter().find(is_it).map_or_else(|| path.to_string(), |named| shell_path(named));

@@ -129,7 +129,12 @@ fn explain(error: Error, workspace: &Workspace, args: &RevertArgs, invocation: &
             Ok(turns) if !turns.is_empty() => "to take back a prompt: backtrail revert --turn".to_owned(),
             _ => "name a later one; see them with: backtrail list".to_owned(),
         },
-        _ => return args.paths.iter().fold(error.into(), |failure, named| invocation.explain_path(failure, named)),
+        _ => {
+            return args
+                .paths
+                .iter()
+                .fold(error.into(), |failure, named| invocation.explain_path(workspace, failure, named));
+        }
     };
     Failure::from(error).with_hint(hint)
 }

@@ -70,6 +70,9 @@ pub(crate) struct SaveArgs {
     /// Take a checkpoint even if nothing changed
     #[arg(long)]
     allow_empty: bool,
+    /// Look at every file, even if a watcher knows what changed
+    #[arg(long)]
+    full_scan: bool,
     /// Allow a protected directory, such as the home directory, as the workspace
     #[arg(long)]
     force: bool,
@@ -77,7 +80,10 @@ pub(crate) struct SaveArgs {
 
 pub(crate) fn run(args: SaveArgs, invocation: &Invocation) -> Result<ExitCode, Failure> {
     refuse_doubles(&args.attach)?;
-    let workspace = invocation.workspace_to_write(Protection::unless(args.force))?;
+    let mut workspace = invocation.workspace_to_write(Protection::unless(args.force))?;
+    if args.full_scan {
+        workspace.scan_fully();
+    }
     let gave_message = args.message.is_some() || args.message_option.is_some();
     let request = request(args, &workspace, invocation)?;
     let named = request.name.as_ref().and_then(|name| named_before(name, &workspace, invocation));

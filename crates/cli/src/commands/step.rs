@@ -40,6 +40,9 @@ pub(crate) struct StepArgs {
     /// The name of the tool that is about to run
     #[arg(long, value_name = "NAME", value_parser = text())]
     tool: Option<String>,
+    /// The command line of that tool, if it is a shell; secrets in it are masked
+    #[arg(long = "command", value_name = "LINE", value_parser = text(), allow_hyphen_values = true)]
+    command_line: Option<String>,
     /// The author of the changes since the previous checkpoint
     #[arg(long, value_name = "WHO", value_parser = author())]
     author: Option<Author>,
@@ -72,6 +75,7 @@ fn request(args: StepArgs, workspace: &Workspace, invocation: &Invocation) -> Re
             turn: args.turn,
             prompt: args.prompt,
             tool: args.tool,
+            command: args.command_line,
             author: args.author,
             ..Origin::default()
         },

@@ -52,7 +52,8 @@ pub(crate) struct TryArgs {
 }
 
 pub(crate) fn run(args: &TryArgs, invocation: &Invocation) -> Result<ExitCode, Failure> {
-    let workspace = invocation.workspace_to_write(Protection::unless(args.force))?;
+    let mut workspace = invocation.workspace_to_write(Protection::unless(args.force))?;
+    workspace.scan_fully();
     // From here on, a signal ends the command but not this process, so that the rollback is still done.
     let signals = HeldSignals::hold()?;
     let way_back = WayBack::take(&workspace, invocation, message(args), Repeat::Yes)?;

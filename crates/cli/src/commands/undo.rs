@@ -106,7 +106,7 @@ fn walk(direction: Direction, invocation: &Invocation) -> Result<ExitCode, Failu
 fn nothing(workspace: &Workspace, direction: Direction, invocation: &Invocation) -> Result<ExitCode, Failure> {
     let output = &invocation.output;
     if output.is_json() {
-        output.json(&RestoreJson::nothing())?;
+        output.json(&RestoreJson::nothing(workspace.current()?))?;
     } else {
         let what = if direction == Direction::Redo { "no undo to take back" } else { "no restore to take back" };
         output.done(what)?;

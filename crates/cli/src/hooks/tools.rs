@@ -8,6 +8,7 @@ use super::{
     event::ToolCall,
     shell_commands::{self, WordPiece},
 };
+use crate::output::shell_words;
 
 /// Tools of all agents that only read. The names are reduced to lower-case letters and digits. An unknown tool may
 /// change files.
@@ -70,9 +71,7 @@ const READERS: &[&str] = &[
 /// Returns whether a call may change files. Returns `false` for the tools of our own MCP server, which takes its own
 /// checkpoints.
 pub(crate) fn may_change_files(call: &ToolCall) -> bool {
-    let plain: String =
-        call.name.chars().filter(char::is_ascii_alphanumeric).map(|letter| letter.to_ascii_lowercase()).collect();
-    !is_own(&call.name) && READERS.binary_search(&plain.as_str()).is_err()
+    !is_own(&call.name) && READERS.binary_search(&plain_name(call).as_str()).is_err()
 }
 
 /// The prefixes that agents put before the tools of our server, also if it comes with a plugin.
@@ -158,6 +157,36 @@ pub(crate) fn named_files(call: &ToolCall) -> Vec<PathBuf> {
     found.dedup();
     found.truncate(MAX_PATHS);
     found
+}
+
+/// Parts of the names of tools that run a shell, reduced to lower-case letters and digits.
+const SHELLS: &[&str] = &["bash", "shell", "terminal", "command", "exec"];
+
+/// Returns the command line that a call runs. Returns `None` if the tool is not a shell.
+pub(crate) fn command_line(call: &ToolCall) -> Option<String> {
+    if !SHELLS.iter().any(|shell| plain_name(call).contains(shell)) {
+        return None;
+    }
+    let line = ["command", "cmd", "script"].iter().find_map(|key| match call.input.get(*key)? {
+        Value::String(line) => Some(line.clone()),
+        Value::Array(words) => {
+            let words: Vec<&str> = words.iter().filter_map(Value::as_str).collect();
+            Some(match words[..] {
+                [_, "-c" | "-lc" | "-ic", script] => script.to_owned(),
+                _ => shell_words(words),
+            })
+        }
+        _ => None,
+    });
+    let several = several_lines(&call.input);
+    let line = line.or_else(|| (!several.is_empty()).then(|| several.join("; ")))?;
+    let is_patch = line.contains("*** Begin Patch");
+    (!line.trim().is_empty() && !is_patch).then_some(line)
+}
+
+fn plain_name(call: &ToolCall) -> String {
+    let letters = call.name.chars().filter(char::is_ascii_alphanumeric);
+    letters.map(|letter| letter.to_ascii_lowercase()).collect()
 }
 
 /// Returns the shell commands of a call that runs several. Cline writes their list as an array, or as a text that holds
@@ -284,6 +313,20 @@ mod tests {
         let patch = "*** Begin Patch\n*** Update File: src/a.rs\n@@\n-x\n*** Move to: src/b.rs\n*** Delete File: .secret\n*** End Patch";
         assert_eq!(named("apply_patch", json!({ "command": patch })), [".secret", "src/a.rs", "src/b.rs"]);
         assert_eq!(named("apply_patch", json!(patch)), [".secret", "src/a.rs", "src/b.rs"]);
+    }
+
+    #[test]
+    fn the_command_line_of_a_shell_is_found() {
+        let line = |name: &str, input: Value| command_line(&call(name, input));
+        assert_eq!(line("Bash", json!({ "command": "make all" })).as_deref(), Some("make all"));
+        assert_eq!(line("run_shell_command", json!({ "command": "ls" })).as_deref(), Some("ls"));
+        assert_eq!(line("shell", json!({ "command": ["bash", "-lc", "rm x"] })).as_deref(), Some("rm x"));
+        assert_eq!(line("local_shell", json!({ "command": ["rm", "a b"] })).as_deref(), Some("rm \"a b\""));
+        assert_eq!(line("exec_command", json!({ "cmd": "x" })).as_deref(), Some("x"));
+        assert_eq!(line("str_replace_based_edit_tool", json!({ "command": "create" })), None);
+        assert_eq!(line("shell", json!({ "command": "*** Begin Patch" })), None);
+        assert_eq!(line("Bash", json!({})), None);
+        assert_eq!(line("run_commands", json!({ "commands": ["a", "b c"] })).as_deref(), Some("a; b c"));
     }
 
     #[test]

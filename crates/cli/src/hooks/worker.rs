@@ -299,6 +299,7 @@ impl Worker<'_> {
                 turn: Some(assignment.turn).filter(|turn| *turn > 0),
                 prompt: assignment.prompt.clone(),
                 tool: Some(call.name.clone()),
+                command: tools::command_line(call),
                 author: Some(author_of(&event.moment)),
                 ..Origin::default()
             },

@@ -83,6 +83,10 @@ const SETTINGS: &[SettingInForce] = &[
     SettingInForce { name: "retention.turn", value: |settings| settings.retention.turn.to_string() },
     SettingInForce { name: "retention.step", value: |settings| settings.retention.step.to_string() },
     SettingInForce { name: "retention.safety", value: |settings| settings.retention.safety.to_string() },
+    SettingInForce {
+        name: "retention.thread",
+        value: |settings| or_none(settings.retention.thread.map(|thread| thread.to_string())),
+    },
     SettingInForce { name: "retention.unsaved", value: |settings| duration_text(settings.retention.unsaved) },
     SettingInForce {
         name: "retention.max_age",

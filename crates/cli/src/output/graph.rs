@@ -71,7 +71,7 @@ impl Lanes {
             _ if lane == own => '├',
             _ if lane == last => '╯',
             _ if joining.contains(&lane) => '┴',
-            Some(_) if lane < last => '┼',
+            Some(_) if lane > own && lane < last => '┼',
             Some(_) => '│',
             None if lane < last && lane > own => '─',
             None => ' ',
@@ -121,6 +121,12 @@ mod tests {
     #[test]
     fn a_join_crosses_a_line_that_continues() {
         assert_eq!(draw(&["e b", "d a", "c b", "b a", "a ."]), "e\n│ d\n│ │ c\n├─┼─╯\nb │\n├─╯\na");
+    }
+
+    /// Regression: a line to the left of a fork was drawn as if the fork crossed it.
+    #[test]
+    fn a_join_leaves_the_lines_to_its_left_alone() {
+        assert_eq!(draw(&["e a", "d b", "c b", "b a", "a ."]), "e\n│ d\n│ │ c\n│ ├─╯\n│ b\n├─╯\na");
     }
 
     #[test]

@@ -26,6 +26,7 @@ mod style;
 mod timeline;
 mod tried;
 mod visible;
+mod watched;
 mod wording;
 mod workspaces;
 
@@ -43,7 +44,7 @@ pub(crate) use {
     },
     json::{InitJson, VerifyJson, json_line},
     log::{WhenFull, log_layer},
-    output::{Output, answer_hook, is_hook_heard, offer, talk_of_hook},
+    output::{Output, Remarks, answer_hook, is_hook_heard, offer, talk_of_hook},
     overview::{Overview, overview},
     pipeline::{PipelineJson, pipeline_plan_text},
     report::report_text,
@@ -64,6 +65,7 @@ pub(crate) use {
         rolled_back_sentence, stays_pinned_sentence, way_to_take_back,
     },
     visible::{columns, cut, first_line, pad, visible, visible_path},
+    watched::{WatchStatusJson, directories_watched, watch_status},
     wording::{bytes, plural, set_bytes, shell_path, shell_words, title, title_words, when},
     workspaces::{
         AdoptedJson, BinJson, DeletedJson, ExcludedJson, ForgottenJson, PinnedJson, PruneJson, WorkspacesJson,

@@ -9,7 +9,12 @@ use std::{
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::Serialize;
 
-use super::{json_line, pager, progress::ProgressLine, style::Paint, visible::visible};
+use super::{
+    json_line, pager,
+    progress::ProgressLine,
+    style::Paint,
+    visible::{visible, wrapped},
+};
 use crate::{
     cli::{ColorWhen, GlobalOptions},
     failure::Failure,
@@ -81,6 +86,16 @@ enum Reader {
 enum Talk {
     Full,
     ErrorsAlone,
+}
+
+/// The word in front of a message, and its colour.
+type Label = (&'static str, fn(Paint, &str) -> String);
+
+/// What is said below a requested text.
+#[derive(Debug, Default)]
+pub(crate) struct Remarks {
+    pub(crate) notes: Vec<String>,
+    pub(crate) warnings: Vec<String>,
 }
 
 /// The output of this run.
@@ -191,6 +206,24 @@ impl Output {
         self.text(text)
     }
 
+    /// Prints the requested text, and then the notes and warnings about it. On a terminal with fewer lines, uses the pager
+    /// for all of it. Must be the last action of a command.
+    pub(crate) fn paged_if_long(&self, text: &str, remarks: &Remarks) -> Result<(), OutputError> {
+        let rows = terminal_size::terminal_size().map_or(usize::MAX, |(_, height)| usize::from(height.0));
+        if let Some(pager) = self.pager().filter(|_| text.lines().count() >= rows) {
+            let notes = remarks.notes.iter().map(visible);
+            let warnings = remarks.warnings.iter().map(|warning| format!("warning: {}", visible(warning)));
+            let said = notes.chain(warnings).filter(|_| self.talk == Talk::Full);
+            let below: String = said.map(|line| format!("{line}\n")).collect();
+            let gap = if below.is_empty() { "" } else { "\n" };
+            pager::become_pager(pager, &format!("{text}{gap}{below}"));
+        }
+        self.text(text)?;
+        remarks.notes.iter().for_each(|note| self.note(note));
+        remarks.warnings.iter().for_each(|warning| self.warn(warning));
+        Ok(())
+    }
+
     /// Prints the sentence that reports the result of a command.
     pub(crate) fn done(&self, sentence: &str) -> Result<(), OutputError> {
         match self.talk {
@@ -202,25 +235,25 @@ impl Output {
     /// Prints a note to stderr. `--quiet` suppresses it.
     pub(crate) fn note(&self, sentence: &str) {
         if self.talk == Talk::Full {
-            self.say(&visible(sentence));
+            self.say(None, sentence);
         }
     }
 
     /// Prints a message that the user needs in order to continue, even with `--quiet`.
     pub(crate) fn tell(&self, sentence: &str) {
-        self.say(&visible(sentence));
+        self.say(None, sentence);
     }
 
     /// Prints a warning. `--quiet` suppresses it.
     pub(crate) fn warn(&self, sentence: &str) {
         if self.talk == Talk::Full {
-            self.say(&format!("{} {}", self.talk_paint.warning("warning:"), visible(sentence)));
+            self.say(Some(("warning:", Paint::warning)), sentence);
         }
     }
 
     /// Prints an error, even with `--quiet`.
     pub(crate) fn error(&self, sentence: &str) {
-        self.say(&format!("{} {}", self.talk_paint.error("error:"), visible(sentence)));
+        self.say(Some(("error:", Paint::error)), sentence);
     }
 
     /// Reports why the run failed. For programs, also as JSON on stdout.
@@ -228,7 +261,7 @@ impl Output {
         self.error(&failure.message());
         let hint = failure.hint();
         if let Some(hint) = &hint {
-            self.say(&format!("{} {}", self.talk_paint.hint("hint:"), visible(hint)));
+            self.say(Some(("hint:", Paint::hint)), hint);
         }
         if self.is_json() {
             let answer = serde_json::json!({
@@ -252,7 +285,14 @@ impl Output {
         watched.then(|| ProgressLine::start(workspace.progress(), doing))
     }
 
-    fn say(&self, line: &str) {
+    /// Prints a sentence to stderr, behind a word in colour. On a terminal, it is wrapped at spaces.
+    fn say(&self, label: Option<Label>, sentence: &str) {
+        let word = label.map(|(word, _)| format!("{word} ")).unwrap_or_default();
+        let line = wrapped(&format!("{word}{}", visible(sentence)), self.talk_paint.line_width(), "");
+        let line = match label {
+            Some((word, paint)) => line.replacen(word, &paint(self.talk_paint, word), 1),
+            None => line,
+        };
         // If stderr is closed, messages are lost.
         drop(writeln!(io::stderr().lock(), "{line}"));
     }

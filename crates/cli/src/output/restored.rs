@@ -291,6 +291,7 @@ mod tests {
             deleted: Vec::new(),
             merged: Vec::new(),
             moved: Vec::new(),
+            stands_on: Some(target.id),
             also: Vec::new(),
         };
         restored_text(&done, &[], Direction::Forward, &target, None, Paint::plain())

@@ -2,16 +2,19 @@
 
 use std::fmt::Display;
 
-use backtrail::{Checkpoint, GitState, Shown, Skipped};
+use backtrail::{Change, Checkpoint, GitState, Shown, Skipped};
 use jiff::Zoned;
 
 use super::{
     Paint,
     changes::change_list,
-    visible::{pad, visible},
+    visible::{pad, visible, wrapped},
     wording::{bytes, lines, plural, when},
 };
 use crate::hooks;
+
+/// The width of the labels, with the space behind them.
+const LABEL_WIDTH: usize = 13;
 
 /// The maximum number of dropped paths that are named.
 const MAX_NAMED: usize = 20;
@@ -21,25 +24,34 @@ pub(crate) fn shown(shown: &Shown, dropped: &[Skipped], now: &Zoned, paint: Pain
     let checkpoint = &shown.checkpoint;
     let mut out = format!("{} {}\n", paint.heading("checkpoint"), paint.id(checkpoint.id));
     for (label, value) in facts(checkpoint, now).into_iter().chain(not_protected(checkpoint, dropped)) {
-        out.push_str(&format!("{}{value}\n", paint.faint(pad(label, 13))));
+        let value = wrapped(&value, paint.line_width(), &" ".repeat(LABEL_WIDTH));
+        out.push_str(&format!("{}{value}\n", paint.faint(pad(label, LABEL_WIDTH))));
     }
     for text in [Some(&checkpoint.message), checkpoint.description.as_ref()].into_iter().flatten() {
         out.push_str(&indented(text));
     }
     let sum = lines(checkpoint.insertions, checkpoint.deletions);
     let heading = match shown.changes.len() {
+        0 if shown.work.is_some() => "no changes before this prompt".to_owned(),
         0 => "no changes".to_owned(),
-        count => format!("{} {sum}", plural(count, "change")).trim_end().to_owned(),
+        count => {
+            let before = if shown.work.is_some() { "before this prompt: " } else { "" };
+            format!("{before}{} {sum}", plural(count, "change")).trim_end().to_owned()
+        }
     };
     out.push_str(&format!("\n{}\n{}", paint.heading(heading), change_list(&shown.changes, paint)));
-    if let Some(done) = &shown.turn_changes {
-        let heading = match done.len() {
-            0 => "no checkpoint has changes for this prompt".to_owned(),
-            count => format!("changed for this prompt: {}", plural(count, "change")),
-        };
-        out.push_str(&format!("\n{}\n{}", paint.heading(heading), change_list(done, paint)));
+    if let Some(work) = &shown.work {
+        out.push_str(&format!("\n{}\n{}", paint.heading(heading_of_work(work)), change_list(work, paint)));
     }
     out
+}
+
+fn heading_of_work(work: &[Change]) -> String {
+    let (came, went) = work.iter().fold((0, 0), |sum, change| (sum.0 + change.insertions, sum.1 + change.deletions));
+    match work.len() {
+        0 => "the agent changed nothing for this prompt".to_owned(),
+        count => format!("the agent's work for this prompt: {} {}", plural(count, "file"), lines(came, went)),
+    }
 }
 
 /// Returns the known facts about a checkpoint, each with a label.
@@ -58,6 +70,7 @@ fn facts(checkpoint: &Checkpoint, now: &Zoned) -> Vec<(&'static str, String)> {
     add("prompt", text(&checkpoint.origin.prompt));
     add("step", text(&checkpoint.origin.step));
     add("tool", text(&checkpoint.origin.tool));
+    add("command", text(&checkpoint.origin.command));
     add("git", checkpoint.git.as_ref().map(git));
     add("feature", text(&checkpoint.feature_state.as_ref().and_then(|state| state.current.clone())));
     for attachment in &checkpoint.attachments {
@@ -98,9 +111,9 @@ fn text(value: &Option<impl Display>) -> Option<String> {
 fn git(state: &GitState) -> String {
     let branch = state.branch.as_deref().map_or("detached".to_owned(), visible);
     let commit = state.commit.as_deref().map_or("no commit yet".to_owned(), |commit| commit.chars().take(12).collect());
-    let dirty = match state.dirty_files.len() {
+    let dirty = match state.dirty_count {
         0 => "clean".to_owned(),
-        count => format!("{} with changes", plural(count, "file")),
+        count => format!("{} with changes", plural(count as usize, "file")),
     };
     format!("{branch} at {commit}, {dirty}")
 }

@@ -1,27 +1,33 @@
-//! Colours. No information is given by colour alone.
+//! The look of text: colours, and the number of columns. No information is given by colour alone.
 
-use std::{fmt::Display, io};
+use std::{
+    fmt::Display,
+    io::{self, IsTerminal},
+};
 
 use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
 
 use crate::cli::ColorWhen;
 
-/// Adds colours to texts, or returns them unchanged.
+/// Adds colours to texts, or returns them unchanged. Knows how wide a line may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Paint {
     on: bool,
+    line_width: usize,
 }
 
 impl Paint {
     /// Returns the colours for stdout.
     pub(crate) fn for_stdout(when: ColorWhen) -> Self {
-        Self::choose(when, || AutoStream::choice(&io::stdout()))
+        let line_width = terminal_width(io::stdout().is_terminal());
+        Self { line_width, ..Self::choose(when, || AutoStream::choice(&io::stdout())) }
     }
 
     /// Returns the colours for stderr.
     pub(crate) fn for_stderr(when: ColorWhen) -> Self {
-        Self::choose(when, || AutoStream::choice(&io::stderr()))
+        let line_width = terminal_width(io::stderr().is_terminal());
+        Self { line_width, ..Self::choose(when, || AutoStream::choice(&io::stderr())) }
     }
 
     fn choose(when: ColorWhen, detect: impl FnOnce() -> ColorChoice) -> Self {
@@ -30,13 +36,24 @@ impl Paint {
             ColorWhen::Never => false,
             ColorWhen::Auto => detect() != ColorChoice::Never,
         };
-        Self { on }
+        Self { on, line_width: usize::MAX }
+    }
+
+    /// Returns the number of columns for a line. It is limited only on a terminal, because programs read whole lines.
+    pub(crate) fn line_width(self) -> usize {
+        self.line_width
     }
 
     /// Returns a value that adds no colours.
     #[cfg(test)]
     pub(crate) fn plain() -> Self {
-        Self { on: false }
+        Self { on: false, line_width: usize::MAX }
+    }
+
+    /// Returns a value that adds no colours, for lines of this many columns.
+    #[cfg(test)]
+    pub(crate) fn plain_within(line_width: usize) -> Self {
+        Self { on: false, line_width }
     }
 
     /// Returns whether colours are added.
@@ -76,15 +93,20 @@ impl Paint {
         self.with(AnsiColor::Blue.on_default(), text)
     }
 
-    pub(crate) fn warning(self, text: impl Display) -> String {
+    pub(crate) fn warning(self, text: &str) -> String {
         self.with(AnsiColor::Yellow.on_default().bold(), text)
     }
 
-    pub(crate) fn error(self, text: impl Display) -> String {
+    pub(crate) fn error(self, text: &str) -> String {
         self.with(AnsiColor::Red.on_default().bold(), text)
     }
 
-    pub(crate) fn hint(self, text: impl Display) -> String {
+    pub(crate) fn hint(self, text: &str) -> String {
         self.with(AnsiColor::Cyan.on_default().bold(), text)
     }
+}
+
+fn terminal_width(is_terminal: bool) -> usize {
+    let width = || terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
+    is_terminal.then(width).flatten().unwrap_or(usize::MAX)
 }

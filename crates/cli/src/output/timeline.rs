@@ -1,6 +1,6 @@
 //! Draws checkpoints as a timeline for the user, newest first.
 
-use backtrail::{Checkpoint, CheckpointId, Kind};
+use backtrail::{Checkpoint, CheckpointId, Kind, WorkTotals};
 use jiff::Zoned;
 
 use super::{
@@ -183,9 +183,14 @@ fn text(checkpoint: &Checkpoint) -> String {
         .join(" ")
 }
 
+/// Returns the number of changed files and lines. For a prompt, that of the work for it: what changed before the prompt
+/// is not its own.
 fn counts(checkpoint: &Checkpoint) -> String {
-    let files = plural(checkpoint.changed as usize, "file");
-    format!("{files} {}", lines(checkpoint.insertions, checkpoint.deletions)).trim_end().to_owned()
+    let own =
+        WorkTotals { files: checkpoint.changed, insertions: checkpoint.insertions, deletions: checkpoint.deletions };
+    let WorkTotals { files, insertions, deletions } = checkpoint.work.unwrap_or(own);
+    let files = plural(usize::try_from(files).unwrap_or(usize::MAX), "file");
+    format!("{files} {}", lines(insertions, deletions)).trim_end().to_owned()
 }
 
 /// Returns a checkpoint for tests, with an id of one repeated letter.
@@ -224,6 +229,7 @@ mod tests {
             metadata: serde_json::Map::new(),
             pinned: false,
             reverted: false,
+            work: None,
             complete: true,
             dropped: 0,
             scope: Scope::Whole,

@@ -70,6 +70,28 @@ pub(crate) fn cut(text: &str, width: usize) -> String {
     out
 }
 
+/// Shortens a text to at most `width` columns. A shortened text has `…` in the middle: of a path, the end matters most.
+pub(crate) fn cut_middle(text: &str, width: usize) -> String {
+    if columns(text) <= width {
+        return text.to_owned();
+    }
+    let room = width.saturating_sub(1);
+    let head = fitting(text.chars(), room / 3);
+    let tail = fitting(text.chars().rev(), room - columns(&head));
+    format!("{head}…{}", tail.chars().rev().collect::<String>())
+}
+
+/// Returns as many characters from the start as fit in this many columns.
+fn fitting(letters: impl Iterator<Item = char>, width: usize) -> String {
+    let mut used = 0;
+    letters
+        .take_while(|letter| {
+            used += letter.width().unwrap_or(0);
+            used <= width
+        })
+        .collect()
+}
+
 /// Appends spaces to a text until it takes `width` columns.
 pub(crate) fn pad(text: &str, width: usize) -> String {
     format!("{text}{}", " ".repeat(width.saturating_sub(columns(text))))
@@ -118,5 +140,8 @@ mod tests {
         assert_eq!(cut("abcdefg", 6), "abcde…");
         assert_eq!(cut("日本語文", 6), "日本…");
         assert_eq!(pad("日", 4), "日  ");
+        assert_eq!(cut_middle("src/deep/down/file.rs", 21), "src/deep/down/file.rs");
+        assert_eq!(cut_middle("src/deep/down/file.rs", 13), "src/…/file.rs");
+        assert_eq!(cut_middle("日本語文", 6), "…語文");
     }
 }

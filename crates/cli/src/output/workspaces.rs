@@ -325,7 +325,7 @@ fn painted_title(checkpoint: &Checkpoint, paint: Paint) -> String {
 }
 
 /// Returns a line for each workspace: the size of its store, the number of checkpoints, the time of the newest one, and
-/// its path.
+/// its path. The line below has the path of the store.
 pub(crate) fn workspaces_text(entries: &[WorkspaceEntry], now: &Zoned, paint: Paint) -> String {
     let cells = entries.iter().map(|entry| {
         let newest = entry.newest.map_or_else(|| "-".to_owned(), |newest| when(newest, now));
@@ -337,15 +337,15 @@ pub(crate) fn workspaces_text(entries: &[WorkspaceEntry], now: &Zoned, paint: Pa
     let line = |(entry, [size, count, newest]): (&WorkspaceEntry, &[String; 3])| {
         let state = match &entry.moved_to {
             _ if entry.exists => String::new(),
-            _ if entry.is_kept => {
-                format!("  {}", paint.warning(format!("(no longer in use: {})", visible_path(&entry.store))))
-            }
-            Some(moved) => format!("  {}", paint.warning(format!("(moved to {})", visible_path(moved)))),
+            _ if entry.is_kept => format!("  {}", paint.warning("(no longer in use)")),
+            Some(moved) => format!("  {}", paint.warning(&format!("(moved to {})", visible_path(moved)))),
             None if entry.is_gone => format!("  {}", paint.removed("(gone)")),
             None => format!("  {}", paint.warning("(not available now)")),
         };
         let size = format!("{}{size}", " ".repeat(widths[0].saturating_sub(columns(size))));
-        format!("{size}  {}  {}  {}{state}\n", pad(count, widths[1]), pad(newest, widths[2]), visible_path(&entry.path))
+        let store = paint.faint(format!("  store  {}", visible_path(&entry.store)));
+        let (count, newest) = (pad(count, widths[1]), pad(newest, widths[2]));
+        format!("{size}  {count}  {newest}  {}{state}\n{store}\n", visible_path(&entry.path))
     };
     entries.iter().zip(&cells).map(line).collect()
 }

@@ -286,6 +286,7 @@ fn check_forks(page: &Page) {
 fn check_restoring(page: &Page, place: &Place) {
     check_reverting(page);
     check_forks(page);
+    page.run(place, "watch", &["watch", "--status"]);
     place.write("a.txt", "unsaved\n");
     page.run(place, "restore", &["restore", "full", "--dry-run", "--hunks"]);
     place.write("cloned/.git/HEAD", "x");
@@ -457,6 +458,11 @@ fn schemas_declare_and_require_every_key() {
         "not_restored",
         "undeleted",
         "deleted",
+        // Left out of a brief list.
+        "files_changed",
+        "dirty_files",
+        // Only if `show` was asked for it.
+        "patch",
     ];
     fn walk(schema: &Value, place: &str) {
         match schema {

@@ -137,6 +137,8 @@ const ARGUMENTS: &[Row] = &[
     (&["fork", "inside"], 2, "usage", "inside"),
     (&["fork", "nonsense", "../new"], 3, "unknown_checkpoint", "nonsense"),
     (&["forks", "x"], 2, "usage", "'x'"),
+    (&["watch", "x"], 2, "usage", "'x'"),
+    (&["watch", "--status", "--stop"], 2, "usage", "--stop"),
     (&["adopt"], 2, "usage", "<DIR>"),
     (&["adopt", "../full"], 2, "usage", "full"),
     (&["rewind", "x"], 2, "usage", "'x' for '[N]'"),

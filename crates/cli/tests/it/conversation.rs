@@ -347,13 +347,54 @@ fn prompts_are_listed_and_shown_with_their_changes() {
     place.ok(["save", "by hand", "--allow-empty"]);
     let of_session = place.json(["list", "--session", SESSION])["checkpoints"].as_array().unwrap().len();
     assert_eq!(of_session, 3);
-    let text = place.ok(["list", "--turns"]);
+    let text = place.ok(["list", "--turns", "--steps"]);
     let lines: Vec<&str> = text.lines().collect();
     assert!(lines[0].contains("prompt 2") && lines[1].contains("prompt 1") && lines[2].contains("Write"), "{text}");
     let first = place.json(["list", "--turns"])["checkpoints"][1]["id"].as_str().unwrap().to_owned();
     let shown = place.json(["show", &first]);
     assert_eq!(shown["turn_changes"][0]["path"], "b", "{shown}");
     let text = place.ok(["show", &first]);
-    assert!(text.contains("changed for this prompt: 1 change"), "{text}");
+    assert!(text.contains("the agent's work for this prompt: 1 file +1"), "{text}");
+    let folded = place.ok(["list", "--turns"]);
+    assert_eq!(folded.lines().count(), 2, "{folded}");
+    assert!(folded.lines().nth(1).unwrap().ends_with("1 file +1"), "a prompt has the sums of its work: {folded}");
+    let totals = &place.json(["list", "--turns"])["checkpoints"][1]["work_totals"];
+    assert_eq!(*totals, json!({ "files": 1, "insertions": 1, "deletions": 0 }));
     assert!(place.ok([""; 0]).contains("backtrail rewind --turn"), "the overview names the command");
+}
+
+#[test]
+fn the_work_for_a_prompt_leaves_out_edits_by_hand() {
+    let place = Place::new();
+    place.write("a", "1\n");
+    prompt(&place, "claude", 1);
+    let step = |event: &str, id: &str, line: &str| {
+        let payload = json!({ "session_id": SESSION, "hook_event_name": event, "cwd": place.path("ws"),
+            "tool_name": "Bash", "tool_input": { "command": line }, "tool_use_id": id });
+        hook(&place, "claude", &payload);
+    };
+    step("PreToolUse", "1", "KEY=secret make b");
+    place.write("b", "new\n");
+    step("PostToolUse", "1", "KEY=secret make b");
+    place.write("by-hand", "mine\n");
+    step("PreToolUse", "2", "make c");
+    place.write("c", "new\n");
+    step("PostToolUse", "2", "make c");
+    place.write("a", "later\n");
+    prompt(&place, "claude", 2);
+    let shown = place.json(["show", "turn:1"]);
+    let paths = |shown: &Value, key: &str| -> Vec<String> {
+        shown[key].as_array().unwrap().iter().map(|change| change["path"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(paths(&shown, "work"), ["b", "c"]);
+    assert_eq!(paths(&shown, "turn_changes"), ["b", "by-hand", "c"]);
+    assert_eq!(paths(&place.json(["show", "turn:2"]), "changes"), ["a"], "what changed before the prompt");
+    let patch = place.ok(["show", "turn:1", "--patch"]);
+    assert!(patch.contains("+++ b/b\n") && patch.contains("+++ b/c\n") && !patch.contains("by-hand"), "{patch}");
+    let patch = place.json(["show", "turn:1", "c", "--patch"])["patch"].as_str().unwrap().to_owned();
+    assert!(patch.contains("+++ b/c\n") && !patch.contains("+++ b/b\n"), "{patch}");
+    let commands: Vec<Value> = place.json(["list", "--kind", "step"])["checkpoints"].as_array().unwrap().to_vec();
+    assert_eq!(commands.last().unwrap()["command"], "KEY=*** make b");
+    assert_eq!(place.json(["list", "--grep", "make c"])["checkpoints"].as_array().unwrap().len(), 2);
+    assert!(!place.ok(["list", "--json"]).contains("secret"));
 }

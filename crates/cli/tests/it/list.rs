@@ -108,7 +108,7 @@ fn invalid_times_limits_and_paths_are_refused() {
         str![[r#"
 --- stderr
 error: "soon" is not a time
-hint: write a duration such as 20m or 7d, or a time: 13:45, yesterday, 2026-11-15, 2026-11-15T14:30
+hint: write a duration such as 20m or 7d, or a time: 13:45, yesterday 12:31, 2026-11-15, 2026-11-15T14:30, or as list prints it
 --- exit 2
 
 "#]]
@@ -125,7 +125,9 @@ fn grep_without_capitals_ignores_case() {
     place.ok(["save", "Fix the Parser"]);
     let count = |text: &str| place.json(["list", "--grep", text])["checkpoints"].as_array().unwrap().len();
     assert_eq!([count("parser"), count("Parser"), count("PARSER"), count("fix the p")], [1, 1, 0, 1]);
-    assert!(place.ok(["list", "--help"]).contains("a text without capital letters"));
+    let help = place.ok(["list", "--help"]);
+    let help = help.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(help.contains("a text without capital letters"));
 }
 
 #[test]
@@ -195,4 +197,115 @@ fn errors_for_unknown_checkpoints_have_a_hint() {
     assert_eq!(hint(&place, &["show", "nonsense"]), "list the checkpoints with: backtrail list");
     assert!(place.run(["list", "--turns"]).stderr.contains("backtrail install --list"));
     assert_eq!(place.json(["list", "--since", "yesterday"])["checkpoints"].as_array().unwrap().len(), 1);
+}
+
+/// Regression: most times that the list prints were refused as addresses.
+#[test]
+fn every_printed_time_is_an_address() {
+    let place = Place::saved();
+    let first = place.id("@");
+    for printed in ["just now", "0 s ago"] {
+        assert_eq!(place.id(&format!("at:{printed}")), first, "{printed}");
+        let until = place.json(["list", "--until", printed]);
+        assert_eq!(ids(&until), [first.as_str()], "{printed}");
+    }
+    let clock = place.ok(["history", "a.txt"]);
+    let line = clock.lines().find(|line| line.contains("added")).unwrap();
+    let time = line.split("  ").next().unwrap();
+    assert_eq!(place.id(&format!("at:{time}")), first, "{time}");
+    assert_eq!(ids(&place.json(["list", "--since", time, "--until", time])), [first.as_str()], "{time}");
+}
+
+#[test]
+fn until_ends_the_list() {
+    let place = Place::saved();
+    let first = place.id("@");
+    assert_eq!(ids(&place.json(["list", "--until", "2999-01-01"])), [first.as_str()]);
+    assert_eq!(ids(&place.json(["list", "--until", "2000-01-01"])), [""; 0]);
+    assert_eq!(ids(&place.json(["list", "--until", "20m"])), [""; 0]);
+    assert_eq!(place.run(["list", "--until", "soon"]).code, 2);
+}
+
+#[test]
+fn contents_finds_what_added_and_what_removed_a_text() {
+    let place = Place::saved();
+    place.write("b.rs", "fn needle() {}\n");
+    place.ok(["save", "added"]);
+    let added = place.id("@");
+    place.write("other", "x\n");
+    place.ok(["save", "between"]);
+    place.write("b.rs", "// moved\nfn needle() {}\n");
+    place.ok(["save", "kept"]);
+    place.remove("b.rs");
+    place.ok(["save", "removed"]);
+    let removed = place.id("@");
+    assert_eq!(ids(&place.json(["list", "--contents", "fn needle"])), [removed.as_str(), &added]);
+    assert_eq!(ids(&place.json(["list", "--contents", "fn needle", "--limit", "1"])), [removed.as_str()]);
+    assert_eq!(ids(&place.json(["list", "--contents", "fn needle", "--path", "other"])), [""; 0]);
+    assert_eq!(ids(&place.json(["list", "--contents", "FN NEEDLE"])), [""; 0]);
+    assert_eq!(place.run(["list", "--contents", ""]).code, 2);
+}
+
+#[test]
+fn globs_select_checkpoints_by_changed_paths() {
+    let place = Place::saved();
+    place.write("docs/guide.md", "1\n");
+    place.ok(["save", "docs"]);
+    let docs = place.id("@");
+    place.write("src.rs", "1\n");
+    place.ok(["save", "code"]);
+    let code = place.id("@");
+    assert_eq!(ids(&place.json(["list", "--glob", "*.md"])), [docs.as_str()]);
+    assert_eq!(ids(&place.json(["list", "--glob", "*.md", "--glob", "*.rs"])), [code.as_str(), &docs]);
+    assert_eq!(ids(&place.json(["list", "--glob", "docs"])), [docs.as_str()]);
+}
+
+#[test]
+fn paths_that_exist_nowhere_are_refused_with_the_nearest_one() {
+    let place = Place::saved();
+    place.write("docs/guide.md", "1\n");
+    place.ok(["save", "docs"]);
+    for words in [
+        &["list", "--path", "docs/giude.md"][..],
+        &["diff", "--", "docs/giude.md"],
+        &["history", "docs/giude.md"],
+        &["show", "@", "docs/giude.md"],
+        &["cat", "@", "docs/giude.md"],
+        &["restore", "@", "docs/giude.md"],
+        &["blame", "docs/giude.md"],
+    ] {
+        let run = place.run(std::iter::once(&"--json").chain(words));
+        assert_eq!((run.error().0, run.error().1.as_str()), (3, "unknown_path"), "{words:?}");
+        assert!(run.stderr.contains("hint: did you mean docs/guide.md?"), "{words:?}: {}", run.stderr);
+    }
+    let moved = place.run(["--json", "history", "guide.md"]);
+    assert!(moved.stderr.contains("did you mean docs/guide.md?"), "the same name in another directory");
+    let pattern = place.run(["--json", "diff", "--", "*.md"]);
+    assert_eq!(pattern.code, 3);
+    assert!(pattern.stderr.contains("literally") && pattern.stderr.contains("--glob"), "{}", pattern.stderr);
+    place.remove("docs/guide.md");
+    place.ok(["save", "gone"]);
+    for words in [&["list", "--path", "docs/guide.md"][..], &["diff", "--", "docs/guide.md"], &["history", "docs"]] {
+        assert_eq!(place.run(words.iter().copied()).code, 0, "{words:?}: a path of the past is known");
+    }
+}
+
+#[test]
+fn brief_answers_have_numbers_instead_of_lists() {
+    let place = Place::saved();
+    let brief = place.json(["list", "--brief"]);
+    let checkpoint = &brief["checkpoints"][0];
+    assert_eq!(checkpoint["changed_count"], 2);
+    assert!(checkpoint.get("files_changed").is_none(), "{checkpoint}");
+    assert_eq!(place.run(["list", "--brief"]).code, 2, "only for programs");
+}
+
+#[test]
+fn safety_checkpoints_can_be_left_out_of_json() {
+    let place = Place::saved();
+    let first = place.id("@");
+    place.write("a.txt", "unsaved\n");
+    place.ok(["restore", "@"]);
+    assert_eq!(ids(&place.json(["list"])).len(), 2);
+    assert_eq!(ids(&place.json(["list", "--no-safety"])), [first.as_str()]);
 }

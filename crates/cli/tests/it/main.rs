@@ -58,6 +58,8 @@ mod threads;
 mod try_run;
 mod usage;
 mod verify;
+#[cfg(target_os = "linux")]
+mod watch;
 mod which_workspace;
 mod whole_prompts;
 mod workspaces;

@@ -25,6 +25,30 @@ fn a_restore_is_undone_and_redone() {
 }
 
 #[test]
+fn a_deleted_workspace_is_created_again() {
+    let place = changed_place();
+    let [home, workspace] = ["", "ws"].map(|name| place.path(name));
+    let named = workspace.to_str().unwrap();
+    for file in ["a.txt", "dir/b.txt"] {
+        place.remove(file);
+    }
+    for directory in [workspace.join("dir"), workspace.clone()] {
+        std::fs::remove_dir(directory).unwrap();
+    }
+    assert!(place.run_in(&home, ["-w", named, "list"]).text().contains("first"));
+    let (exit, code, _) = place.run_in(&home, ["-w", named, "status", "--json"]).error();
+    assert_eq!((exit, code.as_str()), (1, "io"));
+    assert!(!workspace.exists(), "looking creates nothing");
+    let restored = place.run_in(&home, ["-w", named, "restore", "@"]);
+    assert!(restored.stderr.contains("was deleted, and is created again"), "{}", restored.shown());
+    assert_eq!(std::fs::read(workspace.join("a.txt")).unwrap(), b"one\ntwo\n");
+    std::fs::rename(&workspace, place.path("moved")).unwrap();
+    let (exit, code, _) = place.run_in(&home, ["-w", named, "restore", "@", "--json"]).error();
+    assert_eq!((exit, code.as_str()), (1, "io"), "it was not deleted");
+    assert!(!workspace.exists());
+}
+
+#[test]
 fn without_an_id_a_terminal_is_needed() {
     let place = changed_place();
     let (exit, code, _) = place.run(["restore", "--json"]).error();

@@ -75,9 +75,9 @@ fn json_has_exactly_these_keys() {
     let answer = place.json(["save", "first"]);
     let keys = |value: &serde_json::Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>().join(" ");
     assert_eq!(keys(&answer), "created checkpoint skipped dropped");
-    let expected = "id short_id name message description kind timestamp parent files_changed insertions deletions step \
-                    session agent turn prompt tool author git feature_state context attachments metadata pinned complete \
-                    dropped scope reverted";
+    let expected = "id short_id name message description kind timestamp parent files_changed changed_count insertions \
+                    deletions step session agent turn prompt tool command author git feature_state context attachments \
+                    metadata pinned complete dropped scope reverted work_totals";
     assert_eq!(keys(&answer["checkpoint"]), expected);
     let time = answer["checkpoint"]["timestamp"].as_str().unwrap();
     assert!(time.len() == 24 && time.ends_with('Z') && &time[19..20] == ".", "{time}");
@@ -210,9 +210,9 @@ fn a_large_first_checkpoint_names_its_largest_directories() {
 saved [ID] "large" (4 files)
 --- stderr
 warning: this first checkpoint holds 240 MB; you can exclude directories that need no protection
-  160 MB: backtrail exclude /data/
-   80 MB: backtrail exclude "/it's/"
-  1.0 kB: backtrail exclude /small/
+160 MB: backtrail exclude /data/
+80 MB: backtrail exclude "/it's/"
+1.0 kB: backtrail exclude /small/
 --- exit 0
 
 "#]]

@@ -141,3 +141,30 @@ fn a_prefix_of_an_id_needs_four_characters() {
     assert!(message.ends_with("write at least the first four characters of an id"), "{message}");
     assert_eq!(place.id(&id[..4]), id);
 }
+
+#[test]
+fn words_of_other_tools_get_the_right_answer() {
+    let place = Place::saved();
+    let hint = |words: &[&str]| {
+        let run = place.run(std::iter::once(&"--json").chain(words));
+        assert_eq!(run.code, 2, "{}", run.shown());
+        run.stderr
+    };
+    for (words, part) in [
+        (&["stash"][..], "backtrail save, then backtrail restore"),
+        (&["reflog"], "backtrail list --all"),
+        (&["checkout", "abcd"], "backtrail restore ID"),
+        (&["reset", "--hard"], "backtrail restore @"),
+        (&["commit", "-m", "x"], "backtrail save MESSAGE"),
+        (&["list", "-p"], "backtrail show ID --patch"),
+        (&["log", "-S", "x"], "backtrail list --contents TEXT"),
+        (&["diff", "-p"], "backtrail diff"),
+        (&["diff", "--cached"], "no staging area"),
+        (&["status", "--short"], "backtrail status --json"),
+        (&["save", "-am", "x"], "save takes all files"),
+        (&["restore", "--source=abcd", "a.txt"], "backtrail restore ID PATH"),
+    ] {
+        assert!(hint(words).contains(part), "{words:?}: {}", hint(words));
+    }
+    assert!(hint(&["sav"]).contains("'save'"), "a typing mistake still gets the nearest word");
+}

@@ -30,7 +30,8 @@ fn all_workspaces_with_a_store_are_listed() {
     let shown = run.shown();
     let lines: Vec<&str> = shown.lines().collect();
     assert!(lines[0].ends_with("1 checkpoint  [WHEN] [ROOT]/other"), "{shown}");
-    assert!(lines[1].ends_with("1 checkpoint  [WHEN] [ROOT]/ws"), "{shown}");
+    assert!(lines[1].starts_with("  store  [ROOT]/home/backtrail/stores/other-"), "{shown}");
+    assert!(lines[2].ends_with("1 checkpoint  [WHEN] [ROOT]/ws"), "{shown}");
     let answer = place.json(["workspaces"]);
     let entry = answer["workspaces"][1].as_object().unwrap();
     assert_eq!(

@@ -105,7 +105,7 @@ impl Address {
             return parse_duration(text).map(Self::Ago).map_err(|_| invalid(expected));
         }
         if let Some(text) = word.strip_prefix("at:") {
-            let expected = "write a time after at:, such as at:14:30, at:2026-11-15 or at:2026-11-15T14:30";
+            let expected = "write a time after at:, such as at:14:30, \"at:yesterday 12:31\", at:2026-11-15 or at:2026-11-15T14:30";
             return parse_until(text, now).map(Self::At).ok_or_else(|| invalid(expected));
         }
         Ok(Self::Word(word.to_owned()))

@@ -30,7 +30,7 @@ pub(crate) fn sync_filesystem(file: impl AsFd) -> io::Result<()> {
     Ok(rustix::fs::syncfs(file)?)
 }
 
-fn kind(file: impl AsFd) -> io::Result<i64> {
+pub(super) fn kind(file: impl AsFd) -> io::Result<i64> {
     Ok(rustix::fs::fstatfs(file)?.f_type as i64)
 }
 

@@ -6,6 +6,7 @@
 
 mod boot;
 pub mod crash_points;
+pub mod delays;
 mod dir;
 mod directory_identity;
 mod filesystem;
@@ -17,6 +18,7 @@ mod read;
 pub mod read_counts;
 mod share;
 mod store_file;
+pub(crate) mod watch;
 
 pub(crate) use boot::time_since_boot;
 pub(crate) use dir::{Dir, FileType, Listed, Openness, Rename, set_mode};

@@ -1,6 +1,7 @@
 //! The JSON answers of the operations.
 
 use serde::Serialize;
+use serde_json::Value;
 
 use super::{ChangeJson, CheckpointJson, SkippedJson};
 use crate::{
@@ -74,6 +75,18 @@ pub struct TimelineJson {
     pub checkpoints: Vec<CheckpointJson>,
 }
 
+impl TimelineJson {
+    /// Returns the answer without the lists of paths in each checkpoint.
+    pub fn brief(&self) -> serde_json::Result<Value> {
+        let mut answer = serde_json::to_value(self)?;
+        for checkpoint in answer["checkpoints"].as_array_mut().into_iter().flatten() {
+            checkpoint.as_object_mut().map(|keys| keys.remove("files_changed"));
+            checkpoint["git"].as_object_mut().map(|keys| keys.remove("dirty_files"));
+        }
+        Ok(answer)
+    }
+}
+
 impl From<&[Checkpoint]> for TimelineJson {
     fn from(checkpoints: &[Checkpoint]) -> Self {
         Self { checkpoints: checkpoints.iter().map(CheckpointJson::from).collect() }
@@ -87,9 +100,15 @@ pub struct ShownJson {
     pub checkpoint: CheckpointJson,
     /// The changes against the previous checkpoint.
     pub changes: Vec<ChangeJson>,
-    /// The changes that were made for a prompt; absent if this is not the checkpoint of a prompt.
+    /// The changes from a prompt to the end of the work for it; absent if this is not the checkpoint of a prompt.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub turn_changes: Option<Vec<ChangeJson>>,
+    /// What the agent did for a prompt; absent if this is not the checkpoint of a prompt.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub work: Option<Vec<ChangeJson>>,
+    /// The patch, for a prompt that of `work`; absent if it was not asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub patch: Option<String>,
 }
 
 impl From<&Shown> for ShownJson {
@@ -98,7 +117,16 @@ impl From<&Shown> for ShownJson {
             checkpoint: CheckpointJson::from(&shown.checkpoint),
             changes: changes(&shown.changes),
             turn_changes: shown.turn_changes.as_deref().map(changes),
+            work: shown.work.as_deref().map(changes),
+            patch: None,
         }
+    }
+}
+
+impl ShownJson {
+    /// Adds a patch, if there is one.
+    pub fn with_patch(self, patch: Option<String>) -> Self {
+        Self { patch, ..self }
     }
 }
 
@@ -139,8 +167,8 @@ pub struct DiffJson {
     pub modified_files: Vec<String>,
     /// The deleted paths.
     pub deleted_files: Vec<String>,
-    /// A unified patch that `git apply` accepts.
-    pub patch: String,
+    /// A unified patch that `git apply` accepts; null if only the sums were asked for.
+    pub patch: Option<String>,
     /// Paths that the older side holds and that a checkpoint of the files on disk would skip; absent if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub skipped: Vec<SkippedJson>,
@@ -161,8 +189,15 @@ impl From<Diff> for DiffJson {
             modified_files: paths(|status| !matches!(status, ChangeStatus::Added | ChangeStatus::Deleted)),
             deleted_files: paths(|status| status == ChangeStatus::Deleted),
             skipped: diff.uncaptured.iter().map(SkippedJson::from).collect(),
-            patch: diff.patch,
+            patch: Some(diff.patch),
         }
+    }
+}
+
+impl DiffJson {
+    /// Leaves out the patch.
+    pub fn without_patch(self) -> Self {
+        Self { patch: None, ..self }
     }
 }
 
@@ -177,6 +212,8 @@ pub struct RestoreJson {
     pub applied: bool,
     /// The safety checkpoint; null if nothing had to change.
     pub safety: Option<String>,
+    /// The checkpoint that the workspace stands on afterwards; null before the first checkpoint.
+    pub checkpoint: Option<String>,
     /// Paths that were not restored, because something was in the way or another process changed them meanwhile.
     pub conflicts: Vec<ConflictJson>,
     /// Paths that should be removed but stay, or would stay; absent if there are none. They do not prevent the restore.
@@ -240,13 +277,14 @@ impl From<&GitState> for MovedJson {
 }
 
 impl RestoreJson {
-    /// Returns the answer for an undo or redo without a restore to take back.
-    pub fn nothing() -> Self {
+    /// Returns the answer for an undo or redo without a restore to take back. The workspace stands on `current`.
+    pub fn nothing(current: Option<CheckpointId>) -> Self {
         Self {
             plan: None,
             changes: Vec::new(),
             applied: false,
             safety: None,
+            checkpoint: current.map(|id| id.to_string()),
             conflicts: Vec::new(),
             stays: Vec::new(),
             not_restored: Vec::new(),
@@ -282,6 +320,7 @@ impl From<&RestoreOutcome> for RestoreJson {
             changes: changes(&done.changes),
             applied: done.applied,
             safety: done.safety.map(|safety| safety.to_string()),
+            checkpoint: done.stands_on.map(|id| id.to_string()),
             conflicts: done.conflicts.iter().map(ConflictJson::from).collect(),
             stays: done.stays.iter().map(ConflictJson::from).collect(),
             not_restored: Vec::new(),
@@ -300,6 +339,7 @@ impl From<&RestorePlan> for RestoreJson {
             changes: changes(&plan.changes),
             applied: false,
             safety: None,
+            checkpoint: plan.stands_on.map(|id| id.to_string()),
             conflicts: plan.conflicts.iter().map(ConflictJson::from).collect(),
             stays: plan.stays().iter().map(ConflictJson::from).collect(),
             not_restored: Vec::new(),

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::model::{Checkpoint, FeatureState, GitState, Kind, Origin, WorkspacePath};
+use crate::model::{Checkpoint, FeatureState, GitState, Kind, Origin, WorkTotals, WorkspacePath};
 
 /// `Checkpoint`: a snapshot of the workspace with its record.
 #[derive(Debug, Clone, Serialize)]
@@ -28,6 +28,8 @@ pub struct CheckpointJson {
     pub parent: Option<String>,
     /// The paths that differ from the parent.
     pub files_changed: Vec<String>,
+    /// The number of paths that differ from the parent.
+    pub changed_count: u64,
     /// The number of inserted lines against the parent.
     pub insertions: u64,
     /// The number of deleted lines against the parent.
@@ -55,6 +57,8 @@ pub struct CheckpointJson {
     pub scope: Option<Vec<String>>,
     /// True if a revert took its changes back. For the checkpoint of a prompt: if the agent's work for it is taken back.
     pub reverted: bool,
+    /// The sums of what the agent did for a prompt; null if this is not the checkpoint of a prompt.
+    pub work_totals: Option<WorkTotals>,
 }
 
 impl From<&Checkpoint> for CheckpointJson {
@@ -69,6 +73,7 @@ impl From<&Checkpoint> for CheckpointJson {
             timestamp: timestamp(checkpoint.time),
             parent: checkpoint.parent.map(|parent| parent.to_string()),
             files_changed: texts(&checkpoint.files_changed),
+            changed_count: checkpoint.changed,
             insertions: checkpoint.insertions,
             deletions: checkpoint.deletions,
             origin: checkpoint.origin.clone(),
@@ -89,6 +94,7 @@ impl From<&Checkpoint> for CheckpointJson {
             dropped: checkpoint.dropped,
             scope: checkpoint.scope.paths().map(texts),
             reverted: checkpoint.reverted,
+            work_totals: checkpoint.work,
         }
     }
 }
@@ -103,11 +109,18 @@ pub struct GitJson {
     pub branch: Option<String>,
     /// Tracked files that differ from the index, and staged paths, up to a thousand.
     pub dirty_files: Vec<String>,
+    /// The number of these paths.
+    pub dirty_count: u64,
 }
 
 impl From<&GitState> for GitJson {
     fn from(git: &GitState) -> Self {
-        Self { commit: git.commit.clone(), branch: git.branch.clone(), dirty_files: texts(&git.dirty_files) }
+        Self {
+            commit: git.commit.clone(),
+            branch: git.branch.clone(),
+            dirty_files: texts(&git.dirty_files),
+            dirty_count: git.dirty_count,
+        }
     }
 }
 

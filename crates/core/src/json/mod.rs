@@ -8,8 +8,8 @@ mod blame;
 mod change;
 mod checkpoint;
 mod fork;
-mod text;
 
+pub use crate::text::start_of;
 pub use answers::{
     AdoptJson, CapturedLaterJson, ConflictJson, DiffJson, HistoryJson, MovedFileJson, MovedJson, RestoreJson,
     RevertJson, SavedJson, ShownJson, StatusJson, SteppedJson, TimelineJson, VersionJson,
@@ -19,4 +19,3 @@ pub use blame::{BlameJson, BlameRangeJson};
 pub use change::{ChangeJson, SkippedJson};
 pub use checkpoint::{AttachmentJson, CheckpointJson, ContextJson, FeatureStateJson, GitJson, timestamp};
 pub use fork::{ForkJson, ForksJson};
-pub use text::start_of;

@@ -23,6 +23,8 @@ pub enum Kind {
     Turn,
     /// Around an agent's tool call.
     Step,
+    /// With a state that an agent framework stores in one of its threads.
+    Thread,
     /// Before a restore.
     Safety,
 }
@@ -34,8 +36,16 @@ pub struct UnknownKind(pub String);
 
 impl Kind {
     /// All kinds.
-    pub const ALL: [Self; 7] =
-        [Self::Manual, Self::Automatic, Self::Feature, Self::Session, Self::Turn, Self::Step, Self::Safety];
+    pub const ALL: [Self; 8] = [
+        Self::Manual,
+        Self::Automatic,
+        Self::Feature,
+        Self::Session,
+        Self::Turn,
+        Self::Step,
+        Self::Thread,
+        Self::Safety,
+    ];
 
     /// Returns the word that records and JSON use.
     pub fn as_str(self) -> &'static str {
@@ -46,6 +56,7 @@ impl Kind {
             Self::Session => "session",
             Self::Turn => "turn",
             Self::Step => "step",
+            Self::Thread => "thread",
             Self::Safety => "safety",
         }
     }
@@ -54,8 +65,9 @@ impl Kind {
     /// be kept longer than the existing one.
     pub fn permanence(self) -> u8 {
         match self {
-            Self::Feature => 6,
-            Self::Manual => 5,
+            Self::Feature => 7,
+            Self::Manual => 6,
+            Self::Thread => 5,
             Self::Turn => 4,
             Self::Step => 3,
             Self::Safety => 2,
@@ -88,6 +100,9 @@ pub struct GitState {
     pub branch: Option<String>,
     /// Tracked files that differ from the index, and paths that are staged. Limited to the first thousand.
     pub dirty_files: Vec<WorkspacePath>,
+    /// The number of these paths. Set even if a list of checkpoints omits the paths.
+    #[serde(default)]
+    pub dirty_count: u64,
 }
 
 /// The changes in the user repository.
@@ -166,6 +181,8 @@ pub struct Origin {
     pub prompt: Option<String>,
     /// The tool that was about to run, or had run.
     pub tool: Option<String>,
+    /// The command line of that tool, if it was a shell. Secrets in it are masked.
+    pub command: Option<String>,
     /// The author of the changes against the parent; null if that is not known.
     pub author: Option<Author>,
 }
@@ -251,4 +268,18 @@ pub struct Checkpoint {
     pub scope: Scope,
     /// Set if a revert took its changes back. For the checkpoint of a prompt: if the agent's work for it is taken back.
     pub reverted: bool,
+    /// The sums of what the agent did for a prompt. `None` if this is not the checkpoint of a prompt.
+    pub work: Option<WorkTotals>,
+}
+
+/// The sums of what an agent did for a prompt, over its steps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct WorkTotals {
+    /// The number of paths that the steps changed.
+    pub files: u64,
+    /// The number of lines that the steps added.
+    pub insertions: u64,
+    /// The number of lines that the steps deleted.
+    pub deletions: u64,
 }

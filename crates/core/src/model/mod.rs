@@ -12,10 +12,12 @@ mod ids;
 mod path;
 mod rules;
 mod scope;
+mod watch;
 
 pub use change::{Change, ChangeStatus, Side};
 pub use checkpoint::{
     Attachment, Author, Checkpoint, Context, FeatureState, GitState, Kind, Origin, UnknownAuthor, UnknownKind,
+    WorkTotals,
 };
 pub(crate) use checkpoint::{CallBeside, GitChanges};
 pub use conflict::Conflict;
@@ -31,3 +33,5 @@ pub(crate) use path::is_safe_name;
 pub use path::{InvalidPath, WorkspacePath};
 pub(crate) use rules::{MAX_RULE_BYTES, OutsideRules};
 pub use scope::Scope;
+pub(crate) use watch::CacheFile;
+pub use watch::{ChangeAnswer, ChangeSource, ChangedDirectories, WatchToken};

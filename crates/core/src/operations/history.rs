@@ -91,11 +91,20 @@ impl Workspace {
             }
         }
         let scanned = || Tree::Scanned(&present.root, present.id_defaults().unwrap_or_default());
+        let all = compare_within(&scope, Some(&store), Tree::Empty, scanned())?.changes;
+        let file = all.iter().find(|change| change.path == *path).and_then(|change| change.new);
+        let file = file.filter(|side| side.content().is_some());
+        let is_same = |version: &Version| -> Result<bool> {
+            let stored = store.snapshot(&version.checkpoint)?;
+            if file.is_some() {
+                return Ok(store.find(stored, path)?.as_ref().map(side) == file);
+            }
+            let found = compare_within(&scope, Some(&store), Tree::Stored(stored), scanned())?;
+            Ok(!found.changes.iter().any(|change| scope.contains(&change.path)))
+        };
         let mut same = Vec::new();
         for version in versions.iter().filter(|version| version.status != ChangeStatus::Deleted) {
-            let stored = Tree::Stored(store.snapshot(&version.checkpoint)?);
-            let found = compare_within(&scope, Some(&store), stored, scanned())?;
-            if !found.changes.iter().any(|change| scope.contains(&change.path)) {
+            if is_same(version)? {
                 same.push(version.checkpoint);
             }
         }

@@ -9,10 +9,11 @@ use crate::{
     error::{Error, Result},
     model::{Change, Checkpoint, CheckpointId, Kind, Scope, WorkspacePath},
     operations::{
-        diff::{Checkpoints, LineSource, Tree, compare_within, count_lines},
+        contents_search::ContentsSearch,
+        diff::{Checkpoints, LineSource, PatchLimits, Tree, compare_within, count_lines},
         revert::TakenBackChanges,
     },
-    scan::Scan,
+    scan::{PathGlob, Scan},
     spans::{Outcome, operation, read_span},
     store::{RecordedPaths, Store, TimelineEntry},
     workspace::Workspace,
@@ -29,10 +30,16 @@ pub struct ListFilter {
     pub session: Option<String>,
     /// Only checkpoints in which this file, or something below this directory, changed.
     pub path: Option<WorkspacePath>,
-    /// Only checkpoints with this text in message, name or prompt. A text without capitals matches in any case.
+    /// Only checkpoints with this text in message, name, prompt or command. A text without capitals matches in any case.
     pub grep: Option<String>,
+    /// Only checkpoints that added this text to the contents of a file, or removed it.
+    pub contents: Option<String>,
+    /// Only checkpoints in which a path changed that one of these patterns matches. With none, every checkpoint.
+    pub globs: Vec<PathGlob>,
     /// Only checkpoints taken at this moment or later.
     pub since: Option<Timestamp>,
+    /// Only checkpoints taken at this moment or earlier.
+    pub until: Option<Timestamp>,
     /// Set to list only the checkpoints of prompts.
     pub turns: bool,
     /// Set to omit safety checkpoints.
@@ -52,8 +59,20 @@ pub struct Shown {
     pub checkpoint: Checkpoint,
     /// The changes against the checkpoint that it followed.
     pub changes: Vec<Change>,
-    /// The changes made for its prompt, if it is the checkpoint of one.
+    /// The changes from its prompt to the end of the work for it, if it is the checkpoint of a prompt. Edits by hand in
+    /// between are among them.
     pub turn_changes: Option<Vec<Change>>,
+    /// What the agent did for its prompt, if it is the checkpoint of one.
+    pub work: Option<Vec<Change>>,
+}
+
+impl Shown {
+    /// Leaves out changes outside of a scope.
+    pub fn keep(&mut self, scope: &Scope) {
+        for changes in std::iter::once(&mut self.changes).chain(&mut self.turn_changes).chain(&mut self.work) {
+            changes.retain(|change| scope.contains(&change.path));
+        }
+    }
 }
 
 impl Workspace {
@@ -71,6 +90,8 @@ impl Workspace {
         let taken_back = TakenBackChanges::of(&timeline);
         let within = filter.range.as_ref().map(|range| line_between(&timeline, &range.from, &range.to)).transpose()?;
         let within = within.map(HashSet::<CheckpointId>::from_iter);
+        let search = |text| ContentsSearch::new(&store, timeline.clone(), text, self.scope_of_path(filter));
+        let search = filter.contents.as_deref().map(search);
         let mut found = Vec::new();
         for entry in timeline.entries().iter().rev() {
             if within.as_ref().is_some_and(|within| !within.contains(&entry.id)) {
@@ -79,12 +100,17 @@ impl Workspace {
             if filter.limit.is_some_and(|limit| found.len() >= limit) {
                 break;
             }
-            if filter.takes(&store, entry)? {
+            let finds = || search.as_ref().map_or(Ok(true), |search| search.finds(&entry.id));
+            if filter.takes(&store, entry)? && finds()? {
                 let checkpoint = if filter.brief { store.summary(entry)? } else { store.checkpoint(entry)? };
                 found.push(taken_back.mark(entry, checkpoint));
             }
         }
         Ok(found)
+    }
+
+    fn scope_of_path(&self, filter: &ListFilter) -> Scope {
+        filter.path.as_ref().map_or(Scope::Whole, |path| Scope::of_paths(vec![path.clone()]))
     }
 
     /// Returns one checkpoint.
@@ -111,7 +137,8 @@ impl Workspace {
         let checkpoints = Checkpoints::on(&store, timeline);
         let (_, mut changes) = checkpoints.changes_of(&checkpoints.get(id)?, &Scope::Whole)?;
         count_lines(&mut changes, &LineSource::stored(&store))?;
-        Ok(Shown { checkpoint, changes, turn_changes: self.turn_changes(id)? })
+        let work = self.work_for(id, &Scope::Whole, &PatchLimits::NO_PATCH)?.map(|work| work.changes);
+        Ok(Shown { checkpoint, changes, turn_changes: self.turn_changes(id)?, work })
     }
 
     /// Returns the differences between a checkpoint and a scan.
@@ -143,10 +170,11 @@ impl ListFilter {
             || (self.hide_safety && entry.kind == Kind::Safety)
             || self.before_sequence.is_some_and(|before| entry.sequence >= before)
             || self.since.is_some_and(|since| entry.time < since.as_millisecond())
+            || self.until.is_some_and(|until| entry.time > until.as_millisecond())
         {
             return Ok(false);
         }
-        if self.session.is_none() && self.grep.is_none() && self.path.is_none() {
+        if self.session.is_none() && self.grep.is_none() && self.path.is_none() && self.globs.is_empty() {
             return Ok(true);
         }
         let Some(record) = entry.record() else { return Ok(false) };
@@ -154,13 +182,19 @@ impl ListFilter {
             return Ok(false);
         }
         if let Some(text) = &self.grep {
-            let places = [Some(&record.message), record.name.as_ref(), record.origin.prompt.as_ref()];
+            let origin = &record.origin;
+            let places = [Some(&record.message), record.name.as_ref(), origin.prompt.as_ref(), origin.command.as_ref()];
             if !places.into_iter().flatten().any(|place| has_text(place, text)) {
                 return Ok(false);
             }
         }
-        let Some(path) = &self.path else { return Ok(true) };
-        let touches = |paths: &[WorkspacePath]| paths.iter().any(|changed| changed.is_within(path));
+        if self.path.is_none() && self.globs.is_empty() {
+            return Ok(true);
+        }
+        let is_below = |changed: &WorkspacePath| self.path.as_ref().is_none_or(|path| changed.is_within(path));
+        let is_matched =
+            |changed: &WorkspacePath| self.globs.is_empty() || self.globs.iter().any(|glob| glob.matches(changed));
+        let touches = |paths: &[WorkspacePath]| paths.iter().any(|changed| is_below(changed) && is_matched(changed));
         Ok(match &record.changed {
             RecordedPaths::Here(paths) => touches(paths),
             RecordedPaths::InState { .. } => touches(&store.checkpoint(entry)?.files_changed),

@@ -35,7 +35,7 @@ impl Workspace {
             None => self.current()?,
         };
         let checkpoint = from.map(|id| self.get(&id)).transpose()?;
-        let present = self.scan_for_reading(store.as_ref(), &Scope::Whole)?;
+        let present = self.scan_for_showing(store.as_ref(), &Scope::Whole)?;
         let mut changes = self.changes_to_disk(store.as_ref(), from, &present)?;
         count_lines(&mut changes, &LineSource::on_disk(store.as_ref(), self.root()))?;
         let uncaptured = match (&store, from) {

@@ -71,7 +71,8 @@ impl Workspace {
             Done::Binned(binned) if direction == Direction::Redo => self.delete_again(&writer, binned, now)?,
             Done::Binned(binned) => self.undelete(&writer, binned, now)?,
         };
-        Ok(Some(RestoreOutcome { taken_back: Some(taken_back), ..done }))
+        let stands_on = writer.timeline()?.current().map(|entry| entry.id);
+        Ok(Some(RestoreOutcome { taken_back: Some(taken_back), stands_on, ..done }))
     }
 
     fn plan_walk(&self, direction: Direction) -> Result<Option<(RestorePlan, TakenBack)>> {
@@ -83,7 +84,10 @@ impl Workspace {
             Done::Restored(last) => {
                 self.plan_intent(&Takeable::of(last, &timeline).way_back(direction, &taken_back))?
             }
-            Done::Binned(_) => RestorePlan::of_no_file(&taken_back.deleted),
+            Done::Binned(_) => {
+                let stands_on = timeline.current().map(|entry| entry.id);
+                RestorePlan { stands_on, ..RestorePlan::of_no_file(&taken_back.deleted) }
+            }
         };
         Ok(Some((plan, taken_back)))
     }

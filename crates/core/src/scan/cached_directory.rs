@@ -5,6 +5,7 @@ use rayon::prelude::*;
 
 use super::{
     IgnoreRules, StatCache,
+    changed::Extent,
     directory_kind::DirectoryKind,
     stat_cache::{CachedDirectory, CachedEntry, CachedNode},
     walk::{Failure, Pending, Subdirectory, Walker, join},
@@ -38,9 +39,16 @@ impl Walker<'_> {
         self.options.progress.add_entries(record.names() as u64);
         let mut doubtful = Vec::new();
         let mut below = Vec::new();
+        let extent = self.extent(path);
         for (position, entry) in record.entries().enumerate() {
             match entry.node {
-                CachedNode::Directory(_) if entry.exception.is_none() => below.push((position, entry)),
+                CachedNode::Directory(_) if entry.exception.is_none() => {
+                    if !self.is_untouched(path, entry.name.to_bytes()) {
+                        below.push((position, entry));
+                    }
+                }
+                // No event since the scan that made the record.
+                _ if matches!(extent, Extent::Nothing | Extent::Below) => {}
                 _ if record.names() > LONG => doubtful.push((position, entry)),
                 _ if is_as_it_was(directory, kind, &entry) => {}
                 _ => doubtful.push((position, entry)),
@@ -76,6 +84,12 @@ impl Walker<'_> {
         }
         let known = record.to_directory(cache);
         if found.is_empty() { Ok(known) } else { Ok(changed(known, found, record, cache)) }
+    }
+
+    /// Returns whether neither a subdirectory nor anything below it changed since it was recorded.
+    fn is_untouched(&self, path: &[u8], name: &[u8]) -> bool {
+        // A repository may have begun to borrow from a directory of this name.
+        self.options.changed.is_some() && name != b"objects" && self.extent(&join(path, name)) == Extent::Nothing
     }
 
     /// Scans a subdirectory. Returns `None` if it and everything below it is unchanged.

@@ -5,13 +5,16 @@
 
 mod cached_directory;
 mod capture_policy;
+mod changed;
 mod directory_kind;
 mod git_directory;
 mod glob;
 mod ignore;
 mod judge;
+mod path_glob;
 mod read;
 mod rebuildable;
+mod revisit;
 mod scanned;
 mod staging_area;
 mod stat_cache;
@@ -19,10 +22,13 @@ mod survey;
 mod walk;
 
 pub(crate) use capture_policy::{CachedVerdicts, CapturePolicy};
+pub(crate) use changed::ChangedPaths;
 pub(crate) use git_directory::{is_of_git, is_repository};
 pub(crate) use ignore::{IgnoreRules, PatternSet, RuleSource, RuleVerdict, is_rule_file};
+pub use path_glob::PathGlob;
 pub(crate) use rebuildable::is_rebuildable;
-pub(crate) use scanned::Scan;
+pub(crate) use revisit::{Revisits, has_new_link};
+pub(crate) use scanned::{Scan, ScanWatch};
 pub(crate) use staging_area::{is_mark, is_marked, mark, new_staging_area};
 pub(crate) use stat_cache::{CacheBase, StatCache};
 pub use survey::Survey;

@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
-use super::{StatCache, stat_cache::is_settled};
-use crate::model::{Directory, Exception, ModeDefaults, Node, Reason, Scope, Skipped, Stamp, WorkspacePath};
+use super::{Revisits, StatCache, stat_cache::is_settled};
+use crate::model::{
+    CacheFile, Directory, Exception, ModeDefaults, Node, Reason, Scope, Skipped, Stamp, WatchToken, WorkspacePath,
+};
 
 /// The workspace as a scan read it.
 #[derive(Debug)]
@@ -17,6 +19,23 @@ pub(crate) struct Scan {
     pub(crate) cache: Option<Arc<StatCache>>,
     /// Ignore files that are too large to be applied.
     pub(crate) unapplied_rules: Vec<WorkspacePath>,
+    /// What a watcher said before the scan. `None` if there was none to ask.
+    pub(crate) watch: Option<ScanWatch>,
+}
+
+/// The part of a watcher in a scan.
+#[derive(Debug)]
+pub(crate) struct ScanWatch {
+    /// The moment before the scan.
+    pub(crate) token: WatchToken,
+    /// A hash of the facts from outside the tree that decided what was captured.
+    pub(crate) context: u64,
+    /// The directories to look at in any case, as they were known for the cache that the scan used.
+    pub(crate) known: Option<Revisits>,
+    /// Set if the scan looked only at what changed.
+    pub(crate) is_partial: bool,
+    /// The stat cache that the scan used, if nothing changed since it was written.
+    pub(crate) unchanged_since: Option<CacheFile>,
 }
 
 impl Scan {

@@ -14,7 +14,8 @@ use bstr::{BString, ByteSlice};
 use rayon::prelude::*;
 
 use super::{
-    CapturePolicy, IgnoreRules, Scan, StatCache,
+    CapturePolicy, ChangedPaths, IgnoreRules, Scan, StatCache,
+    changed::Extent,
     directory_kind::DirectoryKind,
     git_directory::{holds_objects, is_git_directory},
     judge::Judged,
@@ -47,6 +48,8 @@ pub(crate) struct ScanOptions<'a> {
     pub(crate) links: &'a [OwnLink<'a>],
     pub(crate) scope: &'a Scope,
     pub(crate) cache: Option<&'a Arc<StatCache>>,
+    /// The directories that may differ from the cache. `None` if all of them may.
+    pub(crate) changed: Option<&'a ChangedPaths>,
     pub(crate) sink: &'a dyn ContentSink,
     pub(crate) progress: &'a Progress,
 }
@@ -77,7 +80,14 @@ pub(crate) fn scan(root: &Path, options: &ScanOptions<'_>) -> Result<Scan> {
     let root = threads::for_trees(walk).map_err(fail)?;
     let mut unapplied_rules = walker.unapplied_rules.into_inner().unwrap_or_else(PoisonError::into_inner);
     unapplied_rules.sort();
-    Ok(Scan { root, started, scope: options.scope.clone(), cache: options.cache.cloned(), unapplied_rules })
+    Ok(Scan {
+        root,
+        started,
+        scope: options.scope.clone(),
+        cache: options.cache.cloned(),
+        unapplied_rules,
+        watch: None,
+    })
 }
 
 pub(super) struct Failure {
@@ -126,7 +136,12 @@ impl<'a> Walker<'a> {
         if self.options.progress.is_stopped() {
             return Err(Failure::new("continue reading", path, io::ErrorKind::Interrupted.into()));
         }
-        let intact = record.filter(|record| self.is_intact(directory, &stamp, record));
+        let extent = self.extent(path);
+        let intact = record.filter(|record| match extent {
+            // No event since the scan that made the record.
+            Extent::Nothing | Extent::Below => record.stamp == stamp,
+            Extent::Here | Extent::Whole => self.is_intact(directory, &stamp, record),
+        });
         let rules = match intact {
             Some(record) if !record.has_ignore_file() => Cow::Borrowed(above),
             _ => Cow::Owned(self.rules_in(directory, path, above)?),
@@ -140,6 +155,9 @@ impl<'a> Walker<'a> {
         {
             if may_track && record.has_git() {
                 self.options.policy.meet_repository(path);
+            }
+            if let (Extent::Nothing, Some(cache)) = (extent, self.options.cache) {
+                return Ok(record.to_directory(cache));
             }
             if self.verdicts_stand(path, &record) {
                 return self.read_cached(directory, path, &rules, kind, &record);
@@ -163,6 +181,11 @@ impl<'a> Walker<'a> {
         read.stamp = stamp;
         read.fingerprint = fingerprint;
         Ok(read)
+    }
+
+    /// Returns how far a directory may differ from the cache.
+    pub(super) fn extent(&self, path: &[u8]) -> Extent {
+        self.options.changed.map_or(Extent::Whole, |changed| changed.extent(path))
     }
 
     /// Returns whether the names in the directory are certainly unchanged.

@@ -145,6 +145,7 @@ pub(super) struct RetentionTable {
     pub(super) step: Option<u64>,
     pub(super) safety: Option<u64>,
     pub(super) deleted: Option<Age>,
+    pub(super) thread: Option<u64>,
     pub(super) unsaved: Option<Age>,
     pub(super) max_age: Option<Age>,
     pub(super) max_bytes: Option<Bytes>,
@@ -202,6 +203,7 @@ impl SettingsFile {
             set(&mut retention.step, table.step);
             set(&mut retention.safety, table.safety);
             set(&mut retention.deleted, table.deleted.map(|deleted| deleted.0));
+            set(&mut retention.thread, table.thread.map(Some));
             set(&mut retention.unsaved, table.unsaved.map(|unsaved| unsaved.0));
             set(&mut retention.max_age, table.max_age.map(|age| Some(age.0)));
             set(&mut retention.max_bytes, table.max_bytes.map(|bytes| Some(bytes.0)));

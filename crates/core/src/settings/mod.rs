@@ -77,6 +77,8 @@ pub struct RetentionSettings {
     pub safety: u64,
     /// The time that checkpoints stay in the bin after they were deleted on request.
     pub deleted: Duration,
+    /// The number of most recent thread checkpoints to keep. `None` keeps them until they are deleted.
+    pub thread: Option<u64>,
     /// The minimum time to keep safety checkpoints with contents that no other checkpoint holds.
     pub unsaved: Duration,
     /// Checkpoints older than this are removed.
@@ -173,6 +175,7 @@ impl Default for Settings {
                 step: 100,
                 safety: 20,
                 deleted: Duration::from_secs(86_400),
+                thread: None,
                 unsaved: Duration::from_secs(7 * 86_400),
                 max_age: None,
                 max_bytes: None,
@@ -380,7 +383,7 @@ mod tests {
             };
             let value = match (default.as_str(), key.as_str()) {
                 ("none", "max_age") => "\"1d\"",
-                ("none", "max_bytes") => "1",
+                ("none", "max_bytes" | "thread") => "1",
                 ("none", "dir") => "\"/x\"",
                 ("none", _) => "\"x\"",
                 (default, _) => default,

@@ -68,7 +68,12 @@ fn lower_times_and_sizes(table: &mut RetentionTable, settings: &Settings) -> Vec
         value: duration_text(deleted.0),
         in_force: duration_text(limits.deleted),
     });
-    // These two settings only ever remove checkpoints, so a workspace can't set them.
+    // These settings only ever remove checkpoints, so a workspace can't set them.
+    let thread = table.thread.take().map(|thread| WithoutEffect {
+        key: "[retention] thread",
+        value: thread.to_string(),
+        in_force: limits.thread.map_or_else(|| "none".to_owned(), |thread| thread.to_string()),
+    });
     let max_age = table.max_age.take().map(|age| WithoutEffect {
         key: "[retention] max_age",
         value: duration_text(age.0),
@@ -79,7 +84,7 @@ fn lower_times_and_sizes(table: &mut RetentionTable, settings: &Settings) -> Vec
         value: bytes.0.to_string(),
         in_force: limits.max_bytes.map_or_else(|| "none".to_owned(), |bytes| bytes.to_string()),
     });
-    unsaved.into_iter().chain(deleted).chain(max_age).chain(max_bytes).collect()
+    unsaved.into_iter().chain(deleted).chain(thread).chain(max_age).chain(max_bytes).collect()
 }
 
 /// Formats a duration as settings files do, in the largest unit that leaves no remainder.

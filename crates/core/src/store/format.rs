@@ -6,16 +6,20 @@ use super::{IdentityFile, Layout, refs};
 use crate::{
     disk::private::{self, Durability},
     error::{Error, Result, While},
+    model::Kind,
 };
 
 /// Features that this version can read and write.
-const KNOWN: [&str; 2] = ["base", "bin"];
+const KNOWN: [&str; 3] = ["base", THREAD, BIN];
+
+/// The feature that a program needs to write to a store with checkpoints of the kind `thread`.
+const THREAD: &str = "thread";
+
+/// The feature that a program needs to write to a store whose bin was used. A program that does not know the bin would
+/// remove what is in it, and leave refs that lead nowhere.
+const BIN: &str = "bin";
 
 const FORMAT: &str = "backtrail store 1\nread: base\nwrite: base\n";
-
-/// The format of a store whose bin was used. A program that does not know the bin would remove what is in it, and leave
-/// refs that lead nowhere.
-const FORMAT_WITH_BIN: &str = "backtrail store 1\nread: base\nwrite: base bin\n";
 
 /// Git's configuration of the store. Plain git must be able to work with the store, and must leave it alone otherwise.
 const CONFIG: &str = "\
@@ -107,13 +111,31 @@ pub(super) fn create(layout: &Layout, identity: &IdentityFile) -> Result<()> {
     }
 }
 
+/// Adds the features that a program needs to write beside a checkpoint of this kind. Called before such a checkpoint is
+/// published.
+pub(super) fn require(layout: &Layout, kind: Kind) -> Result<()> {
+    if kind == Kind::Thread { require_feature(layout, THREAD) } else { Ok(()) }
+}
+
 /// Notes that the store has a bin, durably. Called before the first checkpoint is put there.
 pub(super) fn require_bin(layout: &Layout) -> Result<()> {
+    require_feature(layout, BIN)
+}
+
+fn require_feature(layout: &Layout, feature: &str) -> Result<()> {
     let path = layout.format();
-    if private::read(&path).or_fail("read", &path)?.is_some_and(|bytes| bytes == FORMAT_WITH_BIN.as_bytes()) {
+    let bytes = private::read(&path).or_fail("read", &path)?.unwrap_or_else(|| FORMAT.into());
+    let text = String::from_utf8_lossy(&bytes);
+    let is_named =
+        |line: &str| line.strip_prefix("write:").is_some_and(|names| names.split(' ').any(|name| name == feature));
+    if text.lines().any(is_named) {
         return Ok(());
     }
-    private::replace(&path, FORMAT_WITH_BIN.as_bytes(), Durability::Synced).or_fail("write", path)
+    let lines = text.lines().map(|line| match line.starts_with("write:") {
+        true => format!("{line} {feature}\n"),
+        false => format!("{line}\n"),
+    });
+    private::replace(&path, lines.collect::<String>().as_bytes(), Durability::Synced).or_fail("write", path)
 }
 
 /// Returns whether this directory looks like a store: it has a format file or a checkpoint.
@@ -129,7 +151,7 @@ pub(super) fn mend(layout: &Layout) -> Result<()> {
     if !private::exists(&layout.format()) {
         let path = layout.format();
         let has_bin = refs::has_deleted(layout).or_fail("read the refs of", layout.root())?;
-        let text = if has_bin { FORMAT_WITH_BIN } else { FORMAT };
+        let text = if has_bin { FORMAT.replace("write: base", "write: base bin") } else { FORMAT.to_owned() };
         private::replace(&path, text.as_bytes(), Durability::Synced).or_fail("write", path)?;
     }
     // The engine reads none of the files below.

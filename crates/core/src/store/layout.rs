@@ -51,6 +51,12 @@ impl Layout {
         lock = "backtrail/lock";
         /// The stat cache, with the results of the last scan.
         stat_cache = "backtrail/stat-cache";
+        /// The moment of a watcher that belongs to the stat cache.
+        watch_note = "backtrail/watched";
+        /// The files of a running watcher.
+        watcher = "backtrail/watch";
+        /// The socket of a running watcher.
+        watcher_socket = "backtrail/watch/socket";
         /// The index over the records of the checkpoints.
         timeline = "backtrail/timeline";
         /// The index of the timeline.

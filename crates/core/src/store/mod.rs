@@ -37,6 +37,7 @@ mod tidy_notes;
 mod timeline;
 mod timeline_index;
 mod verify;
+mod watch_note;
 mod writer;
 
 pub(crate) use attachments::{NewAttachment, Pieces};
@@ -62,4 +63,5 @@ pub(crate) use step_counter::RunningCall;
 pub(crate) use store::Store;
 pub(crate) use timeline::{Timeline, TimelineEntry};
 pub(crate) use verify::verify;
+pub(crate) use watch_note::WatchNote;
 pub(crate) use writer::Writer;

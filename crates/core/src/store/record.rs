@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 use crate::model::{
     Attachment, Author, CallBeside, Checkpoint, CheckpointId, Context, FeatureState, GitState, Kind, ModeDefaults,
-    Origin, Scope, WorkspacePath,
+    Origin, Scope, WorkTotals, WorkspacePath,
 };
 
 const TRAILER: &str = "Backtrail-Record: ";
@@ -105,7 +105,8 @@ impl RecordedPaths {
         }
     }
 
-    fn len(&self) -> u64 {
+    /// Returns the number of paths.
+    pub(crate) fn len(&self) -> u64 {
         match self {
             Self::Here(paths) => paths.len() as u64,
             Self::InState { in_state } => *in_state,
@@ -238,7 +239,12 @@ impl Record {
     ) -> Checkpoint {
         let time = self.timestamp();
         let author = self.author();
-        let git = self.git.map(|git| GitState { commit: git.commit, branch: git.branch, dirty_files });
+        let git = self.git.map(|git| GitState {
+            commit: git.commit,
+            branch: git.branch,
+            dirty_files,
+            dirty_count: git.dirty_files.len(),
+        });
         Checkpoint {
             id,
             sequence: self.sequence,
@@ -263,6 +269,7 @@ impl Record {
             dropped: self.dropped,
             scope: self.scope,
             reverted: false,
+            work: (self.kind == Kind::Turn).then(WorkTotals::default),
         }
     }
 }

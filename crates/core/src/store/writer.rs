@@ -11,7 +11,7 @@ use tracing::field::display;
 
 use super::{
     Area, ForkNote, Journal, OpenJournal, Operation, Record, RetentionNotes, SafetyCheckpoint, State, Store, Timeline,
-    confirmed_excludes, fork_notes, journal,
+    confirmed_excludes, fork_notes, format, journal,
     objects::{ObjectKind, bytes_of, object_id},
     operations,
     packs::{
@@ -128,6 +128,7 @@ impl Writer {
 
     /// Makes a checkpoint durable, then visible. When this returns, the checkpoint survives a power cut.
     pub(crate) fn publish(&self, checkpoint: Unpublished) -> Result<CheckpointId> {
+        format::require(self.store.layout(), checkpoint.record.kind)?;
         let Unpublished { pack, id, record } = checkpoint;
         let phase = phase!("publish", checkpoint);
         phase.record("checkpoint", display(&id));
@@ -144,6 +145,7 @@ impl Writer {
     /// Publishes a checkpoint whose objects came from another store.
     pub(crate) fn publish_shared(&self, id: &CheckpointId) -> Result<()> {
         let (_, record) = self.store.snapshot_and_record(id)?;
+        format::require(self.store.layout(), record.kind)?;
         self.forget_timeline();
         refs::publish(self.store.layout(), id).or_fail("publish in", self.store.layout().checkpoint_refs())?;
         timeline::append(self.store.layout(), *id, record).or_fail("append to", self.store.layout().timeline())?;

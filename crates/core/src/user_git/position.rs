@@ -108,7 +108,7 @@ impl UserRepository {
         let after = GitState {
             commit: wanted.commit.clone(),
             branch: wanted.branch.as_deref().map(|name| name.strip_prefix("refs/heads/").unwrap_or(name).to_owned()),
-            dirty_files: Vec::new(),
+            ..GitState::default()
         };
         Ok(Some(GitMove { edits, before, index, after, logs }))
     }

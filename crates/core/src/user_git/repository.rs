@@ -189,7 +189,7 @@ impl UserRepository {
         dirty_files.sort();
         dirty_files.dedup();
         dirty_files.truncate(MAX_DIRTY_FILES);
-        Some(GitState { commit, branch, dirty_files })
+        Some(GitState { commit, branch, dirty_count: dirty_files.len() as u64, dirty_files })
     }
 
     /// Returns the location of the repository, and what is checked out.

@@ -77,6 +77,18 @@ impl<'a> Stores<'a> {
         strongest(known).map(|(_, store)| store)
     }
 
+    /// Returns the store of a directory that was deleted. Of several, returns the one that was used last.
+    pub(crate) fn of_deleted(&self, root: &Path) -> Option<PathBuf> {
+        let is_its = |known: &IdentityFile| {
+            !known.is_released()
+                && known.path.to_path().is_some_and(|path| path == root)
+                && moved_beside(known).is_none()
+        };
+        let idle = |store: &Path| private::age(&Layout::new(store).timeline()).unwrap_or(std::time::Duration::MAX);
+        let its = self.all().iter().filter(|(_, known)| is_its(known)).map(|(store, _)| store);
+        its.min_by_key(|store| idle(store)).cloned()
+    }
+
     /// Returns the stores that have the name of this directory's path, whichever directory they belong to.
     pub(crate) fn named_after(&self, root: &Path) -> impl Iterator<Item = PathBuf> {
         self.names(root).take_while(|store| is_store(store))

@@ -6,9 +6,9 @@ use super::{
     locate::is_folder_of_projects,
 };
 use crate::{
-    disk,
+    disk::{self, private},
     error::{Error, Result, While},
-    store::{FoundDirectory, IdentityFile, Likeness, Writer},
+    store::{FoundDirectory, IdentityFile, Layout, Likeness, Writer},
 };
 
 impl Workspace {
@@ -16,6 +16,19 @@ impl Workspace {
     pub(crate) fn found(&self) -> Result<FoundDirectory> {
         let found = FoundDirectory::of(self.root()).or_fail("read", self.root())?;
         found.ok_or_else(|| Error::NotADirectory { path: self.root().to_owned() })
+    }
+
+    /// Creates the directory of the workspace if it was deleted, so that files can be restored. Returns whether it was.
+    pub fn make_root_again(&self) -> Result<bool> {
+        let known = IdentityFile::read(&Layout::new(self.store_directory()));
+        let is_deleted = |known: &IdentityFile| {
+            known.path.to_path().is_some_and(|path| path == self.root()) && moved_beside(known).is_none()
+        };
+        if private::exists(self.root()) || !known.as_ref().is_some_and(is_deleted) {
+            return Ok(false);
+        }
+        disk::make_directories(self.root()).or_fail("create", self.root())?;
+        Ok(true)
     }
 
     /// Returns whether another directory has taken the path of the one that the store was last used for.

@@ -63,11 +63,17 @@ pub fn locate(start: &Start<'_>, stores: &Path, store: Option<&Path>) -> Result<
     let named = match start {
         Start::At(path) | Start::Around(path, _) => path,
     };
-    let path = private::canonical(named).map_err(|source| Error::NoWorkspace { path: named.clone(), source })?;
+    let stores = Stores::below(stores);
+    let path = match private::canonical(named) {
+        Ok(path) => path,
+        Err(source) => {
+            let deleted = matches!(start, Start::At(_)).then(|| deleted(named, &stores, store)).flatten();
+            return deleted.ok_or(Error::NoWorkspace { path: named.clone(), source });
+        }
+    };
     if !disk::is_directory(&path) {
         return Err(Error::NotADirectory { path: named.clone() });
     }
-    let stores = Stores::below(stores);
     let location = match (start, store) {
         (Start::At(_), Some(store)) => Location::with_store(path, store.to_owned()),
         (Start::At(_), None) => at(path, &stores),
@@ -86,6 +92,23 @@ fn at(root: PathBuf, stores: &Stores<'_>) -> Location {
             Location { root, store, nearer_repository: None, former }
         }
     }
+}
+
+/// Locates a workspace whose directory was deleted. Its store can be read, and a restore creates the directory again.
+fn deleted(named: &Path, stores: &Stores<'_>, store: Option<&Path>) -> Option<Location> {
+    let root = private::canonical(named.parent()?).ok()?.join(named.file_name()?);
+    if private::exists(&root) {
+        return None;
+    }
+    let store = match store {
+        Some(store) => {
+            let known = IdentityFile::read(&Layout::new(store))?;
+            (known.path.to_path()? == root).then(|| store.to_owned())?
+        }
+        None => stores.of_deleted(&root)?,
+    };
+    debug!(workspace = ?root, store = ?store, "located a workspace that was deleted");
+    Some(Location::with_store(root, store))
 }
 
 /// Locates the workspace of an explicitly given store. The store knows its workspace, once it has one.

@@ -10,6 +10,7 @@ mod paths;
 pub(crate) mod precious;
 mod scanning;
 pub(crate) mod skipped;
+mod watching;
 
 use std::{
     path::{Path, PathBuf},
@@ -20,11 +21,14 @@ use std::{
 use locate::Location;
 pub(crate) use paths::normalize;
 pub(crate) use scanning::{StoreKnowledge, Surroundings};
+pub use watching::WatcherUse;
+pub(crate) use watching::{Watched, cache_file};
 
 use crate::{
     clock::{BootClock, BootTime},
     error::{Error, Result},
     events::{Progress, TimedEvent},
+    model::ChangeSource,
     settings::Settings,
     store::OpenStores,
     user_git::{GitEnvironment, GitPosition, UserRepository},
@@ -46,6 +50,10 @@ pub struct Options {
     pub open_stores: Option<Arc<OpenStores>>,
     /// The boot-time clock, which reveals a wall clock that jumped ahead.
     pub boot_clock: BootClock,
+    /// Whether operations rely on the watcher of the workspace, if one is running.
+    pub watcher: WatcherUse,
+    /// Another source of the same knowledge than the watcher.
+    pub change_source: Option<Arc<dyn ChangeSource>>,
 }
 
 impl Default for Options {
@@ -57,6 +65,8 @@ impl Default for Options {
             patience: Duration::from_secs(30),
             open_stores: None,
             boot_clock: BootClock::default(),
+            watcher: WatcherUse::default(),
+            change_source: None,
         }
     }
 }

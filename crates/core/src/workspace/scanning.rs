@@ -5,12 +5,12 @@ use std::{
     sync::Arc,
 };
 
-use super::{Workspace, held::Holders};
+use super::{Workspace, held::Holders, watching::Watched};
 use crate::{
     disk,
     error::{Error, Result},
     model::{ContentSink, OutsideRules, Scope, Stamp, Unwritable, WorkspacePath},
-    scan::{CachedVerdicts, CapturePolicy, OwnLink, Scan, ScanOptions, StatCache, scan},
+    scan::{CachedVerdicts, CapturePolicy, ChangedPaths, OwnLink, Scan, ScanOptions, StatCache, scan},
     spans::phase,
     store::{ForkLink, HashOnly, Store, Timeline},
     user_git::{NestedRepositories, RuleFiles, SharedObjects, UserRepository, global_excludes},
@@ -37,8 +37,14 @@ impl Workspace {
         timeline.get(&cache.base().checkpoint).is_some().then_some(cache)
     }
 
-    /// Reads the workspace, and passes contents to `sink`.
-    pub(crate) fn scan_into(&self, sources: &ScanSources<'_>, sink: &dyn ContentSink) -> Result<Scan> {
+    /// Reads the workspace, and passes contents to `sink`. Everything in the scope is looked at, unless `changed` names
+    /// the directories that may differ from the cache.
+    pub(crate) fn scan_into(
+        &self,
+        sources: &ScanSources<'_>,
+        sink: &dyn ContentSink,
+        changed: Option<&ChangedPaths>,
+    ) -> Result<Scan> {
         let phase = phase!("scan", is_whole, is_cached, entries, bytes_read);
         phase.record("is_whole", *sources.scope == Scope::Whole).record("is_cached", sources.cache.is_some());
         let (entries, bytes_read) = (self.progress.entries(), self.progress.bytes());
@@ -58,6 +64,7 @@ impl Workspace {
                 links: &links,
                 scope: sources.scope,
                 cache: sources.cache,
+                changed,
                 sink,
                 progress: &self.progress,
             },
@@ -85,13 +92,23 @@ impl Workspace {
 
     /// Reads the workspace without storing anything.
     pub(crate) fn scan_for_reading(&self, store: Option<&Store>, scope: &Scope) -> Result<Scan> {
+        self.scan_without_storing(store, scope, None)
+    }
+
+    /// Like [`Self::scan_for_reading`], but looks only at what changed if a watcher knows that.
+    pub(crate) fn scan_for_showing(&self, store: Option<&Store>, scope: &Scope) -> Result<Scan> {
+        let watched = store.and_then(|store| self.ask_watcher(store, scope));
+        self.scan_without_storing(store, scope, watched)
+    }
+
+    fn scan_without_storing(&self, store: Option<&Store>, scope: &Scope, watched: Option<Watched>) -> Result<Scan> {
         let surroundings = self.surroundings();
         let timeline = store.map(Store::timeline).transpose()?.unwrap_or_default();
         let named = self.named_paths(&timeline);
         let cache = store.and_then(|store| self.stat_cache(store, &timeline));
         let known = store.map(|store| StoreKnowledge::of_current(store, &timeline)).transpose()?.unwrap_or_default();
         let sources = known.sources(&surroundings, &named, scope, cache.as_ref());
-        self.scan_into(&sources, &HashOnly)
+        self.scan_watched(&sources, &HashOnly, watched)
     }
 }
 
@@ -150,6 +167,23 @@ pub(crate) struct ScanSources<'a> {
     links: &'a [ForkLink],
     pub(crate) scope: &'a Scope,
     pub(crate) cache: Option<&'a Arc<StatCache>>,
+}
+
+impl ScanSources<'_> {
+    /// Returns whether the verdicts in the cache were made with the same index and for the same checkpoint.
+    pub(super) fn has_cached_verdicts(&self) -> bool {
+        let index = self.surroundings.repository.as_ref().and_then(UserRepository::index_stamp);
+        self.cache.is_some_and(|cache| cache.base().index == index)
+            && self.holders.cached_verdicts(self.cache.map(Arc::as_ref)) == CachedVerdicts::Final
+    }
+
+    /// Returns the paths inside the workspace that belong to the program, as bytes.
+    pub(super) fn own_paths(&self) -> impl Iterator<Item = Vec<u8>> {
+        let areas = self.staging_areas.iter().map(|area| area.as_bytes().to_vec());
+        areas.chain(
+            self.links.iter().filter_map(own_link).map(|link| [link.path.as_bytes(), b"\0", &link.target].concat()),
+        )
+    }
 }
 
 /// Returns a link of a fork for the scan. Returns `None` if its target is damaged.
@@ -251,7 +285,7 @@ mod tests {
             Surroundings { repository: None, outside: OutsideRules::default(), unapplied_rules: Vec::new() };
         let known = StoreKnowledge::default();
         let sources = known.sources(&surroundings, &[], &Scope::Whole, None);
-        let error = workspace.scan_into(&sources, &FullDisk).unwrap_err();
+        let error = workspace.scan_into(&sources, &FullDisk, None).unwrap_err();
         assert_eq!(error.code(), ErrorCode::NoSpace);
         let store = workspace.store_directory().display();
         assert_eq!(error.to_string(), format!("can't write into the store {store}: no space left on the disk"));

@@ -59,5 +59,7 @@ mod turns;
 mod umask;
 mod unreadable;
 mod user_git;
+#[cfg(target_os = "linux")]
+mod watch;
 mod wedges;
 mod year;

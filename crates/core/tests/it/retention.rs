@@ -389,3 +389,34 @@ fn max_bytes_removes_the_oldest_checkpoints_and_no_more_than_necessary() {
         ws.assert_store_is_sound();
     }
 }
+
+#[test]
+fn thread_checkpoints_stay_until_they_are_deleted_or_their_setting_takes_them() {
+    let ws = TestWorkspace::new();
+    let mut ids = Vec::new();
+    for contents in ["1", "2", "3"] {
+        ws.write("a", contents);
+        let request = SaveRequest { kind: Some(Kind::Thread), ..SaveRequest::default() };
+        ids.push(ws.open().save(&request, ws.now()).unwrap().checkpoint.id);
+    }
+    ws.write("a", "4");
+    ws.save();
+    let all = |ws: &TestWorkspace| -> Vec<_> {
+        let kind = Some(Kind::Thread);
+        ws.open()
+            .list(&ListFilter { kind, ..ListFilter::default() })
+            .unwrap()
+            .into_iter()
+            .map(|found| found.id)
+            .collect()
+    };
+    let mut settings = Settings::default();
+    (settings.retention.max_age, settings.retention.max_bytes) = (Some(Duration::ZERO), Some(1));
+    ws.open_with(&ws.root(), settings.clone()).prune(ws.now()).unwrap();
+    assert_eq!(all(&ws).len(), 3);
+    settings.retention.thread = Some(2);
+    ws.open_with(&ws.root(), settings).prune(ws.now()).unwrap();
+    assert_eq!(all(&ws), [ids[2], ids[1]]);
+    ws.open().delete(&[ids[1]], false, ws.now()).unwrap();
+    assert_eq!(all(&ws), [ids[2]]);
+}

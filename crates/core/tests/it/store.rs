@@ -215,6 +215,22 @@ fn temporary_files_of_a_dead_process_are_removed() {
 }
 
 #[test]
+fn the_first_thread_checkpoint_keeps_older_programs_from_writing() {
+    let ws = TestWorkspace::new();
+    ws.write("a", "1");
+    ws.save();
+    let format = ws.store().join("backtrail/format");
+    assert_eq!(std::fs::read_to_string(&format).unwrap(), "backtrail store 1\nread: base\nwrite: base\n");
+    for contents in ["2", "3"] {
+        ws.write("a", contents);
+        let thread = SaveRequest { kind: Some(Kind::Thread), ..SaveRequest::default() };
+        assert_eq!(ws.open().save(&thread, ws.now()).unwrap().checkpoint.kind, Kind::Thread);
+        assert_eq!(std::fs::read_to_string(&format).unwrap(), "backtrail store 1\nread: base\nwrite: base thread\n");
+    }
+    assert_eq!(ws.open().list(&ListFilter::default()).unwrap().len(), 3);
+}
+
+#[test]
 fn a_store_of_a_newer_version_is_not_changed() {
     let ws = TestWorkspace::new();
     ws.write("a", "1");
@@ -428,6 +444,7 @@ fn all_values_of_a_save_request_are_kept() {
             turn: Some(0),
             prompt: Some("do\tit".into()),
             tool: Some("Bash".into()),
+            command: Some("make".into()),
             author: Some(Author::Other),
         },
         ..Default::default()

@@ -154,7 +154,7 @@ fn an_unborn_branch_is_recorded() {
     ws.write("a", "1\n");
     ws.git(&["init", "-q", "-b", "topic/one"]);
     let state = assert_untouched(&ws).unwrap();
-    assert_eq!(state, GitState { commit: None, branch: Some("topic/one".into()), dirty_files: Vec::new() });
+    assert_eq!(state, GitState { commit: None, branch: Some("topic/one".into()), ..GitState::default() });
 }
 
 #[test]

@@ -10,14 +10,16 @@ import asyncio
 import contextvars
 import functools
 import inspect
+import signal
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Concatenate, List, ParamSpec, TypeVar
 
+from . import guard as guards
 from . import workspace as blocking
-from ._native import Call, NativeSurvey
-from .errors import NotFoundError, UsageError
+from ._native import Call
+from ._signals import Signals
 from .results import Checkpoint, Event, EventName, Restored, Skipped, WorkspaceInfo
 from .workspace import StrPath
 
@@ -211,69 +213,78 @@ class Guard:
 
     def __init__(self, workspace: Workspace, message: str | None = None) -> None:
         self.workspace = workspace
-        self.message = message
-        self.restored: Restored | None = None
+        """The workspace that is rolled back."""
+        self._guard = guards.Guard(workspace._blocking, message)
+        # asyncio turns Ctrl-C into a cancellation, and the rollback ignores those.
+        self._guard._signals = Signals((signal.SIGTERM,), lambda frame: self._guard._is_ending)
+
+    @property
+    def message(self) -> str | None:
+        """The message of the checkpoint."""
+        return self._guard.message
+
+    @property
+    def restored(self) -> Restored | None:
         """The outcome of the rollback. `None` if nothing was rolled back."""
-        self.not_taken_back: List[str] = []
+        return self._guard.restored
+
+    @property
+    def failure(self) -> BaseException | None:
+        """The exception of a rollback that failed. `None` if none did."""
+        return self._guard.failure
+
+    @property
+    def not_taken_back(self) -> List[str]:
         """Paths that the rollback left as the block made them. See `backtrail.Guard`."""
-        self.dropped: List[Skipped] = []
+        return self._guard.not_taken_back
+
+    @property
+    def dropped(self) -> List[Skipped]:
         """Paths that the checkpoint could no longer capture. See `backtrail.Guard`."""
-        self._checkpoint: Checkpoint | None = None
-        self._survey: NativeSurvey | None = None
+        return self._guard.dropped
 
     @property
     def checkpoint(self) -> Checkpoint:
         """The checkpoint at the start of the block."""
-        if self._checkpoint is None:
-            raise UsageError("the guarded block has not started")
-        return self._checkpoint
+        return self._guard.checkpoint
 
     @property
     def rolled_back(self) -> bool:
         """True if the block was rolled back."""
-        return self.restored is not None
+        return self._guard.rolled_back
 
     async def rollback(self) -> Restored:
         """Restores the workspace to the start of the block, without an exception."""
-        self.restored = await self.workspace.restore(self.checkpoint)
-        if self._survey is not None:
-            self.not_taken_back = await run(
-                self.workspace._blocking._not_taken_back, self._survey, self.restored
-            )
-        return self.restored
+        return await run(self._guard.rollback)
 
     async def __aenter__(self) -> Guard:
-        saved = await self.workspace.save(self.message, kind="automatic", allow_empty=True)
-        self._checkpoint = saved.checkpoint
-        self.dropped = saved.dropped
+        self._guard._signals.install()
         try:
-            self._survey = await run(self.workspace._blocking._survey)
-            # Retention keeps only the last few automatic checkpoints, and the block may take more than that.
-            self._checkpoint = await self.workspace.pin(saved)
-        except BaseException:
-            await self._unpin()
+            await run(self._guard._begin)
+        except BaseException as problem:
+            await _finished(self._guard._release)
+            self._guard._signals.remove(problem)
             raise
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
     ) -> None:
-        # The task may be cancelled again, for instance by a timeout. The rollback and the unpinning must still finish.
-        ending = asyncio.ensure_future(self._end(kind is not None))
-        cancelled = await _ended(ending)
-        ending.result()
-        if cancelled:
+        self._guard._is_ending = True
+        try:
+            cancelled = await _finished(self._guard._end, problem)
+        finally:
+            self._guard._signals.remove(problem)
+        if cancelled and not isinstance(problem, asyncio.CancelledError):
             raise asyncio.CancelledError
 
-    async def _end(self, failed: bool) -> None:
-        if failed:
-            # If the rollback fails, the checkpoint stays pinned, so that the user can still restore it.
-            await self.rollback()
-        await self._unpin()
 
-    async def _unpin(self) -> None:
-        try:
-            await self.workspace.unpin(self.checkpoint)
-        except NotFoundError:
-            # The block deleted the checkpoint.
-            pass
+async def _finished(function: Callable[..., object], *arguments: object) -> bool:
+    """Runs a function in a thread, to its end. Returns whether the task was cancelled meanwhile."""
+    context = contextvars.copy_context()
+    context.run(_loop.set, asyncio.get_running_loop())
+    # This is no task, because asyncio cancels all tasks when the loop ends, for instance after Ctrl-C.
+    work = asyncio.get_running_loop().run_in_executor(None, functools.partial(context.run, function, *arguments))
+    cancelled = await _ended(work)
+    work.result()
+    return cancelled

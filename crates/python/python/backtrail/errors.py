@@ -6,6 +6,7 @@ with ``--json``.
 
 from __future__ import annotations
 
+import errno
 from typing import Any
 
 
@@ -42,6 +43,10 @@ class IoError(BacktrailError, OSError):
     """A failed system call. `errno` and `filename` are set if they are known."""
 
     code = "io"
+
+
+class MissingPathError(IoError, FileNotFoundError):
+    """A file or directory does not exist, such as the directory of a workspace."""
 
 
 class NoSpaceError(IoError):
@@ -202,7 +207,10 @@ _CLASSES: dict[str, type[BacktrailError]] = {
 
 def from_code(code: str, message: str, details: dict[str, Any]) -> BacktrailError:
     """Creates the exception for a code. The native half calls this."""
-    error = _CLASSES.get(code, BacktrailError)(message, code=code)
+    kind = _CLASSES.get(code, BacktrailError)
+    if kind is IoError and details.get("errno") == errno.ENOENT:
+        kind = MissingPathError
+    error = kind(message, code=code)
     for name, value in details.items():
         setattr(error, name, value)
     return error

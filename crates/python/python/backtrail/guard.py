@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import functools
 import inspect
+import shlex
+import signal
 from collections.abc import Awaitable, Callable
-from types import TracebackType
+from types import FrameType, TracebackType
 from typing import Any, ParamSpec, TypeVar, cast, overload
 
 from ._native import NativeSurvey
+from ._signals import Signals
 from .errors import NotFoundError, UsageError
 from .results import Checkpoint, Restored, Skipped
 from .workspace import StrPath, Workspace
@@ -19,16 +22,21 @@ _Result = TypeVar("_Result")
 
 class Guard:
     """A checkpoint around a block. If the block raises an exception, the workspace is restored, and the exception is
-    raised again.
+    raised again, with a note.
 
-    If the restore fails, its exception is raised instead, and the checkpoint stays pinned.
+    Ctrl-C and SIGTERM end the block like an exception. If they arrive during the rollback, it is finished first. If the
+    rollback fails, the note of the exception names the checkpoint, which then stays pinned.
     """
 
     def __init__(self, workspace: Workspace, message: str | None = None) -> None:
         self.workspace = workspace
+        """The workspace that is rolled back."""
         self.message = message
+        """The message of the checkpoint."""
         self.restored: Restored | None = None
         """The outcome of the rollback. `None` if nothing was rolled back."""
+        self.failure: BaseException | None = None
+        """The exception of a rollback that failed. `None` if none did."""
         self.not_taken_back: list[str] = []
         """Paths that the block changed, created or removed, and that the rollback left as they are because no
         checkpoint holds them. A new or removed directory is one path. Empty if nothing was rolled back."""
@@ -36,6 +44,8 @@ class Guard:
         """Paths that the checkpoint could no longer capture, although the previous one held them."""
         self._checkpoint: Checkpoint | None = None
         self._survey: NativeSurvey | None = None
+        self._is_ending = False
+        self._signals = Signals((signal.SIGINT, signal.SIGTERM), self._ends_in)
 
     @property
     def checkpoint(self) -> Checkpoint:
@@ -57,6 +67,28 @@ class Guard:
         return self.restored
 
     def __enter__(self) -> Guard:
+        self._signals.install()
+        try:
+            self._begin()
+        except BaseException as problem:
+            self._signals.remove(problem)
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        # A signal that arrives before the first statement is recognised by its frame.
+        self._is_ending = True
+        try:
+            self._end(problem)
+        finally:
+            self._signals.remove(problem)
+
+    def _ends_in(self, frame: FrameType | None) -> bool:
+        return self._is_ending or (frame is not None and frame.f_code is Guard.__exit__.__code__)
+
+    def _begin(self) -> None:
         saved = self.workspace.save(self.message, kind="automatic", allow_empty=True)
         self._checkpoint = saved.checkpoint
         self.dropped = saved.dropped
@@ -65,17 +97,37 @@ class Guard:
             # Retention keeps only the last few automatic checkpoints, and the block may take more than that.
             self._checkpoint = self.workspace.pin(saved)
         except BaseException:
-            self._unpin()
+            self._is_ending = True
+            self._release()
             raise
-        return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if kind is not None:
-            # If the rollback fails, the checkpoint stays pinned, so that the user can still restore it.
+    def _release(self) -> None:
+        """Unpins the checkpoint, if there is one."""
+        if self._checkpoint is not None:
+            self._unpin()
+
+    def _end(self, problem: BaseException | None) -> None:
+        if problem is None:
+            self._unpin()
+            return
+        at, short = self.checkpoint.id, self.checkpoint.short_id
+        root = str(self.workspace.path)
+        try:
             self.rollback()
-        self._unpin()
+        except Exception as failure:
+            self.failure = failure
+            _add_note(
+                problem,
+                f"backtrail: {root} could not be rolled back: {failure}. The checkpoint {short} has the files and stays"
+                f" pinned. Bring them back with: backtrail -w {shlex.quote(root)} restore {short}, or in Python:"
+                f" Workspace({root!r}).restore({at!r})",
+            )
+            return
+        _add_note(problem, f"backtrail: {root} was rolled back to the checkpoint {short}")
+        try:
+            self._unpin()
+        except Exception as failure:
+            _add_note(problem, f"backtrail: the checkpoint {short} stays pinned: {failure}")
 
     def _unpin(self) -> None:
         try:
@@ -83,6 +135,15 @@ class Guard:
         except NotFoundError:
             # The block deleted the checkpoint.
             pass
+
+
+def _add_note(problem: BaseException, note: str) -> None:
+    if hasattr(problem, "add_note"):
+        problem.add_note(note)
+        return
+    # Python 3.10 has no method for it. Later versions show this attribute.
+    notes = [*getattr(problem, "__notes__", []), note]
+    setattr(problem, "__notes__", notes)
 
 
 @overload

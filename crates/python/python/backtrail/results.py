@@ -5,12 +5,14 @@ from __future__ import annotations
 import base64
 import os
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any, Literal
 
-Kind = Literal["manual", "automatic", "feature", "session", "turn", "step", "safety"]
+from . import _display
+
+Kind = Literal["manual", "automatic", "feature", "session", "turn", "step", "thread", "safety"]
 ChangeStatus = Literal["added", "modified", "deleted", "type_changed", "mode_changed"]
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
@@ -47,53 +49,93 @@ def _path_keys(path: str) -> dict[str, str]:
     return keys
 
 
-@dataclass(frozen=True, slots=True)
-class GitState:
+class Result:
+    """The outcome of an operation: a plain value that can be compared and hashed."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return _display.fields(self)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self}>"
+
+    def __hash__(self) -> int:
+        compared = (field.name for field in fields(self) if field.compare)  # type: ignore[arg-type]
+        return hash((type(self), *(_display.frozen(getattr(self, name)) for name in compared)))
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class GitState(Result):
     """The position of the user's own repository."""
 
     commit: str | None
     branch: str | None
     dirty_files: list[str]
+    dirty_count: int
+    """The number of `dirty_files`."""
 
     def to_dict(self) -> dict[str, Any]:
-        return {"commit": self.commit, "branch": self.branch, "dirty_files": _texts(self.dirty_files)}
+        """Returns what the command line prints with ``--json``."""
+        return {
+            "commit": self.commit,
+            "branch": self.branch,
+            "dirty_files": _texts(self.dirty_files),
+            "dirty_count": self.dirty_count,
+        }
 
 
-@dataclass(frozen=True, slots=True)
-class FeatureState:
+@dataclass(frozen=True, slots=True, repr=False)
+class FeatureState(Result):
     """The contents of the feature list."""
 
     current: str | None
     completed: list[str]
 
     def to_dict(self) -> dict[str, Any]:
+        """Returns what the command line prints with ``--json``."""
         return {"current": self.current, "completed": list(self.completed)}
 
 
-@dataclass(frozen=True, slots=True)
-class Context:
+@dataclass(frozen=True, slots=True, repr=False)
+class Context(Result):
     """Facts that the agent gave about its session."""
 
     session_number: int | None
     token_usage: int | None
 
     def to_dict(self) -> dict[str, Any]:
+        """Returns what the command line prints with ``--json``."""
         return {"session_number": self.session_number, "token_usage": self.token_usage}
 
 
-@dataclass(frozen=True, slots=True)
-class Attachment:
+@dataclass(frozen=True, slots=True, repr=False)
+class Attachment(Result):
     """Bytes that a checkpoint stores in addition to the files."""
 
     name: str
     bytes: int
 
     def to_dict(self) -> dict[str, Any]:
+        """Returns what the command line prints with ``--json``."""
         return {"name": self.name, "bytes": self.bytes}
 
 
-@dataclass(frozen=True, slots=True)
-class Checkpoint:
+@dataclass(frozen=True, slots=True, repr=False)
+class WorkTotals(Result):
+    """The sums of what an agent did for a prompt, over its steps."""
+
+    files: int
+    insertions: int
+    deletions: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns what the command line prints with ``--json``."""
+        return {"files": self.files, "insertions": self.insertions, "deletions": self.deletions}
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Checkpoint(Result):
     """A snapshot on the timeline, with its record."""
 
     id: str
@@ -105,6 +147,8 @@ class Checkpoint:
     timestamp: datetime
     parent: str | None
     files_changed: list[str]
+    changed_count: int
+    """The number of `files_changed`."""
     insertions: int
     deletions: int
     step: int | None
@@ -113,6 +157,8 @@ class Checkpoint:
     turn: int | None
     prompt: str | None
     tool: str | None
+    command: str | None
+    """The command line of that tool, if it was a shell. Secrets in it are masked."""
     author: str | None
     """The author of the changes against the parent: "agent", "other", or `None` if that is not known."""
     git: GitState | None
@@ -128,11 +174,22 @@ class Checkpoint:
     """The paths that a safety checkpoint covers. `None` for the whole workspace."""
     reverted: bool
     """True if a revert took its changes back. For the checkpoint of a prompt: if the agent's work for it is."""
+    work_totals: WorkTotals | None
+    """The sums of what the agent did for a prompt. `None` if this is not the checkpoint of a prompt."""
 
     def __hash__(self) -> int:
         return hash(self.id)
 
+    def __str__(self) -> str:
+        name = "" if self.name is None else f"[{self.name}] "
+        counts = f"+{self.insertions} -{self.deletions}"
+        return f"{self.short_id} {self.kind} {name}{_display.cut(self.message)!r} {counts}{' pinned' if self.pinned else ''}"
+
+    def _repr_html_(self) -> str:
+        return _display.checkpoints([self])
+
     def to_dict(self) -> dict[str, Any]:
+        """Returns what the command line prints with ``--json``."""
         return {
             "id": self.id,
             "short_id": self.short_id,
@@ -143,6 +200,7 @@ class Checkpoint:
             "timestamp": timestamp(self.timestamp),
             "parent": self.parent,
             "files_changed": _texts(self.files_changed),
+            "changed_count": self.changed_count,
             "insertions": self.insertions,
             "deletions": self.deletions,
             "step": self.step,
@@ -151,6 +209,7 @@ class Checkpoint:
             "turn": self.turn,
             "prompt": self.prompt,
             "tool": self.tool,
+            "command": self.command,
             "author": self.author,
             "git": self.git.to_dict() if self.git else None,
             "feature_state": self.feature_state.to_dict() if self.feature_state else None,
@@ -162,6 +221,7 @@ class Checkpoint:
             "dropped": self.dropped,
             "scope": None if self.scope is None else _texts(self.scope),
             "reverted": self.reverted,
+            "work_totals": self.work_totals.to_dict() if self.work_totals else None,
         }
 
     @staticmethod
@@ -172,11 +232,12 @@ class Checkpoint:
         plain["feature_state"] = FeatureState(**plain["feature_state"]) if plain["feature_state"] else None
         plain["context"] = Context(**plain["context"]) if plain["context"] else None
         plain["attachments"] = [Attachment(**attachment) for attachment in plain["attachments"]]
+        plain["work_totals"] = WorkTotals(**plain["work_totals"]) if plain["work_totals"] else None
         return Checkpoint(**plain)
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+@dataclass(frozen=True, slots=True, repr=False)
+class Change(Result):
     """One path that differs. The path of a directory ends in ``/``."""
 
     path: str
@@ -185,7 +246,11 @@ class Change:
     deletions: int
     binary: bool
 
+    def __str__(self) -> str:
+        return f"{self.status} {self.path} +{self.insertions} -{self.deletions}"
+
     def to_dict(self) -> dict[str, Any]:
+        """Returns what the command line prints with ``--json``."""
         return {
             "status": self.status,
             "insertions": self.insertions,
@@ -199,14 +264,18 @@ def _changes(plain: list[dict[str, Any]]) -> list[Change]:
     return [Change(**change) for change in plain]
 
 
-@dataclass(frozen=True, slots=True)
-class Skipped:
+@dataclass(frozen=True, slots=True, repr=False)
+class Skipped(Result):
     """A path that was skipped, with the reason."""
 
     path: str
     reason: str
 
+    def __str__(self) -> str:
+        return f"{self.path}: {self.reason}"
+
     def to_dict(self) -> dict[str, Any]:
+        """Returns what the command line prints with ``--json``."""
         return {"path": text(self.path), "reason": self.reason}
 
 
@@ -214,8 +283,8 @@ def _skipped(plain: list[dict[str, Any]]) -> list[Skipped]:
     return [Skipped(**skipped) for skipped in plain]
 
 
-@dataclass(frozen=True, slots=True)
-class Saved:
+@dataclass(frozen=True, slots=True, repr=False)
+class Saved(Result):
     """The outcome of `Workspace.save`."""
 
     created: bool
@@ -231,7 +300,14 @@ class Saved:
         """The id of the checkpoint."""
         return self.checkpoint.id
 
+    def __str__(self) -> str:
+        return f"{'created' if self.created else 'unchanged'}: {self.checkpoint}"
+
+    def _repr_html_(self) -> str:
+        return _display.checkpoints([self.checkpoint])
+
     def to_dict(self) -> dict[str, Any]:
+        """Returns what the command line prints with ``--json``."""
         return {
             "created": self.created,
             "checkpoint": self.checkpoint.to_dict(),
@@ -245,8 +321,8 @@ class Saved:
         return Saved(plain["created"], checkpoint, _skipped(plain["skipped"]), _skipped(plain["dropped"]))
 
 
-@dataclass(frozen=True, slots=True)
-class Stepped:
+@dataclass(frozen=True, slots=True, repr=False)
+class Stepped(Result):
     """The outcome of `Workspace.step`."""
 
     step: int
@@ -258,7 +334,11 @@ class Stepped:
     dropped: list[Skipped] = field(default_factory=list)
     """Paths that the previous checkpoint held, that are still on disk, and that are no longer captured."""
 
+    def __str__(self) -> str:
+        return f"step {self.step}: {'no checkpoint' if self.checkpoint is None else self.checkpoint}"
+
     def to_dict(self) -> dict[str, Any]:
+        """Returns what the command line prints with ``--json``."""
         checkpoint = self.checkpoint.to_dict() if self.checkpoint else None
         dropped = [skipped.to_dict() for skipped in self.dropped]
         return {"step": self.step, "created": self.created, "checkpoint": checkpoint, "dropped": dropped}
@@ -269,23 +349,43 @@ class Stepped:
         return Stepped(plain["step"], plain["created"], checkpoint, _skipped(plain["dropped"]))
 
 
-@dataclass(frozen=True, slots=True)
-class Shown:
+@dataclass(frozen=True, slots=True, repr=False)
+class Shown(Result):
     """The outcome of `Workspace.show`: a checkpoint with its changes."""
 
     checkpoint: Checkpoint
     changes: list[Change]
+    work: list[Change] | None = None
+    """What the agent did for a prompt. `None` if this is not the checkpoint of a prompt."""
+    turn_changes: list[Change] | None = None
+    """The changes from a prompt to the end of the work for it, edits by hand included. `None` if this is not the
+    checkpoint of a prompt."""
+
+    def __str__(self) -> str:
+        return f"{self.checkpoint}, {_display.count(len(self.changes), 'change')}"
+
+    def _repr_html_(self) -> str:
+        return _display.checkpoints([self.checkpoint]) + _display.changes(self.changes)
 
     def to_dict(self) -> dict[str, Any]:
-        return {"checkpoint": self.checkpoint.to_dict(), "changes": [change.to_dict() for change in self.changes]}
+        """Returns what the command line prints with ``--json``."""
+        answer: dict[str, Any] = {
+            "checkpoint": self.checkpoint.to_dict(),
+            "changes": [change.to_dict() for change in self.changes],
+        }
+        for key, changes in (("turn_changes", self.turn_changes), ("work", self.work)):
+            if changes is not None:
+                answer[key] = [change.to_dict() for change in changes]
+        return answer
 
     @staticmethod
     def _of(plain: dict[str, Any]) -> Shown:
-        return Shown(Checkpoint._of(plain["checkpoint"]), _changes(plain["changes"]))
+        work, turn_changes = (None if plain[key] is None else _changes(plain[key]) for key in ("work", "turn_changes"))
+        return Shown(Checkpoint._of(plain["checkpoint"]), _changes(plain["changes"]), work, turn_changes)
 
 
-@dataclass(frozen=True, slots=True)
-class Status:
+@dataclass(frozen=True, slots=True, repr=False)
+class Status(Result):
     """The outcome of `Workspace.status`: the changes on disk. True in a boolean context if there are any."""
 
     checkpoint: Checkpoint | None
@@ -299,7 +399,15 @@ class Status:
     def __iter__(self) -> Iterator[Change]:
         return iter(self.changes)
 
+    def __str__(self) -> str:
+        at = "no checkpoint" if self.checkpoint is None else self.checkpoint.short_id
+        return f"{_display.count(len(self.changes), 'change')} since {at}"
+
+    def _repr_html_(self) -> str:
+        return _display.changes(self.changes)
+
     def to_dict(self) -> dict[str, Any]:
+        """Returns what the command line prints with ``--json``."""
         checkpoint = self.checkpoint.to_dict() if self.checkpoint else None
         answer: dict[str, Any] = {"checkpoint": checkpoint, "changes": [change.to_dict() for change in self.changes]}
         if self.skipped:
@@ -312,8 +420,8 @@ class Status:
         return Status(checkpoint, _changes(plain["changes"]), _skipped(plain["skipped"]))
 
 
-@dataclass(frozen=True, slots=True)
-class Diff:
+@dataclass(frozen=True, slots=True, repr=False)
+class Diff(Result):
     """The outcome of `Workspace.diff`."""
 
     from_id: str | None
@@ -341,7 +449,16 @@ class Diff:
         """The paths that were deleted."""
         return [change.path for change in self.changes if change.status == "deleted"]
 
+    def __str__(self) -> str:
+        start = "nothing" if self.from_id is None else self.from_id[:12]
+        end = "the files on disk" if self.to_id is None else self.to_id[:12]
+        return f"{start} to {end}: {_display.count(len(self.changes), 'change')}"
+
+    def _repr_html_(self) -> str:
+        return _display.changes(self.changes) + _display.patch(self.patch)
+
     def to_dict(self) -> dict[str, Any]:
+        """Returns what the command line prints with ``--json``."""
         answer: dict[str, Any] = {
             "from": self.from_id,
             "to": self.to_id,
@@ -361,8 +478,8 @@ class Diff:
         return Diff(plain["from_id"], plain["to_id"], changes, plain["patch"], skipped)
 
 
-@dataclass(frozen=True, slots=True)
-class Version:
+@dataclass(frozen=True, slots=True, repr=False)
+class Version(Result):
     """One version of a path."""
 
     checkpoint: str
@@ -375,6 +492,7 @@ class Version:
     """True if only the safety checkpoint of a restore holds this version: the user had not saved it."""
 
     def to_dict(self) -> dict[str, Any]:
+        """Returns what the command line prints with ``--json``."""
         return {
             "checkpoint": self.checkpoint,
             "status": self.status,
@@ -386,8 +504,8 @@ class Version:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class BlameRange:
+@dataclass(frozen=True, slots=True, repr=False)
+class BlameRange(Result):
     """Adjacent lines of a file with the same origin. `checkpoint` is `None` for lines that are only on disk."""
 
     start: int
@@ -405,6 +523,7 @@ class BlameRange:
     """True if the lines may come from a deleted checkpoint before this one."""
 
     def to_dict(self) -> dict[str, Any]:
+        """Returns what the command line prints with ``--json``."""
         return {
             "start": self.start,
             "lines": self.lines,
@@ -426,8 +545,8 @@ class BlameRange:
         return BlameRange(timestamp=None if time is None else moment(time), **plain)
 
 
-@dataclass(frozen=True, slots=True)
-class Blame:
+@dataclass(frozen=True, slots=True, repr=False)
+class Blame(Result):
     """The origin of each line of a file. `at` is `None` for the file on disk."""
 
     path: str
@@ -435,6 +554,7 @@ class Blame:
     ranges: list[BlameRange]
 
     def to_dict(self) -> dict[str, Any]:
+        """Returns what the command line prints with ``--json``."""
         return {"path": text(self.path), "at": self.at, "ranges": [part.to_dict() for part in self.ranges]}
 
     @staticmethod
@@ -442,8 +562,8 @@ class Blame:
         return Blame(plain["path"], plain["at"], [BlameRange._of(part) for part in plain["ranges"]])
 
 
-@dataclass(frozen=True, slots=True)
-class Tested:
+@dataclass(frozen=True, slots=True, repr=False)
+class Tested(Result):
     """One test of a search. `checkpoint` is `None` for the files on disk."""
 
     checkpoint: str | None
@@ -451,6 +571,7 @@ class Tested:
     seconds: float
 
     def to_dict(self) -> dict[str, Any]:
+        """Returns what the command line prints with ``--json``."""
         return {
             "checkpoint": self.checkpoint,
             "result": self.result,
@@ -459,8 +580,8 @@ class Tested:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class Bisected:
+@dataclass(frozen=True, slots=True, repr=False)
+class Bisected(Result):
     """The first state for which a test fails."""
 
     first_bad: str | None
@@ -473,6 +594,7 @@ class Bisected:
     """The changes from the last good state to the first bad one."""
 
     def to_dict(self) -> dict[str, Any]:
+        """Returns what the command line prints with ``--json``."""
         return {
             "first_bad": self.first_bad,
             "first_bad_is_unsaved": self.first_bad_is_unsaved,
@@ -488,8 +610,8 @@ class Bisected:
         return Bisected(**plain)
 
 
-@dataclass(frozen=True, slots=True)
-class Conflict:
+@dataclass(frozen=True, slots=True, repr=False)
+class Conflict(Result):
     """A path that a restore left alone: something was in the way, or another process wrote to it during the restore."""
 
     path: str
@@ -497,23 +619,28 @@ class Conflict:
     kept: str | None
     """The id of the object in the store that keeps the bytes which another process wrote during the restore."""
 
+    def __str__(self) -> str:
+        return f"{self.path}: {self.reason}"
+
     def to_dict(self) -> dict[str, Any]:
+        """Returns what the command line prints with ``--json``."""
         return {"path": text(self.path), "reason": self.reason, "kept": self.kept}
 
 
-@dataclass(frozen=True, slots=True)
-class GitMoved:
+@dataclass(frozen=True, slots=True, repr=False)
+class GitMoved(Result):
     """The position of the user's repository after a restore that moved it."""
 
     commit: str | None
     branch: str | None
 
     def to_dict(self) -> dict[str, Any]:
+        """Returns what the command line prints with ``--json``."""
         return {"commit": self.commit, "branch": self.branch}
 
 
-@dataclass(frozen=True, slots=True)
-class Restored:
+@dataclass(frozen=True, slots=True, repr=False)
+class Restored(Result):
     """The outcome of a restore, or the plan of one."""
 
     checkpoint: str | None
@@ -542,13 +669,26 @@ class Restored:
     """The deleted checkpoints that `Workspace.undo` brought back. It then changed no file."""
     deleted: list[str] = field(default_factory=list)
     """The checkpoints that `Workspace.redo` deleted again."""
+    stands_on: str | None = None
+    """The id of the checkpoint that the workspace stands on afterwards. `to_dict` calls it ``checkpoint``, as the
+    command line does."""
+
+    def __str__(self) -> str:
+        what = "restored" if self.applied else "would restore"
+        target = "nothing" if self.checkpoint is None else self.checkpoint[:12]
+        return f"{what} {target}: {_display.count(len(self.changes), 'change')}, {_display.count(len(self.conflicts), 'conflict')}"
+
+    def _repr_html_(self) -> str:
+        return _display.changes(self.changes)
 
     def to_dict(self) -> dict[str, Any]:
+        """Returns what the command line prints with ``--json``."""
         answer: dict[str, Any] = {
             "plan": self.plan,
             "changes": [change.to_dict() for change in self.changes],
             "applied": self.applied,
             "safety": self.safety,
+            "checkpoint": self.stands_on,
             "conflicts": [conflict.to_dict() for conflict in self.conflicts],
             "git": self.git.to_dict() if self.git else None,
         }
@@ -577,11 +717,12 @@ class Restored:
             _skipped(plain["not_restored"]),
             plain["undeleted"],
             plain["deleted"],
+            plain["stands_on"],
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Exported:
+@dataclass(frozen=True, slots=True, repr=False)
+class Exported(Result):
     """The outcome of `Workspace.export`."""
 
     directory: Path
@@ -589,11 +730,12 @@ class Exported:
     """The number of files, including symlinks."""
 
     def to_dict(self) -> dict[str, Any]:
+        """Returns what the command line prints with ``--json``."""
         return {"directory": text(str(self.directory)), "files": self.files}
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+@dataclass(frozen=True, slots=True, repr=False)
+class Verdict(Result):
     """The decision of retention about one checkpoint."""
 
     id: str
@@ -602,11 +744,12 @@ class Verdict:
     reason: str
 
     def to_dict(self) -> dict[str, Any]:
+        """Returns what the command line prints with ``--json``."""
         return {"id": self.id, "keep": self.keep, "reason": self.reason}
 
 
-@dataclass(frozen=True, slots=True)
-class NotApplied:
+@dataclass(frozen=True, slots=True, repr=False)
+class NotApplied(Result):
     """A retention limit that is set and was not applied."""
 
     key: str
@@ -614,11 +757,12 @@ class NotApplied:
     reason: str
 
     def to_dict(self) -> dict[str, Any]:
+        """Returns what the command line prints with ``--json``."""
         return {"key": self.key, "reason": self.reason}
 
 
-@dataclass(frozen=True, slots=True)
-class Pruned:
+@dataclass(frozen=True, slots=True, repr=False)
+class Pruned(Result):
     """The outcome of `Workspace.prune`."""
 
     deleted: list[str]
@@ -628,7 +772,11 @@ class Pruned:
     not_applied: list[NotApplied] = field(default_factory=list)
     """Retention limits that are set and were not applied."""
 
+    def __str__(self) -> str:
+        return f"deleted {len(self.deleted)}, kept {self.kept}, {self.bytes_before} to {self.bytes_after} bytes"
+
     def to_dict(self) -> dict[str, Any]:
+        """Returns what the command line prints with ``--json``."""
         return {
             "deleted": list(self.deleted),
             "kept": self.kept,
@@ -638,19 +786,20 @@ class Pruned:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class Damage:
+@dataclass(frozen=True, slots=True, repr=False)
+class Damage(Result):
     """A damaged item in the store."""
 
     id: str
     reason: str
 
     def to_dict(self) -> dict[str, Any]:
+        """Returns what the command line prints with ``--json``."""
         return {"id": self.id, "reason": self.reason}
 
 
-@dataclass(frozen=True, slots=True)
-class Verification:
+@dataclass(frozen=True, slots=True, repr=False)
+class Verification(Result):
     """The outcome of `Workspace.verify`. True in a boolean context if nothing is damaged."""
 
     checkpoints: int
@@ -664,7 +813,11 @@ class Verification:
     def __bool__(self) -> bool:
         return self.ok
 
+    def __str__(self) -> str:
+        return f"{_display.count(self.checkpoints, 'checkpoint')}, {len(self.damaged)} damaged"
+
     def to_dict(self) -> dict[str, Any]:
+        """Returns what the command line prints with ``--json``."""
         return {
             "ok": self.ok,
             "checkpoints": self.checkpoints,
@@ -676,8 +829,8 @@ class Verification:
         return Verification(plain["checkpoints"], [Damage(**damage) for damage in plain["damaged"]])
 
 
-@dataclass(frozen=True, slots=True)
-class WorkspaceInfo:
+@dataclass(frozen=True, slots=True, repr=False)
+class WorkspaceInfo(Result):
     """A workspace that has a store."""
 
     path: Path
@@ -692,6 +845,7 @@ class WorkspaceInfo:
     """The new path, if the workspace was renamed within its parent directory."""
 
     def to_dict(self) -> dict[str, Any]:
+        """Returns what the command line prints with ``--json``."""
         return {
             "path": text(str(self.path)),
             "exists": self.exists,
@@ -729,8 +883,8 @@ EventName = Literal[
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+@dataclass(frozen=True, slots=True, repr=False)
+class Event(Result):
     """An event of a workspace."""
 
     event: EventName
@@ -741,6 +895,7 @@ class Event:
     """All other fields of the event."""
 
     def to_dict(self) -> dict[str, Any]:
+        """Returns what the command line prints with ``--json``."""
         own = {"event": self.event, "time": timestamp(self.time)}
         return {**own, **({"checkpoint": self.checkpoint} if self.checkpoint else {}), **self.details}
 
@@ -756,3 +911,16 @@ def _parse_time(time: str) -> datetime:
     whole, _, fraction = time.removesuffix("Z").partition(".")
     parsed = datetime.fromisoformat(whole).replace(tzinfo=timezone.utc)
     return parsed + timedelta(microseconds=int(fraction[:6].ljust(6, "0")) if fraction else 0)
+
+
+class Checkpoints(list[Checkpoint]):
+    """Checkpoints, newest first. Notebooks show them as a table."""
+
+    def _repr_html_(self) -> str:
+        return _display.checkpoints(self)
+
+
+# A dataclass gets a hash of its own, which fails for lists.
+for _kind in tuple(globals().values()):
+    if isinstance(_kind, type) and issubclass(_kind, Result) and _kind is not Checkpoint:
+        _kind.__hash__ = Result.__hash__  # type: ignore[method-assign]

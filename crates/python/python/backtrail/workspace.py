@@ -24,6 +24,7 @@ from .results import (
     Bisected,
     Blame,
     Checkpoint,
+    Checkpoints,
     Diff,
     Event,
     EventName,
@@ -173,6 +174,7 @@ class Workspace:
         turn: int | None = None,
         prompt: str | None = None,
         tool: str | None = None,
+        command: str | None = None,
         author: str | None = None,
         metadata: Mapping[str, Any] | None = None,
         attachments: Mapping[str, bytes | str] | None = None,
@@ -184,8 +186,8 @@ class Workspace:
         """Takes a checkpoint. Once this returns, the checkpoint survives a power cut.
 
         If no file changed, and the only other arguments are a message or a description of the work (`agent`, `session`
-        with its numbers, `turn`, `prompt`, `tool`, `author`), no checkpoint is taken, and ``created`` is false. `allow_empty`
-        takes a checkpoint even then. `if_changed` takes none if no file changed, whatever else is given. `conversation`
+        with its numbers, `turn`, `prompt`, `tool`, `command`, `author`), no checkpoint is taken, and ``created`` is
+        false. `allow_empty` takes a checkpoint even then. `if_changed` takes none if no file changed, whatever else is given. `conversation`
         is any object that JSON can represent; `restore` returns it. `include` has paths to capture although a rule
         skips them, in this checkpoint and in later ones.
         """
@@ -209,6 +211,7 @@ class Workspace:
             "turn": turn,
             "prompt": prompt,
             "tool": tool,
+            "command": command,
             "author": author,
             "metadata": given.json_text("metadata", metadata),
             "attachments": list(kept.items()),
@@ -228,6 +231,7 @@ class Workspace:
         turn: int | None = None,
         prompt: str | None = None,
         tool: str | None = None,
+        command: str | None = None,
         author: str | None = None,
         metadata: Mapping[str, Any] | None = None,
     ) -> Stepped:
@@ -244,6 +248,7 @@ class Workspace:
             "turn": turn,
             "prompt": prompt,
             "tool": tool,
+            "command": command,
             "author": author,
             "metadata": given.json_text("metadata", metadata),
         }
@@ -261,7 +266,7 @@ class Workspace:
         grep: str | None = None,
         since: datetime | timedelta | None = None,
         safety: bool = True,
-    ) -> List[Checkpoint]:
+    ) -> Checkpoints:
         """Returns the checkpoints, newest first.
 
         `since` is a time, or an age. `safety` includes the safety checkpoints of restores.
@@ -275,7 +280,8 @@ class Workspace:
             "since_milliseconds": None if since is None else given.since(since),
             "hide_safety": not safety,
         }
-        return self._run(lambda found: [Checkpoint._of(plain) for plain in found], self._native.list, words)
+        make: Callable[[Sequence[dict[str, Any]]], Checkpoints] = lambda found: Checkpoints(map(Checkpoint._of, found))
+        return self._run(make, self._native.list, words)
 
     def current(self) -> Checkpoint | None:
         """Returns the checkpoint that the workspace stands on, or `None` before the first one."""
@@ -433,10 +439,15 @@ class Workspace:
             raise UsageError(f"steps must be 1 or more, not {steps}")
         if not turn:
             return self.restore(f"@~{steps}")
-        turns = self._run(lambda ids: ids, self._native.turns_behind)
+        turns = self._turns_behind()
         if len(turns) < steps:
             raise UsageError(f"steps is {steps}, but the number of prompts to go back to is {len(turns)}")
         return self.restore(turns[steps - 1])
+
+    def _turns_behind(self) -> List[str]:
+        """Returns the checkpoints of prompts on the line to where the workspace stands, newest first."""
+        make: Callable[[Sequence[str]], List[str]] = list
+        return self._run(make, self._native.turns_behind)
 
     def undo(self) -> Restored:
         """Takes back the last restore or deletion. Repeated calls take back earlier ones.

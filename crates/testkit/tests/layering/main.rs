@@ -28,9 +28,10 @@ const IMPORTS: &[(&str, &[&[&str]])] = &[
     ("scan", &[FOUNDATION]),
     ("store", &[FOUNDATION]),
     ("user_git", &[FOUNDATION, &["scan"]]),
-    ("workspace", &[FOUNDATION, &["scan", "store", "user_git"]]),
+    ("watcher", &[FOUNDATION]),
+    ("workspace", &[FOUNDATION, &["scan", "store", "user_git", "watcher"]]),
     ("address", &[FOUNDATION, &["store", "workspace"]]),
-    ("operations", &[FOUNDATION, &["scan", "store", "user_git", "workspace", "address"]]),
+    ("operations", &[FOUNDATION, &["scan", "store", "user_git", "watcher", "workspace", "address"]]),
     ("json", &[FOUNDATION, &["operations"]]),
 ];
 

@@ -10,7 +10,8 @@ pub(crate) use between::Checkpoints;
 pub(crate) use compare::{Comparison, Tree, compare, compare_within};
 pub(crate) use hunks::{Blocks, add_hunks, texts_of};
 pub(crate) use lines::{LineSource, count_lines};
-use patch::{Patch, patch};
+pub(crate) use patch::Patch;
+use patch::patch;
 use tracing::Span;
 
 use crate::{
@@ -71,6 +72,19 @@ impl Diff {
     ) -> Self {
         let Patch { text: patch, is_cut, cut_files, hidden } = patch;
         Self { from, to, changes, patch, is_cut, cut_files, hidden, uncaptured }
+    }
+
+    /// Returns a difference without changes so far.
+    pub(crate) fn without_changes(from: Option<CheckpointId>, to: Option<CheckpointId>) -> Self {
+        Self::of(from, to, Vec::new(), Patch::default(), Vec::new())
+    }
+
+    /// Adds a patch behind the existing one.
+    pub(crate) fn append(&mut self, patch: Patch) {
+        self.patch.push_str(&patch.text);
+        self.is_cut |= patch.is_cut;
+        self.cut_files.extend(patch.cut_files);
+        self.hidden.extend(patch.hidden);
     }
 
     fn note(&self, span: &Span) {
@@ -141,7 +155,7 @@ impl Workspace {
         limits: &PatchLimits<'_>,
     ) -> Result<(Vec<Change>, Patch, Vec<Skipped>)> {
         let store = self.store()?;
-        let present = self.scan_for_reading(store.as_ref(), scope)?;
+        let present = self.scan_for_showing(store.as_ref(), scope)?;
         let changes = self.changes_to_disk(store.as_ref(), from, &present)?;
         let (changes, patch) = written(changes, &LineSource::on_disk(store.as_ref(), self.root()), limits)?;
         let mut uncaptured = match (&store, from) {
@@ -154,7 +168,7 @@ impl Workspace {
 }
 
 /// Counts the lines of the changes, and writes the patch.
-fn written(
+pub(crate) fn written(
     mut changes: Vec<Change>,
     source: &LineSource<'_>,
     limits: &PatchLimits<'_>,

@@ -19,7 +19,7 @@ const NO_ID: ContentId = ContentId([0; 20]);
 
 /// A patch, and the parts that it lacks.
 #[derive(Debug, Default)]
-pub(super) struct Patch {
+pub(crate) struct Patch {
     pub(super) text: String,
     pub(super) is_cut: bool,
     pub(super) cut_files: Vec<WorkspacePath>,

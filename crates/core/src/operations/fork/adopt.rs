@@ -92,7 +92,7 @@ impl ForkWork {
         let timeline = writer.timeline()?;
         let base = writer.store().snapshot(&timeline.require(&fork.point)?.id)?;
         let pack = writer.start_pack();
-        let mut capture = workspace.capture(&writer, &timeline, &[], &pack)?;
+        let mut capture = workspace.capture_fully(&writer, &timeline, &pack)?;
         let other = writer.write_snapshot(&pack, &mut capture.scan.root, &capture.mode_defaults)?;
         let changes = compare(
             Some(writer.store()),

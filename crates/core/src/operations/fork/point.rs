@@ -44,7 +44,7 @@ impl Workspace {
         let timeline = writer.timeline()?;
         let standing = writer.store().current_snapshot(&timeline)?;
         let pack = fork.start_pack();
-        let mut capture = self.capture(writer, &timeline, &[], &pack)?;
+        let mut capture = self.capture_fully(writer, &timeline, &pack)?;
         let snapshot = fork.write_snapshot(&pack, &mut capture.scan.root, &capture.mode_defaults)?;
         if let (true, Some(current)) = (standing.as_ref() == Some(&snapshot), timeline.current()) {
             // The pack holds nothing that a checkpoint needs.

@@ -141,7 +141,7 @@ impl Workspace {
     /// repository is gone.
     pub(super) fn git_state_after(&self) -> Option<GitState> {
         let position = self.repository_to_move().ok().flatten()?.position();
-        Some(GitState { commit: position.commit, branch: position.branch, dirty_files: Vec::new() })
+        Some(GitState { commit: position.commit, branch: position.branch, ..GitState::default() })
     }
 
     /// Returns the repository to move, or `None` if it is gone. One that can't be read is an error.

@@ -124,6 +124,7 @@ impl<'a> MergedSteps<'a> {
             exact: Some(exact),
             steps,
             contents,
+            stands_on: None,
             also: Vec::new(),
         })
     }

@@ -132,6 +132,8 @@ pub struct RestoreOutcome {
     pub merged: Vec<WorkspacePath>,
     /// Files that were changed at the paths to which they were moved.
     pub moved: Vec<Moved>,
+    /// The checkpoint that the workspace stands on afterwards.
+    pub stands_on: Option<CheckpointId>,
     /// The changed paths that came from later checkpoints than the target.
     pub also: Vec<CapturedLater>,
 }
@@ -164,6 +166,7 @@ impl RestoreOutcome {
             deleted: Vec::new(),
             merged: Vec::new(),
             moved: Vec::new(),
+            stands_on: None,
             also: Vec::new(),
         }
     }
@@ -322,6 +325,7 @@ impl Workspace {
             }
         };
         plan.choose_hunks(self, store, intent)?;
+        plan.stands_on = timeline.current().map(|entry| entry.id);
         Ok((present, plan))
     }
 
@@ -345,7 +349,7 @@ impl Workspace {
             done => done,
         }?;
         self.retire_excludes(writer)?;
-        Ok(done)
+        Ok(RestoreOutcome { stands_on: writer.timeline()?.current().map(|entry| entry.id), ..done })
     }
 
     fn restore_once(&self, writer: &Writer, intent: &Intent, now: Timestamp) -> Result<RestoreOutcome> {
@@ -432,6 +436,6 @@ impl Workspace {
         let named = self.named_paths(timeline);
         // Reading a few files is faster than loading the stat cache of a large workspace.
         let cache = if self.names_directory(&scope) { self.stat_cache(store, timeline) } else { None };
-        self.scan_into(&known.sources(surroundings, &named, &scope, cache.as_ref()), sink)
+        self.scan_into(&known.sources(surroundings, &named, &scope, cache.as_ref()), sink, None)
     }
 }

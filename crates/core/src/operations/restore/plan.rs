@@ -65,6 +65,8 @@ pub struct RestorePlan {
     pub merged: Vec<WorkspacePath>,
     /// Files that are changed at the paths to which they were moved.
     pub moved: Vec<Moved>,
+    /// The checkpoint that the workspace stands on while the plan is made.
+    pub stands_on: Option<CheckpointId>,
     /// The changed paths that come from later checkpoints than the target.
     pub also: Vec<CapturedLater>,
 }
@@ -119,6 +121,7 @@ impl RestorePlan {
             contents: HashMap::new(),
             merged: Vec::new(),
             moved: Vec::new(),
+            stands_on: None,
             also: Vec::new(),
         }
     }
@@ -212,6 +215,7 @@ impl RestorePlan {
             contents: HashMap::new(),
             merged: Vec::new(),
             moved: Vec::new(),
+            stands_on: None,
             also,
         })
     }

@@ -64,7 +64,7 @@ pub(super) fn unexplained_bytes(store: &Store, timeline: &Timeline) -> Result<u6
 
 /// Returns the checkpoints that `max_bytes` may not remove.
 fn staying(store: &Store, timeline: &Timeline, limits: &RetentionSettings, when: &When) -> HashSet<CheckpointId> {
-    let mut staying: HashSet<CheckpointId> = protected(timeline).into_keys().collect();
+    let mut staying: HashSet<CheckpointId> = protected(timeline, limits).into_keys().collect();
     let is_in_danger =
         |entry: &&TimelineEntry| !staying.contains(&entry.id) && when.protects_contents_of(entry, limits);
     if !timeline.entries().iter().any(|entry| is_in_danger(&entry)) {

@@ -91,6 +91,7 @@ fn limit_of(kind: Kind, limits: &RetentionSettings) -> Option<u64> {
         Kind::Session => Some(limits.session),
         Kind::Turn => Some(limits.turn),
         Kind::Step => Some(limits.step),
+        Kind::Thread => limits.thread,
         Kind::Safety => Some(limits.safety),
     }
 }
@@ -116,8 +117,13 @@ pub(super) fn keeps_all(timeline: &Timeline, settings: &Settings, now: Timestamp
 }
 
 /// Returns the checkpoints that retention never deletes, with the reasons.
-pub(super) fn protected(timeline: &Timeline) -> HashMap<CheckpointId, &'static str> {
+pub(super) fn protected(timeline: &Timeline, limits: &RetentionSettings) -> HashMap<CheckpointId, &'static str> {
     let mut found = HashMap::new();
+    let threads = timeline.entries().iter().rev().filter(|entry| entry.kind == Kind::Thread);
+    let kept = limits.thread.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
+    for entry in threads.take(kept) {
+        found.insert(entry.id, "thread checkpoints are kept until their thread is deleted");
+    }
     let latest_safety = timeline.entries().iter().rev().find(|entry| entry.kind == Kind::Safety);
     for entry in timeline.entries().iter() {
         let reason = match entry.kind {
@@ -145,7 +151,7 @@ pub(super) fn protected(timeline: &Timeline) -> HashMap<CheckpointId, &'static s
 
 /// Returns the verdict on every checkpoint, newest first. Contents are not examined yet.
 pub(super) fn plan(timeline: &Timeline, settings: &Settings, when: &When) -> Vec<Verdict> {
-    let protected = protected(timeline);
+    let protected = protected(timeline, &settings.retention);
     let limits = &settings.retention;
     let oldest = when.oldest(limits);
     let mut of_kind: HashMap<Kind, u64> = HashMap::new();

@@ -12,6 +12,7 @@ use jiff::Timestamp;
 
 pub use select::RevertTarget;
 use select::{Selection, Span};
+pub(crate) use select::{WorkStretch, stretches_of_prompt};
 pub(crate) use taken_back::TakenBackChanges;
 
 use crate::{

@@ -137,6 +137,45 @@ pub(super) fn work_of_turn<'t>(timeline: &'t Timeline, turn: &TimelineEntry) -> 
     Wanted::turn_of(turn).map(|turn| agent_work(timeline, &turn)).unwrap_or_default()
 }
 
+/// Consecutive checkpoints of the agent's work for a prompt.
+pub(crate) struct WorkStretch {
+    /// The checkpoint before the first one. `None` if that was deleted: then `last` is the only one.
+    pub(crate) before: Option<CheckpointId>,
+    /// The last one.
+    pub(crate) last: CheckpointId,
+    claim: Option<SharedCheckpoint>,
+}
+
+impl WorkStretch {
+    /// Returns whether the change at a path is the agent's, and not that of another session.
+    pub(crate) fn is_own(&self, path: &WorkspacePath) -> bool {
+        self.claim.as_ref().is_none_or(|claim| claim.owner_of(path) == Ownership::Wanted)
+    }
+}
+
+/// Returns the agent's work for a prompt, oldest first. For readers: unlike a selection for a revert, it does without
+/// deleted checkpoints.
+pub(crate) fn stretches_of_prompt(timeline: &Timeline, prompt: &TimelineEntry) -> Vec<WorkStretch> {
+    let Some(wanted) = Wanted::turn_of(prompt) else { return Vec::new() };
+    let mut stretches: Vec<WorkStretch> = Vec::new();
+    for entry in agent_work(timeline, &wanted) {
+        let claim = SharedCheckpoint::of(entry, &wanted);
+        // Without the checkpoint before it, a stretch is one checkpoint that is compared by itself.
+        let continued = stretches.last_mut().filter(|stretch| {
+            let is_next = entry.parent == Some(stretch.last) && stretch.before.is_some();
+            is_next && claim.is_none() && stretch.claim.is_none()
+        });
+        match continued {
+            Some(stretch) => stretch.last = entry.id,
+            None => {
+                let before = entry.parent.filter(|parent| timeline.get(parent).is_some());
+                stretches.push(WorkStretch { before, last: entry.id, claim });
+            }
+        }
+    }
+    stretches
+}
+
 /// Returns the checkpoints of the agent's work in a session, oldest first.
 fn work_of_session<'t>(timeline: &'t Timeline, session: &str) -> Result<Vec<&'t TimelineEntry>> {
     let is_of_session =

@@ -12,7 +12,7 @@ use crate::{
     spans::phase,
     store::{PackWriter, Store, Timeline, TimelineEntry, Writer},
     user_git::UserRepository,
-    workspace::{StoreKnowledge, Surroundings, Workspace},
+    workspace::{StoreKnowledge, Surroundings, Watched, Workspace},
 };
 
 /// The number of paths above which loading the stat cache pays off.
@@ -127,13 +127,30 @@ impl Capture {
 }
 
 impl Workspace {
-    /// Reads the whole workspace into a pack.
+    /// Reads the whole workspace into a pack. Looks only at what changed if a watcher knows that.
     pub(crate) fn capture(
         &self,
         writer: &Writer,
         timeline: &Timeline,
         include: &[WorkspacePath],
         pack: &PackWriter,
+    ) -> Result<Capture> {
+        let watched = self.ask_watcher(writer.store(), &Scope::Whole);
+        self.capture_watched(writer, timeline, include, pack, watched)
+    }
+
+    /// Reads the whole workspace into a pack. Looks at everything.
+    pub(crate) fn capture_fully(&self, writer: &Writer, timeline: &Timeline, pack: &PackWriter) -> Result<Capture> {
+        self.capture_watched(writer, timeline, &[], pack, self.tell_watcher(writer.store()))
+    }
+
+    fn capture_watched(
+        &self,
+        writer: &Writer,
+        timeline: &Timeline,
+        include: &[WorkspacePath],
+        pack: &PackWriter,
+        watched: Option<Watched>,
     ) -> Result<Capture> {
         if let Some(missing) = include.iter().find(|path| !self.is_on_disk(path)) {
             return Err(Error::UnknownPath { path: missing.clone(), place: "the workspace".into() });
@@ -146,7 +163,7 @@ impl Workspace {
         named.dedup();
         let known = StoreKnowledge::of_current(writer.store(), timeline)?;
         let sources = known.sources(&surroundings, &named, &Scope::Whole, cache.as_ref());
-        let scan = self.scan_into(&sources, pack)?;
+        let scan = self.scan_watched(&sources, pack, watched)?;
         self.capture_of(writer, timeline, scan, surroundings, include)
     }
 
@@ -225,7 +242,9 @@ impl Workspace {
         };
         let path = writer.store().layout().stat_cache();
         let scan = &capture.scan;
-        StatCache::write(&path, &scan.root, base, scan.started, scan.cache.as_ref()).or_fail("write", path)
+        StatCache::write(&path, &scan.root, base, scan.started, scan.cache.as_ref()).or_fail("write", path)?;
+        self.remember_watch(writer.store(), scan);
+        Ok(())
     }
 }
 

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::{Capture, SaveRequest};
+use super::{Capture, SaveRequest, command_line};
 use crate::{
     disk::Dir,
     error::{Result, While},
@@ -34,6 +34,7 @@ impl Workspace {
         record.name = request.name.clone();
         record.description = request.description.clone();
         record.origin = request.origin.clone();
+        record.origin.command = request.origin.command.as_deref().map(command_line::recorded);
         if kind != Kind::Safety {
             record.beside = store.calls_beside(request.origin.session.as_deref(), record.time)?;
         }
@@ -51,7 +52,7 @@ impl Workspace {
         record.insertions = changes.iter().map(|change| change.insertions).sum();
         record.deletions = changes.iter().map(|change| change.deletions).sum();
         let (git, dirty) = match capture.git_state() {
-            Some(GitState { commit, branch, dirty_files }) => {
+            Some(GitState { commit, branch, dirty_files, .. }) => {
                 let (dirty_files, in_state) = RecordedPaths::split(dirty_files);
                 (Some(RecordedGit { commit, branch, dirty_files }), in_state)
             }

@@ -1,6 +1,7 @@
 //! Takes a checkpoint.
 
 mod capture;
+mod command_line;
 mod describe;
 mod dropped;
 mod features;

@@ -14,7 +14,7 @@ use std::{
 };
 
 use backtrail::{
-    Checkpoint, ListFilter, Only, Recovery, RestoreRequest, RevertRequest, RevertTarget, SaveRequest, Scope,
+    Checkpoint, Kind, ListFilter, Only, Recovery, RestoreRequest, RevertRequest, RevertTarget, SaveRequest, Scope,
     StepRequest, Way,
 };
 use backtrail_testkit::{
@@ -42,6 +42,10 @@ fn child() {
         match words.as_slice() {
             ["forget"] => backtrail::forget(&ws.store(), None, std::time::Duration::ZERO),
             ["save"] => workspace.save(&SaveRequest::default(), now).map(drop),
+            ["thread"] => {
+                let request = SaveRequest { kind: Some(Kind::Thread), ..SaveRequest::default() };
+                workspace.save(&request, now).map(drop)
+            }
             ["intruded", step, path, name] => {
                 let (step, path) = (if *step == "exchange" { "exchange" } else { "move into place" }, ws.path(path));
                 backtrail::disk::crash_points::intrude(step, move || std::fs::write(path, LATE_WRITE).unwrap());
@@ -552,6 +556,16 @@ fn a_step_survives_a_kill_at_every_point() {
         ws.write("a", "2\n");
     };
     sweep("step", &TestWorkspace::new, &prepare, "step");
+}
+
+#[test]
+fn the_first_thread_checkpoint_survives_a_kill_at_every_point() {
+    let prepare = |ws: &TestWorkspace| {
+        ws.write("a", "1\n");
+        ws.save();
+        ws.write("a", "2\n");
+    };
+    sweep("thread", &TestWorkspace::new, &prepare, "thread");
 }
 
 #[test]

@@ -517,8 +517,16 @@ impl Run {
 
 /// Returns whether one kind is kept longer than another. An unchanged tree is saved again only for such a kind.
 fn is_kept_longer(kind: Kind, than: Kind) -> bool {
-    const LONGEST_LAST: [Kind; 7] =
-        [Kind::Session, Kind::Automatic, Kind::Safety, Kind::Step, Kind::Turn, Kind::Manual, Kind::Feature];
+    const LONGEST_LAST: [Kind; 8] = [
+        Kind::Session,
+        Kind::Automatic,
+        Kind::Safety,
+        Kind::Step,
+        Kind::Turn,
+        Kind::Thread,
+        Kind::Manual,
+        Kind::Feature,
+    ];
     let rank = |kind: Kind| LONGEST_LAST.iter().position(|other| *other == kind);
     rank(kind) > rank(than)
 }

@@ -18,7 +18,7 @@ fn max_kept(kind: Kind) -> usize {
         Kind::Session => 1,
         Kind::Step => 3,
         Kind::Safety => 4,
-        Kind::Manual | Kind::Feature => usize::MAX,
+        Kind::Manual | Kind::Feature | Kind::Thread => usize::MAX,
     }
 }
 

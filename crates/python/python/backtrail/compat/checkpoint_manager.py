@@ -73,6 +73,7 @@ class Checkpoint:
     context: dict[str, Any] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
+        """Returns the fields as a dictionary."""
         return {
             "id": self.id,
             "name": self.name,

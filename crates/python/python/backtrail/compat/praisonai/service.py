@@ -204,8 +204,11 @@ class CheckpointService:
             # Looked up first: if the target is a safety checkpoint, retention may delete it once the restore takes the
             # next one.
             target = workspace.get(word)
+            # As in the original, the event tells about work that no checkpoint had.
+            has_unsaved_work = bool(workspace.status())
             restored = workspace.restore(target)
-            return target, None if restored.safety is None else workspace.get(restored.safety)
+            has_event = has_unsaved_work and restored.safety is not None
+            return target, workspace.get(str(restored.safety)) if has_event else None
 
         try:
             target, safety = await aio.run(restore)

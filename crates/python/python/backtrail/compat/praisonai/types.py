@@ -83,6 +83,7 @@ class Checkpoint:
         return cls(commit_hash, commit_hash[:8], message, time, step=step_in(message))
 
     def to_dict(self) -> dict[str, Any]:
+        """Returns the fields as a dictionary."""
         return {
             "id": self.id,
             "short_id": self.short_id,
@@ -122,6 +123,7 @@ class FileDiff:
     after_content: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
+        """Returns the fields as a dictionary."""
         return {
             "path": self.path,
             "absolute_path": self.absolute_path,
@@ -152,17 +154,21 @@ class CheckpointDiff:
 
     @property
     def added_files(self) -> list[str]:
+        """Returns the files that were added."""
         return [file.path for file in self.files if file.status == "added"]
 
     @property
     def modified_files(self) -> list[str]:
+        """Returns the files that were modified."""
         return [file.path for file in self.files if file.status == "modified"]
 
     @property
     def deleted_files(self) -> list[str]:
+        """Returns the files that were deleted."""
         return [file.path for file in self.files if file.status == "deleted"]
 
     def to_dict(self) -> dict[str, Any]:
+        """Returns the fields as a dictionary."""
         return {
             "from_checkpoint": self.from_checkpoint,
             "to_checkpoint": self.to_checkpoint,
