@@ -4,6 +4,9 @@
 set -eu
 prompt=$1
 case $prompt in
+*'shout'*'attempt 1'*) echo 'shout() { echo "$1"; }' >>words.sh ;;
+*'shout'*'attempt 2'*) echo "shout() { echo \"\$*\" | tr '[:lower:]' '[:upper:]'; }" >>words.sh ;;
+*'shout'*'attempt 3'*) echo "shout() { echo \$* | tr '[:lower:]' '[:upper:]'; }" >>words.sh ;;
 *divide*failed*) echo 'divide() { [ "$2" -ne 0 ] && echo $(($1 / $2)); }' >>calc.sh ;;
 *divide*) # The first attempt is wrong and leaves a stray file.
     echo 'divide() { echo $(($1 * $2)); }' >>calc.sh

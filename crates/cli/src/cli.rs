@@ -13,7 +13,7 @@ use clap::{
 use crate::commands::{
     adopt, bisect, blame, cat, completions, delete, demo, diff, doctor, events, exclude, export, fork, git, history,
     hook, init, install, list, man, mcp, pin, pipeline, prune, recover, restore, revert, rewind, save, show, status,
-    step, try_run, undo, verify, watch, workspaces,
+    step, try_run, ui, undo, verify, watch, workspaces, wrap,
 };
 use crate::logging::LogLevel;
 
@@ -93,6 +93,7 @@ pub(crate) enum Command {
     Save(save::SaveArgs),
     Step(step::StepArgs),
     Try(try_run::TryArgs),
+    Wrap(wrap::WrapArgs),
     #[command(visible_alias = "run")]
     Pipeline(pipeline::PipelineArgs),
     #[command(visible_aliases = ["log", "ls"])]
@@ -132,6 +133,7 @@ pub(crate) enum Command {
     Install(install::InstallArgs),
     Uninstall(install::UninstallArgs),
     Hook(hook::HookArgs),
+    Ui(ui::UiArgs),
     Mcp(mcp::McpArgs),
     Git(git::GitArgs),
     Demo(demo::DemoArgs),
@@ -148,6 +150,7 @@ impl Command {
             Self::Save(_) => "save",
             Self::Step(_) => "step",
             Self::Try(_) => "try",
+            Self::Wrap(_) => "wrap",
             Self::Pipeline(_) => "pipeline",
             Self::Restore(_) => "restore",
             Self::Revert(_) => "revert",
@@ -170,6 +173,7 @@ impl Command {
             Self::Install(_) => "install",
             Self::Uninstall(_) => "uninstall",
             Self::Mcp(_) => "mcp",
+            Self::Ui(_) => "ui",
             Self::List(_)
             | Self::Show(_)
             | Self::Status(_)

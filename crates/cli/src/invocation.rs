@@ -11,7 +11,7 @@ use std::{
 
 use backtrail::{
     BootClock, CheckpointId, Error, ErrorCode, Event, Location, OpenStores, Options, OptionsOf, RULE_OF_SINCE, Range,
-    Scope, Settings, Start, Workspace, WorkspacePath, locate, parse_end, parse_since, problem_of_since,
+    Scope, Settings, Start, Workspace, WorkspaceEntry, WorkspacePath, locate, parse_end, parse_since, problem_of_since,
     settings::parse_duration,
 };
 use backtrail_server::{Opener, OptionsAt, Purpose, Served};
@@ -67,6 +67,8 @@ pub(crate) struct Invocation {
     pub(crate) output: Output,
     /// The current time and time zone.
     pub(crate) now: Now,
+    /// The stores that stay open, if the command opens a workspace repeatedly.
+    open_stores: Option<Arc<OpenStores>>,
 }
 
 /// A workspace, and the sources of its settings.
@@ -85,7 +87,7 @@ pub(crate) struct Survey {
 impl Invocation {
     pub(crate) fn new(options: GlobalOptions, environment: Environment) -> Self {
         let output = Output::new(&options, environment.pager());
-        Self { options, environment, output, now: Now::new() }
+        Self { options, environment, output, now: Now::new(), open_stores: None }
     }
 
     /// Returns a nested run in another environment, with the same colors.
@@ -195,10 +197,29 @@ impl Invocation {
     pub(crate) fn served(&self) -> Result<Served, Failure> {
         let (location, settings) = self.locate()?;
         self.tell_of_former(&location);
+        Ok(self.served_at(location, settings))
+    }
+
+    /// Returns a function that does the same for any workspace with a store.
+    pub(crate) fn opener_of_any(
+        &self,
+    ) -> Result<impl Fn(&WorkspaceEntry) -> backtrail::Result<Served> + use<>, Failure> {
+        let settings = self.environment.user_settings()?;
+        let this = self.clone();
+        Ok(move |entry: &WorkspaceEntry| {
+            let path = entry.moved_to.as_ref().unwrap_or(&entry.path);
+            let location = locate(&Start::At(path.clone()), Path::new(""), Some(&entry.store))?;
+            Ok(this.served_at(location, settings.clone()))
+        })
+    }
+
+    fn served_at(&self, location: Location, settings: Settings) -> Served {
         let (this, user) = (self.clone(), settings.clone());
         let options_at: OptionsAt = Arc::new(move |root| this.options_at(&user, root));
         let stores = self.environment.stores(&settings).ok();
-        let this = self.clone();
+        // Kept open between two requests.
+        let open_stores = Arc::new(OpenStores::new(settings.stores.cache_size));
+        let this = Self { open_stores: Some(open_stores), ..self.clone() };
         let open: Opener = Arc::new(move |purpose| {
             let mistakes = if purpose == Purpose::Save { Mistakes::Refused } else { Mistakes::Told };
             let workspace = this.open(location.clone(), settings.clone(), mistakes)?;
@@ -214,7 +235,7 @@ impl Invocation {
             }
             Ok(workspace)
         });
-        Ok(Served { open, options_at, stores })
+        Served { open, options_at, stores }
     }
 
     fn open(&self, location: Location, settings: Settings, mistakes: Mistakes) -> Result<Workspace, Error> {
@@ -229,12 +250,13 @@ impl Invocation {
     }
 
     fn workspace_options(&self, user: &Settings, settings: Settings) -> Options {
+        let new_stores = || Arc::new(OpenStores::new(user.stores.cache_size));
         Options {
             own_directories: self.environment.own_directories(user),
             settings,
             git: self.environment.git().clone(),
             patience: self.patience(),
-            open_stores: Some(Arc::new(OpenStores::new(user.stores.cache_size))),
+            open_stores: Some(self.open_stores.clone().unwrap_or_else(new_stores)),
             boot_clock: BootClock::of_system(),
             watcher: self.environment.watcher_use(),
             change_source: None,

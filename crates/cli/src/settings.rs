@@ -23,6 +23,7 @@ const VARIABLES: &[&str] = &[
     "CLAUDE_CONFIG_DIR",
     "CODEX_HOME",
     "COPILOT_HOME",
+    "KIMI_CODE_HOME",
     "GIT_CONFIG_GLOBAL",
     "GIT_CONFIG_NOSYSTEM",
     "GIT_CONFIG_SYSTEM",
@@ -55,6 +56,7 @@ struct AgentDirectories {
     claude: Option<PathBuf>,
     codex: Option<PathBuf>,
     copilot: Option<PathBuf>,
+    kimi: Option<PathBuf>,
 }
 
 impl Environment {
@@ -118,6 +120,7 @@ impl Environment {
                 claude: absolute("CLAUDE_CONFIG_DIR"),
                 codex: absolute("CODEX_HOME"),
                 copilot: absolute("COPILOT_HOME"),
+                kimi: absolute("KIMI_CODE_HOME"),
             },
             mcp_token: filled("BACKTRAIL_MCP_TOKEN"),
             log: filled("BACKTRAIL_LOG"),
@@ -148,6 +151,7 @@ impl Environment {
             claude: self.agents.claude.clone(),
             codex: self.agents.codex.clone(),
             copilot: self.agents.copilot.clone(),
+            kimi: self.agents.kimi.clone(),
             root: root.to_owned(),
         })
     }

@@ -105,6 +105,7 @@ pub use watcher::{AutoOutcome, AutoSaver, WatchEnd, WatcherReport};
 pub use workspace::{
     Options, WatcherUse, Workspace,
     bindings::Former,
+    event_log::EventFollower,
     locate::{Location, OptionsOf, Start, locate},
     precious::Precious,
     skipped::IgnoringRule,

@@ -9,6 +9,7 @@ mod errors;
 mod json;
 mod opener;
 mod plain;
+mod precision;
 mod request;
 mod stores;
 mod work;

@@ -107,6 +107,39 @@ impl Opener {
         Ok(workspace)
     }
 
+    /// Returns the directory that holds the stores.
+    pub(crate) fn stores(&self) -> Result<PathBuf, Failure> {
+        self.environment.stores(&self.with_caller_settings(self.environment.user_settings()?)?)
+    }
+
+    /// Returns the options to open forks with: the caller's, with the settings file of each fork.
+    pub(crate) fn options_of_forks(&self) -> Result<impl Fn(&Path) -> Options + Send + use<>, Failure> {
+        let user = self.environment.user_settings()?;
+        let mut settings = user.clone().with_values(self.values.clone())?;
+        settings.scan.exclude.extend(self.exclude.iter().cloned());
+        let options = Options {
+            own_directories: self.environment.own_directories(&settings),
+            git: self.environment.git().clone(),
+            patience: ATTEMPT.min(self.wait),
+            boot_clock: BootClock::of_system(),
+            settings,
+            ..Options::default()
+        };
+        let (values, exclude) = (self.values.clone(), self.exclude.clone());
+        Ok(move |root: &Path| {
+            // A settings file with a mistake is ignored, as for the workspace itself.
+            let own = user.clone().with_workspace(root).and_then(|settings| settings.with_values(values.clone()));
+            let settings = own.map_or_else(
+                |_| options.settings.clone(),
+                |mut own| {
+                    own.scan.exclude.extend(exclude.iter().cloned());
+                    own
+                },
+            );
+            Options { settings, ..options.clone() }
+        })
+    }
+
     /// Adds the warnings for a workspace that is about to get its store.
     fn warn_before_first_save(&self, workspace: &Workspace, watch: &Watch) {
         if let Some(former) = &self.location.former {

@@ -11,9 +11,9 @@ use backtrail::{
 };
 use pyo3::IntoPyObject;
 
-use crate::json::JsonObject;
+use crate::{json::JsonObject, precision::PlainHunk};
 
-fn path(path: &WorkspacePath) -> OsString {
+pub(crate) fn path(path: &WorkspacePath) -> OsString {
     OsString::from_vec(path.as_bytes().to_vec())
 }
 
@@ -164,6 +164,7 @@ pub(crate) struct PlainChange {
     insertions: u64,
     deletions: u64,
     binary: bool,
+    hunks: Option<Vec<PlainHunk>>,
 }
 
 impl From<&Change> for PlainChange {
@@ -178,6 +179,7 @@ impl From<&Change> for PlainChange {
             insertions: change.insertions,
             deletions: change.deletions,
             binary: change.binary,
+            hunks: change.hunks.as_deref().map(all),
         }
     }
 }
@@ -415,6 +417,7 @@ struct PlainConflict {
     path: OsString,
     reason: String,
     kept: Option<String>,
+    lines: Vec<(u64, u64)>,
 }
 
 impl From<&Conflict> for PlainConflict {
@@ -423,6 +426,7 @@ impl From<&Conflict> for PlainConflict {
             path: path(&conflict.path),
             reason: conflict.reason.clone(),
             kept: conflict.kept.map(|kept| kept.to_string()),
+            lines: conflict.lines.iter().map(|&[first, last]| (first, last)).collect(),
         }
     }
 }
@@ -477,9 +481,9 @@ impl PlainRestored {
     }
 
     /// Returns the answer for a plan.
-    pub(crate) fn planned(target: String, plan: &RestorePlan) -> Self {
+    pub(crate) fn planned(target: Option<String>, plan: &RestorePlan) -> Self {
         Self {
-            target: Some(target),
+            target,
             plan: Some(plan.hash.clone()),
             changes: all(&plan.changes),
             applied: false,
@@ -492,6 +496,11 @@ impl PlainRestored {
             undeleted: Vec::new(),
             deleted: Vec::new(),
         }
+    }
+
+    /// Replaces the checkpoint that the answer is about.
+    pub(crate) fn about(self, target: Option<String>) -> Self {
+        Self { target, ..self }
     }
 
     /// Adds the paths that the checkpoint could not capture.

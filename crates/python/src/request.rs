@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use backtrail::{
-    Author, CheckpointId, Context, Error, Kind, ListFilter, Only, Origin, RestoreRequest, Result, SaveRequest, Scope,
-    StepRequest, Workspace, WorkspacePath,
+    Author, CheckpointId, Context, Error, HunkChoice, Kind, ListFilter, Only, Origin, RestoreRequest, Result,
+    SaveRequest, Scope, StepRequest, Workspace, WorkspacePath,
 };
 use jiff::{Timestamp, Zoned};
 use pyo3::{
@@ -14,7 +14,7 @@ use pyo3::{
 };
 use serde_json::{Map, Value};
 
-use crate::errors;
+use crate::{errors, precision::hunks};
 
 /// A request to save. Its paths are not resolved yet.
 pub(crate) struct SaveWords {
@@ -128,6 +128,7 @@ pub(crate) struct RestoreWords {
     skip_conflicts: bool,
     git: bool,
     plan: Option<String>,
+    hunks: HunkChoice,
 }
 
 impl RestoreWords {
@@ -148,6 +149,7 @@ impl RestoreWords {
             skip_conflicts: wanted(words, "skip_conflicts")?.unwrap_or_default(),
             git: wanted(words, "git")?.unwrap_or_default(),
             plan: wanted(words, "plan")?,
+            hunks: hunks(words)?,
         })
     }
 
@@ -159,6 +161,7 @@ impl RestoreWords {
             skip_conflicts: self.skip_conflicts,
             git: self.git,
             plan: self.plan.clone(),
+            hunks: self.hunks.clone(),
             ..RestoreRequest::whole(resolve(workspace, &self.word)?)
         })
     }

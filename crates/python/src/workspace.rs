@@ -8,8 +8,8 @@ use std::{
 };
 
 use backtrail::{
-    Bisection, Dropped, Error, Links, PatchLimits, RestoreRequest, Result, Scope, Scratch, Survey, TestResult,
-    Workspace,
+    Bisection, Dropped, Error, Links, OptionsOf, PatchLimits, RestoreRequest, Result, Scope, Scratch, Survey,
+    TestResult, Workspace,
 };
 use backtrail_cli::settings::Environment;
 use jiff::Timestamp;
@@ -27,6 +27,7 @@ use crate::{
         PlainBisected, PlainBlame, PlainCheckpoint, PlainDiff, PlainPruned, PlainRestored, PlainSaved, PlainShown,
         PlainStatus, PlainStepped, PlainVerdict, PlainVerification, PlainVersion, file, paths,
     },
+    precision::{ForkWords, PlainFork, PlainMerged, RevertWords, adopt_request},
     request::{
         ListWords, RestoreWords, SaveWords, StepWords, id_or_resolve, inside, kind, resolve, scope, usage, wanted,
     },
@@ -308,7 +309,7 @@ impl NativeWorkspace {
         let plan = move |workspace: &Workspace| {
             let request = words.request(workspace)?;
             let plan = workspace.plan_restore(&request)?;
-            Ok(PlainRestored::planned(request.target.to_string(), &plan).without(&lacking(workspace, &request)?))
+            Ok(PlainRestored::planned(Some(request.target.to_string()), &plan).without(&lacking(workspace, &request)?))
         };
         self.operate(py, Access::Files, call, plan)
     }
@@ -323,6 +324,46 @@ impl NativeWorkspace {
             Ok(PlainRestored::from(&done).without(&lacking))
         };
         self.operate(py, Access::Restore, call, restore)
+    }
+
+    fn plan_revert(&self, py: Python<'_>, words: &Bound<'_, PyDict>, call: &Call) -> PyResult<PlainMerged> {
+        let words = RevertWords::of(words)?;
+        let plan = move |workspace: &Workspace| workspace.plan_revert(&words.request(workspace)?);
+        Ok(PlainMerged::from(&self.operate(py, Access::Files, call, plan)?))
+    }
+
+    fn revert(&self, py: Python<'_>, words: &Bound<'_, PyDict>, call: &Call) -> PyResult<PlainMerged> {
+        let words = RevertWords::of(words)?;
+        let revert = move |workspace: &Workspace| workspace.revert(&words.request(workspace)?, Timestamp::now());
+        Ok(PlainMerged::from(&self.operate(py, Access::Files, call, revert)?))
+    }
+
+    fn fork(&self, py: Python<'_>, words: &Bound<'_, PyDict>, call: &Call) -> PyResult<Vec<PlainFork>> {
+        let words = ForkWords::of(words)?;
+        let stores = self.opener.stores().map_err(|problem| errors::failure(py, &problem))?;
+        let fork = move |workspace: &Workspace| workspace.fork(&words.request(workspace, &stores)?, Timestamp::now());
+        Ok(self.operate(py, Access::Save, call, fork)?.iter().map(PlainFork::from).collect())
+    }
+
+    fn forks(&self, py: Python<'_>, call: &Call) -> PyResult<Vec<PlainFork>> {
+        let options = self.opener.options_of_forks().map_err(|problem| errors::failure(py, &problem))?;
+        let forks = move |workspace: &Workspace| workspace.forks(OptionsOf(&options));
+        Ok(self.operate(py, Access::Files, call, forks)?.iter().map(PlainFork::from).collect())
+    }
+
+    fn plan_adopt(&self, py: Python<'_>, words: &Bound<'_, PyDict>, call: &Call) -> PyResult<PlainMerged> {
+        let request = adopt_request(words)?;
+        let options = self.opener.options_of_forks().map_err(|problem| errors::failure(py, &problem))?;
+        let plan =
+            move |workspace: &Workspace| workspace.plan_adopt_fork(&request, OptionsOf(&options), Timestamp::now());
+        Ok(PlainMerged::from(&self.operate(py, Access::Files, call, plan)?))
+    }
+
+    fn adopt(&self, py: Python<'_>, words: &Bound<'_, PyDict>, call: &Call) -> PyResult<PlainMerged> {
+        let request = adopt_request(words)?;
+        let options = self.opener.options_of_forks().map_err(|problem| errors::failure(py, &problem))?;
+        let adopt = move |workspace: &Workspace| workspace.adopt_fork(&request, OptionsOf(&options), Timestamp::now());
+        Ok(PlainMerged::from(&self.operate(py, Access::Files, call, adopt)?))
     }
 
     fn survey(&self, py: Python<'_>, call: &Call) -> PyResult<NativeSurvey> {

@@ -84,11 +84,14 @@ def trial(place: Path, seed: int) -> str:
     if process == 0:
         signal.signal(signal.SIGINT, signal.default_int_handler)
         try:
+            # A signal before this point would be lost: Python drops those that arrive during a fork.
+            os.write(ready_end, b"f")
             child(root, kind, seed, ready_end, report_end)
         finally:
             os._exit(0)
     os.close(ready_end)
     os.close(report_end)
+    os.read(ready, 1)
     if chance.random() < 0.8:
         os.read(ready, 1)
     disturb(kind, process, chance)

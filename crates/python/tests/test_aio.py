@@ -40,6 +40,14 @@ async def test_every_method(project: Project, tmp_path: Path) -> None:
     assert len(await workspace.history("a")) == 2
     assert await workspace.blame("a") == blocking.blame("a")
     assert (await workspace.bisect(lambda directory: (directory / "a").read_text() == "1")).first_bad == second.id
+    assert await workspace.hunks(first) == blocking.hunks(first)
+    assert (await workspace.plan_revert(second)).changes == (await workspace.revert(second)).changes
+    assert project.read("a") == "1" and (await workspace.undo()).applied
+    (fork,) = await workspace.fork(tmp_path / "fork")
+    (fork.path / "a").write_text("fork")
+    assert [found.files for found in await workspace.forks()] == [1]
+    assert (await workspace.plan_adopt(fork)).plan == (await workspace.adopt(fork)).plan
+    assert project.read("a") == "fork" and (await workspace.undo()).applied
     assert (await workspace.export(first, tmp_path / "out")).files == 1
     plan = await workspace.plan(first)
     restored = await workspace.restore(first, plan=plan)
@@ -55,7 +63,7 @@ async def test_every_method(project: Project, tmp_path: Path) -> None:
     assert {verdict.id for verdict in await workspace.plan_prune()} >= {first.id, second.id}
     assert (await workspace.prune()).deleted == []
     assert (await workspace.verify()).ok
-    assert [info.path for info in await Workspace.all()] == [project.path]
+    assert {info.path for info in await Workspace.all()} == {project.path, fork.path}
     assert (await workspace.events())[0].event == "initialized"
     assert await workspace.delete(second) == [second.id]
     with pytest.raises(UnknownCheckpointError):

@@ -17,9 +17,11 @@ mod serve;
 #[cfg(test)]
 mod serve_tests;
 mod tools;
+mod ui;
 mod watch;
 
 pub use access::{Opener, OptionsAt, Purpose, Served};
 pub use http::{Token, TokenError, parse_address};
-pub use serve::{End, serve_http, serve_stdio};
+pub use serve::{End, serve_http, serve_page, serve_stdio};
 pub use tools::TOOL_NAMES;
+pub use ui::{AllWorkspaces, OpenAny, PageTokens, ShownWorkspaces};

@@ -57,6 +57,11 @@ impl Plans {
         self.find(hash, "call adopt with the directory first, and pass its plan", is_one)
     }
 
+    /// Returns the request of any plan that was shown, bound to its hash.
+    pub(crate) fn any(&self, hash: &str) -> Result<Planned, Failure> {
+        self.find(hash, "make the plan again", Some)
+    }
+
     fn remember(&self, hash: &str, planned: Planned) {
         let mut plans = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         plans.retain(|(known, other)| known != hash || discriminant(other) != discriminant(&planned));

@@ -8,7 +8,10 @@ use rmcp::{
     model::{ProgressNotificationParam, ProgressToken},
     service::{Peer, RequestContext},
 };
-use tokio::sync::Semaphore;
+use tokio::{
+    sync::{OwnedSemaphorePermit, Semaphore},
+    task::{JoinError, JoinHandle},
+};
 
 use crate::{failure::Failure, watch::Watch};
 
@@ -48,17 +51,11 @@ impl Running {
     ) -> Result<T, Failure> {
         let place = tokio::select! {
             () = context.ct.cancelled() => return Err(Failure::stopped()),
-            place = Arc::clone(&self.places).acquire_owned() => place.map_err(|_| Failure::stopped())?,
+            place = self.place() => place?,
         };
         let watch = Arc::new(Watch::default());
         let call = Call { now: Zoned::now(), client: client_name(context), watch: Arc::clone(&watch) };
-        // The subscriber of the command that serves, which is known to its own thread alone.
-        let subscriber = tracing::dispatcher::get_default(Clone::clone);
-        let mut done = tokio::task::spawn_blocking(move || {
-            // The permit is released when the work ends, even if the request was dropped before.
-            let _place = place;
-            tracing::dispatcher::with_default(&subscriber, || work(&call))
-        });
+        let mut done = start(place, call, work);
         let stop = StopWhenDropped(Arc::clone(&watch));
         let mut teller = Teller::new(context, watch);
         let mut tick = tokio::time::interval(TELL_EVERY);
@@ -74,7 +71,23 @@ impl Running {
             }
         };
         teller.tell_rest().await;
-        outcome.unwrap_or_else(|_| Err(Failure::internal("the operation ended unexpectedly")))
+        ended(outcome)
+    }
+
+    /// Runs `work` on a separate thread for a client that needs no progress. Asks it to stop if this future is dropped,
+    /// because the client disconnected.
+    pub(crate) async fn run_quietly<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Call) -> Result<T, Failure> + Send + 'static,
+    ) -> Result<T, Failure> {
+        let place = self.place().await?;
+        let watch = Arc::new(Watch::default());
+        let _stop = StopWhenDropped(Arc::clone(&watch));
+        ended(start(place, Call { now: Zoned::now(), client: None, watch }, work).await)
+    }
+
+    async fn place(&self) -> Result<OwnedSemaphorePermit, Failure> {
+        Arc::clone(&self.places).acquire_owned().await.map_err(|_| Failure::stopped())
     }
 
     /// Waits until no operation runs, and prevents new ones from starting.
@@ -83,6 +96,24 @@ impl Running {
         drop(tokio::time::timeout(patience, self.places.acquire_many(MAX_AT_ONCE)).await);
         self.places.close();
     }
+}
+
+fn start<T: Send + 'static>(
+    place: OwnedSemaphorePermit,
+    call: Call,
+    work: impl FnOnce(&Call) -> Result<T, Failure> + Send + 'static,
+) -> JoinHandle<Result<T, Failure>> {
+    // The subscriber of the command that serves, which is known to its own thread alone.
+    let subscriber = tracing::dispatcher::get_default(Clone::clone);
+    tokio::task::spawn_blocking(move || {
+        // The permit is released when the work ends, even if the request was dropped before.
+        let _place = place;
+        tracing::dispatcher::with_default(&subscriber, || work(&call))
+    })
+}
+
+fn ended<T>(outcome: Result<Result<T, Failure>, JoinError>) -> Result<T, Failure> {
+    outcome.unwrap_or_else(|_| Err(Failure::internal("the operation ended unexpectedly")))
 }
 
 fn client_name(context: &RequestContext<RoleServer>) -> Option<String> {

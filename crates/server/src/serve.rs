@@ -1,6 +1,11 @@
 //! Starts the server, and ends it when the client disconnects or a signal arrives.
 
-use std::{future::Future, net::SocketAddr, path::PathBuf, time::Duration};
+use std::{
+    future::Future,
+    net::{Ipv4Addr, SocketAddr},
+    path::PathBuf,
+    time::Duration,
+};
 
 use backtrail::{Error, Result};
 use rmcp::{
@@ -14,9 +19,10 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     access::{Access, Served},
     handler::Handler,
-    http::{Token, bind},
+    http::{Listening, Token, bind, serve_protocol},
     plans::Plans,
     tools::Shared,
+    ui::{Page, PageTokens, ShownWorkspaces},
 };
 
 /// The maximum time for operations that still run when the server ends. A restore that takes longer is finished by the
@@ -60,14 +66,34 @@ pub fn serve_stdio(served: Served) -> Result<End> {
 pub fn serve_http(served: Served, address: SocketAddr, token: Token, ready: impl FnOnce(SocketAddr)) -> Result<End> {
     let handler = handler(served)?;
     run(async move |ends: CancellationToken| {
-        let bound = bind(address).await;
-        let listening =
-            bound.map_err(|source| Error::Io { action: "listen on", path: address.to_string().into(), source })?;
+        let listening = listen(address).await?;
         ready(listening.address());
-        listening.serve(handler.clone(), token, ends).await;
+        serve_protocol(listening, handler.clone(), token, ends).await;
         handler.running().finish(PATIENCE_AT_THE_END).await;
         Ok(())
     })
+}
+
+/// Serves the page and its API over HTTP on this port of the loopback address. Calls `ready` with the actual address.
+pub fn serve_page(
+    workspaces: ShownWorkspaces,
+    port: u16,
+    tokens: PageTokens,
+    ready: impl FnOnce(SocketAddr),
+) -> Result<End> {
+    run(async move |ends: CancellationToken| {
+        let listening = listen(SocketAddr::from((Ipv4Addr::LOCALHOST, port))).await?;
+        let page = Page::new(workspaces, listening.address().port(), tokens, ends.clone())?;
+        ready(listening.address());
+        page.serve(listening, ends).await;
+        page.running().finish(PATIENCE_AT_THE_END).await;
+        Ok(())
+    })
+}
+
+async fn listen(address: SocketAddr) -> Result<Listening> {
+    let bound = bind(address).await;
+    bound.map_err(|source| Error::Io { action: "listen on", path: address.to_string().into(), source })
 }
 
 fn handler(served: Served) -> Result<Handler> {

@@ -11,7 +11,7 @@ use clap::Args;
 use crate::{
     failure::Failure,
     invocation::Invocation,
-    output::{adopt_plan_text, adopted_text, restored_warnings, visible_path, way_back},
+    output::{adopt_plan_text, adopted_text, conflict_line, restored_warnings, visible_path, way_back},
 };
 
 /// Bring the files of a fork back into this workspace
@@ -48,9 +48,9 @@ pub(crate) fn run(args: &AdoptArgs, invocation: &Invocation) -> Result<ExitCode,
     let user = invocation.user_settings()?;
     let options = |root: &Path| invocation.options_at(&user, root);
     if args.dry_run {
-        preview(&workspace, &request, &options, invocation)
+        preview(&workspace, &request, &options, &args.directory, invocation)
     } else {
-        apply(&workspace, &request, &options, invocation)
+        apply(&workspace, &request, &options, &args.directory, invocation)
     }
 }
 
@@ -66,6 +66,7 @@ fn preview(
     workspace: &Workspace,
     request: &AdoptRequest,
     options: &dyn Fn(&Path) -> Options,
+    named: &Path,
     invocation: &Invocation,
 ) -> Result<ExitCode, Failure> {
     let plan = workspace.plan_adopt_fork(request, OptionsOf(options), invocation.now.timestamp()).map_err(explained)?;
@@ -74,7 +75,7 @@ fn preview(
         output.json(&AdoptJson::from(&plan))?;
         return Ok(ExitCode::SUCCESS);
     }
-    output.text(&adopt_plan_text(&plan, &visible_path(&request.directory), output.paint))?;
+    output.text(&adopt_plan_text(&plan, &visible_path(named), output.paint))?;
     output.note(&format!("do just this with: --plan {}", plan.hash));
     Ok(ExitCode::SUCCESS)
 }
@@ -83,23 +84,40 @@ fn apply(
     workspace: &Workspace,
     request: &AdoptRequest,
     options: &dyn Fn(&Path) -> Options,
+    named: &Path,
     invocation: &Invocation,
 ) -> Result<ExitCode, Failure> {
     let output = &invocation.output;
     let progress = output.progress(workspace, "adopting");
     let done = workspace.adopt_fork(request, OptionsOf(options), invocation.now.timestamp());
     drop(progress);
+    if let Err(Error::Conflict { .. }) = &done {
+        list_conflicts(workspace, request, options, invocation);
+    }
     let done = done.map_err(explained)?;
     if output.is_json() {
         output.json(&AdoptJson::from(&done))?;
     } else {
-        output.done(&adopted_text(&done, &visible_path(&request.directory), output.paint))?;
+        output.done(&adopted_text(&done, &visible_path(named), output.paint))?;
         if !done.changes.is_empty() {
             output.note(way_back(Direction::Forward));
         }
     }
     restored_warnings(&done).iter().for_each(|warning| output.warn(warning));
     Ok(ExitCode::SUCCESS)
+}
+
+/// Lists all conflicts. The error names only the first one.
+fn list_conflicts(
+    workspace: &Workspace,
+    request: &AdoptRequest,
+    options: &dyn Fn(&Path) -> Options,
+    invocation: &Invocation,
+) {
+    // Only the list depends on this: the conflict itself is reported anyway.
+    let plan = workspace.plan_adopt_fork(request, OptionsOf(options), invocation.now.timestamp());
+    let conflicts = plan.as_ref().map(|plan| plan.conflicts.as_slice()).unwrap_or_default();
+    conflicts.iter().for_each(|conflict| invocation.output.note(&conflict_line(conflict)));
 }
 
 fn explained(error: Error) -> Failure {

@@ -57,6 +57,7 @@ pub(super) const SHOWN_LIMITS: PatchLimits<'static> = PatchLimits {
     max_bytes: Some(MAX_SHOWN_BYTES),
     max_file_bytes: Some(MAX_SHOWN_FILE_BYTES),
     hunks: false,
+    context: None,
 };
 
 /// The last line of a truncated patch. It looks like the start of a hunk without lines, so that `git apply` rejects the

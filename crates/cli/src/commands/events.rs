@@ -2,6 +2,7 @@
 
 use std::{process::ExitCode, time::Duration};
 
+use backtrail::EventFollower;
 use clap::Args;
 use jiff::Timestamp;
 use serde::Deserialize;
@@ -25,10 +26,9 @@ pub(crate) struct EventsArgs {
 pub(crate) fn run(args: &EventsArgs, invocation: &Invocation) -> Result<ExitCode, Failure> {
     let workspace = invocation.workspace()?;
     let since = args.since.as_ref().map(|text| invocation.moment(text)).transpose()?;
-    let mut seen = Vec::new();
+    let mut follower = EventFollower::default();
     loop {
-        let found = workspace.events()?;
-        let news = &found[already_seen(&seen, &found)..];
+        let news = workspace.new_events(&mut follower)?;
         let wanted = news.iter().filter(|line| since.is_none_or(|since| is_since(line, since)));
         let lines: String = wanted.map(|line| format!("{line}\n")).collect();
         if !lines.is_empty() {
@@ -37,16 +37,8 @@ pub(crate) fn run(args: &EventsArgs, invocation: &Invocation) -> Result<ExitCode
         if !args.follow {
             return Ok(ExitCode::SUCCESS);
         }
-        seen = found;
         std::thread::sleep(POLL);
     }
-}
-
-/// Returns the number of lines at the start of `found` that are also in `seen`. The file grows at its end, and
-/// occasionally loses its older half.
-fn already_seen(seen: &[String], found: &[String]) -> usize {
-    let lost = (0..seen.len()).find(|lost| found.starts_with(&seen[*lost..]));
-    lost.map_or(0, |lost| seen.len() - lost)
 }
 
 fn is_since(line: &str, since: Timestamp) -> bool {
@@ -56,21 +48,4 @@ fn is_since(line: &str, since: Timestamp) -> bool {
     }
     // An event without a time is shown, so that none is lost.
     serde_json::from_str::<Timed>(line).map_or(true, |event| event.time >= since)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_follower_sees_every_line_once() {
-        let lines = |text: &str| text.chars().map(String::from).collect::<Vec<_>>();
-        let seen = |before: &str, now: &str| already_seen(&lines(before), &lines(now));
-        assert_eq!(seen("", "abc"), 0);
-        assert_eq!(seen("abc", "abc"), 3);
-        assert_eq!(seen("abc", "abcd"), 3);
-        assert_eq!(seen("abcd", "cde"), 2, "the older half was removed");
-        assert_eq!(seen("abc", "xy"), 0, "another store");
-        assert_eq!(seen("abc", ""), 0);
-    }
 }

@@ -23,7 +23,8 @@ use crate::{
 ///
 /// For example: backtrail git log, backtrail git show @:path, backtrail git diff @~1 @. Without a revision, log lists
 /// all checkpoints. @ and @~N have the same meaning as in other commands, alone or before a colon. Commands and options
-/// that write something or run other programs are refused.
+/// that write something or run other programs are refused. So are those that compare a commit with its parent, such as
+/// blame, log -S and show --stat: in git's view, checkpoints are not linked to the ones before them.
 #[derive(Debug, Args)]
 pub(crate) struct GitArgs {
     /// The git command and its arguments
@@ -62,7 +63,6 @@ const fn differ(name: &'static str) -> ReadingCommand {
 
 const READERS: &[ReadingCommand] = &[
     ReadingCommand { long: &["--remote"], short: b"o", ..reader("archive") },
-    reader("blame"),
     ReadingCommand { long: &["--filters"], ..reader("cat-file") },
     reader("count-objects"),
     reader("describe"),
@@ -82,6 +82,57 @@ const READERS: &[ReadingCommand] = &[
     reader("verify-pack"),
 ];
 
+/// Commands and options of git that follow the parents of commits, with the command that gives the right answer here.
+/// The parent of a checkpoint's commit is not the checkpoint before it, so git would compare it with nothing.
+const BY_PARENT: &[(&[&str], &[&str], &str)] = &[
+    (&["blame", "annotate"], &[], "for the checkpoint of each line: backtrail blame PATH"),
+    (&["bisect"], &[], "to find the first bad checkpoint: backtrail bisect -- COMMAND"),
+    (&["log", "rev-list", "shortlog"], &["-S", "-G"], "for a text in contents: backtrail list --contents TEXT"),
+    (&["log", "rev-list"], &["-L", "--follow"], "for the versions of a file: backtrail history PATH"),
+    (
+        &["log", "show"],
+        &[
+            "-p",
+            "-u",
+            "--patch",
+            "--stat",
+            "--shortstat",
+            "--numstat",
+            "--name-only",
+            "--name-status",
+            "--raw",
+            "--summary",
+            "--dirstat",
+            "--compact-summary",
+            "--diff-filter",
+        ],
+        "for the changes of a checkpoint: backtrail show ID --patch; between two: backtrail git diff ID ID",
+    ),
+];
+
+/// Returns the command to use instead, if git would give a misleading answer. Words behind `--` are paths.
+fn instead_of_parents(name: &OsStr, words: &[OsString]) -> Option<&'static str> {
+    let name = name.to_str()?;
+    let options = || words.iter().take_while(|word| *word != "--").filter_map(|word| word.to_str());
+    let is_given = |option: &str| {
+        let is_short = option.len() == 2 && option != "-p" && option != "-u";
+        options().any(|word| {
+            word == option || word.starts_with(&format!("{option}=")) || is_short && word.starts_with(option)
+        })
+    };
+    let mut fitting = BY_PARENT.iter().filter(|(names, _, _)| names.contains(&name));
+    fitting
+        .find(|(_, options, _)| options.is_empty() || options.iter().any(|option| is_given(option)))
+        .map(|(_, _, hint)| *hint)
+}
+
+/// Returns whether `git show` would show the difference of a commit to its parent.
+fn shows_a_commit(name: &OsStr, words: &[OsString]) -> bool {
+    let has_object = words.iter().any(|word| word.as_bytes().contains(&b':') && !word.as_bytes().starts_with(b"-"));
+    let is_message_only = words.iter().any(|word| word == "-s" || word == "--no-patch");
+    name == "show" && !has_object && !is_message_only
+}
+
 /// Options that write a file or run a program. They are refused for every command.
 const REFUSED: &[&str] = &["--output", "--ext-diff", "--textconv", "--exec", "--upload-pack", "--no-index", "--help"];
 
@@ -90,6 +141,14 @@ const HARMLESS: &[&str] = &["--text"];
 
 pub(crate) fn run(args: &GitArgs, invocation: &Invocation) -> Result<ExitCode, Failure> {
     let (name, rest) = args.words.split_first().ok_or_else(|| refused("nothing"))?;
+    if let Some(hint) = instead_of_parents(name, rest) {
+        return Err(misleading(name, hint));
+    }
+    if shows_a_commit(name, rest) {
+        let hint =
+            "for the changes of a checkpoint: backtrail show ID --patch; for its message: backtrail git show -s ID";
+        return Err(misleading(name, hint));
+    }
     let reader = READERS.iter().find(|reader| name == reader.name).ok_or_else(|| refused(&name.to_string_lossy()))?;
     if let Some(word) = rest.iter().find(|word| does_more_than_read(word, reader)) {
         return Err(refused(&format!("{} {}", reader.name, word.to_string_lossy())));
@@ -165,6 +224,14 @@ fn names_revision(store: &Path, words: &[OsString]) -> bool {
     command.stdin(Stdio::null()).stderr(Stdio::null());
     // If git can't be run, the command itself reports it.
     command.output().is_ok_and(|answer| !answer.stdout.is_empty())
+}
+
+/// Returns the failure for a command that would give a misleading answer.
+fn misleading(name: &OsStr, hint: &str) -> Failure {
+    let name = name.to_string_lossy();
+    let problem =
+        format!("git {name} is refused here: in git's view, checkpoints are not linked to the ones before them");
+    Failure::usage(problem, Some(hint))
 }
 
 fn refused(words: &str) -> Failure {

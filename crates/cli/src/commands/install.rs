@@ -142,6 +142,10 @@ fn needs(agent: Agent) -> &'static str {
         Agent::Copilot => "restart running sessions to use the hooks",
         Agent::Cline => "in the editor, turn on hooks in Cline's settings; the command line needs nothing",
         Agent::Opencode => "restart opencode: plugins are loaded when it starts",
+        Agent::Kilo => "restart Kilo Code: plugins are loaded when it starts",
+        Agent::Pi => "restart pi: extensions are loaded when it starts",
+        Agent::Kimi | Agent::Droid => "restart running sessions to use the hooks",
+        Agent::Generic => "send the documented payload to: backtrail hook generic",
     }
 }
 

@@ -34,10 +34,12 @@ pub(crate) mod show;
 pub(crate) mod status;
 pub(crate) mod step;
 pub(crate) mod try_run;
+pub(crate) mod ui;
 pub(crate) mod undo;
 pub(crate) mod verify;
 pub(crate) mod watch;
 pub(crate) mod workspaces;
+pub(crate) mod wrap;
 
 use std::process::ExitCode;
 
@@ -54,6 +56,7 @@ pub(crate) fn run(command: Option<Command>, invocation: &Invocation) -> Result<E
         Some(Command::Status(args)) => status::run(&args, invocation),
         Some(Command::Step(args)) => step::run(args, invocation),
         Some(Command::Try(args)) => try_run::run(&args, invocation),
+        Some(Command::Wrap(args)) => wrap::run(&args, invocation),
         Some(Command::Pipeline(args)) => pipeline::run(&args, invocation),
         Some(Command::Diff(args)) => diff::run(&args, invocation),
         Some(Command::Cat(args)) => cat::run(&args, invocation),
@@ -81,6 +84,7 @@ pub(crate) fn run(command: Option<Command>, invocation: &Invocation) -> Result<E
         Some(Command::Events(args)) => events::run(&args, invocation),
         Some(Command::Workspaces(args)) => workspaces::run(&args, invocation),
         Some(Command::ForgetWorkspace(args)) => workspaces::forget(&args, invocation),
+        Some(Command::Ui(args)) => ui::run(&args, invocation),
         Some(Command::Mcp(args)) => mcp::run(&args, invocation),
         Some(Command::Git(args)) => git::run(&args, invocation),
         Some(Command::Hook(args)) => hook::run(&args),

@@ -2,12 +2,14 @@
 
 use std::{path::PathBuf, process::ExitCode};
 
-use backtrail::{Checkpoint, Error, OnConflict, RevertRequest, RevertTarget, Workspace, json::RevertJson};
+use backtrail::{
+    Checkpoint, CheckpointId, Error, OnConflict, RevertRequest, RevertTarget, Workspace, json::RevertJson,
+};
 use clap::Args;
 
 use crate::{
     cli::{from_one, text},
-    commands::{restore::HunkArgs, rewind::turn},
+    commands::{restore::HunkArgs, rewind::turn, wrap::WRAPPED},
     failure::Failure,
     invocation::Invocation,
     output::{conflict_line, revert_plan_text, reverted_text, reverted_warnings, title, way_back},
@@ -152,6 +154,7 @@ fn preview(
         return Ok(ExitCode::SUCCESS);
     }
     output.text(&revert_plan_text(&plan, &said(workspace, &request.target), output.paint))?;
+    note_wrapped(workspace, &plan.reverted, invocation);
     output.note(&format!("do just this with: --plan {}", plan.restore.hash));
     Ok(ExitCode::SUCCESS)
 }
@@ -174,12 +177,24 @@ fn apply(
         output.json(&RevertJson::from(&done))?;
     } else {
         output.done(&reverted_text(&done, &said(workspace, &request.target), output.paint))?;
+        note_wrapped(workspace, &done.reverted, invocation);
         if !done.restore.changes.is_empty() {
             output.note(way_back(backtrail::Direction::Forward));
         }
     }
     reverted_warnings(&done).iter().for_each(|warning| output.warn(warning));
     Ok(ExitCode::SUCCESS)
+}
+
+/// Tells the user that the work of an agent without hooks can't be told from other changes.
+fn note_wrapped(workspace: &Workspace, reverted: &[CheckpointId], invocation: &Invocation) {
+    let is_wrapped = |id: &CheckpointId| {
+        workspace.get(id).is_ok_and(|found| found.metadata.get("event").is_some_and(|event| event == WRAPPED))
+    };
+    if reverted.iter().any(is_wrapped) {
+        let note = "this agent has no hooks: all changes made while it ran are taken back, edits by hand included";
+        invocation.output.note(note);
+    }
 }
 
 /// Lists all conflicts. The error names only the first one.

@@ -5,13 +5,13 @@ use std::{
     process::ExitCode,
 };
 
-use backtrail::{Start, WorkspaceEntry, locate};
+use backtrail::{Start, WorkspaceEntry, json::WorkspacesJson, locate};
 use clap::Args;
 
 use crate::{
     failure::Failure,
     invocation::Invocation,
-    output::{AdoptedJson, ForgottenJson, WorkspacesJson, bytes, plural, shell_path, visible_path, workspaces_text},
+    output::{AdoptedJson, ForgottenJson, bytes, plural, shell_path, visible_path, workspaces_text},
     question::{ask, can_be_asked, is_yes},
 };
 

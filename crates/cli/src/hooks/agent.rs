@@ -13,6 +13,12 @@ pub(crate) enum Agent {
     Copilot,
     Cline,
     Opencode,
+    Kilo,
+    Kimi,
+    Pi,
+    Droid,
+    /// Any other program that sends the documented small payload.
+    Generic,
 }
 
 /// A word that is not the name of an agent.
@@ -28,9 +34,21 @@ impl fmt::Display for UnknownAgent {
 impl std::error::Error for UnknownAgent {}
 
 impl Agent {
-    /// All supported agents.
-    pub(crate) const ALL: [Self; 8] =
-        [Self::Claude, Self::Codex, Self::Gemini, Self::Qwen, Self::Cursor, Self::Copilot, Self::Cline, Self::Opencode];
+    /// The agents that can be installed.
+    pub(crate) const ALL: [Self; 12] = [
+        Self::Claude,
+        Self::Codex,
+        Self::Gemini,
+        Self::Qwen,
+        Self::Cursor,
+        Self::Copilot,
+        Self::Cline,
+        Self::Opencode,
+        Self::Kilo,
+        Self::Kimi,
+        Self::Pi,
+        Self::Droid,
+    ];
 
     /// Returns the name that the command line and the records of checkpoints use.
     pub(crate) fn name(self) -> &'static str {
@@ -43,6 +61,11 @@ impl Agent {
             Self::Copilot => "copilot",
             Self::Cline => "cline",
             Self::Opencode => "opencode",
+            Self::Kilo => "kilo",
+            Self::Kimi => "kimi",
+            Self::Pi => "pi",
+            Self::Droid => "droid",
+            Self::Generic => "generic",
         }
     }
 
@@ -57,6 +80,11 @@ impl Agent {
             Self::Copilot => "GitHub Copilot CLI",
             Self::Cline => "Cline",
             Self::Opencode => "opencode",
+            Self::Kilo => "Kilo Code",
+            Self::Kimi => "Kimi Code",
+            Self::Pi => "pi",
+            Self::Droid => "Factory Droid",
+            Self::Generic => "an agent",
         }
     }
 
@@ -72,7 +100,14 @@ impl Agent {
             Self::Claude => Some("2.1.325"),
             Self::Codex => Some("0.166.0"),
             Self::Gemini => Some("0.61.0"),
-            _ => None,
+            Self::Qwen => Some("0.24.4"),
+            Self::Copilot => Some("1.0.102"),
+            Self::Cline => Some("3.0.65"),
+            Self::Opencode => Some("1.18.33"),
+            Self::Kilo => Some("7.7.7"),
+            Self::Kimi => Some("2.1.0"),
+            Self::Pi => Some("0.73.1"),
+            Self::Cursor | Self::Droid | Self::Generic => None,
         }
     }
 }
@@ -93,6 +128,8 @@ impl FromStr for Agent {
             "gemini-cli" => Some(Self::Gemini),
             "qwen-code" => Some(Self::Qwen),
             "copilot-cli" => Some(Self::Copilot),
+            "kimi-code" => Some(Self::Kimi),
+            "generic" => Some(Self::Generic),
             _ => Self::ALL.into_iter().find(|agent| agent.name() == word),
         };
         known.ok_or_else(|| UnknownAgent(word.to_owned()))

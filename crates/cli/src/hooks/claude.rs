@@ -27,10 +27,11 @@ pub(crate) fn read(agent: Agent, payload: &Payload<'_>) -> Result<Option<HookEve
 }
 
 fn moment(event: &str, payload: &Payload<'_>) -> Result<Option<Moment>, PayloadProblem> {
-    let tool = || payload.tool("tool_name", "tool_input", "tool_use_id");
+    let id = if payload.0.contains_key("tool_use_id") { "tool_use_id" } else { "tool_call_id" };
+    let tool = || payload.tool("tool_name", "tool_input", id);
     Ok(Some(match event {
         "SessionStart" => Moment::SessionStart { source: payload.text("source") },
-        "UserPromptSubmit" => Moment::Prompt(payload.text("prompt").unwrap_or_default()),
+        "UserPromptSubmit" => Moment::Prompt(prompt(payload)),
         "PreToolUse" => Moment::BeforeTool(tool()?),
         "PostToolUse" | "PostToolUseFailure" => Moment::AfterTool(tool()?),
         "PostToolBatch" => match last_of_batch(payload) {
@@ -42,6 +43,13 @@ fn moment(event: &str, payload: &Payload<'_>) -> Result<Option<Moment>, PayloadP
         "SessionEnd" => Moment::SessionEnd,
         _ => return Ok(None),
     }))
+}
+
+/// Returns the text of a prompt. Kimi Code sends a list of parts.
+fn prompt(payload: &Payload<'_>) -> String {
+    let parts = payload.value("prompt");
+    let texts: Vec<&str> = parts.as_array().into_iter().flatten().filter_map(|part| part["text"].as_str()).collect();
+    payload.text("prompt").unwrap_or_else(|| texts.join("\n"))
 }
 
 /// Returns the last call of a batch that may change files. Usually the call's own event was received before.

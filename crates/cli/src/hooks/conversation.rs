@@ -9,7 +9,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use backtrail::{Checkpoint, CheckpointId, Error, Kind, ListFilter, Workspace, app_files};
+use backtrail::{CheckpointId, Error, Workspace, app_files};
 use serde_json::Value;
 use uuid::Uuid;
 
@@ -65,7 +65,7 @@ pub(crate) struct ForkedFile {
 
 /// Prepares the copy of the conversation that belongs to a checkpoint.
 pub(crate) fn plan(workspace: &Workspace, id: &CheckpointId, sessions: &Sessions) -> Result<Fork, Failure> {
-    let turn = turn_of(workspace, id)?;
+    let turn = workspace.turn_of(id)?.ok_or_else(|| no_conversation(id))?;
     let (Some(agent), Some(session)) =
         (turn.origin.agent.as_ref().and_then(|agent| agent.parse().ok()), &turn.origin.session)
     else {
@@ -95,22 +95,6 @@ fn no_conversation(id: &CheckpointId) -> Failure {
     Error::UnknownAttachment { checkpoint: *id, name: CONVERSATION.to_owned() }.into()
 }
 
-/// Returns the turn that a checkpoint belongs to: the checkpoint itself, the turn of its step, or else the last turn
-/// before it.
-fn turn_of(workspace: &Workspace, id: &CheckpointId) -> Result<Checkpoint, Failure> {
-    let checkpoint = workspace.get(id)?;
-    if checkpoint.kind == Kind::Turn {
-        return Ok(checkpoint);
-    }
-    let turns = workspace.list(&ListFilter { kind: Some(Kind::Turn), ..ListFilter::default() })?;
-    let is_own = |turn: &&Checkpoint| {
-        turn.origin.session == checkpoint.origin.session && turn.origin.turn == checkpoint.origin.turn
-    };
-    let own = turns.iter().find(|turn| checkpoint.origin.turn.is_some() && is_own(turn));
-    let earlier = || turns.iter().find(|turn| turn.sequence < checkpoint.sequence);
-    own.or_else(earlier).cloned().ok_or_else(|| no_conversation(id))
-}
-
 impl ForkedFile {
     /// Returns the files to write. The conversation itself is the last one.
     pub(crate) fn files(&self) -> impl Iterator<Item = (&Path, &[u8])> {
@@ -134,7 +118,7 @@ impl ForkedFile {
 
 /// Returns whether the conversations of this agent are stored with its prompts.
 fn is_stored(agent: Agent) -> bool {
-    !matches!(agent, Agent::Cline | Agent::Opencode)
+    !matches!(agent, Agent::Cline | Agent::Opencode | Agent::Kilo | Agent::Kimi | Agent::Droid | Agent::Generic)
 }
 
 /// Returns the command that starts an agent.
@@ -148,12 +132,18 @@ fn start(agent: Agent) -> &'static str {
         Agent::Copilot => "copilot",
         Agent::Cline => "cline",
         Agent::Opencode => "opencode",
+        Agent::Kilo => "kilo",
+        Agent::Kimi => "kimi",
+        Agent::Pi => "pi",
+        Agent::Droid => "droid",
+        Agent::Generic => "the agent",
     }
 }
 
 fn resume(agent: Agent, session: &str) -> String {
     match agent {
         Agent::Copilot => format!("copilot --resume={session}"),
+        Agent::Pi => format!("pi --session {session}"),
         Agent::Codex => format!("codex resume {session}"),
         _ => format!("{} --resume {session}", start(agent)),
     }
@@ -164,6 +154,7 @@ fn fork(agent: Agent, session: &str, transcript: &Path, bytes: &[u8]) -> Option<
     let (new, bytes) = match agent {
         Agent::Claude | Agent::Qwen => (Uuid::new_v4(), without_last_lines(bytes, is_queued)),
         Agent::Codex => (Uuid::now_v7(), without_unfinished_turn(bytes)),
+        Agent::Pi => (Uuid::now_v7(), bytes.to_vec()),
         Agent::Gemini => (Uuid::new_v4(), bytes.to_vec()),
         Agent::Copilot => (Uuid::new_v4(), without_pending_prompt(bytes)),
         _ => return None,

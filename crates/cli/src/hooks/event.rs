@@ -146,7 +146,15 @@ pub(crate) fn read(agent: Agent, bytes: &[u8]) -> Result<Option<HookEvent>, Payl
         return super::cursor::read(&payload);
     }
     match agent {
-        Agent::Claude | Agent::Codex | Agent::Qwen | Agent::Opencode => super::claude::read(agent, &payload),
+        Agent::Claude
+        | Agent::Codex
+        | Agent::Qwen
+        | Agent::Opencode
+        | Agent::Kilo
+        | Agent::Kimi
+        | Agent::Pi
+        | Agent::Droid => super::claude::read(agent, &payload),
+        Agent::Generic => super::generic::read(&payload),
         Agent::Gemini => super::gemini::read(&payload),
         Agent::Cursor => super::cursor::read(&payload),
         Agent::Copilot => super::copilot::read(&payload),

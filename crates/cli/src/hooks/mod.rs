@@ -17,6 +17,7 @@ mod event;
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) mod fuzzing;
 mod gemini;
+mod generic;
 mod late_checkpoint;
 mod log;
 mod own_prompts;

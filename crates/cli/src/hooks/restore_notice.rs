@@ -60,7 +60,7 @@ pub(super) fn since(workspace: &Workspace, agent: Agent, moment: &Moment, told: 
     }
     let is_to_be_told = workspace.settings().checkpoints.tell_agent;
     let text = is_to_be_told.then(|| unheard.text(workspace)).flatten();
-    RestoreNotice { text: text.map(|text| format!("{}\n", channel.answer(&text))), last }
+    RestoreNotice { text: text.map(|text| channel.answer(text)), last }
 }
 
 /// The way in which the output of an agent's hook reaches the model.
@@ -70,6 +70,8 @@ enum Channel {
     Claude(&'static str),
     Copilot,
     Cline,
+    /// The text itself.
+    Plain,
 }
 
 impl Channel {
@@ -80,7 +82,8 @@ impl Channel {
             Agent::Gemini => Some(Self::Claude("BeforeAgent")),
             Agent::Copilot => Some(Self::Copilot),
             Agent::Cline => Some(Self::Cline),
-            Agent::Cursor | Agent::Opencode => None,
+            Agent::Kimi | Agent::Pi | Agent::Generic => Some(Self::Plain),
+            Agent::Cursor | Agent::Opencode | Agent::Kilo | Agent::Droid => None,
         }
     }
 
@@ -94,15 +97,17 @@ impl Channel {
         }
     }
 
-    fn answer(self, text: &str) -> Value {
-        match self {
+    fn answer(self, text: String) -> String {
+        let answer = match self {
+            Self::Plain => Value::Null,
             Self::Claude(event) => {
                 json!({ "hookSpecificOutput": { "hookEventName": event, "additionalContext": text } })
             }
             Self::Copilot => json!({ "additionalContext": text }),
             // The editor extension reads one key, the command line the other.
             Self::Cline => json!({ "cancel": false, "contextModification": text, "context": text }),
-        }
+        };
+        if self == Self::Plain { format!("{text}\n") } else { format!("{answer}\n") }
     }
 }
 

@@ -14,7 +14,15 @@ pub(crate) fn prompt(agent: Agent, directory: &Path) -> Value {
     let directory = directory.to_string_lossy();
     let prompt = "a sample prompt";
     match agent {
-        Agent::Claude | Agent::Codex | Agent::Qwen | Agent::Opencode | Agent::Copilot => json!({
+        Agent::Claude
+        | Agent::Codex
+        | Agent::Qwen
+        | Agent::Opencode
+        | Agent::Copilot
+        | Agent::Kilo
+        | Agent::Kimi
+        | Agent::Pi
+        | Agent::Droid => json!({
             "session_id": SESSION, "hook_event_name": "UserPromptSubmit", "cwd": directory,
             "prompt": prompt, "prompt_id": "1",
         }),
@@ -25,6 +33,9 @@ pub(crate) fn prompt(agent: Agent, directory: &Path) -> Value {
         Agent::Cursor => json!({
             "conversation_id": SESSION, "generation_id": "1", "cursor_version": "0",
             "hook_event_name": "beforeSubmitPrompt", "workspace_roots": [directory], "prompt": prompt,
+        }),
+        Agent::Generic => json!({
+            "session": SESSION, "event": "prompt", "directory": directory, "prompt": prompt, "id": "1",
         }),
         Agent::Cline => json!({
             "taskId": SESSION, "hookName": "UserPromptSubmit", "workspaceRoots": [directory],

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use super::{json::Wish, toml::Server};
+use super::{json::Wish, toml::Server, toml_hooks::TomlHooks};
 use crate::{hooks::Agent, output::shell_words};
 
 /// The scope of an installation.
@@ -31,6 +31,8 @@ pub(crate) struct Places {
     pub(crate) codex: Option<PathBuf>,
     /// Copilot's configuration directory, if it was moved.
     pub(crate) copilot: Option<PathBuf>,
+    /// Kimi Code's directory, if it was moved.
+    pub(crate) kimi: Option<PathBuf>,
     /// The project's root.
     pub(crate) root: PathBuf,
 }
@@ -80,6 +82,8 @@ pub(crate) enum Content {
     Json(Vec<Wish>),
     /// A server in a TOML document that other programs write to as well.
     Toml(Server),
+    /// Hooks in a TOML document that other programs write to as well.
+    TomlHooks(TomlHooks),
     /// The complete file.
     Whole {
         /// The text of the file.
@@ -111,6 +115,12 @@ pub(crate) fn wanted(agent: Agent, reach: Reach, places: &Places, program: &Prog
         Agent::Copilot => copilot(reach, places, program, &hook),
         Agent::Cline => cline(reach, places, program, &hook),
         Agent::Opencode => opencode(reach, places, program),
+        Agent::Kilo => kilo(reach, places, program),
+        Agent::Kimi => kimi(reach, places, program, &hook),
+        Agent::Pi => vec![pi(reach, places, program)],
+        Agent::Droid => droid(reach, places, program, &hook),
+        // Nothing is known about its files: the command line does not offer it.
+        Agent::Generic => Vec::new(),
     }
 }
 
@@ -319,17 +329,83 @@ fn opencode(reach: Reach, places: &Places, program: &Program) -> Vec<Wanted> {
         Reach::User => (places.config_home.join("opencode"), places.config_home.join("opencode/plugins")),
         Reach::Project | Reach::Shared => (places.root.clone(), places.root.join(".opencode/plugins")),
     };
-    let text = OPENCODE_PLUGIN.replacen("[\"backtrail\"]", &json!(program.0).to_string(), 1);
     let document = ["opencode.jsonc", "opencode.json"].map(|name| own.join(name));
     let document = document.iter().find(|path| path.exists()).unwrap_or(&document[1]);
+    plugin_and_server(OPENCODE_PLUGIN, plugins, document, program)
+}
+
+/// Kilo Code has opencode's plugins and configuration under other names.
+fn kilo(reach: Reach, places: &Places, program: &Program) -> Vec<Wanted> {
+    let own = match reach {
+        Reach::User => places.config_home.join("kilo"),
+        Reach::Project | Reach::Shared => places.root.join(".kilo"),
+    };
+    let text = OPENCODE_PLUGIN.replacen("@opencode-ai/plugin", "@kilocode/plugin", 1).replace("opencode", "kilo");
+    let document = ["kilo.jsonc", "kilo.json"].map(|name| own.join(name));
+    let document = document.iter().find(|path| path.exists()).unwrap_or(&document[1]);
+    plugin_and_server(&text, own.join("plugins"), document, program)
+}
+
+fn plugin_and_server(plugin: &str, plugins: PathBuf, document: &Path, program: &Program) -> Vec<Wanted> {
     let server = json!({ "type": "local", "command": program.words(&["mcp"]), "enabled": true });
     vec![
-        Wanted {
-            path: plugins.join("backtrail.ts"),
-            part: None,
-            content: Content::Whole { text, is_executable: false },
-        },
-        json(document.clone(), vec![server_in(&["mcp"], server)]),
+        with_program(plugin, plugins.join("backtrail.ts"), program),
+        json(document.to_owned(), vec![server_in(&["mcp"], server)]),
+    ]
+}
+
+/// Returns a file of TypeScript that starts this program.
+fn with_program(text: &str, path: PathBuf, program: &Program) -> Wanted {
+    let text = text.replacen("[\"backtrail\"]", &json!(program.0).to_string(), 1);
+    Wanted { path, part: None, content: Content::Whole { text, is_executable: false } }
+}
+
+/// The extension that forwards events of pi. Contains the name of the program.
+const PI_EXTENSION: &str = include_str!("pi.ts");
+
+fn pi(reach: Reach, places: &Places, program: &Program) -> Wanted {
+    let own = match reach {
+        Reach::User => places.home.join(".pi/agent/extensions"),
+        Reach::Project | Reach::Shared => places.root.join(".pi/extensions"),
+    };
+    with_program(PI_EXTENSION, own.join("backtrail.ts"), program)
+}
+
+fn kimi(reach: Reach, places: &Places, program: &Program, hook: &str) -> Vec<Wanted> {
+    const EVENTS: &[&str] = &[
+        "SessionStart",
+        "UserPromptSubmit",
+        "PreToolUse",
+        "PostToolUse",
+        "PostToolUseFailure",
+        "Stop",
+        "StopFailure",
+        "Interrupt",
+        "SubagentStop",
+        "SessionEnd",
+    ];
+    let own = match reach {
+        Reach::User => places.kimi.clone().unwrap_or_else(|| places.home.join(".kimi-code")),
+        Reach::Project | Reach::Shared => places.root.join(".kimi-code"),
+    };
+    let servers = json(own.join("mcp.json"), vec![server_in(&["mcpServers"], program.server())]);
+    // Kimi Code reads hooks from the user's own configuration alone.
+    if reach != Reach::User {
+        return vec![servers];
+    }
+    let hooks = TomlHooks { events: EVENTS, command: hook.to_owned(), seconds: PATIENCE_SECONDS };
+    vec![Wanted { path: own.join("config.toml"), part: None, content: Content::TomlHooks(hooks) }, servers]
+}
+
+fn droid(reach: Reach, places: &Places, program: &Program, hook: &str) -> Vec<Wanted> {
+    let events =
+        ["SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop", "SubagentStop", "SessionEnd"];
+    let hook = json!({ "type": "command", "command": hook, "timeout": PATIENCE_SECONDS });
+    let (command, args) = program.server_words();
+    let server = json!({ "type": "stdio", "command": command, "args": args });
+    vec![
+        json(place(reach, places, ".factory/settings.json"), grouped(&events.map(|event| (event, None)), &hook)),
+        json(place(reach, places, ".factory/mcp.json"), vec![server_in(&["mcpServers"], server)]),
     ]
 }
 
@@ -398,6 +474,7 @@ mod tests {
             claude: None,
             codex: None,
             copilot: None,
+            kimi: None,
             root: "/w".into(),
         };
         for agent in Agent::ALL {
@@ -405,8 +482,12 @@ mod tests {
                 let wanted = format!("{:?}", wanted(agent, reach, &places, &Program(vec!["backtrail".into()])));
                 let has_servers_only_for_the_user =
                     matches!(agent, Agent::Cline | Agent::Copilot) && reach != Reach::User;
-                assert!(wanted.contains("\"mcp\"") || has_servers_only_for_the_user, "{agent}: {wanted}");
-                assert!(wanted.contains(&format!("hook {agent}")) || agent == Agent::Opencode, "{agent}: {wanted}");
+                let lacks_servers = has_servers_only_for_the_user || agent == Agent::Pi;
+                assert!(wanted.contains("\"mcp\"") || lacks_servers, "{agent}: {wanted}");
+                let has_hooks_only_for_the_user = agent == Agent::Kimi && reach != Reach::User;
+                let is_typescript = matches!(agent, Agent::Opencode | Agent::Kilo | Agent::Pi);
+                let has_hook = wanted.contains(&format!("hook {agent}")) || is_typescript;
+                assert!(has_hook || has_hooks_only_for_the_user, "{agent}: {wanted}");
             }
         }
     }

@@ -11,6 +11,7 @@ mod receipts;
 mod rehearsal;
 mod text_edits;
 mod toml;
+mod toml_hooks;
 
 #[cfg(test)]
 #[path = "../../tests/it/install_samples.rs"]

@@ -14,6 +14,7 @@ use super::{
     receipts::{Receipt, Receipts},
     text_edits::{Draft, with_replaced, without_moved_pieces, without_pieces},
     toml::{self, Present, Server},
+    toml_hooks::{self, TomlHooks},
 };
 use crate::hooks::Agent;
 
@@ -48,6 +49,7 @@ impl InstallPlanner<'_> {
             let planned = match &wanted.content {
                 Content::Json(wishes) => self.add_to_json(file, wishes, &mut plan.notes)?,
                 Content::Toml(server) => self.add_to_toml(file, server, &mut plan.notes)?,
+                Content::TomlHooks(hooks) => self.add_toml_hooks(file, hooks)?,
                 Content::Whole { text, is_executable } => {
                     self.make_whole(file, text, *is_executable, &mut plan.notes)?
                 }
@@ -69,6 +71,7 @@ impl InstallPlanner<'_> {
             let cleaned = match &wanted.content {
                 Content::Json(wishes) => self.clean_json(&file, wishes, self.known_own(&file))?.text,
                 Content::Toml(server) => self.clean_toml(&file, server, self.known_own(&file))?.text,
+                Content::TomlHooks(_) => self.clean_toml_hooks(&file)?.text,
                 Content::Whole { text: ours, .. } => {
                     let is_untouched =
                         text == ours || self.receipt(&file).is_some_and(|receipt| receipt.is_whole(text));
@@ -109,7 +112,7 @@ impl InstallPlanner<'_> {
             _ if self.known_own(file).is_empty() => false,
             Content::Json(wishes) => !self.own_entries(file, &json::parse(text).map_err(fail)?, wishes).is_empty(),
             Content::Toml(server) => matches!(toml::look(text, server).map_err(fail)?, Present::Server { .. }),
-            Content::Whole { .. } => false,
+            Content::TomlHooks(_) | Content::Whole { .. } => false,
         })
     }
 
@@ -307,6 +310,32 @@ impl InstallPlanner<'_> {
         Ok(self.grown(file, &without.text, draft, Containers { kept, made: Vec::new(), own }))
     }
 
+    fn add_toml_hooks(&self, file: ConfigFile, hooks: &TomlHooks) -> Result<FilePlan, Error> {
+        let fail = |problem| spoilt(&file.path, problem);
+        if hooks.are_in(text_of(&file)?).map_err(fail)? {
+            return Ok(self.unchanged(file, Vec::new()));
+        }
+        let without = self.clean_toml_hooks(&file)?.text;
+        let mut draft = Draft::of(&without);
+        hooks.add(&mut draft).map_err(fail)?;
+        Ok(self.grown(file, &without, draft, Containers::default()))
+    }
+
+    fn clean_toml_hooks(&self, file: &ConfigFile) -> Result<Cleaned, Error> {
+        let fail = |problem| spoilt(&file.path, problem);
+        let text = text_of(file)?;
+        let is_ours = |command: &str| is_ours(&serde_json::json!({ "command": command }), self.agent, self.program);
+        let cleaned = toml_hooks::take_out(text, is_ours).map_err(fail)?;
+        if cleaned == text {
+            return Ok(Cleaned { text: cleaned, is_exact: false });
+        }
+        let receipt = self.receipt(file);
+        let fits = |text: &str| toml_hooks::take_out(text, is_ours).is_ok_and(|again| again == text);
+        let exact = by_place(text, receipt, fits);
+        let is_nothing = toml::is_empty(&cleaned) && receipt.is_some_and(|receipt| receipt.created);
+        Ok(Cleaned::from(exact, if is_nothing { String::new() } else { cleaned }))
+    }
+
     fn is_our_server(&self, command: &str, args: &[String]) -> bool {
         is_ours(&serde_json::json!({ "command": command, "args": args }), self.agent, self.program)
     }
@@ -431,7 +460,7 @@ mod tests {
             let home = self.place.path().join("home");
             let config_home = home.join(".config");
             let root = self.place.path().join("ws");
-            let places = Places { home, config_home, claude: None, codex: None, copilot: None, root };
+            let places = Places { home, config_home, claude: None, codex: None, copilot: None, kimi: None, root };
             wanted(self.agent, Reach::User, &places, &self.program)
         }
 

@@ -21,7 +21,8 @@ pub(crate) struct Server {
     pub(crate) env_vars: &'static [&'static str],
 }
 
-fn parse(text: &str) -> Result<DocumentMut, EditProblem> {
+/// Parses TOML.
+pub(super) fn parse(text: &str) -> Result<DocumentMut, EditProblem> {
     text.parse().map_err(|error: toml_edit::TomlError| {
         let message = error.to_string();
         EditProblem(message.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join("; "))

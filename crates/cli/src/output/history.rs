@@ -5,7 +5,8 @@ use jiff::Zoned;
 
 use super::{
     Paint,
-    visible::{columns, cut, pad},
+    timeline::numbered_cause,
+    visible::{columns, cut, first_line, pad},
     wording::{bytes, clock, lines, title},
 };
 
@@ -77,7 +78,16 @@ fn titled(version: &Version, checkpoint: &Checkpoint) -> String {
     let mark = if version.safety { " (safety)" } else { "" };
     let title = title(checkpoint);
     let id = checkpoint.id.short();
-    title.replacen(&id, &format!("{id}{mark}"), 1)
+    let title = title.replacen(&id, &format!("{id}{mark}"), 1);
+    let origin = &checkpoint.origin;
+    if origin.tool.is_none() && origin.turn.is_none() {
+        return title;
+    }
+    let cause = numbered_cause(checkpoint);
+    match &origin.command {
+        Some(command) => format!("{title} ({cause} `{}`)", first_line(command)),
+        None => format!("{title} ({cause})"),
+    }
 }
 
 #[cfg(test)]

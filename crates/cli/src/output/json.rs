@@ -29,6 +29,20 @@ impl InitJson {
     }
 }
 
+/// The JSON answer of `ui`, as soon as the page is served.
+#[derive(Serialize)]
+pub(crate) struct UiJson<'a> {
+    url: &'a str,
+    port: u16,
+    pid: u32,
+}
+
+impl<'a> UiJson<'a> {
+    pub(crate) fn new(url: &'a str, port: u16) -> Self {
+        Self { url, port, pid: std::process::id() }
+    }
+}
+
 /// The JSON answer of `verify`.
 #[derive(Serialize)]
 pub(crate) struct VerifyJson<'a> {

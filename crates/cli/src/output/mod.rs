@@ -42,7 +42,7 @@ pub(crate) use {
     installed::{
         AfterInstall, AgentListed, AgentsJson, InstalledJson, after_install_text, agents_text, installed_text,
     },
-    json::{InitJson, VerifyJson, json_line},
+    json::{InitJson, UiJson, VerifyJson, json_line},
     log::{WhenFull, log_layer},
     output::{Output, Remarks, answer_hook, is_hook_heard, offer, talk_of_hook},
     overview::{Overview, overview},
@@ -61,14 +61,14 @@ pub(crate) use {
     style::Paint,
     timeline::{Timeline, turns},
     tried::{
-        RollbackErrorJson, TriedJson, moved_head_sentence, not_rolled_back_sentence, not_taken_back_sentence,
-        rolled_back_sentence, stays_pinned_sentence, way_to_take_back,
+        RollbackErrorJson, TriedJson, WrappedJson, moved_head_sentence, not_rolled_back_sentence,
+        not_taken_back_sentence, rolled_back_sentence, stays_pinned_sentence, way_to_take_back,
     },
     visible::{columns, cut, first_line, pad, visible, visible_path},
     watched::{WatchStatusJson, directories_watched, watch_status},
     wording::{bytes, plural, set_bytes, shell_path, shell_words, title, title_words, when},
     workspaces::{
-        AdoptedJson, BinJson, DeletedJson, ExcludedJson, ForgottenJson, PinnedJson, PruneJson, WorkspacesJson,
+        AdoptedJson, BinJson, DeletedJson, ExcludedJson, ForgottenJson, PinnedJson, PruneJson,
         bin_text, deleted_text, kept_text, loss_lines, verdicts_text, workspaces_text,
     },
 };

@@ -74,6 +74,9 @@ fn next_commands(found: &Overview<'_>, paint: Paint) -> String {
     if found.newest.iter().any(|checkpoint| checkpoint.origin.turn.is_some()) {
         commands.push(("rewind --turn", "go back to before the agent's last prompt"));
     }
+    if !found.newest.is_empty() {
+        commands.push(("ui", "see all of it in the browser"));
+    }
     if found.was_restored {
         commands.insert(0, ("undo", "take back the last restore"));
     }

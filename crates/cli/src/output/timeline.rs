@@ -59,7 +59,7 @@ impl Timeline<'_> {
             graph,
             id: checkpoint.id.short(),
             when: when(checkpoint.time, self.now),
-            cause: cause(checkpoint),
+            cause: numbered_cause(checkpoint),
             text: text(checkpoint),
             counts: counts(checkpoint),
         }
@@ -159,12 +159,21 @@ pub(super) fn cause(checkpoint: &Checkpoint) -> String {
     }
 }
 
+/// Like [`cause`], with the number of the prompt in front of the tool that ran for it: `3: Bash`.
+pub(super) fn numbered_cause(checkpoint: &Checkpoint) -> String {
+    match (checkpoint.origin.turn, &checkpoint.origin.tool) {
+        (Some(turn), Some(_)) => format!("{turn}: {}", cause(checkpoint)),
+        _ => cause(checkpoint),
+    }
+}
+
 /// Returns the name, the marks and the message or prompt of a checkpoint in one line.
 fn text(checkpoint: &Checkpoint) -> String {
     let words = match (&checkpoint.origin.prompt, checkpoint.kind) {
         (Some(prompt), Kind::Turn) => first_line(prompt),
         _ => first_line(&checkpoint.message),
     };
+    let command = checkpoint.origin.command.as_deref().map(|command| format!("`{}`", first_line(command)));
     let name = checkpoint.name.as_deref().map(|name| format!("[{}]", visible(name)));
     let marks = [
         (checkpoint.pinned, "(pinned)"),
@@ -177,6 +186,7 @@ fn text(checkpoint: &Checkpoint) -> String {
     name.into_iter()
         .chain(marks)
         .chain(dropped)
+        .chain(command)
         .chain([words])
         .filter(|part| !part.is_empty())
         .collect::<Vec<_>>()
@@ -323,7 +333,7 @@ mod tests {
             timeline.draw_turns(&turns(&[step, prompt, earlier])),
             str![[r#"
 ●   62626262  2 min ago  prompt 2  fix the parser  0 files +1
-  @ 63636363  2 min ago  Edit      parser.rs       0 files +1
+  @ 63636363  2 min ago  2: Edit   parser.rs       0 files +1
 ●   61616161  2 min ago  prompt 1  hello           0 files +1
 
 "#]]

@@ -90,6 +90,15 @@ impl From<&Failure> for RollbackErrorJson {
     }
 }
 
+/// The JSON answer of `wrap`.
+#[derive(Serialize)]
+pub(crate) struct WrappedJson {
+    pub(crate) session: String,
+    /// The checkpoints that were taken, oldest first.
+    pub(crate) checkpoints: Vec<String>,
+    pub(crate) exit_code: u8,
+}
+
 /// The JSON answer of `try`.
 #[derive(Serialize)]
 pub(crate) struct TriedJson {

@@ -185,39 +185,6 @@ impl<'a> ExcludedJson<'a> {
     }
 }
 
-/// The JSON answer of `workspaces`.
-#[derive(Serialize)]
-pub(crate) struct WorkspacesJson {
-    workspaces: Vec<WorkspaceJson>,
-}
-
-#[derive(Serialize)]
-struct WorkspaceJson {
-    path: String,
-    exists: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    moved_to: Option<String>,
-    store: String,
-    bytes: u64,
-    checkpoints: usize,
-    newest: Option<String>,
-}
-
-impl From<&[WorkspaceEntry]> for WorkspacesJson {
-    fn from(entries: &[WorkspaceEntry]) -> Self {
-        let workspace = |entry: &WorkspaceEntry| WorkspaceJson {
-            path: path_text(&entry.path),
-            exists: entry.exists,
-            moved_to: entry.moved_to.as_deref().map(path_text),
-            store: path_text(&entry.store),
-            bytes: entry.bytes,
-            checkpoints: entry.checkpoints,
-            newest: entry.newest.map(timestamp),
-        };
-        Self { workspaces: entries.iter().map(workspace).collect() }
-    }
-}
-
 /// The JSON answer of `workspaces --forget`.
 #[derive(Serialize)]
 pub(crate) struct ForgottenJson {

@@ -4,7 +4,9 @@ use std::{
     cell::RefCell,
     collections::{BTreeMap, BTreeSet},
     fs,
+    io::{BufRead, BufReader},
     os::unix::fs::PermissionsExt,
+    process::Stdio,
 };
 
 use jsonschema::Validator;
@@ -165,6 +167,7 @@ fn every_json_answer_matches_its_documented_schema() {
     check_restoring(&page, &place);
     check_maintenance(&page, &place);
     check_agents(&page, &place);
+    check_page(&page, &place);
     let events = place.ok(["events"]);
     for line in events.lines() {
         page.check("event", &serde_json::from_str(line).unwrap());
@@ -385,6 +388,16 @@ fn check_maintenance(page: &Page, place: &Place) {
     page.run(place, "forget-workspace", &["forget-workspace", "../other", "--yes"]);
 }
 
+fn check_page(page: &Page, place: &Place) {
+    let mut command = place.command(&place.path("ws"), ["ui", "--no-open", "--json"]);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    page.check("ui", &serde_json::from_str(&line).unwrap());
+}
+
 fn check_agents(page: &Page, place: &Place) {
     page.run(place, "install --list", &["install", "--list"]);
     page.run(place, "install", &["install", "claude", "--dry-run"]);
@@ -458,6 +471,7 @@ fn schemas_declare_and_require_every_key() {
         "not_restored",
         "undeleted",
         "deleted",
+        "also",
         // Left out of a brief list.
         "files_changed",
         "dirty_files",

@@ -125,6 +125,7 @@ const ARGUMENTS: &[Row] = &[
     (&["restore", "@", "--only", "odd"], 2, "usage", "odd"),
     (&["restore", "@", "--plan"], 2, "usage", "--plan"),
     (&["restore", "@", "--plan", "0000"], 4, "plan_changed", "the plan"),
+    (&["restore", "@", "--hunk", "0000"], 4, "plan_changed", "0000"),
     (&["restore", "@", "a.txt", "--git"], 2, "usage", "--git"),
     (&["restore", "@", "--git"], 6, "git_state", "no git repository"),
     (&["restore", "@", "--conversation"], 3, "unknown_path", "conversation"),
@@ -132,6 +133,13 @@ const ARGUMENTS: &[Row] = &[
     (&["revert", "nonsense"], 3, "unknown_checkpoint", "nonsense"),
     (&["revert", "@", "--turn"], 2, "usage", "--turn"),
     (&["revert", "turn:9"], 3, "unknown_checkpoint", "turn:9"),
+    (&["revert", "--turn"], 3, "unknown_checkpoint", "--turn 1"),
+    (&["revert", "--session", "none"], 3, "unknown_checkpoint", "none"),
+    (&["revert", "@~1"], 2, "usage", "first checkpoint"),
+    (&["revert", "@..@~1"], 2, "usage", "backwards"),
+    (&["revert", "@", "--hunk", "0000"], 4, "plan_changed", "0000"),
+    (&["revert", "@", "--skip-conflicts", "--markers"], 2, "usage", "--markers"),
+    (&["revert", "@", "-p"], 2, "usage", "terminal"),
     (&["fork"], 2, "usage", "DIR"),
     (&["fork", "../full"], 2, "usage", "full"),
     (&["fork", "inside"], 2, "usage", "inside"),
@@ -141,6 +149,8 @@ const ARGUMENTS: &[Row] = &[
     (&["watch", "--status", "--stop"], 2, "usage", "--stop"),
     (&["adopt"], 2, "usage", "<DIR>"),
     (&["adopt", "../full"], 2, "usage", "full"),
+    (&["adopt", "../missing"], 2, "usage", "missing"),
+    (&["adopt", "."], 2, "usage", "not a fork"),
     (&["rewind", "x"], 2, "usage", "'x' for '[N]'"),
     (&["rewind", "-1"], 2, "usage", "'-1' for '[N]'"),
     (&["rewind", "99"], 3, "unknown_checkpoint", "@~99"),
@@ -208,6 +218,8 @@ const ARGUMENTS: &[Row] = &[
     (&["uninstall"], 2, "usage", "<AGENT>"),
     (&["uninstall", "vim"], 2, "usage", "vim"),
     (&["uninstall", "claude", "--user", "--shared"], 2, "usage", "--shared"),
+    (&["ui", "extra"], 2, "usage", "extra"),
+    (&["ui", "--port", "70000"], 2, "usage", "70000"),
     (&["mcp", "extra"], 2, "usage", "extra"),
     (&["mcp", "--http", "nonsense"], 2, "usage", "nonsense"),
     (&["mcp", "--http", "99999"], 2, "usage", "99999"),
@@ -597,4 +609,39 @@ fn a_locked_workspace_is_busy() {
             assert_refused(&place, &words, 7, "busy", "/ws");
         }
     }
+}
+
+#[test]
+fn changes_after_a_deleted_checkpoint_are_refused() {
+    let place = place();
+    place.write("a.txt", "four\n");
+    place.ok(["save", "third"]);
+    place.ok(["delete", "done", "--force"]);
+    assert_refused(&place, &["revert", "@"], 3, "unknown_checkpoint", "was deleted");
+    let hint = place.run(["revert", "@"]).stderr;
+    assert!(hint.contains(".."), "the hint names a range: {hint}");
+}
+
+#[test]
+fn lines_of_a_binary_file_are_refused() {
+    let place = place();
+    place.write("binary", b"\0\n");
+    assert_refused(&place, &["blame", "binary"], 2, "usage", "binary");
+}
+
+#[test]
+fn a_fork_without_its_directory_or_its_origin_is_refused() {
+    let place = place();
+    place.ok(["fork", "../fork"]);
+    place.ok(["fork", "../gone"]);
+    fs::remove_file(place.path("gone/a.txt")).unwrap();
+    fs::rename(place.path("gone"), place.path("full/elsewhere")).unwrap();
+    assert_refused(&place, &["adopt", "../gone"], 2, "usage", "not a fork");
+    assert_refused(&place, &["adopt", "../full/elsewhere"], 2, "usage", "not a fork");
+    fs::rename(place.path("ws"), place.path("full/ws")).unwrap();
+    let in_fork = |words: &[&str]| place.run_in(&place.path("fork"), words);
+    assert_eq!(in_fork(&["adopt", "../ws"]).code, 2);
+    fs::write(place.path("fork/a.txt"), "work in the fork\n").unwrap();
+    assert_eq!(in_fork(&["save", "work"]).code, 0, "a fork needs no origin");
+    assert_eq!(in_fork(&["undo"]).code, 0);
 }

@@ -398,3 +398,138 @@ fn the_work_for_a_prompt_leaves_out_edits_by_hand() {
     assert_eq!(place.json(["list", "--grep", "make c"])["checkpoints"].as_array().unwrap().len(), 2);
     assert!(!place.ok(["list", "--json"]).contains("secret"));
 }
+
+/// Sends the hooks of a call that writes a file, in a session of its own.
+fn call_of(place: &Place, session: &str, path: &str) {
+    let event = |name: &str| {
+        json!({ "session_id": session, "hook_event_name": name, "cwd": place.path("ws"), "tool_name": "Write",
+            "tool_input": { "file_path": place.path("ws").join(path) }, "tool_use_id": path })
+    };
+    hook(place, "claude", &event("PreToolUse"));
+    place.write(path, format!("by {session}\n"));
+    hook(place, "claude", &event("PostToolUse"));
+}
+
+fn prompt_of(place: &Place, session: &str, number: usize) {
+    let payload = json!({ "session_id": session, "hook_event_name": "UserPromptSubmit", "cwd": place.path("ws"),
+        "prompt": format!("prompt {number}"), "prompt_id": format!("{session} {number}") });
+    hook(place, "claude", &payload);
+}
+
+/// Returns a workspace in which two sessions have worked, with an edit by hand before the second one.
+fn place_of_two_sessions() -> Place {
+    let place = Place::new();
+    place.write("a", "1\n");
+    prompt_of(&place, "one", 1);
+    call_of(&place, "one", "one-1");
+    prompt_of(&place, "one", 2);
+    call_of(&place, "one", "one-2");
+    place.write("by-hand", "mine\n");
+    prompt_of(&place, "two", 1);
+    call_of(&place, "two", "two-1");
+    place
+}
+
+fn exists(place: &Place, names: &[&str]) -> Vec<bool> {
+    names.iter().map(|name| place.path("ws").join(name).exists()).collect()
+}
+
+#[test]
+fn rewind_counts_the_prompts_of_one_session() {
+    let place = place_of_two_sessions();
+    let run = place.run(["rewind", "--turn", "--session", "one"]);
+    assert_eq!(run.code, 0, "{}", run.shown());
+    assert!(run.stderr.contains("1 file of the session two and 1 file edited by hand"), "{}", run.stderr);
+    assert!(run.stderr.contains("backtrail revert turn:2 --session one"), "{}", run.stderr);
+    assert_eq!(exists(&place, &["one-1", "one-2", "two-1", "by-hand"]), [true, false, false, false]);
+    place.ok(["undo"]);
+    place.ok(["rewind", "--session", "one"]);
+    assert_eq!(exists(&place, &["a", "one-1", "one-2"]), [true, false, false], "to before its first prompt");
+    place.ok(["undo"]);
+    assert_eq!(place.run(["rewind", "--turn", "3", "--session", "one"]).code, 3);
+    assert_eq!(place.run(["rewind", "--session", "none"]).code, 3);
+    assert_eq!(place.run(["rewind", "2", "--session", "one"]).code, 2);
+}
+
+#[test]
+fn rewind_takes_paths() {
+    let place = place_of_two_sessions();
+    let run = place.run(["rewind", "--turn", "--session", "one", "--", "one-2"]);
+    assert_eq!(run.code, 0, "{}", run.shown());
+    assert!(!run.stderr.contains("this takes along"), "the paths of others stay: {}", run.stderr);
+    assert_eq!(exists(&place, &["one-1", "one-2", "two-1", "by-hand"]), [true, false, true, true]);
+    assert_eq!(place.run(["rewind", "--turn", "--", "nowhere"]).code, 3);
+    let plan = place.json(["rewind", "--turn", "--dry-run"])["plan"].as_str().unwrap().to_owned();
+    assert_eq!(place.run(["rewind", "--turn", "--plan", &plan]).code, 0, "the hint of --dry-run works");
+}
+
+#[test]
+fn rewind_asks_before_it_takes_along_the_work_of_others() {
+    use std::io::Write;
+    let place = place_of_two_sessions();
+    let answer = |text: &str, words: &[&str]| {
+        let (mut screen, terminal) = crate::terminal::terminal();
+        let mut command = place.command(&place.path("ws"), words);
+        command.stdin(terminal.try_clone().unwrap()).stdout(terminal.try_clone().unwrap()).stderr(terminal);
+        screen.write_all(text.as_bytes()).unwrap();
+        let (shown, status) = crate::terminal::run_until_end(command, screen);
+        assert!(status.success(), "{shown}");
+        shown
+    };
+    let words = ["rewind", "--turn", "--session", "one"];
+    let shown = answer("n\n", &words);
+    assert!(shown.contains("go back anyway? (y/n)") && shown.contains("nothing was changed"), "{shown}");
+    assert_eq!(exists(&place, &["one-2", "two-1"]), [true, true]);
+    let shown = answer("", &[&words[..], &["--yes"]].concat());
+    assert!(!shown.contains("(y/n)"), "{shown}");
+    assert_eq!(exists(&place, &["one-2", "two-1"]), [false, false]);
+    place.ok(["undo"]);
+    assert!(answer("y\n", &words).contains("(y/n)"));
+    assert_eq!(exists(&place, &["one-2", "two-1"]), [false, false]);
+}
+
+#[test]
+fn rewind_says_that_the_repository_moved_and_can_move_it() {
+    let place = Place::new();
+    place.write("a", "1\n");
+    let git = |words: &[&str]| {
+        let who = ["-c", "user.name=x", "-c", "user.email=x@localhost"];
+        place.git(&[&who[..], words].concat());
+    };
+    git(&["init", "-q", "-b", "main"]);
+    git(&["add", "a"]);
+    git(&["commit", "-q", "-m", "first"]);
+    prompt(&place, "claude", 1);
+    place.write("a", "2\n");
+    git(&["commit", "-q", "-a", "-m", "second"]);
+    prompt(&place, "claude", 2);
+    let run = place.run(["rewind", "--turn", "2", "--dry-run"]);
+    assert!(run.stderr.contains("your repository has moved since, from main at "), "{}", run.shown());
+    assert!(run.stderr.contains("add --git"), "{}", run.stderr);
+    let answer = place.json(["rewind", "--turn", "2", "--git"]);
+    assert_eq!(answer["git"]["branch"], "main", "{answer}");
+    assert_eq!(answer["checkpoint"], answer_of_at(&place), "where the workspace stands afterwards");
+    assert_eq!(place.git(&["log", "--format=%s"]).trim(), "first");
+}
+
+fn answer_of_at(place: &Place) -> Value {
+    place.json(["show", "@"])["checkpoint"]["id"].clone()
+}
+
+#[test]
+fn list_and_history_name_prompt_tool_and_command() {
+    let place = Place::new();
+    place.write("a", "1\n");
+    prompt(&place, "claude", 1);
+    let event = |name: &str| {
+        json!({ "session_id": SESSION, "hook_event_name": name, "cwd": place.path("ws"), "tool_name": "Bash",
+            "tool_input": { "command": "sed -i s/1/2/ a" }, "tool_use_id": "t" })
+    };
+    hook(&place, "claude", &event("PreToolUse"));
+    place.write("a", "2\n");
+    hook(&place, "claude", &event("PostToolUse"));
+    for words in [&["list"][..], &["history", "a"]] {
+        let text = place.ok(words.iter().copied());
+        assert!(text.contains("1: Bash") && text.contains("`sed -i s/1/2/ a`"), "{words:?}: {text}");
+    }
+}

@@ -31,8 +31,14 @@ fn every_example_has_a_test() {
     let names = fs::read_dir(EXAMPLES).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
     let mut names: Vec<String> = names.filter(|name| name.ends_with(".sh")).collect();
     names.sort();
-    let expected =
-        ["autonomous-loop.sh", "coding-agent.sh", "context-tracker.sh", "error-recoverer.sh", "stand-in-model.sh"];
+    let expected = [
+        "autonomous-loop.sh",
+        "coding-agent.sh",
+        "context-tracker.sh",
+        "error-recoverer.sh",
+        "parallel-attempts.sh",
+        "stand-in-model.sh",
+    ];
     assert_eq!(names, expected);
 }
 
@@ -81,4 +87,19 @@ fn the_context_tracker_restores_its_context() {
     assert_eq!(second["metadata"]["model"], "example");
     let conversation = place.ok(["cat", "second", "--attachment", "conversation"]);
     assert_eq!(conversation.lines().count(), 2);
+}
+
+#[test]
+fn the_best_of_the_parallel_attempts_is_adopted() {
+    let (place, shown) = run("parallel-attempts");
+    for (number, passed) in [(1, 0), (2, 3), (3, 2)] {
+        assert!(shown.contains(&format!("attempt {number} passes {passed} of 3 checks")), "{shown}");
+    }
+    let words = read(&place, "words.sh");
+    assert!(words.starts_with("# Functions for words and lines.\n"), "the edit made meanwhile is lost: {words}");
+    assert!(words.ends_with("shout() { echo \"$*\" | tr '[:lower:]' '[:upper:]'; }\n"), "{words}");
+    assert!(shown.contains("merged with later edits: words.sh"), "{shown}");
+    assert_eq!(place.json(["forks"])["forks"].as_array().unwrap().len(), 3);
+    place.ok(["undo"]);
+    assert!(!read(&place, "words.sh").contains("shout"), "the adoption can be undone");
 }

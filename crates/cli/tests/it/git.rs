@@ -12,8 +12,7 @@ fn plain_git_reads_the_store() {
     assert_eq!(place.ok(["git", "log", "-1", "--format=%s", &id]), "first\n");
     assert_eq!(place.ok(["git", "ls-tree", "-r", "--name-only", &id]), "a.txt\ndir/b.txt\n");
     assert_eq!(place.ok(["git", "grep", "-h", "two", &id]), "two\n");
-    let patch = place.ok(["git", "show", "--format=", &id]);
-    assert!(patch.contains("+two\n"), "{patch}");
+    assert_eq!(place.ok(["git", "show", "-s", "--format=%s", &id]), "first\n");
 }
 
 /// Plain git starts from the current branch. A store has no branch.
@@ -30,7 +29,7 @@ fn without_a_revision_all_checkpoints_are_used() {
     assert_eq!(subjects(&[&place.id("@~1")]), "first\n", "only the given checkpoint is used");
     assert!(place.ok(["git", "log", "--graph", "--format=%s"]).contains("* second\n"));
     assert_eq!(place.ok(["git", "rev-list"]).lines().count(), 2);
-    assert!(place.ok(["git", "show", "--stat", "--format=%s"]).starts_with("second\n"));
+    assert!(place.ok(["git", "show", "-s", "--format=%s"]).starts_with("second\n"));
     assert_ne!(place.run(["git", "log", "no-such-revision"]).code, 0);
     let empty = Place::new();
     empty.ok(["init"]);
@@ -45,7 +44,7 @@ fn checkpoint_addresses_work_as_revisions() {
     assert_eq!(place.ok(["git", "show", "@:a.txt"]), "changed\n");
     assert_eq!(place.ok(["git", "show", "@~1:a.txt"]), "one\ntwo\n");
     assert_eq!(place.ok(["git", "diff", "--name-only", "@~", "@"]), "a.txt\n");
-    assert_eq!(place.run(["git", "show", "@~7"]).code, 3);
+    assert_eq!(place.run(["git", "show", "-s", "@~7"]).code, 3);
 }
 
 /// A garbage collection by plain git loses no checkpoint.
@@ -144,8 +143,7 @@ fn the_users_git_configuration_is_ignored() {
     place.set("GIT_EXTERNAL_DIFF", &script);
     place.set("GIT_DIR", "/nowhere");
     place.set("GIT_PAGER", &script);
-    let patch = place.ok(["git", "show", "--format=", &id]);
-    assert!(patch.contains("+two\n"), "{patch}");
+    assert_eq!(place.ok(["git", "show", "-s", "--format=%s", &id]), "first\n");
     assert!(!place.path("home/PWNED").exists(), "a configured program was run");
 }
 
@@ -173,4 +171,28 @@ error: can't run git: it is not installed, or not on PATH
 
 "#]]
     );
+}
+
+/// Regression: git compared every checkpoint with nothing, and showed all files as new.
+#[test]
+fn commands_that_follow_parents_are_refused_with_the_right_one() {
+    let place = Place::saved();
+    place.write("a.txt", "changed\n");
+    place.ok(["save", "second"]);
+    for (words, way) in [
+        (&["blame", "@", "--", "a.txt"][..], "backtrail blame PATH"),
+        (&["log", "-S", "changed"], "backtrail list --contents TEXT"),
+        (&["log", "-Schanged"], "backtrail list --contents TEXT"),
+        (&["log", "-p"], "backtrail show ID --patch"),
+        (&["log", "--stat"], "backtrail show ID --patch"),
+        (&["log", "--follow", "a.txt"], "backtrail history PATH"),
+        (&["show"], "backtrail show ID --patch"),
+        (&["show", "--stat", "@"], "backtrail show ID --patch"),
+    ] {
+        let run = place.run(["git"].iter().chain(words));
+        assert_eq!(run.code, 2, "{words:?}: {}", run.shown());
+        assert!(run.stderr.contains(way), "{words:?}: {}", run.stderr);
+    }
+    assert_eq!(place.ok(["git", "show", "@:a.txt"]), "changed\n");
+    assert!(place.ok(["git", "diff", "--stat", "@~1", "@"]).contains("a.txt"));
 }

@@ -133,7 +133,9 @@ fn uninstall_restores_the_same_bytes() {
 
 #[test]
 fn uninstall_leaves_nothing_behind_for_any_agent_and_reach() {
-    for agent in ["claude", "codex", "gemini", "qwen", "cursor", "copilot", "cline", "opencode"] {
+    let agents =
+        ["claude", "codex", "gemini", "qwen", "cursor", "copilot", "cline", "opencode", "kilo", "kimi", "pi", "droid"];
+    for agent in agents {
         for reach in ["--user", "--project", "--shared"] {
             let place = Place::new();
             let before = files(&place);
@@ -143,10 +145,9 @@ fn uninstall_leaves_nothing_behind_for_any_agent_and_reach() {
             assert!(!made.is_empty(), "{agent} {reach}");
             let top = place.path(if reach == "--user" { "home" } else { "ws" });
             assert!(made.iter().any(|path| Path::new(path).starts_with(&top)), "{agent} {reach}: {made:?}");
-            assert!(files(&place).iter().any(|(_, bytes)| {
-                let text = String::from_utf8_lossy(bytes);
-                text.contains(&format!("hook {agent}"))
-            }));
+            // Kimi Code reads hooks only from the user's own configuration.
+            let called = if agent == "kimi" && reach != "--user" { "mcp".to_owned() } else { format!("hook {agent}") };
+            assert!(files(&place).iter().any(|(_, bytes)| String::from_utf8_lossy(bytes).contains(&called)));
             place.ok(["uninstall", agent, reach]);
             assert!(before == files(&place), "{agent} {reach}");
         }

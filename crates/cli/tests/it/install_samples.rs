@@ -363,6 +363,29 @@ enabled = false"#,
 }"#,
     ),
     (
+        "kimi",
+        "home/.kimi-code/config.toml",
+        r#"default_model = "kimi-for-coding"   # mine
+
+[providers.kimi]
+type = "kimi"
+api_key = ""
+
+[[hooks]]
+event = "Stop"
+command = "notify-send done"
+"#,
+    ),
+    (
+        "droid",
+        "home/.factory/settings.json",
+        r#"{
+  "model": "x", // comment
+  "hooks": { "Stop": [{ "hooks": [{ "type": "command", "command": "notify-send done" }] }] }
+}
+"#,
+    ),
+    (
         "copilot",
         "home/.copilot/mcp-config.json",
         r#"{

@@ -74,6 +74,7 @@ next
   backtrail save "a message"      take a checkpoint
   backtrail restore @             go back to the last checkpoint; unsaved changes are kept
   backtrail list                  see all checkpoints
+  backtrail ui                    see all of it in the browser
 --- exit 0
 
 "#]]
@@ -108,6 +109,7 @@ checkpoints
 next
   backtrail list                  see all checkpoints
   backtrail show @                see what the last checkpoint changed
+  backtrail ui                    see all of it in the browser
 --- exit 0
 
 "#]]

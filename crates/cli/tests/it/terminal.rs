@@ -22,7 +22,7 @@ fn on_terminal(place: &Place, words: &[&str]) -> String {
 }
 
 /// Runs a program until it ends. Returns the text on the screen, and the exit status.
-fn run_until_end(mut command: Command, mut screen: File) -> (String, ExitStatus) {
+pub(crate) fn run_until_end(mut command: Command, mut screen: File) -> (String, ExitStatus) {
     let mut child = command.spawn().unwrap();
     // The command holds the terminal open until it is dropped.
     drop(command);
@@ -125,7 +125,7 @@ fn removing_stores_needs_confirmation_on_a_terminal() {
 }
 
 /// Runs the program on a terminal with this number of columns, and types `text`. Returns the text on the screen.
-fn run_with_input(place: &Place, columns: u16, text: &str, words: &[&str]) -> String {
+pub(crate) fn run_with_input(place: &Place, columns: u16, text: &str, words: &[&str]) -> String {
     use std::io::Write;
     let (mut screen, terminal) = terminal();
     let size = rustix::termios::Winsize { ws_row: 40, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };

@@ -8,6 +8,7 @@ mod blame;
 mod change;
 mod checkpoint;
 mod fork;
+mod workspaces;
 
 pub use crate::text::start_of;
 pub use answers::{
@@ -19,3 +20,4 @@ pub use blame::{BlameJson, BlameRangeJson};
 pub use change::{ChangeJson, SkippedJson};
 pub use checkpoint::{AttachmentJson, CheckpointJson, ContextJson, FeatureStateJson, GitJson, timestamp};
 pub use fork::{ForkJson, ForksJson};
+pub use workspaces::{WorkspaceJson, WorkspacesJson};

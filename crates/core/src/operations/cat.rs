@@ -1,10 +1,12 @@
 //! Reads one file, or one attachment, of a checkpoint.
 
-use std::io;
+use std::io::{self, Read};
 
 use crate::{
-    error::{Error, Result},
+    disk::{Dir, FileType},
+    error::{Error, Result, While},
     model::{CheckpointId, ContentId, WorkspacePath},
+    operations::history::OnDisk,
     spans::{operation, read_span},
     store::{Store, StoredEntry, StoredNode},
     workspace::Workspace,
@@ -62,6 +64,44 @@ impl Workspace {
         Ok(store.list(&store.reader(), &snapshot)?.into_iter().map(name).collect())
     }
 
+    /// Returns the first `max_bytes` bytes of a file on disk. Returns an error if it is not a regular file, or if a
+    /// checkpoint would skip it.
+    pub fn file_on_disk(&self, path: &WorkspacePath, max_bytes: u64) -> Result<Vec<u8>> {
+        if self.path_on_disk(path, &[])? == OnDisk::LeftOut {
+            return Err(Error::UnknownPath { path: path.clone(), place: "the captured files on disk".into() });
+        }
+        self.read_on_disk(path, max_bytes, |reason| Error::Usage(format!("{path} {reason}")))
+    }
+
+    /// Reads the first bytes of a file of the workspace, never through a symlink. `unfit` makes the error for
+    /// anything but a regular file.
+    pub(crate) fn read_on_disk(
+        &self,
+        path: &WorkspacePath,
+        max_bytes: u64,
+        unfit: impl Fn(&'static str) -> Error,
+    ) -> Result<Vec<u8>> {
+        let full = self.root().join(path.to_text().as_ref());
+        let unknown = || Error::UnknownPath { path: path.clone(), place: "the workspace".into() };
+        if path.is_root() {
+            return Err(unfit("is a directory"));
+        }
+        let directory = match Dir::open_parent(self.root(), path) {
+            Err(error) if is_elsewhere(&error) => return Err(unknown()),
+            opened => opened.or_fail("open", &full)?,
+        };
+        let stamp = directory.try_stamp_at(path.name()).or_fail("read", &full)?.ok_or_else(unknown)?;
+        match FileType::of(&stamp) {
+            FileType::File => {}
+            FileType::Directory => return Err(unfit("is a directory")),
+            _ => return Err(unfit("is not a regular file")),
+        }
+        let mut content = Vec::new();
+        let file = directory.open_file(path.name()).or_fail("open", &full)?;
+        file.take(max_bytes).read_to_end(&mut content).or_fail("read", &full)?;
+        Ok(content)
+    }
+
     fn content_at(&self, store: &Store, id: &CheckpointId, path: &WorkspacePath) -> Result<ContentId> {
         let unknown = || Error::UnknownPath { path: path.clone(), place: format!("checkpoint {}", id.short()) };
         // Outside of its scope, a checkpoint of some paths repeats the one before it.
@@ -75,4 +115,10 @@ impl Workspace {
             None => Err(unknown()),
         }
     }
+}
+
+/// Returns whether the error means that a directory of the path does not exist, or is a symlink.
+fn is_elsewhere(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+        || error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error())
 }

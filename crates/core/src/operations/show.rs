@@ -109,6 +109,14 @@ impl Workspace {
         Ok(found)
     }
 
+    /// Returns the nearest checkpoint before each of these that still exists. It is the parent, unless that was deleted.
+    pub fn nearest_parents(&self, checkpoints: &[Checkpoint]) -> Result<Vec<Option<CheckpointId>>> {
+        let Some(store) = self.store()? else { return Ok(vec![None; checkpoints.len()]) };
+        let timeline = store.timeline()?;
+        let nearest = |checkpoint: &Checkpoint| Some(timeline.nearest(checkpoint.parent?)?.id);
+        Ok(checkpoints.iter().map(nearest).collect())
+    }
+
     fn scope_of_path(&self, filter: &ListFilter) -> Scope {
         filter.path.as_ref().map_or(Scope::Whole, |path| Scope::of_paths(vec![path.clone()]))
     }

@@ -35,13 +35,14 @@ impl Workspace {
             None => self.current()?,
         };
         let checkpoint = from.map(|id| self.get(&id)).transpose()?;
-        let present = self.scan_for_showing(store.as_ref(), &Scope::Whole)?;
-        let mut changes = self.changes_to_disk(store.as_ref(), from, &present)?;
-        count_lines(&mut changes, &LineSource::on_disk(store.as_ref(), self.root()))?;
-        let uncaptured = match (&store, from) {
-            (Some(store), Some(from)) => held::held_among(store, &from, &present.told_skipped())?,
-            _ => Vec::new(),
-        };
-        Ok(Status { checkpoint, changes, uncaptured })
+        self.showing(store.as_ref(), &Scope::Whole, |present| {
+            let mut changes = self.changes_to_disk(store.as_ref(), from, present)?;
+            count_lines(&mut changes, &LineSource::on_disk(store.as_ref(), self.root()))?;
+            let uncaptured = match (&store, from) {
+                (Some(store), Some(from)) => held::held_among(store, &from, &present.told_skipped())?,
+                _ => Vec::new(),
+            };
+            Ok(Status { checkpoint: checkpoint.clone(), changes, uncaptured })
+        })
     }
 }

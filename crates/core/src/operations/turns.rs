@@ -5,7 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::{
     error::Result,
     model::{Author, Change, Checkpoint, CheckpointId, Kind, Scope, WorkspacePath},
-    operations::diff::{Checkpoints, LineSource, count_lines},
+    operations::{
+        diff::{Checkpoints, LineSource, count_lines},
+        show::ListFilter,
+    },
     store::{Restored, Timeline, TimelineEntry},
     workspace::Workspace,
 };
@@ -25,6 +28,22 @@ impl Workspace {
         let line = std::iter::successors(Some(current), |entry| timeline.nearest(entry.parent?));
         let turns = line.filter(|entry| entry.kind == Kind::Turn).skip(usize::from(is_taken_back));
         turns.map(|entry| store.checkpoint(entry)).collect()
+    }
+
+    /// Returns the checkpoint of the prompt that a checkpoint belongs to: the checkpoint itself, the prompt of its step,
+    /// or else the last prompt before it.
+    pub fn turn_of(&self, id: &CheckpointId) -> Result<Option<Checkpoint>> {
+        let checkpoint = self.get(id)?;
+        if checkpoint.kind == Kind::Turn {
+            return Ok(Some(checkpoint));
+        }
+        let turns = self.list(&ListFilter { kind: Some(Kind::Turn), brief: true, ..ListFilter::default() })?;
+        let is_own = |turn: &&Checkpoint| {
+            turn.origin.session == checkpoint.origin.session && turn.origin.turn == checkpoint.origin.turn
+        };
+        let own = turns.iter().find(|turn| checkpoint.origin.turn.is_some() && is_own(turn));
+        let earlier = || turns.iter().find(|turn| turn.sequence < checkpoint.sequence);
+        Ok(own.or_else(earlier).cloned())
     }
 
     /// Returns the changes made for a prompt, from the moment that it was given to the last checkpoint of its work.
@@ -63,8 +82,8 @@ pub struct OthersWork {
 }
 
 impl Workspace {
-    /// Returns the work of other sessions, and the edits by hand, since the checkpoint of a prompt.
-    pub fn others_work_since(&self, turn: &CheckpointId) -> Result<OthersWork> {
+    /// Returns the work of other sessions, and the edits by hand, since the checkpoint of a prompt, within a scope.
+    pub fn others_work_since(&self, turn: &CheckpointId, scope: &Scope) -> Result<OthersWork> {
         let store = self.existing_store()?;
         let timeline = store.timeline()?;
         let session = timeline.require(turn)?.record().and_then(|record| record.origin.session.clone());
@@ -72,7 +91,8 @@ impl Workspace {
             Default::default();
         let line = std::iter::successors(timeline.current(), |entry| timeline.nearest(entry.parent?));
         for entry in line.take_while(|entry| entry.id != *turn) {
-            let checkpoint = store.checkpoint(entry)?;
+            let mut checkpoint = store.checkpoint(entry)?;
+            checkpoint.files_changed.retain(|path| scope.contains(path));
             match (checkpoint.origin.author, &checkpoint.origin.session) {
                 (Some(Author::Agent), found) if *found == session => {}
                 (Some(Author::Agent), Some(other)) => {

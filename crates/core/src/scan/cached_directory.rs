@@ -176,17 +176,17 @@ fn changed(
     for one in found {
         entries[one.position] = one.entry;
     }
-    let ids = record.ids.filter(|_| is_same_content(&entries, record, cache));
+    let ids = record.ids.filter(|_| is_same_content(&entries, record));
     let mut read = known.with_entries(entries.into_iter().flatten().collect());
     read.ids = ids;
     read
 }
 
 /// Returns whether the entries produce the ids that were recorded.
-fn is_same_content(entries: &[Option<Entry>], record: &CachedDirectory<'_>, cache: &StatCache) -> bool {
-    let same_ids = |child: &Directory, place: u64| {
+fn is_same_content(entries: &[Option<Entry>], record: &CachedDirectory<'_>) -> bool {
+    let same_ids = |child: &Directory, old: &CachedEntry<'_>| {
         let before: Option<(bool, Option<DirectoryIds>, Mode)> =
-            cache.record(place).map(|record| (record.is_captured(), record.ids, Mode::from_raw(record.stamp.mode)));
+            old.child().map(|old| (old.is_captured(), old.ids, Mode::from_raw(old.stamp.mode)));
         let now = (child.is_captured(), child.ids, child.mode());
         before == Some(now) && (child.ids.is_some() || !child.is_captured())
     };
@@ -195,7 +195,7 @@ fn is_same_content(entries: &[Option<Entry>], record: &CachedDirectory<'_>, cach
         | (Some(Node::Symlink(file)), CachedNode::Symlink(old, _)) => {
             file.content == old.content && Mode::from_raw(file.stamp.mode) == Mode::from_raw(old.stamp.mode)
         }
-        (Some(Node::Directory(child)), CachedNode::Directory(place)) => same_ids(child, place),
+        (Some(Node::Directory(child)), CachedNode::Directory(_)) => same_ids(child, &old),
         (Some(Node::Skipped(..)), CachedNode::Skipped(..)) => true,
         _ => false,
     })

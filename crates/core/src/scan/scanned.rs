@@ -50,6 +50,11 @@ impl Scan {
         is_settled(stamp, self.started)
     }
 
+    /// Returns whether entries are missing because the stat cache turned out to be damaged after the scan.
+    pub(crate) fn lacks_entries(&self) -> bool {
+        self.cache.as_ref().is_some_and(|cache| cache.is_damaged())
+    }
+
     /// Returns the skipped paths. Omits `.git`, which is always skipped, and ignored paths, which the captured rules
     /// identify. Includes ignored paths below a directory whose `.gitignore` was itself skipped.
     pub(crate) fn skipped(&self) -> Vec<Skipped> {

@@ -63,6 +63,9 @@ pub(crate) struct OwnLink<'a> {
 /// Reads the workspace, or the part of it in the scope.
 pub(crate) fn scan(root: &Path, options: &ScanOptions<'_>) -> Result<Scan> {
     let started = disk::coarse_now();
+    if let Some(cache) = options.cache.filter(|_| *options.scope == Scope::Whole && options.changed.is_none()) {
+        cache.read_whole();
+    }
     let walker = Walker { options, is_reliable: Mutex::default(), unapplied_rules: Mutex::default() };
     let fail = |source: Failure| {
         if options.progress.is_stopped() {

@@ -228,6 +228,11 @@ impl Record {
         self.origin.author.or_else(derived)
     }
 
+    /// Returns whether the checkpoint was taken while an agent without hooks ran. Who made its changes is not known.
+    pub(crate) fn is_of_wrapped_agent(&self) -> bool {
+        self.kind == Kind::Step && self.metadata.get("event").is_some_and(|event| event == "wrapped")
+    }
+
     /// Converts the record to the [`Checkpoint`] that callers see. `changed` and `dirty_files` are the paths, even if
     /// the record only has their number.
     pub(crate) fn into_checkpoint(

@@ -8,15 +8,26 @@ use std::{path::PathBuf, time::Duration};
 use jiff::Timestamp;
 
 use crate::{
-    disk::private::{self, Durability},
+    disk::{
+        self,
+        private::{self, Durability},
+    },
     error::{Error, ErrorCode, Result, While},
     events::{Event, TimedEvent},
+    model::Stamp,
     store::{Layout, Store, Writer, is_store},
     workspace::Workspace,
 };
 
 /// The size above which the older half of the event file is dropped.
 const MAX_EVENT_BYTES: u64 = 1 << 20;
+
+/// The events that a reader has seen. See [`Workspace::new_events`].
+#[derive(Debug, Default)]
+pub struct EventFollower {
+    stamp: Option<Stamp>,
+    seen: Vec<String>,
+}
 
 impl Workspace {
     /// Returns the events of this workspace that were kept, oldest first, one JSON object each.
@@ -27,6 +38,20 @@ impl Workspace {
         // A line that a crash cut off is not an event.
         let is_whole = |line: &&str| serde_json::from_str::<serde::de::IgnoredAny>(line).is_ok();
         Ok(text.lines().filter(is_whole).map(str::to_owned).collect())
+    }
+
+    /// Returns the events that were kept since the last call with this follower, oldest first. The first call returns
+    /// all. Reads the file only if it changed.
+    pub fn new_events(&self, follower: &mut EventFollower) -> Result<Vec<String>> {
+        let path = self.event_file();
+        let stamp = disk::stamp_following(&path).or_fail("read", &path)?;
+        if follower.stamp.is_some() && follower.stamp == stamp {
+            return Ok(Vec::new());
+        }
+        let found = self.events()?;
+        let news = found[already_seen(&follower.seen, &found)..].to_vec();
+        *follower = EventFollower { stamp, seen: found };
+        Ok(news)
     }
 
     /// Reports an event and appends it to the event file.
@@ -93,5 +118,29 @@ impl Workspace {
         }
         let _lock = Store::lock(self.store_directory(), self.root(), Duration::ZERO)?;
         self.halve_events()
+    }
+}
+
+/// Returns the number of lines at the start of `found` that are also in `seen`. The file grows at its end, and
+/// occasionally loses its older half.
+fn already_seen(seen: &[String], found: &[String]) -> usize {
+    let lost = (0..seen.len()).find(|lost| found.starts_with(&seen[*lost..]));
+    lost.map_or(0, |lost| seen.len() - lost)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_follower_sees_every_line_once() {
+        let lines = |text: &str| text.chars().map(String::from).collect::<Vec<_>>();
+        let seen = |before: &str, now: &str| already_seen(&lines(before), &lines(now));
+        assert_eq!(seen("", "abc"), 0);
+        assert_eq!(seen("abc", "abc"), 3);
+        assert_eq!(seen("abc", "abcd"), 3);
+        assert_eq!(seen("abcd", "cde"), 2, "the older half was removed");
+        assert_eq!(seen("abc", "xy"), 0, "another store");
+        assert_eq!(seen("abc", ""), 0);
     }
 }

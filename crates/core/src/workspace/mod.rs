@@ -1,7 +1,7 @@
 //! A directory under protection. Operations are methods of [`Workspace`].
 
 pub(crate) mod bindings;
-mod event_log;
+pub(crate) mod event_log;
 pub(crate) mod held;
 mod identity;
 pub(crate) mod locate;

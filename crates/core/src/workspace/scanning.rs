@@ -96,9 +96,21 @@ impl Workspace {
     }
 
     /// Like [`Self::scan_for_reading`], but looks only at what changed if a watcher knows that.
-    pub(crate) fn scan_for_showing(&self, store: Option<&Store>, scope: &Scope) -> Result<Scan> {
+    fn scan_for_showing(&self, store: Option<&Store>, scope: &Scope) -> Result<Scan> {
         let watched = store.and_then(|store| self.ask_watcher(store, scope));
         self.scan_without_storing(store, scope, watched)
+    }
+
+    /// Returns what `show` makes of such a scan. Repeats it with a full scan if the stat cache turns out to be damaged.
+    pub(crate) fn showing<T>(
+        &self,
+        store: Option<&Store>,
+        scope: &Scope,
+        show: impl Fn(&Scan) -> Result<T>,
+    ) -> Result<T> {
+        let present = self.scan_for_showing(store, scope)?;
+        let shown = show(&present);
+        if present.lacks_entries() { show(&self.scan_for_reading(store, scope)?) } else { shown }
     }
 
     fn scan_without_storing(&self, store: Option<&Store>, scope: &Scope, watched: Option<Watched>) -> Result<Scan> {

@@ -118,7 +118,7 @@ fn compare_with_git(seed: u64) {
 
 #[test]
 fn random_histories_have_the_origins_that_git_blame_reports() {
-    let seeds = if is_long() { 400 } else { 12 };
+    let seeds = if is_long() { 1_000 } else { 12 };
     (0..seeds).for_each(compare_with_git);
 }
 

@@ -174,6 +174,65 @@ fn a_damaged_cache_costs_only_time() {
     assert_save_is_exact(&ws, 0, "cut in half");
 }
 
+/// Each flip is in the cache that the save before it wrote.
+#[test]
+fn a_flipped_byte_in_the_cache_never_changes_a_checkpoint() {
+    let ws = TestWorkspace::new();
+    for name in ["a", "d/a", "d/b", "d/e/f", "g/h/i", "g/h/j", "k/l"] {
+        ws.write(name, name);
+    }
+    settle();
+    ws.save();
+    let names = ws.paths_in_store(&ws.save_with(&SaveRequest::default()).checkpoint.id);
+    let mut random = Random::new(11);
+    for round in 0..60 {
+        let mut bytes = std::fs::read(cache_file(&ws)).unwrap();
+        // The rest of the header is zeros.
+        let positions = (0..200).chain(4096..bytes.len()).collect::<Vec<_>>();
+        let position = random.pick(&positions);
+        bytes[position] ^= 1 << random.below(8);
+        std::fs::write(cache_file(&ws), &bytes).unwrap();
+        let changed = random.pick(&["d/b", "g/h/j", "k/l"]);
+        ws.write(changed, format!("{round}"));
+        let saved = ws.save_with(&SaveRequest::default()).checkpoint;
+        assert_eq!(ws.paths_in_store(&saved.id), names, "round {round}, byte {position}");
+        assert_eq!(saved.files_changed, [ws.workspace_path(changed)], "round {round}, byte {position}");
+        assert_eq!(
+            ws.store_git(&["cat-file", "-p", &format!("{}:{changed}", saved.id)]),
+            format!("{round}").as_bytes()
+        );
+        assert_eq!(ws.open().status(None).unwrap().changes, [], "round {round}, byte {position}");
+    }
+}
+
+#[test]
+fn a_restore_of_a_directory_reads_only_the_records_on_the_way_to_it() {
+    let ws = TestWorkspace::new();
+    for directory in 0..80 {
+        for file in 0..20 {
+            ws.write(format!("top/d{directory}/file-{file}"), format!("{directory} {file}"));
+        }
+    }
+    settle();
+    ws.save();
+    settle();
+    ws.write("top/d7/file-3", "edited");
+    let id = ws.open().current().unwrap().unwrap();
+    let scope = backtrail::Scope::of_paths(vec![ws.workspace_path("top/d7")]);
+    let request = backtrail::RestoreRequest { scope, ..backtrail::RestoreRequest::whole(id) };
+    backtrail::disk::read_counts::forget(&cache_file(&ws));
+    let plan = ws.open().plan_restore(&request).unwrap();
+    let read = backtrail::disk::read_counts::bytes_read(&cache_file(&ws));
+    let whole = std::fs::metadata(cache_file(&ws)).unwrap().len();
+    assert_eq!(plan.changes.len(), 1);
+    assert!(read > 0 && read < whole / 8, "{read} bytes of {whole}");
+    // A save of everything reads the file once.
+    backtrail::disk::read_counts::forget(&cache_file(&ws));
+    ws.save_with(&SaveRequest::default());
+    let read = backtrail::disk::read_counts::bytes_read(&cache_file(&ws));
+    assert!(read >= whole / 2, "{read} bytes of {whole}");
+}
+
 #[test]
 fn a_save_without_a_change_leaves_the_cache_as_it_is() {
     let ws = TestWorkspace::new();

@@ -37,6 +37,7 @@ from .errors import (
 )
 from .guard import Guard, checkpointed
 from .results import (
+    Adopted,
     Attachment,
     Bisected,
     Blame,
@@ -51,11 +52,15 @@ from .results import (
     Event,
     Exported,
     FeatureState,
+    Fork,
     GitMoved,
     GitState,
+    Hunk,
+    MovedFile,
     NotApplied,
     Pruned,
     Restored,
+    Reverted,
     Saved,
     Shown,
     Skipped,
@@ -70,6 +75,7 @@ from .results import (
 from .workspace import Workspace
 
 __all__ = [
+    "Adopted",
     "AmbiguousCheckpointError",
     "Attachment",
     "BacktrailError",
@@ -90,14 +96,17 @@ __all__ = [
     "Exported",
     "FeatureCheckpointError",
     "FeatureState",
+    "Fork",
     "GitMoved",
     "GitState",
     "GitStateError",
     "Guard",
+    "Hunk",
     "InternalError",
     "InterruptedOperationError",
     "IoError",
     "MissingPathError",
+    "MovedFile",
     "NoSpaceError",
     "NotApplied",
     "NotFoundError",
@@ -107,6 +116,7 @@ __all__ = [
     "Pruned",
     "RefusedError",
     "Restored",
+    "Reverted",
     "Saved",
     "SettingsError",
     "Shown",

@@ -60,6 +60,12 @@ def paths_or_none(values: StrPath | Iterable[StrPath] | None) -> list[str] | Non
     return None if values is None else paths(values)
 
 
+def ids_or_none(values: Iterable[str] | None) -> list[str] | None:
+    if isinstance(values, str):
+        raise TypeError("hunks must be a list of ids, not a str")
+    return None if values is None else [text("the id of a hunk", value) for value in values]
+
+
 def since(value: datetime | timedelta) -> int:
     """Converts a time or an age into milliseconds since the epoch."""
     if isinstance(value, timedelta):

@@ -36,7 +36,7 @@ class InternalError(BacktrailError):
     """A bug in Backtrail."""
 
     code = "internal"
-    hint = "please report this bug, with the steps that led to it"
+    hint: str | None = "please report this bug, with the steps that led to it"
 
 
 class IoError(BacktrailError, OSError):
@@ -53,7 +53,7 @@ class NoSpaceError(IoError):
     """The disk is full."""
 
     code = "no_space"
-    hint = "free some space, or keep the store on another disk with Workspace(path, store=...)"
+    hint: str | None = "free some space, or keep the store on another disk with Workspace(path, store=...)"
 
 
 class UsageError(BacktrailError, ValueError):
@@ -76,7 +76,7 @@ class UnknownCheckpointError(NotFoundError):
     """No checkpoint matches."""
 
     code = "unknown_checkpoint"
-    hint = "list the checkpoints with Workspace.list()"
+    hint: str | None = "list the checkpoints with Workspace.list()"
     nearest: str | None = None
     """The most similar name. `None` if no name is similar."""
 
@@ -85,7 +85,7 @@ class AmbiguousCheckpointError(NotFoundError):
     """Several checkpoints match."""
 
     code = "ambiguous_checkpoint"
-    hint = "give more characters of the id"
+    hint: str | None = "give more characters of the id"
     candidates: list[str] = []
     """The ids of the checkpoints that match."""
 
@@ -100,14 +100,14 @@ class ConflictError(BacktrailError):
     """Something is in the way of a restore. Nothing was written."""
 
     code = "conflict"
-    hint = "move the path away, or restore the rest with skip_conflicts=True"
+    hint: str | None = "move the path away, or restore the rest with skip_conflicts=True"
 
 
 class PlanChangedError(ConflictError):
     """The files changed since the plan was made. Nothing was written."""
 
     code = "plan_changed"
-    hint = "make a new plan with Workspace.plan()"
+    hint: str | None = "make a new plan with Workspace.plan()"
 
 
 class StoreError(BacktrailError):
@@ -118,14 +118,14 @@ class StoreDamagedError(StoreError):
     """Something in the store is missing or does not match its id."""
 
     code = "store_damaged"
-    hint = "list the damage with Workspace.verify()"
+    hint: str | None = "list the damage with Workspace.verify()"
 
 
 class StoreTooNewError(StoreError):
     """A newer version of Backtrail wrote the store."""
 
     code = "store_too_new"
-    hint = "update backtrail to the version that wrote the store"
+    hint: str | None = "update backtrail to the version that wrote the store"
 
 
 class RefusedError(BacktrailError):
@@ -136,21 +136,21 @@ class ProtectedDirectoryError(RefusedError):
     """The directory holds so much that it is rarely meant as a workspace."""
 
     code = "protected_directory"
-    hint = "use a directory below it, or Workspace(path, force=True)"
+    hint: str | None = "use a directory below it, or Workspace(path, force=True)"
 
 
 class FeatureCheckpointError(RefusedError):
     """A feature checkpoint is deleted only on explicit request."""
 
     code = "feature_checkpoint"
-    hint = "delete it anyway with force=True"
+    hint: str | None = "delete it anyway with force=True"
 
 
 class PathOutsideWorkspaceError(RefusedError, ValueError):
     """The path is not inside the workspace."""
 
     code = "path_outside_workspace"
-    hint = "use a path relative to the workspace, or an absolute path inside it"
+    hint: str | None = "use a path relative to the workspace, or an absolute path inside it"
 
 
 class GitStateError(RefusedError):
@@ -163,7 +163,7 @@ class BusyError(BacktrailError, TimeoutError):
     """Another process or thread works on the workspace and did not release the lock in time."""
 
     code = "busy"
-    hint = "retry, or wait longer with Workspace(path, wait=...)"
+    hint: str | None = "retry, or wait longer with Workspace(path, wait=...)"
 
 
 class InterruptedOperationError(BacktrailError, InterruptedError):

@@ -58,7 +58,7 @@ class FileCheckpointSaver(BaseCheckpointSaver[Any]):
         super().__init__(serde=inner.serde)
         self.inner = inner
         """The checkpointer that stores the state."""
-        self.workspace = workspace if isinstance(workspace, Workspace) else Workspace(workspace)
+        self.workspace: Workspace = workspace if isinstance(workspace, Workspace) else Workspace(workspace)
         """The workspace that stores the files."""
 
     # Saving

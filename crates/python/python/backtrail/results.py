@@ -237,6 +237,25 @@ class Checkpoint(Result):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
+class Hunk(Result):
+    """A run of changed lines, with the lines around it."""
+
+    id: str
+    """Stays the same as long as the file does. `Workspace.restore` and `Workspace.revert` take it in ``hunks``."""
+    old_start: int
+    old_lines: int
+    new_start: int
+    new_lines: int
+    section: str
+    lines: list[str]
+    """The lines, each after a space, ``-`` or ``+``."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns what the command line prints with ``--json``."""
+        return {name: getattr(self, name) for name in Hunk.__slots__}
+
+
+@dataclass(frozen=True, slots=True, repr=False)
 class Change(Result):
     """One path that differs. The path of a directory ends in ``/``."""
 
@@ -245,6 +264,8 @@ class Change(Result):
     insertions: int
     deletions: int
     binary: bool
+    hunks: list[Hunk] | None = None
+    """The hunks of a change of text. `None` if they were not asked for, and for other changes."""
 
     def __str__(self) -> str:
         return f"{self.status} {self.path} +{self.insertions} -{self.deletions}"
@@ -257,11 +278,16 @@ class Change(Result):
             "deletions": self.deletions,
             "binary": self.binary,
             **_path_keys(self.path),
+            **({} if self.hunks is None else {"hunks": [hunk.to_dict() for hunk in self.hunks]}),
         }
 
 
 def _changes(plain: list[dict[str, Any]]) -> list[Change]:
-    return [Change(**change) for change in plain]
+    changes = []
+    for change in plain:
+        hunks = change.pop("hunks")
+        changes.append(Change(**change, hunks=None if hunks is None else [Hunk(**hunk) for hunk in hunks]))
+    return changes
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -618,13 +644,16 @@ class Conflict(Result):
     reason: str
     kept: str | None
     """The id of the object in the store that keeps the bytes which another process wrote during the restore."""
+    lines: list[tuple[int, int]] = field(default_factory=list)
+    """The lines on disk that a revert can't decide about: the first and the last of each run, counted from 1."""
 
     def __str__(self) -> str:
         return f"{self.path}: {self.reason}"
 
     def to_dict(self) -> dict[str, Any]:
         """Returns what the command line prints with ``--json``."""
-        return {"path": text(self.path), "reason": self.reason, "kept": self.kept}
+        lines = {"lines": [list(run) for run in self.lines]} if self.lines else {}
+        return {"path": text(self.path), "reason": self.reason, "kept": self.kept, **lines}
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -719,6 +748,108 @@ class Restored(Result):
             plain["deleted"],
             plain["stands_on"],
         )
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class MovedFile(Result):
+    """A file that was changed at the path to which it was moved."""
+
+    before: str
+    now: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns what the command line prints with ``--json``."""
+        return {"from": text(self.before), "to": text(self.now)}
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Adopted(Restored):
+    """The outcome of `Workspace.adopt`, or the plan of one. `checkpoint` is `None`."""
+
+    merged: list[str] = field(default_factory=list)
+    """The changed paths whose lines were merged with edits in the workspace."""
+    shared: list[str] = field(default_factory=list)
+    """Paths that stay as they are because another session may have changed them at the same time. Always empty for an
+    adoption."""
+    moved: list[MovedFile] = field(default_factory=list)
+    """Files that were changed at the paths to which they were moved."""
+
+    def __str__(self) -> str:
+        what = "adopted" if self.applied else "would adopt"
+        return f"{what} {_display.count(len(self.changes), 'change')}, {_display.count(len(self.conflicts), 'conflict')}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns what the command line prints with ``--json``."""
+        answer = Restored.to_dict(self)
+        answer |= {"merged": [text(path) for path in self.merged], "shared": [text(path) for path in self.shared]}
+        if self.moved:
+            answer["moved"] = [moved.to_dict() for moved in self.moved]
+        return answer
+
+    @staticmethod
+    def _made_of(plain: dict[str, Any]) -> Adopted:
+        return Adopted(**_of_merge(plain))
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Reverted(Adopted):
+    """The outcome of `Workspace.revert`, or the plan of one. `checkpoint` is the newest one that was taken back."""
+
+    reverted: list[str] = field(default_factory=list)
+    """The ids of the checkpoints whose changes were taken back, newest first."""
+
+    def __str__(self) -> str:
+        what = "took back" if self.applied else "would take back"
+        of = _display.count(len(self.reverted), "checkpoint")
+        changes, conflicts = len(self.changes), len(self.conflicts)
+        return f"{what} {of}: {_display.count(changes, 'change')}, {_display.count(conflicts, 'conflict')}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns what the command line prints with ``--json``."""
+        return {**Adopted.to_dict(self), "reverted": list(self.reverted)}
+
+    @staticmethod
+    def _made_of(plain: dict[str, Any]) -> Reverted:
+        return Reverted(**_of_merge(plain), reverted=plain["reverted"])
+
+
+def _of_merge(plain: dict[str, Any]) -> dict[str, Any]:
+    restored = Restored._of(plain["restored"])
+    found = {each.name: getattr(restored, each.name) for each in fields(Restored)}
+    moved = [MovedFile(**moved) for moved in plain["moved"]]
+    return {**found, "merged": plain["merged"], "shared": plain["shared"], "moved": moved}
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Fork(Result):
+    """A fork of a workspace."""
+
+    path: Path
+    exists: bool
+    checkpoint: str
+    """The id of the fork point."""
+    prompts: int
+    """The number of prompts that were given there."""
+    files: int | None
+    """The number of files that changed since the fork point. `None` if it was deleted there."""
+    insertions: int | None
+    deletions: int | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns what the command line prints with ``--json``."""
+        return {
+            "path": text(str(self.path)),
+            "exists": self.exists,
+            "checkpoint": self.checkpoint,
+            "prompts": self.prompts,
+            "files": self.files,
+            "insertions": self.insertions,
+            "deletions": self.deletions,
+        }
+
+    @staticmethod
+    def _of(plain: dict[str, Any]) -> Fork:
+        return Fork(**{**plain, "path": Path(plain["path"])})
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -21,18 +21,22 @@ from ._given import CheckpointRef as CheckpointRef
 from ._given import StrPath as StrPath
 from .errors import BacktrailError, CallbackError, UsageError
 from .results import (
+    Adopted,
     Bisected,
     Blame,
+    Change,
     Checkpoint,
     Checkpoints,
     Diff,
     Event,
     EventName,
     Exported,
+    Fork,
     Kind,
     NotApplied,
     Pruned,
     Restored,
+    Reverted,
     Saved,
     Shown,
     Status,
@@ -401,9 +405,10 @@ class Workspace:
         exact: bool = False,
         skip_conflicts: bool = False,
         git: bool = False,
+        hunks: Iterable[str] | None = None,
     ) -> Restored:
         """Returns the plan of `restore` for the same arguments. Changes nothing."""
-        words = _restore_words(checkpoint, paths, only, exact, skip_conflicts, git, None)
+        words = _restore_words(checkpoint, paths, only, exact, skip_conflicts, git, None, hunks)
         return self._run(Restored._of, self._native.plan, words)
 
     def restore(
@@ -416,6 +421,7 @@ class Workspace:
         exact: bool = False,
         skip_conflicts: bool = False,
         git: bool = False,
+        hunks: Iterable[str] | None = None,
     ) -> Restored:
         """Makes the workspace, or only some paths, equal to a checkpoint.
 
@@ -423,9 +429,10 @@ class Workspace:
         given and the plan is another one by now, `PlanChangedError` is raised and nothing is changed. `only` selects
         the agent's own state files, all other files, or both. `exact` removes paths that the checkpoint lacks even if
         it is incomplete. `skip_conflicts` skips paths with a conflict, rather than to refuse the restore. `git` also
-        moves HEAD, the branch and the index of the user's repository back.
+        moves HEAD, the branch and the index of the user's repository back. `hunks` has ids from `Workspace.hunks`; then
+        only these hunks are restored.
         """
-        words = _restore_words(checkpoint, paths, only, exact, skip_conflicts, git, plan)
+        words = _restore_words(checkpoint, paths, only, exact, skip_conflicts, git, plan, hunks)
         return self._run(self._restored, self._native.restore, words)
 
     def rewind(self, steps: int = 1, *, turn: bool = False) -> Restored:
@@ -448,6 +455,121 @@ class Workspace:
         """Returns the checkpoints of prompts on the line to where the workspace stands, newest first."""
         make: Callable[[Sequence[str]], List[str]] = list
         return self._run(make, self._native.turns_behind)
+
+    def hunks(
+        self,
+        restore: CheckpointRef | None = None,
+        paths: StrPath | Iterable[StrPath] | None = None,
+        *,
+        revert: CheckpointRef | None = None,
+        turn: int | None = None,
+        session: str | None = None,
+    ) -> List[Change]:
+        """Returns the changes that a restore or a revert would make on disk, those of text with their ``hunks``.
+
+        `restore` is a checkpoint. `revert`, `turn` and `session` say what to take back, as for `Workspace.revert`.
+        Without any of them, these are the changes on disk since the checkpoint that the workspace stands on. Pass ids of
+        hunks to `restore` or `revert` as ``hunks``.
+        """
+        if revert is None and turn is None and session is None:
+            words = _restore_words("@" if restore is None else restore, paths, "all", False, False, False, None, None)
+            return self._run(Restored._of, self._native.plan, {**words, "list_hunks": True}).changes
+        if restore is not None:
+            raise UsageError("restore can't be combined with revert, turn or session")
+        words = _revert_words(revert, paths, turn, session, False, False, None, None)
+        return self._run(Reverted._made_of, self._native.plan_revert, {**words, "list_hunks": True}).changes
+
+    def plan_revert(
+        self,
+        what: CheckpointRef | None = None,
+        paths: StrPath | Iterable[StrPath] | None = None,
+        *,
+        turn: int | None = None,
+        session: str | None = None,
+        skip_conflicts: bool = False,
+        markers: bool = False,
+        hunks: Iterable[str] | None = None,
+    ) -> Reverted:
+        """Returns the plan of `revert` for the same arguments, with its conflicts. Changes nothing."""
+        words = _revert_words(what, paths, turn, session, skip_conflicts, markers, None, hunks)
+        return self._run(Reverted._made_of, self._native.plan_revert, words)
+
+    def revert(
+        self,
+        what: CheckpointRef | None = None,
+        paths: StrPath | Iterable[StrPath] | None = None,
+        *,
+        turn: int | None = None,
+        session: str | None = None,
+        plan: Restored | str | None = None,
+        skip_conflicts: bool = False,
+        markers: bool = False,
+        hunks: Iterable[str] | None = None,
+    ) -> Reverted:
+        """Takes back one thing that was done, and keeps all later work.
+
+        `what` is a checkpoint, whose own changes are taken back, ``turn:3`` for the agent's work for a prompt, or
+        ``FROM..TO``. `turn` counts prompts from the last one, and `session` means all the agent's work in a session.
+        Exactly one of the three is given; next to ``turn:3``, `session` only says whose prompt it is.
+
+        Each file is merged with the edits that came after. If the same lines were changed since, `ConflictError` is
+        raised and nothing is written, unless `skip_conflicts` leaves such files as they are, or `markers` writes both
+        versions into them. A safety checkpoint is taken first, and `undo` takes the revert back.
+        """
+        words = _revert_words(what, paths, turn, session, skip_conflicts, markers, plan, hunks)
+        return self._run(Reverted._made_of, self._native.revert, words)
+
+    def fork(
+        self,
+        directory: StrPath,
+        checkpoint: CheckpointRef | None = None,
+        *,
+        count: int | None = None,
+        with_left_out: bool = False,
+    ) -> List[Fork]:
+        """Makes a new workspace with the files of a checkpoint, or with the files on disk, and returns it in a list.
+
+        `directory` is new or empty, and outside this workspace. `count` makes that many, with ``-1``, ``-2`` and so on
+        after the name. Directories that checkpoints skip are links to those here; `with_left_out` copies what is
+        skipped. Each fork has a history of its own, which starts with the fork point.
+        """
+        named = Path(given.path(directory)).absolute()
+        if count is not None and count < 1:
+            raise UsageError(f"count must be 1 or more, not {count}")
+        numbers = [""] if count is None else [f"-{number + 1}" for number in range(count)]
+        words = {
+            "word": given.word_or_none(checkpoint),
+            "directories": [named.with_name(named.name + number) for number in numbers],
+            "with_left_out": with_left_out,
+        }
+        return self._run(lambda made: [Fork._of(plain) for plain in made], self._native.fork, words)
+
+    def forks(self) -> List[Fork]:
+        """Returns the forks of this workspace, oldest first, with what was done in each."""
+        return self._run(lambda found: [Fork._of(plain) for plain in found], self._native.forks)
+
+    def plan_adopt(
+        self, fork: StrPath | Fork, *, skip_conflicts: bool = False, markers: bool = False
+    ) -> Adopted:
+        """Returns the plan of `adopt` for the same arguments, with its conflicts. Changes no file."""
+        words = _adopt_words(fork, skip_conflicts, markers, None)
+        return self._run(Adopted._made_of, self._native.plan_adopt, words)
+
+    def adopt(
+        self,
+        fork: StrPath | Fork,
+        *,
+        plan: Restored | str | None = None,
+        skip_conflicts: bool = False,
+        markers: bool = False,
+    ) -> Adopted:
+        """Brings the files of a fork back here, as they are on disk there.
+
+        They are merged with the files here as in `revert`, with the fork point as the base. The fork stays as it is. A
+        safety checkpoint is taken first, and `undo` takes the adoption back.
+        """
+        words = _adopt_words(fork, skip_conflicts, markers, plan)
+        return self._run(Adopted._made_of, self._native.adopt, words)
 
     def undo(self) -> Restored:
         """Takes back the last restore or deletion. Repeated calls take back earlier ones.
@@ -635,6 +757,7 @@ def _restore_words(
     skip_conflicts: bool,
     git: bool,
     plan: Restored | str | None,
+    hunks: Iterable[str] | None,
 ) -> dict[str, Any]:
     return {
         "word": given.word(checkpoint),
@@ -643,5 +766,40 @@ def _restore_words(
         "exact": exact,
         "skip_conflicts": skip_conflicts,
         "git": git,
+        "plan": plan.plan if isinstance(plan, Restored) else plan,
+        "hunks": given.ids_or_none(hunks),
+    }
+
+
+def _revert_words(
+    what: CheckpointRef | None,
+    paths: StrPath | Iterable[StrPath] | None,
+    turn: int | None,
+    session: str | None,
+    skip_conflicts: bool,
+    markers: bool,
+    plan: Restored | str | None,
+    hunks: Iterable[str] | None,
+) -> dict[str, Any]:
+    return {
+        "what": given.word_or_none(what),
+        "paths": given.paths_or_none(paths),
+        "turn": turn,
+        "session": session,
+        "skip_conflicts": skip_conflicts,
+        "markers": markers,
+        "plan": plan.plan if isinstance(plan, Restored) else plan,
+        "hunks": given.ids_or_none(hunks),
+    }
+
+
+def _adopt_words(
+    fork: StrPath | Fork, skip_conflicts: bool, markers: bool, plan: Restored | str | None
+) -> dict[str, Any]:
+    directory = fork.path if isinstance(fork, Fork) else Path(given.path(fork)).absolute()
+    return {
+        "directory": directory,
+        "skip_conflicts": skip_conflicts,
+        "markers": markers,
         "plan": plan.plan if isinstance(plan, Restored) else plan,
     }

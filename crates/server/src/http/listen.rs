@@ -1,19 +1,16 @@
-//! Accepts connections, and passes requests that the guard accepts to the protocol.
+//! Accepts connections, and passes their requests to a service.
 
 use std::{convert::Infallible, io, net::SocketAddr, sync::Arc, time::Duration};
 
 use http_body_util::{BodyExt, Full, combinators::BoxBody};
 use hyper::{
-    Request, Response,
+    Request, Response, StatusCode,
     body::{Bytes, Incoming},
-    header::{CONTENT_TYPE, WWW_AUTHENTICATE},
+    header::{CONTENT_TYPE, HeaderValue},
     server::conn::http1,
     service::service_fn,
 };
 use hyper_util::rt::{TokioIo, TokioTimer};
-use rmcp::transport::streamable_http_server::{
-    StreamableHttpServerConfig, StreamableHttpService, session::local::LocalSessionManager,
-};
 use tokio::{
     net::{TcpListener, TcpStream},
     sync::Semaphore,
@@ -21,22 +18,15 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{
-    Token,
-    guard::{Guard, Refused},
-};
-use crate::handler::Handler;
-
 /// The maximum number of simultaneous connections. Further ones wait.
-const MAX_CONNECTIONS: usize = 64;
+const MAX_CONNECTIONS: usize = 512;
 /// The maximum time in which a client must send the headers. After that, the connection is closed.
 const PATIENCE_FOR_HEADERS: Duration = Duration::from_secs(30);
 /// The maximum time for sending the remaining answers when the server ends.
 const PATIENCE_AT_THE_END: Duration = Duration::from_secs(3);
-const MAX_BODY_BYTES: usize = 4 << 20;
 
-type Answer = Response<BoxBody<Bytes, Infallible>>;
-type Protocol = StreamableHttpService<Handler, LocalSessionManager>;
+/// The answer to a request.
+pub(crate) type Answer = Response<BoxBody<Bytes, Infallible>>;
 
 /// A socket that accepts connections.
 pub(crate) struct Listening {
@@ -58,17 +48,13 @@ impl Listening {
     }
 
     /// Serves until `end` is cancelled.
-    pub(crate) async fn serve(self, handler: Handler, token: Token, end: CancellationToken) {
-        let port = self.address.port();
-        let names = ["localhost", "127.0.0.1", "[::1]"];
-        // The guard checks the same. These checks of the protocol library are a second line of defence.
-        let config = StreamableHttpServerConfig::default()
-            .with_allowed_hosts(["localhost", "127.0.0.1", "::1"])
-            .with_allowed_origins(names.map(|name| format!("http://{name}:{port}")))
-            .with_max_request_body_bytes(MAX_BODY_BYTES)
-            .with_cancellation_token(end.clone());
-        let protocol = StreamableHttpService::new(move || Ok(handler.clone()), Arc::default(), config);
-        let guard = Arc::new(Guard::new(port, token));
+    pub(crate) async fn serve<F>(
+        self,
+        respond: impl Fn(Request<Incoming>) -> F + Clone + Send + Sync + 'static,
+        end: CancellationToken,
+    ) where
+        F: Future<Output = Answer> + Send + 'static,
+    {
         let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
         let mut connections = JoinSet::new();
         loop {
@@ -88,10 +74,10 @@ impl Listening {
                     }
                 },
             };
-            let (protocol, guard, end) = (protocol.clone(), Arc::clone(&guard), end.clone());
+            let (respond, end) = (respond.clone(), end.clone());
             connections.spawn(async move {
                 let _place = place;
-                connection(stream, protocol, guard, end).await;
+                connection(stream, respond, end).await;
             });
         }
         let all = async { while connections.join_next().await.is_some() {} };
@@ -100,15 +86,13 @@ impl Listening {
     }
 }
 
-async fn connection(stream: TcpStream, protocol: Protocol, guard: Arc<Guard>, end: CancellationToken) {
-    let service = service_fn(move |request: Request<Incoming>| {
-        let (protocol, guard) = (protocol.clone(), Arc::clone(&guard));
-        async move {
-            Ok::<_, Infallible>(match guard.check(&request) {
-                Ok(()) => protocol.handle(request).await,
-                Err(refused) => turn_away(refused),
-            })
-        }
+async fn connection<F>(stream: TcpStream, respond: impl Fn(Request<Incoming>) -> F, end: CancellationToken)
+where
+    F: Future<Output = Answer>,
+{
+    let service = service_fn(|request: Request<Incoming>| {
+        let answer = respond(request);
+        async move { Ok::<_, Infallible>(answer.await) }
     });
     let served = http1::Builder::new()
         .timer(TokioTimer::new())
@@ -125,13 +109,10 @@ async fn connection(stream: TcpStream, protocol: Protocol, guard: Arc<Guard>, en
     }
 }
 
-fn turn_away(refused: Refused) -> Answer {
-    let mut answer = Response::new(Full::new(Bytes::from_static(refused.sentence().as_bytes())).boxed());
-    *answer.status_mut() = refused.status();
-    let headers = answer.headers_mut();
-    headers.insert(CONTENT_TYPE, hyper::header::HeaderValue::from_static("text/plain; charset=utf-8"));
-    if refused == Refused::Token {
-        headers.insert(WWW_AUTHENTICATE, hyper::header::HeaderValue::from_static("Bearer"));
-    }
+/// Returns an answer with this body.
+pub(crate) fn answer(status: StatusCode, content_type: &'static str, body: impl Into<Bytes>) -> Answer {
+    let mut answer = Response::new(Full::new(body.into()).boxed());
+    *answer.status_mut() = status;
+    answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
     answer
 }

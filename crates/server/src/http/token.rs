@@ -60,7 +60,7 @@ impl Token {
 
     /// Returns whether the client sent this token. Compares in constant time, so that the time reveals nothing about
     /// the token.
-    pub(super) fn is(&self, given: &[u8]) -> bool {
+    pub(crate) fn is(&self, given: &[u8]) -> bool {
         self.0.as_bytes().ct_eq(given).into()
     }
 }

@@ -145,7 +145,7 @@ where
 }
 
 /// Returns the requested number, or the default. Refuses a number that is out of range.
-fn count(name: &str, wanted: Option<u64>, usual: usize, most: usize) -> Result<usize, Failure> {
+pub(crate) fn count(name: &str, wanted: Option<u64>, usual: usize, most: usize) -> Result<usize, Failure> {
     match wanted {
         None => Ok(usual),
         Some(wanted) if (1..=most as u64).contains(&wanted) => Ok(wanted as usize),

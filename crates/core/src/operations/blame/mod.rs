@@ -7,18 +7,14 @@ mod line_map;
 mod renames;
 mod walk;
 
-use std::{
-    io::{self, Read},
-    ops::RangeInclusive,
-};
+use std::ops::RangeInclusive;
 
 use self::{
     line_map::PendingLines,
     walk::{BlameStep, BlameWalk, Origins},
 };
 use crate::{
-    disk::{Dir, FileType},
-    error::{Error, Result, While},
+    error::{Error, Result},
     model::{Checkpoint, CheckpointId, WorkspacePath},
     store::{Store, StoredNode},
     text::{MAX_TEXT_BYTES, is_binary, line_count},
@@ -80,7 +76,8 @@ impl Workspace {
                 store.timeline()?.require(&id)?;
                 stored_text(store, &id, path)?
             }
-            None => self.text_on_disk(path)?,
+            // One byte more than is allowed: then the file counts as too large.
+            None => self.read_on_disk(path, MAX_TEXT_BYTES + 1, |reason| unfit(path, reason))?,
         };
         if is_binary(&content) {
             return Err(unfit(path, "is binary or too large"));
@@ -98,36 +95,6 @@ impl Workspace {
         }
         Ok(Blame { path: path.clone(), at, content, ranges })
     }
-
-    /// Reads a file of the workspace, never through a symlink.
-    fn text_on_disk(&self, path: &WorkspacePath) -> Result<Vec<u8>> {
-        let full = self.root().join(path.to_text().as_ref());
-        let unknown = || Error::UnknownPath { path: path.clone(), place: "the workspace".into() };
-        if path.is_root() {
-            return Err(unfit(path, "is a directory"));
-        }
-        let directory = match Dir::open_parent(self.root(), path) {
-            Err(error) if is_elsewhere(&error) => return Err(unknown()),
-            opened => opened.or_fail("open", &full)?,
-        };
-        let stamp = directory.try_stamp_at(path.name()).or_fail("read", &full)?.ok_or_else(unknown)?;
-        match FileType::of(&stamp) {
-            FileType::File => {}
-            FileType::Directory => return Err(unfit(path, "is a directory")),
-            _ => return Err(unfit(path, "is not a regular file")),
-        }
-        let mut content = Vec::new();
-        let file = directory.open_file(path.name()).or_fail("open", &full)?;
-        // One byte more than is allowed: then the file counts as too large.
-        file.take(MAX_TEXT_BYTES + 1).read_to_end(&mut content).or_fail("read", &full)?;
-        Ok(content)
-    }
-}
-
-/// Returns whether the error means that a directory of the path does not exist, or is a symlink.
-fn is_elsewhere(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
-        || error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error())
 }
 
 fn unfit(path: &WorkspacePath, reason: &str) -> Error {

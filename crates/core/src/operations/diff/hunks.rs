@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// The number of unchanged lines around a change.
-const CONTEXT: u32 = 3;
+pub(super) const CONTEXT: u32 = 3;
 
 /// The maximum length of the line that names the section of a hunk.
 const MAX_SECTION: usize = 80;
@@ -34,6 +34,11 @@ pub(super) struct Block {
 
 impl<'t> Blocks<'t> {
     pub(crate) fn between(before: &'t [u8], after: &'t [u8]) -> Self {
+        Self::with_context(before, after, CONTEXT)
+    }
+
+    /// Like [`Self::between`], with this many unchanged lines around each change.
+    pub(super) fn with_context(before: &'t [u8], after: &'t [u8], context: u32) -> Self {
         let input = InternedInput::new(byte_lines(before), byte_lines(after));
         let mut diff = Diff::compute(Algorithm::Histogram, &input);
         diff.postprocess_lines(&input);
@@ -41,14 +46,16 @@ impl<'t> Blocks<'t> {
         let mut blocks: Vec<Block> = Vec::new();
         for hunk in diff.hunks() {
             match blocks.last_mut() {
-                Some(block) if hunk.before.start <= block.before.end + CONTEXT => {
-                    block.before.end = (hunk.before.end + CONTEXT).min(lengths.0);
-                    block.after.end = (hunk.after.end + CONTEXT).min(lengths.1);
+                Some(block) if hunk.before.start <= block.before.end.saturating_add(context) => {
+                    block.before.end = hunk.before.end.saturating_add(context).min(lengths.0);
+                    block.after.end = hunk.after.end.saturating_add(context).min(lengths.1);
                     block.hunks.push(hunk);
                 }
                 _ => blocks.push(Block {
-                    before: hunk.before.start.saturating_sub(CONTEXT)..(hunk.before.end + CONTEXT).min(lengths.0),
-                    after: hunk.after.start.saturating_sub(CONTEXT)..(hunk.after.end + CONTEXT).min(lengths.1),
+                    before: hunk.before.start.saturating_sub(context)
+                        ..hunk.before.end.saturating_add(context).min(lengths.0),
+                    after: hunk.after.start.saturating_sub(context)
+                        ..hunk.after.end.saturating_add(context).min(lengths.1),
                     hunks: vec![hunk],
                 }),
             }

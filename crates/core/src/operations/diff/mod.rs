@@ -33,11 +33,14 @@ pub struct PatchLimits<'a> {
     pub max_file_bytes: Option<usize>,
     /// Set to list the hunks of each change of text.
     pub hunks: bool,
+    /// The number of unchanged lines around each change in the patch; three by default.
+    pub context: Option<u32>,
 }
 
 impl PatchLimits<'_> {
     /// Omits the patch, for callers that need only the changes.
-    pub const NO_PATCH: Self = Self { hide: None, max_bytes: Some(0), max_file_bytes: None, hunks: false };
+    pub const NO_PATCH: Self =
+        Self { hide: None, max_bytes: Some(0), max_file_bytes: None, hunks: false, context: None };
 }
 
 /// The outcome of [`Workspace::diff`].
@@ -155,15 +158,16 @@ impl Workspace {
         limits: &PatchLimits<'_>,
     ) -> Result<(Vec<Change>, Patch, Vec<Skipped>)> {
         let store = self.store()?;
-        let present = self.scan_for_showing(store.as_ref(), scope)?;
-        let changes = self.changes_to_disk(store.as_ref(), from, &present)?;
-        let (changes, patch) = written(changes, &LineSource::on_disk(store.as_ref(), self.root()), limits)?;
-        let mut uncaptured = match (&store, from) {
-            (Some(store), Some(from)) => held::held_among(store, &from, &present.skipped())?,
-            _ => Vec::new(),
-        };
-        uncaptured.retain(|left_out| scope.touches(&left_out.path));
-        Ok((changes, patch, uncaptured))
+        self.showing(store.as_ref(), scope, |present| {
+            let changes = self.changes_to_disk(store.as_ref(), from, present)?;
+            let (changes, patch) = written(changes, &LineSource::on_disk(store.as_ref(), self.root()), limits)?;
+            let mut uncaptured = match (&store, from) {
+                (Some(store), Some(from)) => held::held_among(store, &from, &present.skipped())?,
+                _ => Vec::new(),
+            };
+            uncaptured.retain(|left_out| scope.touches(&left_out.path));
+            Ok((changes, patch, uncaptured))
+        })
     }
 }
 

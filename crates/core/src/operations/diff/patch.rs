@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::{
     PatchLimits,
-    hunks::{Block, Blocks, first_line},
+    hunks::{Block, Blocks, CONTEXT, first_line},
     lines::LineSource,
 };
 use crate::{
@@ -35,6 +35,14 @@ enum Binary {
     Sized,
 }
 
+/// The form of the contents of a file.
+#[derive(Debug, Clone, Copy)]
+struct Form {
+    binary: Binary,
+    /// The number of unchanged lines around each change.
+    context: u32,
+}
+
 /// Tells whether the contents of a file were compared as far as possible.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PatchLines {
@@ -61,9 +69,10 @@ pub(super) fn patch(changes: &[Change], source: &LineSource<'_>, limits: &PatchL
         Some(_) => (Binary::Sized, MAX_TEXT_BYTES),
         None => (Binary::Written, MAX_PATCHED_BYTES),
     };
+    let form = Form { binary, context: limits.context.unwrap_or(CONTEXT) };
     for change in shown {
         let start = patch.text.len();
-        if file(&mut patch.text, change, source, binary, most)? == PatchLines::TooMany {
+        if file(&mut patch.text, change, source, form, most)? == PatchLines::TooMany {
             patch.cut_files.push(change.path.clone());
         }
         if let Some(max_bytes) = limits.max_file_bytes.filter(|max_bytes| patch.text.len() - start > *max_bytes) {
@@ -86,7 +95,7 @@ fn cut(text: &mut String, max_bytes: usize) {
     text.truncate(end);
 }
 
-fn file(out: &mut String, change: &Change, source: &LineSource<'_>, form: Binary, most: u64) -> Result<PatchLines> {
+fn file(out: &mut String, change: &Change, source: &LineSource<'_>, form: Form, most: u64) -> Result<PatchLines> {
     let old = change.old.filter(|side| side.content().is_some());
     let new = change.new.filter(|side| side.content().is_some());
     let before = source.older(&change.path, old.as_ref(), most)?;
@@ -106,10 +115,10 @@ fn file(out: &mut String, change: &Change, source: &LineSource<'_>, form: Binary
 }
 
 /// Names a file that is too large to be held in memory.
-fn large_file(out: &mut String, change: &Change, source: &LineSource<'_>, form: Binary) -> Result<PatchLines> {
+fn large_file(out: &mut String, change: &Change, source: &LineSource<'_>, form: Form) -> Result<PatchLines> {
     let (a, b) = (quote("a/", &change.path), quote("b/", &change.path));
     line(out, format_args!("diff --git {a} {b}"));
-    if form == Binary::Written {
+    if form.binary == Binary::Written {
         line(out, format_args!("Binary files {a} and {b} differ"));
         return Ok(PatchLines::Compared);
     }
@@ -150,7 +159,7 @@ fn section(
     path: &WorkspacePath,
     (old, new): (Option<&Side>, Option<&Side>),
     (before, after): (&[u8], &[u8]),
-    form: Binary,
+    form: Form,
 ) {
     let is_same_content = old.and_then(Side::content) == new.and_then(Side::content);
     let modes = (old.map(git_mode), new.map(git_mode));
@@ -183,7 +192,7 @@ fn section(
         || std::str::from_utf8(before).is_err()
         || std::str::from_utf8(after).is_err()
     {
-        match form {
+        match form.binary {
             Binary::Written => binary(out, before, after),
             Binary::Sized => {
                 let bytes = |side: Option<&Side>, bytes: &[u8]| side.map(|_| bytes.len() as u64);
@@ -200,7 +209,7 @@ fn section(
         };
         line(out, format_args!("--- {}", name(old, &a)));
         line(out, format_args!("+++ {}", name(new, &b)));
-        hunks(out, before, after);
+        hunks(out, before, after, form.context);
     }
 }
 
@@ -233,8 +242,8 @@ fn quote(prefix: &str, path: &WorkspacePath) -> String {
     out
 }
 
-fn hunks(out: &mut String, before: &[u8], after: &[u8]) {
-    let found = Blocks::between(before, after);
+fn hunks(out: &mut String, before: &[u8], after: &[u8], context: u32) {
+    let found = Blocks::with_context(before, after, context);
     for block in &found.blocks {
         print_block(out, block, &found);
     }

@@ -31,7 +31,8 @@ impl Wanted {
     }
 
     fn is_author_of(&self, record: &Record) -> bool {
-        record.author() == Some(Author::Agent) && self.fits(record.origin.session.as_deref(), record.origin.turn)
+        let is_agents = record.author() == Some(Author::Agent) || record.is_of_wrapped_agent();
+        is_agents && self.fits(record.origin.session.as_deref(), record.origin.turn)
     }
 
     fn is_beside(&self, call: &CallBeside) -> bool {

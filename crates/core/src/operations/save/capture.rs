@@ -37,6 +37,13 @@ impl Capture {
         self.surroundings.repository.as_ref().and_then(UserRepository::index_stamp)
     }
 
+    /// Fails if entries of the scan could not be read from the stat cache. The save is then repeated without it.
+    pub(super) fn refuse_damaged_cache(&self, store: &Store) -> Result<()> {
+        let problem = || "a record of the stat cache does not match its checksum".to_owned();
+        let store = || store.layout().root().to_owned();
+        if self.scan.lacks_entries() { Err(Error::StoreDamaged { store: store(), problem: problem() }) } else { Ok(()) }
+    }
+
     /// Returns the state of the user repository.
     pub(super) fn git_state(&self) -> Option<GitState> {
         let repository = self.surroundings.repository.as_ref()?;

@@ -172,6 +172,7 @@ impl Workspace {
         let mut capture = self.capture(writer, &timeline, &request.include, &pack)?;
         let is_much = pack.settle().or_fail("write into", writer.store().layout().packs())?;
         let snapshot = writer.write_snapshot(&pack, &mut capture.scan.root, &capture.mode_defaults)?;
+        capture.refuse_damaged_cache(writer.store())?;
         let is_unchanged = standing.as_ref() == Some(&snapshot);
         if let (true, Some(entry)) = (is_unchanged, current)
             && (unchanged == Unchanged::NoCheckpoint || !request.wants_new_beside(entry.kind))
@@ -184,6 +185,7 @@ impl Workspace {
         // If much is new, comparing it with the user repository takes a while, too.
         let changes = if is_much { threads::beside(compare, || capture.git_state()).0 } else { compare() }?;
         let (record, state) = self.describe(writer.store(), request, now, &timeline, &capture, &changes)?;
+        capture.refuse_damaged_cache(writer.store())?;
         self.refuse_if_stopped()?;
         let unpublished = writer.build(pack, &snapshot, &state, record)?;
         let id = writer.publish(unpublished)?;

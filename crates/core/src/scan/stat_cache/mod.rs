@@ -1,29 +1,38 @@
 //! Caches the result of the last scan, so that the next one reads only what changed.
 //!
 //! The file has one record per directory, children before their parents. Records are never modified: new ones are
-//! appended, and the header gives the offset of the root's current record. The cache only saves work: if the file is
-//! damaged or in doubt, everything is read again. Its layout is described in `docs/store-format.md`.
+//! appended, and the header gives the offset of the root's current record. Each record has a checksum, so that it can be
+//! read without the others. The cache only saves work: if a record is damaged, its directory is read again. The layout
+//! is described in `docs/store-format.md`.
 
 mod differences;
+mod parts;
 mod record;
 mod write;
 
-use std::{path::Path, sync::Arc};
+use std::{
+    path::Path,
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicBool, Ordering},
+    },
+};
 
 use xxhash_rust::xxh3::xxh3_64;
 
+use parts::Parts;
 pub(super) use record::{CachedDirectory, CachedEntry, CachedNode};
 use record::{Reader, push_stamp};
 
 use crate::{
-    disk::private,
+    disk::StoreFile,
     model::{CheckpointId, Entry, GitChanges, Memory, Mode, ModeDefaults, Stamp, WorkspacePath},
 };
 
-const MAGIC: &[u8; 8] = b"BTSTAT\x00\x05";
+const MAGIC: &[u8; 8] = b"BTSTAT\x00\x06";
 const HEADER_BYTES: usize = 4096;
-/// A file with more segments than this is rewritten as one.
-const MAX_SEGMENTS: usize = 200;
+/// The length and the checksum before the bytes of a record.
+const FRAME_BYTES: usize = 12;
 
 /// The longest tick of the kernel's clock for file times, in nanoseconds. A change made after the scan began can still
 /// get a time that is this much earlier.
@@ -44,19 +53,6 @@ pub(crate) struct CacheBase {
     pub(crate) git_changes: Option<GitChanges>,
 }
 
-/// A part of the file that was written at once.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Segment {
-    length: u64,
-    hash: u64,
-}
-
-impl Segment {
-    fn of(bytes: &[u8]) -> Self {
-        Self { length: bytes.len() as u64, hash: xxh3_64(bytes) }
-    }
-}
-
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Header {
     checkpoint: CheckpointId,
@@ -66,39 +62,47 @@ struct Header {
     root: u64,
     /// The offset of the git changes, or zero if there are none.
     git_changes: u64,
-    segments: Vec<Segment>,
+    /// The length of the file when it was last written as a whole.
+    first_length: u64,
+    /// The length of the file. Bytes after it are ignored.
+    length: u64,
 }
 
-/// A loaded cache.
+/// A cache that was opened. Records are read when they are needed, one by one or all at once.
 #[derive(Debug)]
 pub(crate) struct StatCache {
-    bytes: Vec<u8>,
+    file: StoreFile,
+    header_bytes: Vec<u8>,
     header: Header,
     base: CacheBase,
+    /// The whole file, once it was read as a whole.
+    whole: OnceLock<Vec<u8>>,
+    /// The records that were read one by one.
+    parts: Parts,
+    is_damaged: AtomicBool,
 }
 
 impl StatCache {
-    /// Loads the cache. Returns `None` if it does not exist or is damaged.
+    /// Opens the cache. Returns `None` if it does not exist or if its header is damaged.
     pub(crate) fn load(path: &Path) -> Option<Arc<Self>> {
-        let mut bytes = private::read(path).ok()??;
-        let header = Header::parse(bytes.get(..HEADER_BYTES)?)?;
-        let mut end = HEADER_BYTES;
-        for segment in &header.segments {
-            let next = end.checked_add(usize::try_from(segment.length).ok()?)?;
-            if Segment::of(bytes.get(end..next)?) != *segment {
-                return None;
-            }
-            end = next;
+        let file = StoreFile::open(path).ok()??;
+        let header_bytes = file.read_at(0, HEADER_BYTES).ok()??;
+        let header = Header::parse(&header_bytes)?;
+        if file.stamp().ok()?.size < header.length {
+            return None;
         }
-        // Another process may be appending after this point.
-        bytes.truncate(end);
-        let base = CacheBase {
+        let mut base = CacheBase {
             checkpoint: header.checkpoint,
             mode_defaults: header.mode_defaults,
             index: header.index,
-            git_changes: parse_changes(&bytes, header.git_changes),
+            git_changes: None,
         };
-        Some(Arc::new(Self { bytes, header, base }))
+        let (whole, is_damaged) = (OnceLock::new(), AtomicBool::new(false));
+        let parts = Parts::of(header.length);
+        let mut cache = Self { file, header_bytes, header, base: base.clone(), whole, parts, is_damaged };
+        base.git_changes = cache.framed(cache.header.git_changes).and_then(parse_changes);
+        cache.base = base;
+        Some(Arc::new(cache))
     }
 
     /// Returns the state that the recorded ids depend on.
@@ -106,21 +110,76 @@ impl StatCache {
         &self.base
     }
 
+    /// Reads the whole file at once, for a scan that needs nearly all records.
+    pub(super) fn read_whole(&self) {
+        let read = || self.file.read_at(0, self.header.length as usize).ok().flatten().unwrap_or_default();
+        self.whole.get_or_init(read);
+    }
+
+    /// Returns whether a directory that the scan took as unchanged could not be read from the cache later. Then the scan
+    /// lacks its contents.
+    pub(crate) fn is_damaged(&self) -> bool {
+        self.is_damaged.load(Ordering::Relaxed)
+    }
+
     pub(super) fn root(&self) -> Option<CachedDirectory<'_>> {
         self.record(self.header.root)
     }
 
-    /// Returns the record at this offset.
+    /// Returns the record at this offset. Returns `None` if it is damaged.
     pub(super) fn record(&self, place: u64) -> Option<CachedDirectory<'_>> {
-        CachedDirectory::parse(&self.bytes, place)
+        CachedDirectory::parse(self.framed(place)?, place)
     }
+
+    /// Returns the bytes at this offset, behind their length and checksum. Returns `None` if they are damaged.
+    fn framed(&self, place: u64) -> Option<&[u8]> {
+        if !(HEADER_BYTES as u64..self.header.length).contains(&place) {
+            return None;
+        }
+        match self.whole.get() {
+            Some(whole) => unframed(whole.get(usize::try_from(place).ok()?..)?),
+            None => self.parts.get(place, || self.read_framed(place)),
+        }
+    }
+
+    fn read_framed(&self, place: u64) -> Option<Box<[u8]>> {
+        /// Most records are shorter.
+        const FIRST_READ: u64 = 2048;
+        let left = self.header.length - place;
+        let mut bytes = self.file.read_at(place, left.min(FIRST_READ) as usize).ok()??;
+        let length = Reader(&bytes).u32()? as u64 + FRAME_BYTES as u64;
+        if length > bytes.len() as u64 {
+            bytes = if length <= left { self.file.read_at(place, length as usize).ok()?? } else { return None };
+        }
+        unframed(&bytes).map(Box::from)
+    }
+}
+
+/// Returns bytes without the length and the checksum before them. Returns `None` if the checksum does not match.
+fn unframed(bytes: &[u8]) -> Option<&[u8]> {
+    let mut reader = Reader(bytes);
+    let length = reader.u32()? as usize;
+    let checksum = reader.u64()?;
+    reader.take(length).filter(|bytes| xxh3_64(bytes) == checksum)
+}
+
+/// Writes bytes behind their length and checksum.
+fn push_framed(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
+    let start = out.len();
+    out.extend_from_slice(&[0; FRAME_BYTES]);
+    write(out);
+    let (frame, bytes) = out[start..].split_at_mut(FRAME_BYTES);
+    frame[..4].copy_from_slice(&(bytes.len() as u32).to_le_bytes());
+    frame[4..].copy_from_slice(&xxh3_64(bytes).to_le_bytes());
 }
 
 impl Memory for StatCache {
     fn entries(self: Arc<Self>, place: u64) -> Vec<Entry> {
-        // The caller got this place from a record that was parsed from the same bytes.
-        let record = self.record(place);
-        record.map(|record| record.entries().map(|entry| entry.to_entry(&self)).collect()).unwrap_or_default()
+        let Some(record) = self.record(place) else {
+            self.is_damaged.store(true, Ordering::Relaxed);
+            return Vec::new();
+        };
+        record.entries().map(|entry| entry.to_entry(&self)).collect()
     }
 }
 
@@ -138,10 +197,8 @@ impl Header {
         let mode_defaults = ModeDefaults { file: mode()?, executable: mode()?, directory: mode()? };
         let index = if reader.u8()? == 1 { Some(reader.stamp()?) } else { None };
         let checkpoint = CheckpointId(reader.id()?);
-        let count = reader.u16()?;
-        let mut segment = || Some(Segment { length: reader.u64()?, hash: reader.u64()? });
-        let segments = (0..count).map(|_| segment()).collect::<Option<_>>()?;
-        Some(Self { checkpoint, mode_defaults, index, root, git_changes, segments })
+        let (first_length, length) = (reader.u64()?, reader.u64()?);
+        Some(Self { checkpoint, mode_defaults, index, root, git_changes, first_length, length })
     }
 
     fn to_bytes(&self) -> Vec<u8> {
@@ -157,22 +214,16 @@ impl Header {
             push_stamp(&mut body, stamp);
         }
         body.extend_from_slice(self.checkpoint.as_bytes());
-        body.extend_from_slice(&(self.segments.len() as u16).to_le_bytes());
-        for segment in &self.segments {
-            body.extend_from_slice(&segment.length.to_le_bytes());
-            body.extend_from_slice(&segment.hash.to_le_bytes());
-        }
+        body.extend_from_slice(&self.first_length.to_le_bytes());
+        body.extend_from_slice(&self.length.to_le_bytes());
         body.resize(HEADER_BYTES - MAGIC.len() - 8, 0);
         [MAGIC.as_slice(), &xxh3_64(&body).to_le_bytes(), &body].concat()
     }
 }
 
-/// Returns the git changes at this offset. Returns `None` if the offset is zero or the data is damaged.
-fn parse_changes(bytes: &[u8], place: u64) -> Option<GitChanges> {
-    if place == 0 {
-        return None;
-    }
-    let mut reader = Reader(bytes.get(usize::try_from(place).ok()?..)?);
+/// Returns the git changes in these bytes.
+fn parse_changes(bytes: &[u8]) -> Option<GitChanges> {
+    let mut reader = Reader(bytes);
     let commit = String::from_utf8(reader.text()?.to_vec()).ok()?;
     let commit = Some(commit).filter(|commit| !commit.is_empty());
     let mut paths = || {

@@ -2,7 +2,7 @@
 
 use std::{ffi::CStr, sync::Arc};
 
-use super::{StatCache, is_settled};
+use super::{StatCache, is_settled, push_framed};
 use crate::model::{
     ContentId, Directory, DirectoryIds, Entry, Exception, FileEntry, ModesId, Node, Reason, Stamp, Summary, TreeId,
 };
@@ -44,6 +44,18 @@ pub(in crate::scan) struct CachedEntry<'a> {
     pub(in crate::scan) name: &'a CStr,
     pub(in crate::scan) node: CachedNode,
     pub(in crate::scan) exception: Option<Exception>,
+    /// Of a directory, what its own record says about it as a whole.
+    child: &'a [u8],
+}
+
+/// What the record of a directory says about one of its subdirectories, so that its record need not be read.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::scan) struct CachedChild {
+    pub(in crate::scan) stamp: Stamp,
+    pub(in crate::scan) ids: Option<DirectoryIds>,
+    fingerprint: u64,
+    bytes_below: u64,
+    flags: u16,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -64,9 +76,7 @@ const SKIPPED: u8 = 4;
 
 impl<'a> CachedDirectory<'a> {
     pub(super) fn parse(bytes: &'a [u8], place: u64) -> Option<Self> {
-        let mut reader = Reader(bytes.get(usize::try_from(place).ok()?..)?);
-        let length = reader.u32()? as usize;
-        let mut reader = Reader(reader.take(length)?);
+        let mut reader = Reader(bytes);
         let stamp = reader.stamp()?;
         let fingerprint = reader.u64()?;
         let bytes_below = reader.u64()?;
@@ -99,10 +109,6 @@ impl<'a> CachedDirectory<'a> {
         self.flags & HAS_GIT != 0
     }
 
-    pub(in crate::scan) fn is_captured(&self) -> bool {
-        self.flags & IS_CAPTURED != 0
-    }
-
     /// Returns the number of names.
     pub(in crate::scan) fn names(&self) -> usize {
         self.count as usize
@@ -121,6 +127,27 @@ impl<'a> CachedDirectory<'a> {
 
     /// Returns the directory as it was recorded, with everything below it.
     pub(in crate::scan) fn to_directory(self, cache: &Arc<StatCache>) -> Directory {
+        let Self { stamp, ids, fingerprint, bytes_below, flags, .. } = self;
+        CachedChild { stamp, ids, fingerprint, bytes_below, flags }.to_directory(cache, self.place)
+    }
+}
+
+impl CachedChild {
+    fn parse(bytes: &[u8]) -> Option<Self> {
+        let mut reader = Reader(bytes);
+        let (stamp, fingerprint, bytes_below) = (reader.stamp()?, reader.u64()?, reader.u64()?);
+        let flags = reader.u16()?;
+        let tree = if flags & HAS_TREE != 0 { Some(TreeId(reader.id()?)) } else { None };
+        let modes = if flags & HAS_MODES != 0 { Some(ModesId(reader.id()?)) } else { None };
+        let ids = tree.map(|tree| DirectoryIds { tree, modes });
+        Some(Self { stamp, ids, fingerprint, bytes_below, flags })
+    }
+
+    pub(in crate::scan) fn is_captured(&self) -> bool {
+        self.flags & IS_CAPTURED != 0
+    }
+
+    fn to_directory(self, cache: &Arc<StatCache>, place: u64) -> Directory {
         let summary = Summary {
             bytes: self.bytes_below,
             is_captured: self.is_captured(),
@@ -128,7 +155,7 @@ impl<'a> CachedDirectory<'a> {
             has_ignored: self.flags & HAS_IGNORED != 0,
             has_held: self.flags & HAS_HELD != 0,
         };
-        let mut directory = Directory::remembered(Arc::clone(cache) as _, self.place, summary);
+        let mut directory = Directory::remembered(Arc::clone(cache) as _, place, summary);
         directory.stamp = self.stamp;
         directory.ids = self.ids;
         directory.fingerprint = self.fingerprint;
@@ -137,14 +164,19 @@ impl<'a> CachedDirectory<'a> {
 }
 
 impl CachedEntry<'_> {
+    /// Returns what is recorded about a subdirectory as a whole.
+    pub(in crate::scan) fn child(&self) -> Option<CachedChild> {
+        CachedChild::parse(self.child)
+    }
+
     /// Returns the entry as it was recorded.
     pub(in crate::scan) fn to_entry(self, cache: &Arc<StatCache>) -> Entry {
         let node = match self.node {
             CachedNode::File(file, _) => Node::File(file),
             CachedNode::Symlink(link, _) => Node::Symlink(link),
             CachedNode::Directory(place) => {
-                let record = cache.record(place);
-                Node::Directory(Box::new(record.map(|record| record.to_directory(cache)).unwrap_or_default()))
+                let child = self.child().map(|child| child.to_directory(cache, place));
+                Node::Directory(Box::new(child.unwrap_or_default()))
             }
             CachedNode::Skipped(reason, size) => Node::Skipped(reason, Stamp { size, ..Stamp::default() }),
         };
@@ -152,26 +184,51 @@ impl CachedEntry<'_> {
     }
 }
 
-/// Writes the record of one directory. `children` are the offsets of the records of its subdirectories, in order.
-pub(super) fn push_record(out: &mut Vec<u8>, directory: &Directory, summary: &Summary, children: &[u64], started: i64) {
-    let start = out.len();
-    out.extend_from_slice(&[0; 4]);
+/// A subdirectory whose record is written: its offset and its summary.
+pub(super) type WrittenChild = (u64, Summary);
+
+/// Writes the record of one directory. `children` are its subdirectories, in order.
+pub(super) fn push_record(
+    out: &mut Vec<u8>,
+    directory: &Directory,
+    summary: &Summary,
+    children: &[WrittenChild],
+    started: i64,
+) {
+    push_framed(out, |out| {
+        push_whole(out, directory, summary, flags_of(directory, summary, started));
+        let entries = directory.entries();
+        out.extend_from_slice(&(entries.len() as u32).to_le_bytes());
+        let mut children = children.iter();
+        for entry in entries {
+            push_entry(out, entry, &mut children, started);
+        }
+    });
+}
+
+/// Writes what is recorded about a directory as a whole.
+fn push_whole(out: &mut Vec<u8>, directory: &Directory, summary: &Summary, flags: u16) {
     push_stamp(out, &directory.stamp);
     out.extend_from_slice(&directory.fingerprint.to_le_bytes());
     out.extend_from_slice(&summary.bytes.to_le_bytes());
-    out.extend_from_slice(&flags_of(directory, summary, started).to_le_bytes());
+    out.extend_from_slice(&flags.to_le_bytes());
     if let Some(ids) = &directory.ids {
         out.extend_from_slice(ids.tree.as_bytes());
         out.extend_from_slice(ids.modes.as_ref().map_or(&[][..], |modes| modes.as_bytes()));
     }
-    let entries = directory.entries();
-    out.extend_from_slice(&(entries.len() as u32).to_le_bytes());
-    let mut children = children.iter().copied();
-    for entry in entries {
-        push_entry(out, entry, &mut children, started);
-    }
-    let length = (out.len() - start - 4) as u32;
-    out[start..start + 4].copy_from_slice(&length.to_le_bytes());
+}
+
+/// Returns the flags that do not depend on the entries themselves.
+fn flags_of_whole(directory: &Directory, summary: &Summary) -> u16 {
+    let flags = [
+        (HAS_TREE, directory.ids.is_some()),
+        (HAS_MODES, directory.ids.is_some_and(|ids| ids.modes.is_some())),
+        (IS_CAPTURED, summary.is_captured),
+        (HAS_SKIPPED, summary.has_skipped),
+        (HAS_IGNORED, summary.has_ignored),
+        (HAS_HELD, summary.has_held),
+    ];
+    flags.into_iter().filter(|(_, is_set)| *is_set).fold(0, |flags, (flag, _)| flags | flag)
 }
 
 fn flags_of(directory: &Directory, summary: &Summary, started: i64) -> u16 {
@@ -182,21 +239,21 @@ fn flags_of(directory: &Directory, summary: &Summary, started: i64) -> u16 {
     };
     let flags = [
         (SETTLED, is_settled(&directory.stamp, started)),
-        (HAS_TREE, directory.ids.is_some()),
-        (HAS_MODES, directory.ids.is_some_and(|ids| ids.modes.is_some())),
-        (IS_CAPTURED, summary.is_captured),
-        (HAS_SKIPPED, summary.has_skipped),
-        (HAS_IGNORED, summary.has_ignored),
-        (HAS_HELD, summary.has_held),
         (HAS_IGNORE_FILE, has_name(b".gitignore")),
         (HAS_MARK, has_name(b"pyvenv.cfg") || has_name(b"CACHEDIR.TAG")),
         (HAS_VERDICTS, entries.iter().any(has_verdict)),
         (HAS_GIT, has_name(b".git")),
     ];
-    flags.into_iter().filter(|(_, is_set)| *is_set).fold(0, |flags, (flag, _)| flags | flag)
+    let whole = flags_of_whole(directory, summary);
+    flags.into_iter().filter(|(_, is_set)| *is_set).fold(whole, |flags, (flag, _)| flags | flag)
 }
 
-fn push_entry(out: &mut Vec<u8>, entry: &Entry, children: &mut impl Iterator<Item = u64>, started: i64) {
+fn push_entry<'c>(
+    out: &mut Vec<u8>,
+    entry: &Entry,
+    children: &mut impl Iterator<Item = &'c WrittenChild>,
+    started: i64,
+) {
     let exception = match entry.exception {
         None => 0,
         Some(Exception::Named) => 1,
@@ -219,7 +276,11 @@ fn push_entry(out: &mut Vec<u8>, entry: &Entry, children: &mut impl Iterator<Ite
             push_stamp(out, &file.stamp);
             out.extend_from_slice(file.content.as_bytes());
         }
-        Node::Directory(_) => out.extend_from_slice(&children.next().unwrap_or_default().to_le_bytes()),
+        Node::Directory(child) => {
+            let (place, summary) = children.next().copied().unwrap_or_default();
+            out.extend_from_slice(&place.to_le_bytes());
+            push_whole(out, child, &summary, flags_of_whole(child, &summary));
+        }
         Node::Skipped(reason, stamp) => {
             out.push(reason_number(*reason));
             out.extend_from_slice(&stamp.size.to_le_bytes());
@@ -241,13 +302,27 @@ fn parse_entry<'a>(reader: &mut Reader<'a>) -> Option<CachedEntry<'a>> {
         let settled = reader.u8()? == 1;
         Some((FileEntry { stamp: reader.stamp()?, content: ContentId(reader.id()?) }, settled))
     };
+    let mut child = &[][..];
     let node = match kind & 15 {
         FILE => file(reader).map(|(entry, settled)| CachedNode::File(entry, settled))?,
         SYMLINK => file(reader).map(|(entry, settled)| CachedNode::Symlink(entry, settled))?,
-        DIRECTORY => CachedNode::Directory(reader.u64()?),
+        DIRECTORY => {
+            let place = reader.u64()?;
+            child = parse_whole(reader)?;
+            CachedNode::Directory(place)
+        }
         _ => CachedNode::Skipped(reason_of(reader.u8()?)?, reader.u64()?),
     };
-    Some(CachedEntry { name, node, exception })
+    Some(CachedEntry { name, node, exception, child })
+}
+
+/// Returns the bytes that record a directory as a whole.
+fn parse_whole<'a>(reader: &mut Reader<'a>) -> Option<&'a [u8]> {
+    /// The stamp, the fingerprint and the bytes below, before the flags.
+    const BEFORE_FLAGS: usize = 64;
+    let flags = u16::from_le_bytes(*reader.0.get(BEFORE_FLAGS..)?.first_chunk()?);
+    let ids = [HAS_TREE, HAS_MODES].into_iter().filter(|flag| flags & flag != 0).count();
+    reader.take(BEFORE_FLAGS + 2 + ids * 20)
 }
 
 const REASONS: [Reason; 10] = [

@@ -3,7 +3,8 @@
 use std::{io, path::Path, sync::Arc};
 
 use super::{
-    CacheBase, HEADER_BYTES, Header, MAX_SEGMENTS, Segment, StatCache, is_settled, push_changes, record::push_record,
+    CacheBase, HEADER_BYTES, Header, StatCache, is_settled, push_changes, push_framed,
+    record::{WrittenChild, push_record},
 };
 use crate::{
     disk::private::{self, Durability},
@@ -32,17 +33,24 @@ impl StatCache {
         {
             return Ok(());
         }
-        let mut encoder = Encoder { out: Vec::new(), start: HEADER_BYTES as u64, started, keeps_places: false };
+        // The header is filled in at the end.
+        let mut encoder = Encoder { out: vec![0; HEADER_BYTES], start: 0, started, keeps_places: false };
         let (root, _) = encoder.directory(root);
         let changes = encoder.changes(base.git_changes.as_ref());
-        let header = header_of(&base, root, changes, vec![Segment::of(&encoder.out)]);
-        private::replace(path, &[header.to_bytes(), encoder.out].concat(), Durability::Unsynced)
+        if known.is_some_and(|known| known.is_damaged()) {
+            // Entries are missing.
+            return private::remove(path);
+        }
+        let mut out = encoder.out;
+        let length = out.len() as u64;
+        out[..HEADER_BYTES].copy_from_slice(&header_of(&base, root, changes, length, length).to_bytes());
+        private::replace(path, &out, Durability::Unsynced)
     }
 
     /// Appends the records of what changed. Returns `false` if the whole file has to be rewritten instead, for instance
     /// because obsolete records would take too much room.
     fn append(&self, path: &Path, root: &Directory, base: &CacheBase, started: i64) -> io::Result<bool> {
-        let start = self.bytes.len() as u64;
+        let start = self.header.length;
         let mut encoder = Encoder { out: Vec::new(), start, started, keeps_places: true };
         let (root, _) = encoder.directory(root);
         let changes = match &base.git_changes {
@@ -50,18 +58,14 @@ impl StatCache {
             other => encoder.changes(other.as_ref()),
         };
         let out = encoder.out;
-        let mut header = header_of(base, root, changes, self.header.segments.clone());
-        if !out.is_empty() {
-            header.segments.push(Segment::of(&out));
-        }
-        let behind: u64 = header.segments.iter().skip(1).map(|segment| segment.length).sum();
-        let is_wasteful = header.segments.first().is_none_or(|first| behind > first.length.max(LITTLE_WASTE));
-        if is_wasteful || header.segments.len() > MAX_SEGMENTS {
+        let first_length = self.header.first_length;
+        let header = header_of(base, root, changes, first_length, start + out.len() as u64);
+        if header.length - first_length > first_length.max(LITTLE_WASTE) {
             return Ok(false);
         }
         let Some(file) = private::open_to_change(path)? else { return Ok(false) };
         // Another process may have written the file since it was loaded. Only the loaded version may be appended to.
-        if private::read_at(&file, HEADER_BYTES, 0)? != self.bytes[..HEADER_BYTES] {
+        if private::read_at(&file, HEADER_BYTES, 0)? != self.header_bytes {
             return Ok(false);
         }
         // If nothing changed, empty writes are made nevertheless: the number of steps of a save must not depend on
@@ -74,9 +78,9 @@ impl StatCache {
     }
 }
 
-fn header_of(base: &CacheBase, root: u64, git_changes: u64, segments: Vec<Segment>) -> Header {
+fn header_of(base: &CacheBase, root: u64, git_changes: u64, first_length: u64, length: u64) -> Header {
     let CacheBase { checkpoint, mode_defaults, index, .. } = *base;
-    Header { checkpoint, mode_defaults, index, root, git_changes, segments }
+    Header { checkpoint, mode_defaults, index, root, git_changes, first_length, length }
 }
 
 struct Encoder {
@@ -93,28 +97,25 @@ impl Encoder {
     fn changes(&mut self, changes: Option<&GitChanges>) -> u64 {
         let Some(changes) = changes else { return 0 };
         let place = self.start + self.out.len() as u64;
-        push_changes(&mut self.out, changes);
+        push_framed(&mut self.out, |out| push_changes(out, changes));
         place
     }
 
     /// Writes the records of the directories below, then the directory's own. Returns the offset of its record, and its
     /// summary.
-    fn directory(&mut self, directory: &Directory) -> (u64, Summary) {
+    fn directory(&mut self, directory: &Directory) -> WrittenChild {
         if self.keeps_places
             && let Some(place) = directory.cache_offset()
         {
             return (place, directory.summary());
         }
         let mut children = Vec::new();
-        let mut below = Vec::new();
         for entry in directory.entries() {
             if let Node::Directory(child) = &entry.node {
-                let (place, summary) = self.directory(child);
-                children.push(place);
-                below.push(summary);
+                children.push(self.directory(child));
             }
         }
-        let mut below = below.into_iter();
+        let mut below = children.iter().map(|(_, summary)| *summary);
         let of_child = |_: &Directory| below.next().unwrap_or_default();
         let summary = Summary::of(directory.entries(), of_child);
         let place = self.start + self.out.len() as u64;

@@ -562,6 +562,7 @@ fn a_step_survives_a_kill_at_every_point() {
 fn the_first_thread_checkpoint_survives_a_kill_at_every_point() {
     let prepare = |ws: &TestWorkspace| {
         ws.write("a", "1\n");
+        ws.git_init();
         ws.save();
         ws.write("a", "2\n");
     };

@@ -1,6 +1,8 @@
 //! Reverts of real trees: the changes that are taken back, and the later work that stays.
 
 mod oracle;
+mod random_trees;
+mod schedules;
 mod sessions;
 
 use backtrail::{

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use backtrail::{OnConflict, RevertRequest};
-use backtrail_testkit::{TestWorkspace, git, git_output};
+use backtrail_testkit::{TestWorkspace, git, git_output, is_long};
 
 use super::request;
 
@@ -124,7 +124,9 @@ fn assert_merges_like_git(seed: u64) {
 
 #[test]
 fn random_changes_merge_as_git_merges_them() {
-    for seed in 1_u64..=8 {
+    // In the long run more than ten thousand files.
+    let rounds = if is_long() { 70 } else { 8 };
+    for seed in 1_u64..=rounds {
         assert_merges_like_git(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
     }
 }

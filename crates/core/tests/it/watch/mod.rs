@@ -139,6 +139,25 @@ fn a_save_looks_only_at_what_the_watcher_names() {
 }
 
 #[test]
+fn a_watched_save_reads_a_small_part_of_the_stat_cache() {
+    let ws = TestWorkspace::new();
+    for directory in 0..80 {
+        for file in 0..20 {
+            ws.write(format!("top/d{directory}/file-{file}"), format!("{directory} {file}"));
+        }
+    }
+    let workspace = open_with_source(&ws, Arc::new(Liar));
+    let request = SaveRequest { allow_empty: true, ..SaveRequest::default() };
+    workspace.save(&request, ws.now()).unwrap();
+    let cache = ws.store().join("backtrail/stat-cache");
+    let whole = std::fs::metadata(&cache).unwrap().len();
+    backtrail::disk::read_counts::forget(&cache);
+    assert!(workspace.save(&request, ws.now()).unwrap().created);
+    let read = backtrail::disk::read_counts::bytes_read(&cache);
+    assert!(read > 0 && read < whole / 8, "{read} bytes of {whole}");
+}
+
+#[test]
 fn a_restore_never_relies_on_the_watcher() {
     let ws = TestWorkspace::new();
     ws.write("d/a", "old");

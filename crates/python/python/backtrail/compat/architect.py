@@ -49,7 +49,7 @@ class CheckpointManager:
 
     def __init__(self, workspace_root: str) -> None:
         self.root = workspace_root
-        self.log = logging.getLogger("backtrail.compat.architect")
+        self.log: logging.Logger = logging.getLogger("backtrail.compat.architect")
 
     def create(self, step: int, message: str = "") -> Checkpoint | None:
         """Takes a checkpoint. Returns `None` if nothing changed since the last one. Raises an exception on failure."""

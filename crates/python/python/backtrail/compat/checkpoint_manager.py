@@ -98,8 +98,8 @@ class CheckpointManager:
     """Takes checkpoints of a project and restores them."""
 
     def __init__(self, project_dir: StrPath) -> None:
-        self.project_dir = Path(project_dir)
-        self.checkpoints_dir = self.project_dir / CHECKPOINTS_DIR
+        self.project_dir: Path = Path(project_dir)
+        self.checkpoints_dir: Path = self.project_dir / CHECKPOINTS_DIR
 
     async def create_checkpoint(
         self,

@@ -22,7 +22,7 @@ __all__ = ["CheckpointPlugin"]
 class CheckpointPlugin(Turns, BasePlugin):
     """A plugin that takes a checkpoint for each invocation, and before and after each tool."""
 
-    agent = "google-adk"
+    agent: str = "google-adk"
 
     def __init__(self, workspace: Workspace | StrPath, **named: Any) -> None:
         BasePlugin.__init__(self, name="backtrail")

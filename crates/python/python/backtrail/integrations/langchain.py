@@ -24,7 +24,7 @@ __all__ = ["CheckpointMiddleware"]
 class CheckpointMiddleware(Turns, AgentMiddleware[Any, Any]):
     """A middleware that takes a checkpoint for each prompt, and before and after each tool."""
 
-    agent = "langchain"
+    agent: str = "langchain"
 
     def before_agent(self, state: Any, runtime: Any) -> None:
         """Takes the checkpoint of the prompt."""

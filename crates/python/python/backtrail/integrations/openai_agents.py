@@ -22,7 +22,7 @@ __all__ = ["CheckpointHooks"]
 class CheckpointHooks(Turns, RunHooks[Any]):
     """Hooks that take a checkpoint for each run, and before and after each tool."""
 
-    agent = "openai-agents"
+    agent: str = "openai-agents"
 
     async def run(self, agent: Any, prompt: str, *, session: Any, **named: Any) -> Any:
         """Runs an agent for a prompt, like ``Runner.run`` with these hooks. Takes the checkpoint of the prompt first."""

@@ -24,7 +24,7 @@ __all__ = ["Checkpoints"]
 class Checkpoints(Turns, AbstractCapability[Any]):
     """A capability that takes a checkpoint for each run, and before and after each tool."""
 
-    agent = "pydantic-ai"
+    agent: str = "pydantic-ai"
 
     async def before_run(self, ctx: Any) -> None:
         """Takes the checkpoint of the prompt."""

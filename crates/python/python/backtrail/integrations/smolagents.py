@@ -21,7 +21,7 @@ class CheckpointCallbacks(Turns):
     smolagents calls its ``step_callbacks`` only at the end of a step, so that the tools themselves are wrapped.
     """
 
-    agent = "smolagents"
+    agent: str = "smolagents"
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)

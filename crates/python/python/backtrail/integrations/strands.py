@@ -23,7 +23,7 @@ __all__ = ["CheckpointPlugin"]
 class CheckpointPlugin(Turns, Plugin):
     """A plugin that takes a checkpoint for each prompt, and before and after each tool."""
 
-    agent = "strands"
+    agent: str = "strands"
     name = "backtrail"
 
     def __init__(self, workspace: Workspace | StrPath, **named: Any) -> None:

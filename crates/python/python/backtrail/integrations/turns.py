@@ -39,17 +39,17 @@ class Turns:
     session. It is made up if it is missing.
     """
 
-    agent = "agent"
+    agent: str = "agent"
     """The agent in the record of the checkpoints."""
 
     def __init__(
         self, workspace: Workspace | StrPath, *, session: str | None = None, tools: Collection[str] | None = None
     ) -> None:
-        self.workspace = workspace if isinstance(workspace, Workspace) else Workspace(workspace)
+        self.workspace: Workspace = workspace if isinstance(workspace, Workspace) else Workspace(workspace)
         """The workspace whose files are saved."""
-        self.session = session or uuid.uuid4().hex
+        self.session: str = session or uuid.uuid4().hex
         """The session in the record of the checkpoints."""
-        self.changing = None if tools is None else frozenset(tools)
+        self.changing: frozenset[str] | None = None if tools is None else frozenset(tools)
         """The names of the tools that can change files. `None` means all."""
         self._prompt: str | None = None
         self._turn: int | None = None

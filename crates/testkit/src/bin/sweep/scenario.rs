@@ -56,6 +56,14 @@ pub(crate) fn all() -> Vec<Scenario> {
         Scenario { moves_git: true, ..scenario("undo of restore --git", reset, &["undo"]) },
         scenario("undo", restored, &["undo"]),
         scenario("redo", undone, &["redo"]),
+        scenario("revert", edited_elsewhere, &["revert", "two"]),
+        scenario("undo of a revert", reverted, &["undo"]),
+        scenario("revert of a hunk", two_hunks, &["revert", "two", "--hunk", HUNK]),
+        scenario("adopt", forked, &["adopt", "{elsewhere}/fork"]),
+        Scenario {
+            exit: 0,
+            ..scenario("bisect --in-place", edited, &["bisect", "--in-place", "--", "test", "-e", "deleted"])
+        },
         scenario("delete", edited, &["delete", "one"]),
         scenario("delete of a pinned one", pinned, &["delete", "one"]),
         scenario("delete of packed refs", crowded_and_packed, &["delete", "one"]),
@@ -76,6 +84,9 @@ pub(crate) fn all() -> Vec<Scenario> {
         scenario("restore of many", many, &["restore", "one"]),
     ]
 }
+
+/// The first hunk of `two_hunks`.
+const HUNK: &str = "86f9e8eecec431fd";
 
 const RESTORE_PATHS: [&str; 7] = ["restore", "one", "edited", "dir-to-file", "file-to-dir/inside", "nested", "deleted"];
 
@@ -203,6 +214,43 @@ fn undone(place: &Place) {
     restored(place);
     place.ok(&["undo"]);
     place.write("after the undo", "edit\n");
+}
+
+/// Saves every kind of change as `two`, then makes unsaved edits that a revert of it keeps.
+fn edited_elsewhere(place: &Place) {
+    saved(place);
+    place.write("unsaved", "only on disk\n");
+    place.write(".env", "SECRET=unsaved\n");
+}
+
+fn reverted(place: &Place) {
+    edited_elsewhere(place);
+    place.ok(&["revert", "two"]);
+    place.write("after the revert", "edit\n");
+}
+
+/// Saves two hunks of one file as `two`.
+fn two_hunks(place: &Place) {
+    let text = |first: &str, last: &str| format!("{first}\n2\n3\n4\n5\n6\n7\n8\n9\n{last}\n");
+    place.write("file", &text("1", "10"));
+    place.ok(&["save", "-m", "one", "--name", "one"]);
+    place.write("file", &text("agent", "agent"));
+    place.write("new", "new\n");
+    place.ok(&["save", "-m", "two", "--name", "two"]);
+}
+
+/// Makes a fork, and edits the same file there and here.
+fn forked(place: &Place) {
+    let text = |first: &str, last: &str| format!("{first}\n2\n3\n4\n5\n6\n7\n8\n9\n{last}\n");
+    place.write("both", &text("1", "10"));
+    place.write("gone", "g\n");
+    place.ok(&["save", "-m", "one", "--name", "one"]);
+    let fork = place.path("elsewhere/fork");
+    place.ok(&["fork", &fork.display().to_string()]);
+    std::fs::write(fork.join("both"), text("fork", "10")).unwrap();
+    std::fs::write(fork.join("new"), "n\n").unwrap();
+    std::fs::remove_file(fork.join("gone")).unwrap();
+    place.write("both", &text("1", "here"));
 }
 
 fn pinned(place: &Place) {
